@@ -1,0 +1,108 @@
+/**
+ * Every way in which Corral can fail to give an answer, and who is to blame. The one source for HTTP statuses,
+ * retry advice and reports: a code missing from a column does not compile, and what nobody classified is ours.
+ *
+ * Failures of the model (exit codes, bad arguments, timeouts of its own commands, a spent budget) are not here:
+ * they are answers, 200 on every face. See `model/outcome.ts`.
+ */
+
+export type Blame = 'model' | 'caller' | 'infrastructure';
+
+/** May the same call be sent again: at once, later, or never. */
+export type Retry = 'yes' | 'later' | 'no';
+
+type Row = {
+  readonly blame: Blame;
+  /** Status on the native face. */
+  readonly native: 202 | 400 | 401 | 403 | 404 | 409 | 410 | 413 | 500 | 503;
+  /** Status on the RFT face: there a 4xx body is shown to the model, so only 5xx exists. */
+  readonly rft: 500 | 503;
+  readonly retry: Retry;
+  /** Whether the rollout can never be scored after it. */
+  readonly taints: boolean;
+};
+
+const ours = (retry: Retry): Row => ({
+  blame: 'infrastructure',
+  native: 503,
+  rft: 503,
+  retry,
+  taints: false,
+});
+const lost: Row = { blame: 'infrastructure', native: 503, rft: 503, retry: 'no', taints: true };
+const callers = (native: Row['native'], rft: Row['rft']): Row => ({
+  blame: 'caller',
+  native,
+  rft,
+  retry: 'no',
+  taints: false,
+});
+
+export const failures = {
+  // No sandbox yet: nothing ran, and the same call may be sent again.
+  capacity_timeout: ours('yes'),
+  line_full: ours('later'),
+  image_unavailable: ours('yes'),
+  unschedulable: ours('yes'),
+  start_failed: ours('yes'),
+  start_timeout: ours('yes'),
+  setup_failed: ours('yes'),
+  sandboxd_unreachable: ours('yes'),
+
+  // The rollout's state is gone or unsure: final.
+  sandbox_lost: lost,
+  outcome_unknown: lost,
+  dependency_failed: lost,
+
+  // Not a failure of anybody: the work goes on, a repeat attaches.
+  still_running: { blame: 'infrastructure', native: 202, rft: 503, retry: 'yes', taints: false },
+
+  // Grading.
+  grader_failed: ours('yes'),
+  rollout_unknown: { blame: 'infrastructure', native: 404, rft: 503, retry: 'no', taints: false },
+
+  // The fleet itself.
+  state_unavailable: ours('later'),
+  recovering: ours('later'),
+  provider_unavailable: ours('later'),
+  gateway_overloaded: ours('later'),
+  shutting_down: ours('later'),
+
+  // The caller's.
+  rollout_expired: callers(410, 503),
+  rollout_closed: callers(409, 503),
+  run_closed: callers(409, 503),
+  answer_expired: callers(410, 503),
+  call_conflict: callers(409, 500),
+  invalid_request: callers(400, 500),
+  unknown_environment: callers(404, 500),
+  environment_mismatch: callers(409, 500),
+  unknown_call: callers(404, 500),
+  item_missing: callers(400, 500),
+  tool_not_configured: callers(404, 500),
+  payload_too_large: callers(413, 500),
+  unauthorized: callers(401, 503),
+
+  unclassified: { blame: 'infrastructure', native: 500, rft: 500, retry: 'no', taints: false },
+} as const satisfies Record<string, Row>;
+
+export type FailureCode = keyof typeof failures;
+
+export const failureCodes = Object.keys(failures) as readonly FailureCode[];
+
+export function failureRow(code: FailureCode): Row {
+  return failures[code];
+}
+
+/** Why a sandbox is known to be gone. */
+export type LossCause =
+  | 'sandboxd_killed'
+  | 'sandbox_exited'
+  | 'deleted'
+  | 'evicted'
+  | 'preempted'
+  | 'node_lost'
+  | 'pod_replaced'
+  | 'boot_changed'
+  | 'out_of_memory'
+  | 'expired';

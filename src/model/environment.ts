@@ -1,0 +1,105 @@
+import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
+import type { Grader } from './grader.ts';
+
+/**
+ * What a sandbox is created from; pools, waiting lines and breakers are kept by its digest.
+ * All amounts are in the unit their name says.
+ */
+export type Template = {
+  readonly digest: TemplateDigest;
+  readonly image: Image;
+  readonly cpu: { readonly requestMilli: number; readonly limitMilli: number };
+  readonly memory: { readonly requestBytes: number; readonly limitBytes: number };
+  readonly diskBytes: number;
+  readonly processes: number;
+  /** `none`, or a network class that the operator defined. */
+  readonly network: string;
+  /** `root`: commands run under sandboxd's own id; see docs for what evidence that costs. */
+  readonly runAs: 'user' | 'root';
+  /** Added to every command's environment. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Folders that are there from the start, read-only. */
+  readonly data: readonly DataFolder[];
+  /** Run before ready, knows no task. */
+  readonly prepare: readonly (readonly string[])[];
+  readonly startTimeoutMs: number;
+};
+
+/** `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: OCI (cluster). */
+export type Image =
+  | { readonly kind: 'host' }
+  | { readonly kind: 'rootfs'; readonly path: string }
+  | { readonly kind: 'image'; readonly reference: string };
+
+export type DataFolder = { readonly source: string; readonly target: string };
+
+/** An environment as compiled from its YAML: checked, with every default filled in. */
+export type Environment = {
+  readonly name: EnvironmentName;
+  readonly version: EnvironmentVersion;
+  readonly description: string;
+  readonly template: Template;
+  /** Run after bind and before the first call, with the exposed item fields; never charged to a command. */
+  readonly setup: { readonly commands: readonly (readonly string[])[]; readonly timeoutMs: number };
+  /** Item fields that may enter the sandbox. */
+  readonly expose: readonly string[];
+  readonly tools: Readonly<Record<string, Tool>>;
+  readonly limits: Limits;
+  readonly grader: Grader;
+  readonly texts: Texts;
+  readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };
+};
+
+/** JSON Schema (draft 2020-12 subset that ajv checks). */
+export type JsonSchema = Readonly<Record<string, unknown>>;
+
+export type Tool = {
+  readonly name: string;
+  readonly description: string;
+  /** Schema of the arguments object. */
+  readonly parameters: JsonSchema;
+  readonly timeoutMs: number;
+  readonly run:
+    | {
+        readonly kind: 'command';
+        /** Whole argv elements, or parts of one, may be `{argument}`; never a shell string that we spliced. */
+        readonly argv: readonly string[];
+        /** Exit codes by which the tool's own backend says that it failed; only where the model chooses no program. */
+        readonly infrastructureExits: readonly number[];
+      }
+    | { readonly kind: 'builtin'; readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' };
+};
+
+export type Limits = {
+  readonly toolCalls: number;
+  /** Bytes of one output as the model gets it, encoded. */
+  readonly outputBytes: number;
+  readonly rolloutMs: number;
+  readonly idleMs: number;
+  readonly gradeMs: number;
+  readonly hardLifeMs: number;
+};
+
+/** Every sentence of ours that the model can see. `{…}` are filled in. */
+export type Texts = {
+  readonly exitCode: string; // {code}
+  readonly signalled: string; // {signal}
+  readonly timedOut: string; // {seconds}
+  readonly bytesCut: string; // {bytes}
+  readonly notStarted: string; // {reason}
+  readonly badArguments: string; // {reason}
+  readonly unknownTool: string; // {tool}, {tools}
+  readonly budgetSpent: string; // {limit}
+  readonly timeSpent: string; // {minutes}
+  readonly outOfMemory: string;
+  readonly sandboxBroken: string; // {reason}
+  readonly cancelled: string;
+};
+
+/** What a gateway needs to find environments by name and version. */
+export interface EnvironmentCatalog {
+  /** The newest version of each, by name. */
+  newest(name: EnvironmentName): Environment | undefined;
+  byVersion(version: EnvironmentVersion): Environment | undefined;
+  all(): readonly Environment[];
+}

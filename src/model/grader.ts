@@ -1,0 +1,61 @@
+/** A JSON value as it comes from a dataset row. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+
+export type Item = { readonly [key: string]: Json };
+
+/**
+ * Where a grader finds the model's answer in what the trainer sends: the last message's text (`output_text`), its
+ * parsed JSON (`output_json`) or a field of that (`output_json.files`).
+ */
+export type AnswerPath = string;
+
+/** Where a grader finds the truth: a path into the item, `item.files`. */
+export type ReferencePath = string;
+
+/** What a score becomes when a command grader ends badly; `discard` keeps it from the trainer. */
+export type OnBad = number | 'discard';
+
+export type Grader =
+  | { readonly kind: 'f1' | 'recall'; readonly answer: AnswerPath; readonly reference: ReferencePath }
+  | {
+      readonly kind: 'text';
+      readonly answer: AnswerPath;
+      readonly reference: ReferencePath;
+      readonly match: 'exact' | 'normalised' | 'numeric';
+      /** Relative tolerance of `numeric`: inside it, 1. */
+      readonly tolerance: number;
+      /** Relative distance up to which a near number earns a part, falling linearly to 0; equal to tolerance = none. */
+      readonly partialWithin: number;
+    }
+  | {
+      readonly kind: 'command';
+      readonly argv: readonly string[];
+      /** Placed where the policy's user cannot read: file name → text. */
+      readonly files: Readonly<Record<string, string>>;
+      readonly timeoutMs: number;
+      readonly onExit: OnBad;
+      readonly onTimeout: OnBad;
+      readonly onOutOfMemory: OnBad;
+      readonly onBroken: OnBad;
+    }
+  | {
+      readonly kind: 'http';
+      readonly url: string;
+      /** Values may be `{secret: NAME}` in YAML; here the name is kept and resolved when sent. */
+      readonly headers: Readonly<Record<string, string | { readonly secret: string }>>;
+      readonly timeoutMs: number;
+      readonly retries: number;
+    }
+  | { readonly kind: 'gate'; readonly all: readonly Grader[]; readonly then: Grader }
+  | {
+      readonly kind: 'weighted';
+      readonly parts: readonly { readonly weight: number; readonly grader: Grader }[];
+    }
+  | {
+      readonly kind: 'penalty';
+      readonly grader: Grader;
+      /** Tool calls that are free; each one beyond takes `each` off the score, never below `floor`. */
+      readonly freeCalls: number;
+      readonly each: number;
+      readonly floor: number;
+    };

@@ -1,0 +1,63 @@
+import type { Brand } from './brand.ts';
+import { rolloutId, runId, tenantId } from './ids.ts';
+import type { BootId, RolloutId, RunId, SandboxId, TenantId } from './ids.ts';
+
+/** What a sandbox of a rollout is for. One today; part of the key so that a grader's sandbox needs no new key. */
+export type Role = 'policy';
+
+/** Whom a sandbox works for. A sandbox accepts one owner in its life. */
+export type Owner = {
+  readonly tenant: TenantId;
+  readonly run: RunId;
+  readonly rollout: RolloutId;
+  readonly attempt: number;
+  readonly role: Role;
+};
+
+/** The owner as one text, `tenant/run/rollout/attempt/role`, each part percent-encoded. */
+export type RolloutKey = Brand<string, 'RolloutKey'>;
+
+export function rolloutKey(owner: Owner): RolloutKey {
+  const parts = [owner.tenant, owner.run, owner.rollout, String(owner.attempt), owner.role];
+  return parts.map(encodeURIComponent).join('/') as RolloutKey;
+}
+
+/** The inverse of {@link rolloutKey}. Throws a RangeError on text that is no such key. */
+export function ownerOf(key: RolloutKey): Owner {
+  const [tenant, run, rollout, attempt, role, ...rest] = key.split('/').map(decodeURIComponent);
+  if (
+    tenant === undefined ||
+    run === undefined ||
+    rollout === undefined ||
+    role !== 'policy' ||
+    rest.length > 0
+  ) {
+    throw new RangeError(`not a rollout key: ${key}`);
+  }
+  return {
+    tenant: tenantId(tenant),
+    run: runId(run),
+    rollout: rolloutId(rollout),
+    attempt: Number(attempt),
+    role,
+  };
+}
+
+/** Which incarnation of a sandbox answered. */
+export type Epoch = { readonly sandbox: SandboxId; readonly boot: BootId };
+
+/**
+ * A rollout's life:
+ *
+ *   waiting   in the line of its template; has a place, no sandbox
+ *   claimed   a sandbox is granted, its bind is not yet confirmed; a failed bind swaps it silently
+ *   active    the sandbox has accepted it; calls may be dispatched
+ *   grading   no new call ids; dispatched calls are awaited, then the grader runs
+ *   closed    finished, deleted or scored; the sandbox is on its way out
+ *   expired   nobody called it until its lease ran out
+ */
+export type RolloutState = 'waiting' | 'claimed' | 'active' | 'grading' | 'closed' | 'expired';
+
+/** Where sandboxd of a sandbox listens: `unix:/path` or `http://host:port`. */
+export type SandboxAddress = Brand<string, 'SandboxAddress'>;
+export const sandboxAddress = (text: string): SandboxAddress => text as SandboxAddress;

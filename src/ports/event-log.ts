@@ -1,0 +1,37 @@
+import type { Blame } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { Verdict } from '../failure/verdict.ts';
+import type { CallSummary } from './fleet/records.ts';
+import type { Epoch, RolloutKey } from '../model/rollout.ts';
+
+type Common = {
+  readonly atMs: number;
+  readonly key: RolloutKey;
+  readonly environment: string;
+  readonly version: string;
+};
+
+export type FleetEvent =
+  | (Common & {
+      readonly kind: 'call_settled';
+      readonly summary: CallSummary;
+      readonly blame: Blame | null;
+      readonly epoch: Epoch | null;
+      readonly lastCommand: string;
+      readonly evidence: Evidence;
+    })
+  | (Common & {
+      readonly kind: 'verdict';
+      readonly verdict: Verdict;
+      readonly score: number | null;
+      readonly suspected: 'command' | null;
+      readonly evidence: Evidence;
+    });
+
+/** Every settled call and every verdict, appended once; read when Redis has forgotten. */
+export interface EventLog {
+  append(event: FleetEvent): void;
+  /** Resolves when everything appended so far is on disk. */
+  flush(): Promise<void>;
+  read(filter: { readonly key?: RolloutKey; readonly sinceMs?: number }): AsyncIterable<FleetEvent>;
+}

@@ -1,0 +1,91 @@
+import type { FailureCode } from '../../failure/codes.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import type { CallId } from '../../model/ids.ts';
+import type { Admitted, Outcome } from '../../model/outcome.ts';
+import type { CallSummary, RolloutRecord } from './records.ts';
+import type { Epoch, RolloutKey } from '../../model/rollout.ts';
+import type { ActivationStamp } from './claims.ts';
+
+export type AdmitRequest = {
+  readonly key: RolloutKey;
+  readonly call: CallId;
+  readonly tool: string;
+  /** sha256 (hex) of name and canonical arguments. */
+  readonly digest: string;
+  /** The command's own timeout; the lease becomes now + this + idle time. */
+  readonly timeoutMs: number;
+  readonly idleMs: number;
+  /** Null for calls that the budget does not count (exec and files of the native face). */
+  readonly budget: { readonly toolCalls: number; readonly rolloutMs: number } | null;
+  /** Set once bind and setup are done: moves a claimed rollout to active in the same step. */
+  readonly activation: ActivationStamp | null;
+};
+
+export type AdmitReply =
+  /** Send it. `again`: it was dispatched before (a repeat, or another gateway): the journal attaches it. */
+  | {
+      readonly kind: 'dispatch';
+      readonly rollout: RolloutRecord;
+      readonly epoch: Epoch;
+      readonly again: boolean;
+    }
+  | { readonly kind: 'settled'; readonly answer: string; readonly summary: CallSummary }
+  /** Settled, but its bytes are no longer kept. */
+  | { readonly kind: 'answer_expired'; readonly summary: CallSummary }
+  | { readonly kind: 'conflict' }
+  | {
+      readonly kind: 'refused';
+      readonly reason: 'budget_spent' | 'time_spent';
+      readonly rollout: RolloutRecord;
+    }
+  /** The policy broke its sandbox: every later call is the model's failure. */
+  | { readonly kind: 'broken'; readonly rollout: RolloutRecord }
+  /** Not active here: never claimed, waiting, claimed with another generation. Claim, then come back. */
+  | { readonly kind: 'not_active'; readonly rollout: RolloutRecord | null }
+  /** Tainted, closed, expired or grading: `code` says which. */
+  | { readonly kind: 'barred'; readonly code: FailureCode; readonly rollout: RolloutRecord };
+
+export type Settlement = {
+  readonly key: RolloutKey;
+  readonly call: CallId;
+  readonly digest: string;
+  readonly tool: string;
+  readonly outcome: Outcome;
+  readonly code: string | null;
+  readonly admitted: Admitted;
+  readonly exitCode: number | null;
+  readonly durationMs: number | null;
+  readonly waitedMs: number;
+  readonly outputBytes: number;
+  /** What a repeat gets, face-independent JSON; null for infrastructure failures. */
+  readonly answer: string | null;
+  /** An infrastructure failure that taints the rollout. */
+  readonly taint: { readonly code: FailureCode; readonly evidence: Evidence } | null;
+  /** The command broke the sandbox: the model's doing, final, not tainted. */
+  readonly broken: string | null;
+  readonly idleMs: number;
+};
+
+/** `first` is true for exactly one settle of a call; everybody else gets what was stored then. */
+export type SettleReply = {
+  readonly first: boolean;
+  readonly answer: string | null;
+  readonly summary: CallSummary;
+};
+
+/** Calls of a rollout: `received → dispatched → settled`, once each. One script a method; errors as in `claims.ts`. */
+export interface CallStore {
+  admit(request: AdmitRequest): Promise<AdmitReply>;
+  /** Records the outcome exactly once; also of calls that never were dispatched (refused ones). */
+  settle(settlement: Settlement): Promise<SettleReply>;
+  /** What is recorded of a call; null when it is unknown. */
+  lookup(
+    key: RolloutKey,
+    call: CallId,
+  ): Promise<{
+    readonly summary: CallSummary;
+    readonly answer: string | null;
+    readonly epoch: Epoch | null;
+  } | null>;
+  list(key: RolloutKey): Promise<readonly CallSummary[]>;
+}

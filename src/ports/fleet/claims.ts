@@ -1,0 +1,65 @@
+import type { Face } from '../../model/face.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import type { FailureCode } from '../../failure/codes.ts';
+import type {
+  BootId,
+  EnvironmentName,
+  EnvironmentVersion,
+  ItemKey,
+  RunId,
+  TemplateDigest,
+  TenantId,
+} from '../../model/ids.ts';
+import type { RolloutRecord } from './records.ts';
+import type { Owner, RolloutKey } from '../../model/rollout.ts';
+
+export type ClaimRequest = {
+  readonly owner: Owner;
+  readonly face: Face;
+  readonly environment: EnvironmentName;
+  readonly version: EnvironmentVersion;
+  readonly template: TemplateDigest;
+  readonly itemKey: ItemKey;
+  /** Canonical JSON of the dataset row, kept for setup and grading; null keeps what is there. */
+  readonly item: string | null;
+  readonly idleMs: number;
+  readonly hardLifeMs: number;
+};
+
+export type ClaimReply =
+  /** It has a sandbox: claimed (bind it) or active (use it). Also answered for a rollout in `grading`. */
+  | { readonly kind: 'held'; readonly rollout: RolloutRecord }
+  /** It stands in line; `ahead` rollouts of its template stand before it. */
+  | { readonly kind: 'waiting'; readonly rollout: RolloutRecord; readonly ahead: number }
+  /** Tainted, closed, expired, or of another environment: `code` says which. `rollout` null: there is no record (line_full, run_closed). */
+  | { readonly kind: 'refused'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };
+
+/**
+ * Claiming: rollouts, their sandboxes and the waiting line. Every method is one Redis script, one round trip.
+ * Errors of every fleet port: `Failure` with `state_unavailable` (Redis does not answer) or `recovering` (it is
+ * another Redis than the fleet's; see state.md section 5).
+ */
+export interface ClaimStore {
+  /** Creates the rollout at its first call; grants a warm sandbox at once if one is ready and nobody stands before it. */
+  claim(request: ClaimRequest): Promise<ClaimReply>;
+  /** The rollout without creating or claiming anything; newest attempt when `attempt` is null. */
+  find(owner: Omit<Owner, 'attempt'>, attempt: number | null): Promise<RolloutRecord | null>;
+  /** "Still here" for all of this gateway's waiters in one script, which also grants what can be granted. Returns what each is now. */
+  renew(keys: readonly RolloutKey[]): Promise<ReadonlyMap<RolloutKey, ClaimReply>>;
+  /**
+   * Its sandbox would not take it: give it up and stand at the head of the line. Compare-and-set on `generation`,
+   * and only while no call was dispatched; a loser gets the current state like everybody else.
+   */
+  swap(key: RolloutKey, generation: number, reason: string, evidence: Evidence): Promise<ClaimReply>;
+  /** Which version a run uses: the first asker pins it. */
+  pinVersion(
+    tenant: TenantId,
+    run: RunId,
+    environment: EnvironmentName,
+    newest: EnvironmentVersion,
+  ): Promise<EnvironmentVersion>;
+  /** Calls the listener with keys that were granted, tainted or closed; a hint only, so re-read. Returns how to stop. */
+  onWake(listener: (key: RolloutKey) => void): () => void;
+}
+
+export type ActivationStamp = { readonly generation: number; readonly boot: BootId };

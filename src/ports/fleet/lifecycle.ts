@@ -1,0 +1,55 @@
+import type { FailureCode, LossCause } from '../../failure/codes.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import type { BootId, RunId, SandboxId, TenantId } from '../../model/ids.ts';
+import type { RolloutRecord } from './records.ts';
+import type { RolloutKey } from '../../model/rollout.ts';
+
+export type LossEffect =
+  /** Nobody's sandbox, or already known. */
+  | { readonly kind: 'none' }
+  /** Before its first dispatched call: the rollout is back at the head of its line. */
+  | { readonly kind: 'swapped'; readonly rollout: RolloutRecord }
+  /** After it: final. Calls in flight were settled as infrastructure failures. */
+  | { readonly kind: 'tainted'; readonly rollout: RolloutRecord };
+
+/** Ends of rollouts, runs and sandboxes. One script a method; errors as in `claims.ts`. */
+export interface LifecycleStore {
+  /** The one door of loss. `boot` null: whichever life it was. */
+  lose(sandbox: SandboxId, boot: BootId | null, cause: LossCause, evidence: Evidence): Promise<LossEffect>;
+  /** Finish or delete wins: closes it, settles what runs as `cancelled`, sends the sandbox to draining. Null: unknown rollout. */
+  close(key: RolloutKey, by: 'finished' | 'deleted'): Promise<RolloutRecord | null>;
+  /** Renews the rollout's lease; native face. */
+  heartbeat(key: RolloutKey): Promise<RolloutRecord | null>;
+  /** Closes at most `limit` rollouts whose lease has passed with nothing dispatched or being graded, or whose hard life is over. */
+  expireDue(limit: number): Promise<readonly RolloutRecord[]>;
+  /** Takes back grants that were not dispatched within `afterMs`; their rollouts keep their place. Returns how many. */
+  takeBackGrants(afterMs: number): Promise<number>;
+  heartbeatRun(tenant: TenantId, run: RunId): Promise<boolean>;
+  /** Closes a run: at most `limit` of its rollouts a call; returns how many are left. */
+  closeRun(tenant: TenantId, run: RunId, limit: number): Promise<number>;
+  /** Native runs whose lease lapsed. */
+  lapsedRuns(limit: number): Promise<readonly { readonly tenant: TenantId; readonly run: RunId }[]>;
+}
+
+/** Grading: one at a time, a stored score is never recomputed. */
+export interface GradeStore {
+  /** Moves the rollout to `grading`. From then on new call ids are refused. */
+  begin(key: RolloutKey, gradeMs: number): Promise<GradeBegin>;
+  /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. */
+  score(
+    key: RolloutKey,
+    turn: number,
+    score: number,
+    detail: Evidence,
+  ): Promise<{ readonly first: boolean; readonly score: number }>;
+  /** This turn failed; another may run, three at most. */
+  failed(key: RolloutKey, turn: number, evidence: Evidence): Promise<{ readonly turnsLeft: number }>;
+}
+
+export type GradeBegin =
+  | { readonly kind: 'run'; readonly turn: number; readonly rollout: RolloutRecord }
+  /** Dispatched calls are still running, or another request grades: ask again in a moment. */
+  | { readonly kind: 'wait'; readonly for: 'calls' | 'grader' }
+  | { readonly kind: 'scored'; readonly score: number; readonly rollout: RolloutRecord }
+  /** The veto: tainted (its code), expired, closed without a score, or three turns used up (`grader_failed`). */
+  | { readonly kind: 'barred'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };

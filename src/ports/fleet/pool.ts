@@ -1,0 +1,72 @@
+import type { FailureCode } from '../../failure/codes.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import type { BootId, SandboxId, TemplateDigest } from '../../model/ids.ts';
+import type { RolloutKey, SandboxAddress } from '../../model/rollout.ts';
+
+export type TemplateCounts = {
+  readonly template: TemplateDigest;
+  /** Ready and nobody's. */
+  readonly ready: number;
+  /** Asked for and not yet seen ready. */
+  readonly launching: number;
+  /** Of a rollout. */
+  readonly held: number;
+  /** Waiting rollouts that a gateway renewed lately. */
+  readonly waiting: number;
+  readonly breaker: Breaker;
+  readonly lastFailure: {
+    readonly code: FailureCode;
+    readonly message: string;
+    readonly atMs: number;
+  } | null;
+};
+
+/** `open`: ten failures in a row stopped launches; `probing`: one try is out; one success closes it. */
+export type Breaker = 'closed' | 'open' | 'probing';
+
+export type PoolTarget = {
+  readonly template: TemplateDigest;
+  readonly minReady: number;
+  readonly max: number;
+};
+
+export type LaunchReservation = { readonly sandbox: SandboxId; readonly template: TemplateDigest };
+
+/** Sandboxes as the pool sees them. One script a method; errors as in `claims.ts`. */
+export interface PoolStore {
+  counts(templates: readonly TemplateDigest[]): Promise<readonly TemplateCounts[]>;
+  /** Templates that rollouts wait for or sandboxes exist of, so that pinned old versions are served too. */
+  knownTemplates(): Promise<readonly TemplateDigest[]>;
+  /**
+   * What the holder of a blank ticket launches: waiting rollouts first (round-robin over runs), then refill up to the
+   * targets. Idempotent by `ticket`: the same ticket gets the same reservation until its start timed out. `null`:
+   * nothing is wanted, or the start budget is used up.
+   */
+  reserve(
+    ticket: string,
+    sandbox: SandboxId,
+    targets: readonly PoolTarget[],
+    startBudget: number,
+    startTimeoutMs: number,
+  ): Promise<LaunchReservation | null>;
+  /** The sandbox answered its no-op: ready, and granted at once to who waits. Returns who got it. */
+  ready(sandbox: SandboxId, boot: BootId, address: SandboxAddress): Promise<RolloutKey | null>;
+  launchFailed(sandbox: SandboxId, code: FailureCode, message: string, evidence: Evidence): Promise<void>;
+  /** Starts whose timeout has passed: gives their slots back and returns them for destruction. */
+  overdueLaunches(): Promise<readonly SandboxId[]>;
+  /** Sandboxes to destroy: let go by their rollouts, failed to start, or swapped away. */
+  draining(limit: number): Promise<readonly SandboxId[]>;
+  /** Sends unclaimed ready sandboxes older than `maxAgeMs`, or of templates no longer wanted, to draining. */
+  retire(template: TemplateDigest, maxAgeMs: number, keepReady: number): Promise<number>;
+  /** The provider no longer has it: forget it. */
+  forget(sandbox: SandboxId): Promise<void>;
+  /** Every sandbox that fleet state knows, for comparison with the provider's list. */
+  known(): Promise<
+    ReadonlyMap<
+      SandboxId,
+      { readonly phase: string; readonly sinceMs: number; readonly owner: RolloutKey | null }
+    >
+  >;
+  /** Calls the listener when rollouts wait or sandboxes are to be destroyed; a hint only. Returns how to stop. */
+  onWork(listener: () => void): () => void;
+}

@@ -1,0 +1,72 @@
+import type { FailureCode, LossCause } from '../../failure/codes.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import type { Face } from '../../model/face.ts';
+import type {
+  CallId,
+  EnvironmentName,
+  EnvironmentVersion,
+  ItemKey,
+  SandboxId,
+  TemplateDigest,
+} from '../../model/ids.ts';
+import type { Admitted, Outcome } from '../../model/outcome.ts';
+import type { Epoch, Owner, RolloutKey, RolloutState, SandboxAddress } from '../../model/rollout.ts';
+
+/** Why a rollout can never be scored. */
+export type Taint = {
+  readonly code: FailureCode;
+  readonly cause: LossCause | null;
+  readonly evidence: Evidence;
+  readonly atMs: number;
+};
+
+/** A rollout as fleet state has it. Times are Redis' own clock, milliseconds; null = not yet. */
+export type RolloutRecord = {
+  readonly key: RolloutKey;
+  readonly owner: Owner;
+  readonly state: RolloutState;
+  readonly face: Face;
+  readonly environment: EnvironmentName;
+  readonly version: EnvironmentVersion;
+  readonly template: TemplateDigest;
+  readonly itemKey: ItemKey;
+  readonly wave: number;
+  /** The dataset row as canonical JSON; null when no call brought one yet. */
+  readonly item: string | null;
+  /** Raised by every grant and swap: who holds an older one must re-read. */
+  readonly generation: number;
+  readonly epoch: Epoch | null;
+  readonly address: SandboxAddress | null;
+  readonly launchType: 'warm' | 'cold' | null;
+  readonly taint: Taint | null;
+  /** The policy broke its own sandbox; later calls answer 200 with this reason. */
+  readonly broken: string | null;
+  /** Distinct tool calls counted against the budget. */
+  readonly calls: number;
+  readonly inFlight: number;
+  readonly placedAtMs: number;
+  readonly claimedAtMs: number | null;
+  readonly activeAtMs: number | null;
+  readonly closedAtMs: number | null;
+  readonly leaseUntilMs: number;
+  readonly score: number | null;
+  /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
+  readonly closedBy: string | null;
+};
+
+/** One settled or running call in summary, at most 200 bytes in Redis. */
+export type CallSummary = {
+  readonly call: CallId;
+  readonly tool: string;
+  readonly state: 'dispatched' | 'settled';
+  readonly outcome: Outcome | null;
+  /** Failure code or model failure where the outcome has one. */
+  readonly code: string | null;
+  readonly admitted: Admitted;
+  readonly exitCode: number | null;
+  readonly startedAtMs: number;
+  readonly durationMs: number | null;
+  readonly waitedMs: number;
+  readonly outputBytes: number;
+  readonly sandbox: SandboxId | null;
+};

@@ -1,0 +1,46 @@
+import type { Blame, FailureCode } from '../../failure/codes.ts';
+import type { RunId, TenantId } from '../../model/ids.ts';
+import type { Outcome } from '../../model/outcome.ts';
+import type { RolloutRecord } from './records.ts';
+
+export type GroupReport = {
+  readonly item: string;
+  readonly wave: number;
+  readonly n: number;
+  readonly scored: number;
+  readonly discarded: number;
+  readonly mean: number | null;
+  readonly best: number | null;
+  readonly spread: number | null;
+};
+
+export type RunReport = {
+  readonly tenant: TenantId;
+  readonly run: RunId;
+  readonly state: 'open' | 'closed';
+  readonly rollouts: number;
+  readonly open: number;
+  readonly scored: number;
+  readonly discarded: number;
+  readonly calls: Readonly<Partial<Record<Outcome, number>>>;
+  readonly blame: Readonly<Partial<Record<Blame, number>>>;
+  readonly codes: Readonly<Partial<Record<FailureCode, number>>>;
+  readonly groups: readonly GroupReport[];
+};
+
+export type RolloutFilter = {
+  readonly verdict?: 'scorable' | 'discard';
+  readonly code?: FailureCode;
+  readonly cursor?: string;
+};
+
+/** Reading, never deciding. */
+export interface ReportStore {
+  runs(tenant: TenantId): Promise<readonly RunId[]>;
+  run(tenant: TenantId, run: RunId): Promise<RunReport | null>;
+  rollouts(
+    tenant: TenantId,
+    run: RunId,
+    filter: RolloutFilter,
+  ): Promise<{ readonly rollouts: readonly RolloutRecord[]; readonly cursor: string | null }>;
+}

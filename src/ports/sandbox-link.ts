@@ -1,0 +1,93 @@
+import type {
+  BindRequest,
+  CallAnswer,
+  CallRequest,
+  CommandUser,
+  FileReply,
+  Identity,
+  PrepareReply,
+  ProbeReply,
+  QuiesceReply,
+} from '../protocol/sandboxd/wire.ts';
+import type { BootId, CallId, SandboxId } from '../model/ids.ts';
+import type { SandboxAddress } from '../model/rollout.ts';
+
+/** Which sandboxd to speak to. `boot: null` only where it is being learnt (identity, probe before ready). */
+export type SandboxTarget = {
+  readonly sandbox: SandboxId;
+  readonly address: SandboxAddress;
+  readonly boot: BootId | null;
+};
+
+/**
+ * Why sandboxd gave no answer. `not_sent`: no connection was made, nothing ran. `maybe_sent`: the connection broke
+ * after bytes may have left; only the journal knows. `other_boot` / `other_sandbox`: somebody else lives there.
+ */
+export type LinkTrouble =
+  | { readonly kind: 'not_sent'; readonly detail: string }
+  | { readonly kind: 'maybe_sent'; readonly detail: string }
+  | { readonly kind: 'other_boot'; readonly boot: string | null }
+  | { readonly kind: 'other_sandbox' }
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly code: string;
+      readonly message: string;
+      readonly errno?: string;
+    };
+
+/** Thrown by every method of {@link SandboxLink}; callers switch on `trouble.kind`. */
+export class LinkError extends Error {
+  readonly trouble: LinkTrouble;
+
+  constructor(trouble: LinkTrouble) {
+    super(
+      `sandboxd: ${trouble.kind}${'detail' in trouble ? ` (${trouble.detail})` : 'message' in trouble ? ` (${trouble.message})` : ''}`,
+    );
+    this.name = 'LinkError';
+    this.trouble = trouble;
+  }
+}
+
+/** A line to sandboxd in one sandbox: one method for each endpoint of `protocol/sandboxd/wire.ts`, no retries inside. */
+export interface SandboxLink {
+  identity(target: SandboxTarget, signal: AbortSignal): Promise<Identity>;
+  prepare(
+    target: SandboxTarget,
+    commands: readonly (readonly string[])[],
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<PrepareReply>;
+  probe(target: SandboxTarget, signal: AbortSignal): Promise<ProbeReply>;
+  bind(target: SandboxTarget, request: BindRequest, signal: AbortSignal): Promise<Identity>;
+  /** Starts the call once, or attaches; `running` when `waitMs` passed before it was done. */
+  call(
+    target: SandboxTarget,
+    call: CallId,
+    request: CallRequest,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<CallAnswer | 'running'>;
+  attach(
+    target: SandboxTarget,
+    call: CallId,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<CallAnswer | 'running'>;
+  confirm(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
+  cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
+  quiesce(target: SandboxTarget, signal: AbortSignal): Promise<QuiesceReply>;
+  putFile(
+    target: SandboxTarget,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    user: CommandUser,
+    signal: AbortSignal,
+  ): Promise<FileReply>;
+  getFile(
+    target: SandboxTarget,
+    path: string,
+    user: CommandUser,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
+}

@@ -1,0 +1,54 @@
+import type { Evidence } from '../failure/failure.ts';
+import type { LossCause } from '../failure/codes.ts';
+import type { Template } from '../model/environment.ts';
+import type { SandboxId, TemplateDigest } from '../model/ids.ts';
+import type { Owner, SandboxAddress } from '../model/rollout.ts';
+
+/**
+ * The engine that makes machines. Everything it made can be found and removed from its own list, without our memory.
+ * Errors: `Failure` with `provider_unavailable` (ask again), `start_failed`, `image_unavailable`, `unschedulable`.
+ */
+export interface SandboxProvider {
+  /** Idempotent by `sandbox`: a create whose answer was lost is adopted by sending it again. */
+  create(request: CreateRequest): Promise<void>;
+  /** Idempotent; resolves when the removal is accepted, `gone` follows on the watch. */
+  destroy(sandbox: SandboxId): Promise<void>;
+  list(): Promise<readonly ProvidedSandbox[]>;
+  /**
+   * Calls `onEvent` for every change until the signal aborts; reconnects by itself. Each (re)connection starts with
+   * one event `listed` for everything that exists, so nothing is missed in between.
+   */
+  watch(onEvent: (event: ProviderEvent) => void, signal: AbortSignal): Promise<void>;
+  /** Writes who owns the sandbox and when it may be removed where a list without our memory shows it. */
+  label(sandbox: SandboxId, owner: Owner, expiresAtMs: number): Promise<void>;
+  /** What this host cannot enforce, in sentences for a person; empty on a host that enforces everything. */
+  limitations(): Promise<readonly string[]>;
+}
+
+export type CreateRequest = {
+  readonly sandbox: SandboxId;
+  readonly template: Template;
+  /** sha256 (hex) of the sandbox's token; the token itself never leaves gateway and controller. */
+  readonly tokenSha256: string;
+};
+
+export type ProvidedSandbox = {
+  readonly sandbox: SandboxId;
+  readonly template: TemplateDigest;
+  /** `running`: its processes run; whether sandboxd answers is asked at its address. */
+  readonly phase: 'starting' | 'running' | 'gone';
+  readonly address: SandboxAddress | null;
+  readonly createdAtMs: number;
+  readonly owner: Owner | null;
+  readonly expiresAtMs: number | null;
+};
+
+export type ProviderEvent =
+  | { readonly kind: 'listed'; readonly sandboxes: readonly ProvidedSandbox[] }
+  | { readonly kind: 'running'; readonly sandbox: SandboxId; readonly address: SandboxAddress }
+  | {
+      readonly kind: 'gone';
+      readonly sandbox: SandboxId;
+      readonly cause: LossCause;
+      readonly evidence: Evidence;
+    };

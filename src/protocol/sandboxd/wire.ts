@@ -1,0 +1,169 @@
+/**
+ * What a gateway or controller says to sandboxd, and what comes back. Shared by both sides; no dependency, because
+ * sandboxd ships into any image. Bodies are JSON but for files, which are raw bytes.
+ *
+ *   GET    /health                          no token: {@link Health}
+ *   GET    /identity                        {@link Identity}
+ *   POST   /prepare       {@link PrepareRequest}   before bind only: runs the template's `prepare`: {@link PrepareReply}
+ *   POST   /probe                           starts a no-op as the command's user: {@link ProbeReply}
+ *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link Identity} | 409 bound_elsewhere
+ *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
+ *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call
+ *   POST   /calls/{id}/confirm              the answer is stored elsewhere, its bytes may go: 204
+ *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
+ *   POST   /quiesce                         kills every process of the policy's user: {@link QuiesceReply}
+ *   PUT    /files?path=&user=               bytes in: {@link FileReply} | 422 file_error
+ *   GET    /files?path=&user=               bytes out, streamed | 422 file_error
+ *
+ * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
+ * /health and /identity also {@link bootHeader}. Another sandbox answers 421 (an address was reused), another boot 412
+ * (a new life), and then nothing ran. Every answer carries both headers.
+ */
+
+/** Gateways speak this version and the one before. */
+export const protocolVersion = 1;
+
+export const sandboxHeader = 'x-corral-sandbox';
+export const bootHeader = 'x-corral-boot';
+
+export type SandboxdError =
+  | 'unauthorized' // 401
+  | 'unknown_call' // 404
+  | 'not_found' // 404: no such endpoint
+  | 'bound_elsewhere' // 409
+  | 'not_bound' // 409
+  | 'already_bound' // 409: /prepare after /bind
+  | 'call_conflict' // 409: same id, other digest
+  | 'expired' // 410
+  | 'other_boot' // 412
+  | 'payload_too_large' // 413
+  | 'invalid_request' // 400
+  | 'protocol_mismatch' // 400
+  | 'other_sandbox' // 421
+  | 'file_error' // 422: the path's own fault, as its user sees it; `errno` says which
+  | 'prepare_failed' // 422
+  | 'internal'; // 500
+
+/** Body of every answer that is not 2xx. */
+export type SandboxdErrorBody = {
+  readonly error: { readonly code: SandboxdError; readonly message: string; readonly errno?: string };
+};
+
+/** `single-user`: commands run under sandboxd's own id, which they could then read and signal. */
+export type UserIsolation = 'two-user' | 'single-user';
+
+export type Health = {
+  readonly sandbox: string;
+  readonly boot: string;
+  readonly protocol: number;
+  readonly state: 'unbound' | 'bound' | 'expired';
+};
+
+export type WireOwner = {
+  readonly tenant: string;
+  readonly run: string;
+  readonly rollout: string;
+  readonly attempt: number;
+  readonly role: string;
+};
+
+export type Identity = Health & {
+  readonly isolation: UserIsolation;
+  readonly owner: WireOwner | null;
+  /** Time left until sandboxd ends itself; null before bind. */
+  readonly expiresInMs: number | null;
+  readonly calls: readonly {
+    readonly callId: string;
+    readonly state: 'running' | 'done';
+    readonly digest: string;
+  }[];
+};
+
+export type BindRequest = {
+  readonly protocol: number;
+  readonly owner: WireOwner;
+  /** sandboxd kills everything and exits when this has passed. */
+  readonly expiresInMs: number;
+};
+
+export type PrepareRequest = {
+  readonly commands: readonly (readonly string[])[];
+  readonly timeoutMs: number;
+};
+export type PrepareReply = { readonly ok: true; readonly durationMs: number };
+export type ProbeReply = { readonly ok: true; readonly durationMs: number };
+export type QuiesceReply = { readonly killed: number; readonly survivors: number };
+export type FileReply = { readonly bytes: number };
+export type StillRunning = { readonly state: 'running' };
+
+/** Whose processes and files: the policy's, or the grader's own third user, whom the policy cannot read or signal. */
+export type CommandUser = 'policy' | 'grader';
+
+export type ExecAction = {
+  readonly kind: 'exec';
+  /** The program and its arguments; never spliced into a shell. */
+  readonly argv: readonly string[];
+  /** Relative paths are below the workspace. Default: the workspace. */
+  readonly cwd?: string;
+  /** Added to the image's own environment. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** UTF-8 text for stdin; closed at once when absent. */
+  readonly stdin?: string;
+  readonly user?: CommandUser;
+};
+
+export type BuiltinName = 'read_file' | 'write_file' | 'list_files' | 'search';
+
+export type BuiltinAction = {
+  readonly kind: 'builtin';
+  readonly tool: BuiltinName;
+  readonly arguments: Readonly<Record<string, string | number | boolean>>;
+};
+
+export type CallRequest = {
+  /** sha256 (hex) of name and canonical arguments: the same id with another digest is a conflict. */
+  readonly digest: string;
+  readonly action: ExecAction | BuiltinAction;
+  /** Counted from the command's own start. */
+  readonly timeoutMs: number;
+  /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
+  readonly keepBytes: number;
+};
+
+export const maxKeptBytes = 1024 * 1024;
+
+/** How it ended. `not_started` is not an exit code: the program could not be run at all. */
+export type Ending =
+  | { readonly kind: 'exited'; readonly exitCode: number }
+  | { readonly kind: 'signalled'; readonly signal: string }
+  | { readonly kind: 'timed_out'; readonly exitCode?: number; readonly signal?: string }
+  | { readonly kind: 'cancelled' }
+  | { readonly kind: 'not_started'; readonly errno: string; readonly message: string };
+
+/** A stream as kept: `head` is all of it while nothing was cut. Bad UTF-8 is U+FFFD, also where the cut splits a character. */
+export type Captured = {
+  readonly head: string;
+  readonly tail: string;
+  /** All bytes the command wrote. */
+  readonly totalBytes: number;
+  /** Bytes dropped between head and tail. */
+  readonly cutBytes: number;
+};
+
+export type CallAnswer = {
+  readonly callId: string;
+  readonly ending: Ending;
+  readonly stdout: Captured;
+  readonly stderr: Captured;
+  readonly evidence: CallEvidence;
+};
+
+export type CallEvidence = {
+  readonly durationMs: number;
+  /** Kills by the kernel for memory in this sandbox while the call ran; null where the host's cgroups cannot be read. */
+  readonly outOfMemoryKills: number | null;
+  /** Processes of the call that were still alive after the whole tree was killed. */
+  readonly escapedProcesses: number;
+  /** Processes of the call that went on in the background when it was answered. */
+  readonly backgroundProcesses: number;
+};
