@@ -1,0 +1,133 @@
+import type { Failure } from '../../src/failure/failure.ts';
+import type { Environment } from '../../src/model/environment.ts';
+import type { Face } from '../../src/model/face.ts';
+import type { Item, Json } from '../../src/model/grader.ts';
+import type { CallId, RolloutId, RunId, TenantId } from '../../src/model/ids.ts';
+import type { Outcome } from '../../src/model/outcome.ts';
+import type { Epoch } from '../../src/model/rollout.ts';
+import type { CallSummary, RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { Verdict } from '../../src/failure/verdict.ts';
+import type { CommandUser } from '../../src/protocol/sandboxd/wire.ts';
+
+/** Who asks: from the API key and the run header. */
+export type Caller = { readonly face: Face; readonly tenant: TenantId; readonly run: RunId };
+
+/** `name` or `name@version`; the core pins a version for the run. */
+export type EnvironmentRef = { readonly name: string; readonly version: string | null };
+
+/** The rollout a request names. On the RFT face it is opened by its first call, so the environment comes along. */
+export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number | null };
+
+export type OpenRequest = {
+  readonly rollout: RolloutId;
+  readonly attempt: number;
+  readonly environment: EnvironmentRef;
+  readonly item: Item | null;
+};
+
+export type ToolCallRequest = {
+  readonly rollout: RolloutRef;
+  /** Given on the RFT face, where a first call opens the rollout; null on the native face, where it must be open. */
+  readonly open: { readonly environment: EnvironmentRef; readonly item: Item | null } | null;
+  readonly call: CallId;
+  readonly tool: string;
+  /** As it came: JSON text or an object. */
+  readonly arguments: Json;
+  readonly timeoutMs: number | null;
+  /** How long this request may be held; the work itself goes on. */
+  readonly waitMs: number;
+};
+
+export type ExecRequest = {
+  readonly rollout: RolloutRef;
+  readonly call: CallId;
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly timeoutMs: number | null;
+  readonly waitMs: number;
+};
+
+/** A settled call as the native face shows it; `output` is the text for the model on every face. */
+export type CallResult = {
+  readonly callId: CallId;
+  readonly outcome: Exclude<Outcome, 'infrastructure_failure'>;
+  readonly code: string | null;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly output: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: { readonly stdout: boolean; readonly stderr: boolean; readonly totalBytes: number };
+  readonly timedOut: boolean;
+  readonly outOfMemoryKilled: boolean;
+  readonly durationMs: number;
+  readonly waitedMs: number;
+  readonly epoch: Epoch | null;
+  readonly replayed: boolean;
+};
+
+export type GradeRequest = {
+  readonly rollout: RolloutRef;
+  readonly open: { readonly environment: EnvironmentRef; readonly item: Item | null } | null;
+  /** What the platform says of the rollout; `output_tools` is checked against our own record. */
+  readonly sample: { readonly [key: string]: Json };
+  readonly waitMs: number;
+};
+
+export type GradeResult = {
+  readonly score: number;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly replayed: boolean;
+};
+
+export type RolloutView = {
+  readonly record: RolloutRecord;
+  readonly verdict: Verdict;
+  readonly calls: readonly CallSummary[];
+  readonly ahead: number | null;
+};
+
+/**
+ * What both faces are a thin skin of. Every method throws only `Failure`; a tool call that was answered (whatever the
+ * model did wrong) resolves. `still_running` is a Failure too: the request's time is up, the work goes on.
+ */
+export interface GatewayCore {
+  open(
+    caller: Caller,
+    request: OpenRequest,
+  ): Promise<{ readonly view: RolloutView; readonly created: boolean }>;
+  toolCall(caller: Caller, request: ToolCallRequest): Promise<CallResult>;
+  exec(caller: Caller, request: ExecRequest): Promise<CallResult>;
+  attach(caller: Caller, rollout: RolloutRef, call: CallId, waitMs: number): Promise<CallResult>;
+  cancel(caller: Caller, rollout: RolloutRef, call: CallId): Promise<void>;
+  grade(caller: Caller, request: GradeRequest): Promise<GradeResult>;
+  putFile(
+    caller: Caller,
+    rollout: RolloutRef,
+    path: string,
+    body: AsyncIterable<Uint8Array>,
+    user: CommandUser,
+  ): Promise<{ readonly bytes: number }>;
+  getFile(
+    caller: Caller,
+    rollout: RolloutRef,
+    path: string,
+    user: CommandUser,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  view(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
+  heartbeat(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
+  /** Finish and delete; idempotent. */
+  close(caller: Caller, rollout: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView>;
+  environments(): readonly Environment[];
+  /** Environment by reference, or `Failure('unknown_environment')` naming those that exist. */
+  environment(ref: EnvironmentRef): Environment;
+}
+
+/** How the faces tell that something went wrong with a rollout in hand. */
+export type FailedRequest = {
+  readonly failure: Failure;
+  readonly rollout: RolloutId | null;
+  readonly call: CallId | null;
+};
