@@ -3,11 +3,12 @@ import type { Environment } from '../../src/model/environment.ts';
 import type { Face } from '../../src/model/face.ts';
 import type { Item, Json } from '../../src/model/grader.ts';
 import type { CallId, RolloutId, RunId, TenantId } from '../../src/model/ids.ts';
-import type { Outcome } from '../../src/model/outcome.ts';
-import type { Epoch } from '../../src/model/rollout.ts';
+import type { CallResult } from '../../src/calls/call-result.ts';
 import type { CallSummary, RolloutRecord } from '../../src/ports/fleet/records.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
 import type { CommandUser } from '../../src/protocol/sandboxd/wire.ts';
+
+export type { CallResult };
 
 /** Who asks: from the API key and the run header. */
 export type Caller = { readonly face: Face; readonly tenant: TenantId; readonly run: RunId };
@@ -47,25 +48,6 @@ export type ExecRequest = {
   readonly stdin?: string;
   readonly timeoutMs: number | null;
   readonly waitMs: number;
-};
-
-/** A settled call as the native face shows it; `output` is the text for the model on every face. */
-export type CallResult = {
-  readonly callId: CallId;
-  readonly outcome: Exclude<Outcome, 'infrastructure_failure'>;
-  readonly code: string | null;
-  readonly exitCode: number | null;
-  readonly signal: string | null;
-  readonly output: string;
-  readonly stdout: string;
-  readonly stderr: string;
-  readonly truncated: { readonly stdout: boolean; readonly stderr: boolean; readonly totalBytes: number };
-  readonly timedOut: boolean;
-  readonly outOfMemoryKilled: boolean;
-  readonly durationMs: number;
-  readonly waitedMs: number;
-  readonly epoch: Epoch | null;
-  readonly replayed: boolean;
 };
 
 export type GradeRequest = {

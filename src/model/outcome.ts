@@ -17,6 +17,7 @@ export type ModelFailure =
   | 'time_spent'
   | 'command_timeout'
   | 'command_out_of_memory'
+  | 'command_not_started'
   | 'sandbox_broken';
 
 /**

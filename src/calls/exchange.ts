@@ -1,0 +1,114 @@
+import { pauseMs } from '../claiming/patience.ts';
+import type { Deadline } from '../claiming/deadline.ts';
+import { asFailure, Failure } from '../failure/failure.ts';
+import type { CallId } from '../model/ids.ts';
+import type { Admitted } from '../model/outcome.ts';
+import type { RolloutKey } from '../model/rollout.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import type { CallSummary } from '../ports/fleet/records.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
+import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
+import { nextStep } from './next-step.ts';
+
+export type ExchangeDeps = {
+  readonly link: Pick<SandboxLink, 'call'>;
+  readonly calls: Pick<CallStore, 'lookup'>;
+  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
+  readonly clock: Clock;
+};
+
+export type Dispatched = {
+  readonly key: RolloutKey;
+  readonly call: CallId;
+  readonly target: SandboxTarget;
+  readonly request: CallRequest;
+};
+
+/** How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. */
+export type Exchanged =
+  | { readonly kind: 'answered'; readonly answer: CallAnswer }
+  | { readonly kind: 'settled_elsewhere'; readonly summary: CallSummary; readonly answer: string | null }
+  | {
+      readonly kind: 'unknown';
+      readonly admitted: Admitted;
+      readonly tries: number;
+      readonly detail: string;
+    };
+
+/** One held request to sandboxd; it answers `running` after that, so a dead connection is noticed. */
+const longestPollMs = 30_000;
+/** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
+const answerGraceMs = 10_000;
+
+/**
+ * Sends a dispatched call until somebody knows how it ended. Sending again is safe: it is a PUT by call id to one boot
+ * of one sandbox, and that boot's journal runs it once. Between tries fleet state is asked, where a loss or another
+ * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown.
+ *
+ * Throws `call_conflict` when the journal has the id with other arguments, `unclassified` when sandboxd breaks the
+ * protocol.
+ */
+export async function exchange(deps: ExchangeDeps, sent: Dispatched, deadline: Deadline): Promise<Exchanged> {
+  let reached = false;
+  let detail = 'never asked';
+  for (let tries = 0; ; tries += 1) {
+    try {
+      const answer = await poll(deps.link, sent, deadline);
+      if (answer !== 'running') return { kind: 'answered', answer };
+      reached = true;
+      tries = 0;
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError)) throw thrown;
+      detail = thrown.message;
+      reached = (await afterTrouble(deps, sent, thrown)) || reached;
+      const recorded = await recordedSoFar(deps, sent);
+      if (recorded?.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
+      await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
+    }
+    if (deadline.passed) return { kind: 'unknown', admitted: reached ? 'unknown' : 'no', tries, detail };
+  }
+}
+
+/** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */
+async function recordedSoFar(deps: ExchangeDeps, sent: Dispatched) {
+  try {
+    return await deps.calls.lookup(sent.key, sent.call);
+  } catch (thrown) {
+    if (asFailure(thrown).retry === 'no') throw thrown;
+    return null;
+  }
+}
+
+async function poll(
+  link: ExchangeDeps['link'],
+  sent: Dispatched,
+  deadline: Deadline,
+): Promise<CallAnswer | 'running'> {
+  const waitMs = Math.min(longestPollMs, deadline.remainingMs);
+  return link.call(sent.target, sent.call, sent.request, waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
+}
+
+/** Returns whether the command may have been delivered. */
+async function afterTrouble(deps: ExchangeDeps, sent: Dispatched, error: LinkError): Promise<boolean> {
+  const step = nextStep(error.trouble);
+  switch (step.kind) {
+    case 'again':
+      return step.reached;
+    case 'lose':
+      await deps.lifecycle.lose(sent.target.sandbox, sent.target.boot, step.cause, {
+        seen_by: 'gateway',
+        detail: error.message,
+      });
+      return true;
+    case 'conflict':
+      throw new Failure(
+        'call_conflict',
+        `call ${sent.call} was sent before with other arguments; use a new call id`,
+      );
+    case 'fail':
+      throw new Failure('unclassified', step.reason, { admitted: 'unknown' });
+  }
+}

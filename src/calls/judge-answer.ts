@@ -1,0 +1,110 @@
+import type { Environment } from '../model/environment.ts';
+import type { Epoch } from '../model/rollout.ts';
+import type { Settlement } from '../ports/fleet/calls.ts';
+import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
+import { renderOutput } from '../tools/render-output.ts';
+import type { StoredResult } from './call-result.ts';
+import type { Todo, Work } from './work.ts';
+
+/** What a settled call is, but for where and when it ran. */
+export type Judged = {
+  readonly settlement: Omit<Settlement, 'waitedMs'>;
+  /** Null where the answer is no answer: an infrastructure failure. */
+  readonly result: Omit<StoredResult, 'waitedMs'> | null;
+};
+
+/**
+ * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
+ * whose program the model does not choose can say by its exit code that its backend failed, and that is ours.
+ */
+export function judgeAnswer(
+  work: Work,
+  todo: Extract<Todo, { kind: 'run' }>,
+  answer: CallAnswer,
+  epoch: Epoch,
+): Judged {
+  if (backendFailed(todo, answer)) return { settlement: dependencyFailed(work, answer), result: null };
+  const result = resultOf(work, answer, epoch);
+  return { settlement: { ...settlementOf(work, answer), ...codesOf(answer), answer: null }, result };
+}
+
+function backendFailed(todo: Extract<Todo, { kind: 'run' }>, answer: CallAnswer): boolean {
+  return answer.ending.kind === 'exited' && todo.infrastructureExits.includes(answer.ending.exitCode);
+}
+
+type Codes = Pick<StoredResult, 'outcome' | 'code'>;
+
+function codesOf({ ending, evidence }: CallAnswer): Codes {
+  switch (ending.kind) {
+    case 'timed_out':
+      return { outcome: 'timed_out', code: 'command_timeout' };
+    case 'cancelled':
+      return { outcome: 'cancelled', code: null };
+    case 'not_started':
+      return { outcome: 'refused', code: 'command_not_started' };
+    case 'exited':
+    case 'signalled':
+      return {
+        outcome: 'completed',
+        code: (evidence.outOfMemoryKills ?? 0) > 0 ? 'command_out_of_memory' : null,
+      };
+  }
+}
+
+function settlementOf(work: Work, answer: CallAnswer) {
+  return {
+    key: work.key,
+    call: work.call,
+    digest: work.digest,
+    tool: work.tool,
+    admitted: 'yes' as const,
+    exitCode: answer.ending.kind === 'exited' ? answer.ending.exitCode : null,
+    durationMs: Math.round(answer.evidence.durationMs),
+    outputBytes: answer.stdout.totalBytes + answer.stderr.totalBytes,
+    taint: null,
+    broken: null,
+    idleMs: work.environment.limits.idleMs,
+  };
+}
+
+function dependencyFailed(work: Work, answer: CallAnswer): Judged['settlement'] {
+  const settlement = settlementOf(work, answer);
+  const said = answer.stderr.head.slice(0, 500);
+  return {
+    ...settlement,
+    outcome: 'infrastructure_failure',
+    code: 'dependency_failed',
+    answer: null,
+    taint: { code: 'dependency_failed', evidence: { tool: work.tool, exit_code: settlement.exitCode, said } },
+  };
+}
+
+function resultOf(work: Work, answer: CallAnswer, epoch: Epoch): NonNullable<Judged['result']> {
+  const { ending, stdout, stderr, evidence } = answer;
+  return {
+    callId: work.call,
+    ...codesOf(answer),
+    exitCode: 'exitCode' in ending ? (ending.exitCode ?? null) : null,
+    signal: 'signal' in ending ? (ending.signal ?? null) : null,
+    output: modelText(work.environment, answer),
+    stdout: work.keepStreams ? textOf(stdout) : '',
+    stderr: work.keepStreams ? textOf(stderr) : '',
+    truncated: {
+      stdout: stdout.cutBytes > 0,
+      stderr: stderr.cutBytes > 0,
+      totalBytes: stdout.totalBytes + stderr.totalBytes,
+    },
+    timedOut: ending.kind === 'timed_out',
+    outOfMemoryKilled: (evidence.outOfMemoryKills ?? 0) > 0,
+    durationMs: Math.round(evidence.durationMs),
+    epoch,
+  };
+}
+
+function modelText(environment: Environment, answer: CallAnswer): string {
+  return renderOutput(answer, environment.texts, environment.limits.outputBytes).text;
+}
+
+function textOf(captured: Captured): string {
+  return captured.head + captured.tail;
+}

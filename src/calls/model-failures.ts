@@ -1,0 +1,65 @@
+import type { ModelFailure } from '../model/outcome.ts';
+import type { Settlement } from '../ports/fleet/calls.ts';
+import { fillText } from '../tools/fill-text.ts';
+import type { StoredResult } from './call-result.ts';
+import type { Work } from './work.ts';
+
+type Result = Omit<StoredResult, 'waitedMs'>;
+
+export function answerText(result: StoredResult): string {
+  return JSON.stringify(result);
+}
+
+/** The answer to a call that was refused for the model's own doing; `text` is what the model reads. */
+export function refusedResult(work: Work, code: ModelFailure, text?: string): Result {
+  return withoutRun(work, 'refused', code, text ?? limitText(work, code));
+}
+
+/** The answer to every call after the policy broke its own sandbox. */
+export function brokenResult(work: Work, reason: string): Result {
+  const text = fillText(work.environment.texts.sandboxBroken, { reason });
+  return withoutRun(work, 'completed', 'sandbox_broken', text);
+}
+
+function limitText(work: Work, code: ModelFailure): string {
+  const { texts, limits } = work.environment;
+  if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });
+  return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
+}
+
+function withoutRun(work: Work, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
+  return {
+    callId: work.call,
+    outcome,
+    code,
+    exitCode: null,
+    signal: null,
+    output,
+    stdout: '',
+    stderr: '',
+    truncated: { stdout: false, stderr: false, totalBytes: 0 },
+    timedOut: false,
+    outOfMemoryKilled: false,
+    durationMs: 0,
+    epoch: null,
+  };
+}
+
+export function refusedSettlement(work: Work, result: Result): Omit<Settlement, 'waitedMs'> {
+  return {
+    key: work.key,
+    call: work.call,
+    digest: work.digest,
+    tool: work.tool,
+    outcome: result.outcome,
+    code: result.code,
+    admitted: 'no',
+    exitCode: null,
+    durationMs: 0,
+    outputBytes: 0,
+    answer: null,
+    taint: null,
+    broken: null,
+    idleMs: work.environment.limits.idleMs,
+  };
+}

@@ -1,0 +1,41 @@
+import type { LossCause } from '../failure/codes.ts';
+import type { LinkTrouble } from '../ports/sandbox-link.ts';
+
+/**
+ * What to do when sandboxd gave no answer to a dispatched call:
+ *
+ *   again   nothing is decided: send the same PUT on a new connection; the journal starts it once or attaches
+ *   lose    the sandbox we meant is known to be gone
+ *   fail    sandboxd answered, and not as the protocol says: nobody's reward, and a bug to fix
+ */
+export type NextStep =
+  | { readonly kind: 'again'; readonly reached: boolean }
+  | { readonly kind: 'lose'; readonly cause: LossCause }
+  | { readonly kind: 'conflict' }
+  | { readonly kind: 'fail'; readonly reason: string };
+
+export function nextStep(trouble: LinkTrouble): NextStep {
+  switch (trouble.kind) {
+    case 'not_sent':
+      return { kind: 'again', reached: false };
+    case 'maybe_sent':
+      return { kind: 'again', reached: true };
+    case 'other_boot':
+      return { kind: 'lose', cause: 'boot_changed' };
+    case 'other_sandbox':
+      return { kind: 'lose', cause: 'pod_replaced' };
+    case 'refused':
+      return afterRefusal(trouble);
+  }
+}
+
+function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextStep {
+  if (refused.code === 'call_conflict') return { kind: 'conflict' };
+  if (refused.code === 'expired') return { kind: 'lose', cause: 'expired' };
+  // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
+  if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };
+  return {
+    kind: 'fail',
+    reason: `sandboxd refused with ${refused.status} ${refused.code}: ${refused.message}`,
+  };
+}

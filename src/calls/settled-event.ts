@@ -1,0 +1,35 @@
+import { failures } from '../failure/codes.ts';
+import type { Blame } from '../failure/codes.ts';
+import type { FleetEvent } from '../ports/event-log.ts';
+import type { Settlement } from '../ports/fleet/calls.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import type { Todo, Work } from './work.ts';
+
+/** The one line that the event log keeps of a settled call. */
+export function settledEvent(
+  work: Work,
+  todo: Todo,
+  summary: CallSummary,
+  rollout: RolloutRecord | null,
+  settlement: Settlement,
+  atMs: number,
+): FleetEvent {
+  return {
+    kind: 'call_settled',
+    atMs,
+    key: work.key,
+    environment: work.environment.name,
+    version: work.environment.version,
+    summary,
+    blame: blameOf(summary.code),
+    epoch: rollout?.epoch ?? null,
+    lastCommand: todo.kind === 'run' ? todo.command : '',
+    evidence: settlement.taint?.evidence ?? {},
+  };
+}
+
+/** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */
+export function blameOf(code: string | null): Blame | null {
+  if (code === null) return null;
+  return Object.hasOwn(failures, code) ? failures[code as keyof typeof failures].blame : 'model';
+}

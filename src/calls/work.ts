@@ -1,0 +1,39 @@
+import type { Environment, Tool } from '../model/environment.ts';
+import type { CallId } from '../model/ids.ts';
+import type { ModelFailure } from '../model/outcome.ts';
+import type { RolloutKey } from '../model/rollout.ts';
+import type { ClaimRequest } from '../ports/fleet/claims.ts';
+import type { CallRequest } from '../protocol/sandboxd/wire.ts';
+
+/** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */
+export type Work = {
+  readonly key: RolloutKey;
+  readonly claim: ClaimRequest;
+  readonly environment: Environment;
+  readonly call: CallId;
+  readonly tool: string;
+  /** sha256 (hex) of name and canonical arguments. */
+  readonly digest: string;
+  readonly todo: Todo;
+  /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */
+  readonly counted: boolean;
+  /** Whether the answer keeps stdout and stderr apart for the caller, beside the text for the model. */
+  readonly keepStreams: boolean;
+};
+
+export type Todo =
+  /** The model's own failure: an answer, and nothing runs. */
+  | { readonly kind: 'refuse'; readonly code: ModelFailure; readonly text: string }
+  | {
+      readonly kind: 'run';
+      readonly request: CallRequest;
+      /** Exit codes by which the tool's own backend says that it failed. */
+      readonly infrastructureExits: readonly number[];
+      /** For the event log: what was asked for, shortened. */
+      readonly command: string;
+    };
+
+/** Exit codes of a tool that mean its backend failed; empty where the model chooses the program. */
+export function infrastructureExitsOf(tool: Tool): readonly number[] {
+  return tool.run.kind === 'command' ? tool.run.infrastructureExits : [];
+}

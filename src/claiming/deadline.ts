@@ -1,0 +1,34 @@
+import type { Clock } from '../ports/clock.ts';
+
+/** A moment after which waiting is pointless, on the monotonic clock. */
+export class Deadline {
+  readonly #clock: Clock;
+  readonly #atMs: number;
+
+  private constructor(clock: Clock, atMs: number) {
+    this.#clock = clock;
+    this.#atMs = atMs;
+  }
+
+  static in(clock: Clock, durationMs: number): Deadline {
+    return new Deadline(clock, clock.monotonicMs() + durationMs);
+  }
+
+  /** The earlier of this one and `durationMs` from now. */
+  orIn(durationMs: number): Deadline {
+    return new Deadline(this.#clock, Math.min(this.#atMs, this.#clock.monotonicMs() + durationMs));
+  }
+
+  /** This one, moved `durationMs` earlier. */
+  earlier(durationMs: number): Deadline {
+    return new Deadline(this.#clock, this.#atMs - durationMs);
+  }
+
+  get remainingMs(): number {
+    return Math.max(0, this.#atMs - this.#clock.monotonicMs());
+  }
+
+  get passed(): boolean {
+    return this.remainingMs === 0;
+  }
+}

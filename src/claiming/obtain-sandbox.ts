@@ -1,0 +1,92 @@
+import { Failure } from '../failure/failure.ts';
+import type { Environment } from '../model/environment.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ActivationStamp, ClaimReply, ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
+import type { TemplateCounts } from '../ports/fleet/pool.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { rolloutKey } from '../model/rollout.ts';
+import { refusal } from './refusal.ts';
+import type { MoveIn } from './move-in.ts';
+import type { Deadline } from './deadline.ts';
+import type { WaitingRoom } from './waiting-room.ts';
+
+/** A rollout and the sandbox that accepted it. `activation` is null once it is active. */
+export type Occupied = { readonly rollout: RolloutRecord; readonly activation: ActivationStamp | null };
+
+export type ObtainDeps = {
+  readonly claims: ClaimStore;
+  readonly room: WaitingRoom;
+  readonly moveIn: MoveIn;
+  readonly clock: Clock;
+  /** Why the template's starts fail of late, told to those who waited in vain. */
+  readonly lastStartFailure: (
+    template: ClaimRequest['template'],
+  ) => Promise<TemplateCounts['lastFailure'] | null>;
+};
+
+/** Sandboxes that one request may use up before it says that something is wrong with all of them. */
+const mostSwaps = 5;
+
+/**
+ * From a rollout to a sandbox that has accepted it:
+ *
+ *   claim ──▶ held? ──no──▶ wait in line, held here ──▶ claim
+ *               │yes
+ *               ▼
+ *   claimed ──▶ move in (bind, setup) ──refused──▶ swap: give it up, stand at the head of the line ──▶ claim
+ *               │accepted
+ *               ▼
+ *   active
+ *
+ * Nothing was dispatched yet, so a swap is silent. Throws `capacity_timeout` (or the code of the template's failing
+ * starts) when `waitUntil` passes, the claim's own code when it is refused, `setup_failed` after {@link mostSwaps}.
+ */
+export async function obtainSandbox(
+  deps: ObtainDeps,
+  environment: Environment,
+  request: ClaimRequest,
+  waitUntil: Deadline,
+): Promise<Occupied> {
+  for (let swaps = 0; ; swaps += 1) {
+    const rollout = await holdInLine(deps, request, waitUntil);
+    if (rollout.state !== 'claimed') return { rollout, activation: null };
+    const moved = await deps.moveIn.into(rollout, environment, waitUntil);
+    if (moved.kind === 'accepted') return { rollout, activation: moved.activation };
+    await deps.claims.swap(rollout.key, rollout.generation, moved.failure.message, moved.failure.evidence);
+    if (swaps >= mostSwaps || waitUntil.passed) throw moved.failure;
+  }
+}
+
+async function holdInLine(
+  deps: ObtainDeps,
+  request: ClaimRequest,
+  waitUntil: Deadline,
+): Promise<RolloutRecord> {
+  const key = rolloutKey(request.owner);
+  let ahead = 0;
+  const held = await deps.room.hold(key, waitUntil, async () => {
+    const reply = await deps.claims.claim(request);
+    if (reply.kind === 'waiting') ahead = reply.ahead;
+    return heldOrRefused(reply);
+  });
+  return held ?? (await failWaiting(deps, request, ahead));
+}
+
+function heldOrRefused(reply: ClaimReply): RolloutRecord | null {
+  if (reply.kind === 'refused') throw refusal(reply.code, reply.rollout);
+  return reply.kind === 'held' ? reply.rollout : null;
+}
+
+async function failWaiting(deps: ObtainDeps, request: ClaimRequest, ahead: number): Promise<never> {
+  const start = await deps.lastStartFailure(request.template);
+  if (start === null) {
+    throw new Failure(
+      'capacity_timeout',
+      `no sandbox became free in time; ${ahead} rollouts stood before this one`,
+      {
+        evidence: { ahead },
+      },
+    );
+  }
+  throw new Failure(start.code, `no sandbox could be started: ${start.message}`, { evidence: { ahead } });
+}

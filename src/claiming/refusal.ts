@@ -1,0 +1,34 @@
+import type { FailureCode } from '../failure/codes.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { Admitted } from '../model/outcome.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+
+/** What the caller of a rollout that may not go on is told: the sentence of its code, and what is recorded of why. */
+export function refusal(
+  code: FailureCode,
+  rollout: RolloutRecord | null,
+  admitted: Admitted = 'no',
+): Failure {
+  const message = sentences[code] ?? `the rollout may not go on: ${code}`;
+  return new Failure(code, message, { admitted, evidence: recordedEvidence(rollout) });
+}
+
+function recordedEvidence(rollout: RolloutRecord | null): Evidence {
+  if (rollout === null) return {};
+  if (rollout.taint === null) return rollout.closedBy === null ? {} : { closed_by: rollout.closedBy };
+  return { ...rollout.taint.evidence, cause: rollout.taint.cause };
+}
+
+const sentences: Partial<Record<FailureCode, string>> = {
+  sandbox_lost: 'the sandbox of this rollout is gone after it had run calls; discard the rollout',
+  outcome_unknown: 'nobody could be asked whether a call of this rollout ran; discard the rollout',
+  dependency_failed: "a tool's own backend failed in this rollout; discard the rollout",
+  line_full: 'the waiting line is at its bound; send fewer rollouts at once or add capacity',
+  rollout_closed: 'the rollout is closed: finished, deleted, graded, or replaced by a newer attempt',
+  rollout_expired:
+    'nobody called the rollout within its idle time, or its hard life is over; it was released',
+  run_closed: 'the run is closed; start a new run under another name',
+  environment_mismatch: 'the rollout was opened with another environment than the one this request names',
+  grader_failed: 'the grader failed three times in this rollout; discard the rollout and look at the grader',
+};
