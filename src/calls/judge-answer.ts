@@ -4,7 +4,7 @@ import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
 import { renderOutput } from '../tools/render-output.ts';
 import type { StoredResult } from './call-result.ts';
-import type { Todo, Work } from './work.ts';
+import type { RunTodo, Work } from './work.ts';
 
 /** What a settled call is, but for where and when it ran. */
 export type Judged = {
@@ -17,18 +17,13 @@ export type Judged = {
  * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
  * whose program the model does not choose can say by its exit code that its backend failed, and that is ours.
  */
-export function judgeAnswer(
-  work: Work,
-  todo: Extract<Todo, { kind: 'run' }>,
-  answer: CallAnswer,
-  epoch: Epoch,
-): Judged {
+export function judgeAnswer(work: Work, todo: RunTodo, answer: CallAnswer, epoch: Epoch): Judged {
   if (backendFailed(todo, answer)) return { settlement: dependencyFailed(work, answer), result: null };
   const result = resultOf(work, answer, epoch);
   return { settlement: { ...settlementOf(work, answer), ...codesOf(answer), answer: null }, result };
 }
 
-function backendFailed(todo: Extract<Todo, { kind: 'run' }>, answer: CallAnswer): boolean {
+function backendFailed(todo: RunTodo, answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && todo.infrastructureExits.includes(answer.ending.exitCode);
 }
 

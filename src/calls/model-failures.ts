@@ -6,10 +6,6 @@ import type { Work } from './work.ts';
 
 type Result = Omit<StoredResult, 'waitedMs'>;
 
-export function answerText(result: StoredResult): string {
-  return JSON.stringify(result);
-}
-
 /** The answer to a call that was refused for the model's own doing; `text` is what the model reads. */
 export function refusedResult(work: Work, code: ModelFailure, text?: string): Result {
   return withoutRun(work, 'refused', code, text ?? limitText(work, code));

@@ -3,12 +3,11 @@ import type { Blame } from '../failure/codes.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
-import type { Todo, Work } from './work.ts';
+import type { Work } from './work.ts';
 
 /** The one line that the event log keeps of a settled call. */
 export function settledEvent(
   work: Work,
-  todo: Todo,
   summary: CallSummary,
   rollout: RolloutRecord | null,
   settlement: Settlement,
@@ -23,7 +22,7 @@ export function settledEvent(
     summary,
     blame: blameOf(summary.code),
     epoch: rollout?.epoch ?? null,
-    lastCommand: todo.kind === 'run' ? todo.command : '',
+    lastCommand: work.todo.kind === 'run' ? work.todo.command : '',
     evidence: settlement.taint?.evidence ?? {},
   };
 }

@@ -3,6 +3,7 @@ import type { CallId } from '../model/ids.ts';
 import type { ModelFailure } from '../model/outcome.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 
 /** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */
@@ -15,6 +16,8 @@ export type Work = {
   /** sha256 (hex) of name and canonical arguments. */
   readonly digest: string;
   readonly todo: Todo;
+  /** Whether this process has claimed for the rollout before, so that admission can be asked at once. */
+  readonly acquainted: boolean;
   /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */
   readonly counted: boolean;
   /** Whether the answer keeps stdout and stderr apart for the caller, beside the text for the model. */
@@ -32,6 +35,17 @@ export type Todo =
       /** For the event log: what was asked for, shortened. */
       readonly command: string;
     };
+
+/** A call under way in a rollout's sandbox. */
+export type Running = {
+  readonly work: Work;
+  readonly todo: RunTodo;
+  readonly rollout: RolloutRecord;
+  /** Time until the rollout had its sandbox; never charged to the command. */
+  readonly waitedMs: number;
+};
+
+export type RunTodo = Extract<Todo, { kind: 'run' }>;
 
 /** Exit codes of a tool that mean its backend failed; empty where the model chooses the program. */
 export function infrastructureExitsOf(tool: Tool): readonly number[] {

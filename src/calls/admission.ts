@@ -1,0 +1,62 @@
+import type { Deadline } from '../claiming/deadline.ts';
+import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
+import type { ObtainDeps, Occupied } from '../claiming/obtain-sandbox.ts';
+import { patiently } from '../claiming/patience.ts';
+import { refusal } from '../claiming/refusal.ts';
+import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
+import { settleGraceMs } from './carry-out.ts';
+import type { RunTodo, Work } from './work.ts';
+
+export type AdmissionDeps = ObtainDeps & { readonly calls: CallStore };
+
+/** The longest wait for a sandbox, and what must be left of an RFT request for the command after it. */
+const longestLineMs = 300_000;
+const lineReserveMs = 10_000;
+
+/** A call that may go on from here, one way or another. */
+export type Admitted = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
+
+/**
+ * Asks for admission at once where this process has claimed for the rollout before, which is all that later calls
+ * need; else, and whenever the rollout is not active, it obtains a sandbox first. Throws the rollout's own code when
+ * it is barred, and whatever `obtainSandbox` throws.
+ */
+export async function admitOrObtain(
+  deps: AdmissionDeps,
+  work: Work,
+  todo: RunTodo,
+  deadline: Deadline,
+): Promise<Admitted> {
+  const lineUntil = waitInLineUntil(work, todo, deadline);
+  return patiently(deps.clock, deadline, async () => {
+    const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
+    let occupied = work.acquainted ? null : await obtain();
+    for (;;) {
+      const reply = await admit(deps.calls, work, todo, occupied);
+      if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout);
+      if (reply.kind !== 'not_active') return reply;
+      // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
+      occupied = await obtain();
+    }
+  });
+}
+
+function admit(calls: CallStore, work: Work, todo: RunTodo, occupied: Occupied | null): Promise<AdmitReply> {
+  const { limits } = work.environment;
+  return calls.admit({
+    key: work.key,
+    call: work.call,
+    tool: work.tool,
+    digest: work.digest,
+    timeoutMs: todo.request.timeoutMs + settleGraceMs,
+    idleMs: limits.idleMs,
+    budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
+    activation: occupied?.activation ?? null,
+  });
+}
+
+/** On the RFT face one request holds both the wait and the command; elsewhere the command may outlast the request. */
+function waitInLineUntil(work: Work, todo: RunTodo, deadline: Deadline): Deadline {
+  const reserveMs = work.claim.face === 'rft' ? todo.request.timeoutMs + lineReserveMs : 0;
+  return deadline.earlier(reserveMs).orIn(longestLineMs);
+}

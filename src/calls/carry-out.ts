@@ -1,0 +1,72 @@
+import { Deadline } from '../claiming/deadline.ts';
+import { targetOf } from '../claiming/move-in.ts';
+import { Failure } from '../failure/failure.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import type { CallResult } from './call-result.ts';
+import { exchange } from './exchange.ts';
+import type { Exchanged, ExchangeDeps } from './exchange.ts';
+import { judgeAnswer } from './judge-answer.ts';
+import { settlementOfUnknown } from './losses.ts';
+import type { OngoingCalls } from './ongoing-calls.ts';
+import { answerFrom, settle } from './settling.ts';
+import type { SettlingDeps } from './settling.ts';
+import type { Running, Work } from './work.ts';
+
+export type CarryOutDeps = ExchangeDeps &
+  SettlingDeps & {
+    readonly ongoing: OngoingCalls;
+    /** Tells sandboxd that the answer is stored and its bytes may go; nobody waits for it. */
+    readonly confirm: (rollout: RolloutRecord, work: Work) => void;
+  };
+
+/** Beyond the command's own timeout: what killing its tree, a busy machine and a redial may take. */
+export const settleGraceMs = 30_000;
+
+/** Joins the work of this process on the call, or starts it; leaves with `still_running` when the time is up. */
+export async function awaitOngoing(
+  deps: CarryOutDeps,
+  running: Running,
+  deadline: Deadline,
+): Promise<CallResult> {
+  const { key, call } = running.work;
+  const ongoing = deps.ongoing.join(key, call, () => carryOut(deps, running));
+  const result = await deps.ongoing.until(ongoing.result, deadline);
+  if (result !== 'still_running') return ongoing.joined ? { ...result, replayed: true } : result;
+  throw new Failure('still_running', `call ${call} is still running; send it again to wait for it`, {
+    admitted: 'yes',
+  });
+}
+
+async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResult> {
+  const { work, todo, rollout } = running;
+  const deadline = Deadline.in(deps.clock, todo.request.timeoutMs + settleGraceMs);
+  const dispatched = { key: work.key, call: work.call, target: targetOf(rollout), request: todo.request };
+  const exchanged = await exchange(deps, dispatched, deadline);
+  switch (exchanged.kind) {
+    case 'settled_elsewhere':
+      return answerFrom(deps, work, exchanged);
+    case 'unknown':
+      return settleUnknown(deps, running, exchanged);
+    case 'answered':
+      return settleAnswer(deps, running, exchanged.answer);
+  }
+}
+
+async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAnswer): Promise<CallResult> {
+  const { work, todo, rollout, waitedMs } = running;
+  const judged = judgeAnswer(work, todo, answer, targetOf(rollout));
+  const settled = await settle(deps, work, judged, waitedMs, rollout);
+  deps.confirm(rollout, work);
+  return answerFrom(deps, work, settled, !settled.first);
+}
+
+async function settleUnknown(
+  deps: CarryOutDeps,
+  running: Running,
+  unknown: Extract<Exchanged, { kind: 'unknown' }>,
+): Promise<CallResult> {
+  const { work, rollout, waitedMs } = running;
+  const judged = { settlement: settlementOfUnknown(work, unknown), result: null };
+  return answerFrom(deps, work, await settle(deps, work, judged, waitedMs, rollout));
+}

@@ -1,0 +1,71 @@
+import { Deadline } from '../claiming/deadline.ts';
+import { patiently } from '../claiming/patience.ts';
+import { Failure } from '../failure/failure.ts';
+import { refusal } from '../claiming/refusal.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { FleetEvent } from '../ports/event-log.ts';
+import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallResult, StoredResult } from './call-result.ts';
+import type { Judged } from './judge-answer.ts';
+import { lossFailure } from './losses.ts';
+import { brokenResult, refusedSettlement } from './model-failures.ts';
+import { settledEvent } from './settled-event.ts';
+import type { Work } from './work.ts';
+
+export type SettlingDeps = {
+  readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly clock: Clock;
+  readonly record: (event: FleetEvent) => void;
+};
+
+/** How long a finished answer waits for a Redis that does not answer; the journal keeps it for whoever asks later. */
+const storePatienceMs = 120_000;
+
+/** Stored before it is sent. The first to store it also writes the event. */
+export async function settle(
+  deps: SettlingDeps,
+  work: Work,
+  judged: Judged,
+  waitedMs: number,
+  rollout: RolloutRecord | null = null,
+): Promise<SettleReply> {
+  const answer = judged.result === null ? null : JSON.stringify({ ...judged.result, waitedMs });
+  const settlement: Settlement = { ...judged.settlement, waitedMs, answer };
+  const patience = Deadline.in(deps.clock, storePatienceMs);
+  const reply = await patiently(deps.clock, patience, () => deps.calls.settle(settlement));
+  if (reply.first) deps.record(settledEvent(work, reply.summary, rollout, settlement, deps.clock.nowMs()));
+  return reply;
+}
+
+/** The model's own failure, for which nothing ran: an answer like every other. */
+export async function settleRefused(
+  deps: SettlingDeps,
+  work: Work,
+  result: Omit<StoredResult, 'waitedMs'>,
+): Promise<CallResult> {
+  const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
+  return answerFrom(deps, work, settled, !settled.first);
+}
+
+/** The answer as it was stored, whoever stored it. */
+export async function answerFrom(
+  deps: SettlingDeps,
+  work: Work,
+  recorded: Pick<SettleReply, 'answer' | 'summary'>,
+  replayed = true,
+): Promise<CallResult> {
+  const { answer, summary } = recorded;
+  if (answer !== null) return { ...(JSON.parse(answer) as StoredResult), replayed };
+  if (summary.code === 'sandbox_broken')
+    return { ...brokenResult(work, lostWhileRunning), waitedMs: 0, replayed };
+  const rollout = await deps.claims.find(work.claim.owner, work.claim.owner.attempt);
+  if (summary.outcome === 'infrastructure_failure') throw lossFailure(rollout, summary);
+  // Only closing a rollout settles a call as cancelled without an answer.
+  if (summary.outcome === 'cancelled') throw refusal('rollout_closed', rollout, summary.admitted);
+  throw new Failure('answer_expired', `the answer of call ${work.call} is no longer kept`);
+}
+
+const lostWhileRunning = 'this command used up what the sandbox had, and the sandbox went down with it';
