@@ -1,7 +1,7 @@
-import type { Deadline } from '../claiming/deadline.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import type { ObtainDeps, Occupied } from '../claiming/obtain-sandbox.ts';
-import { patiently } from '../claiming/patience.ts';
+import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import { settleGraceMs } from './carry-out.ts';

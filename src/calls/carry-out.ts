@@ -1,4 +1,4 @@
-import { Deadline } from '../claiming/deadline.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import { targetOf } from '../claiming/move-in.ts';
 import { Failure } from '../failure/failure.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -8,14 +8,14 @@ import { exchange } from './exchange.ts';
 import type { Exchanged, ExchangeDeps } from './exchange.ts';
 import { judgeAnswer } from './judge-answer.ts';
 import { settlementOfUnknown } from './losses.ts';
-import type { OngoingCalls } from './ongoing-calls.ts';
+import type { Ongoing } from '../waiting/ongoing.ts';
 import { answerFrom, settle } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
 import type { Running, Work } from './work.ts';
 
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {
-    readonly ongoing: OngoingCalls;
+    readonly ongoing: Ongoing<CallResult>;
     /** Tells sandboxd that the answer is stored and its bytes may go; nobody waits for it. */
     readonly confirm: (rollout: RolloutRecord, work: Work) => void;
   };
@@ -30,7 +30,7 @@ export async function awaitOngoing(
   deadline: Deadline,
 ): Promise<CallResult> {
   const { key, call } = running.work;
-  const ongoing = deps.ongoing.join(key, call, () => carryOut(deps, running));
+  const ongoing = deps.ongoing.join(`${key} ${call}`, () => carryOut(deps, running));
   const result = await deps.ongoing.until(ongoing.result, deadline);
   if (result !== 'still_running') return ongoing.joined ? { ...result, replayed: true } : result;
   throw new Failure('still_running', `call ${call} is still running; send it again to wait for it`, {

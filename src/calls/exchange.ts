@@ -1,5 +1,5 @@
-import { pauseMs } from '../claiming/patience.ts';
-import type { Deadline } from '../claiming/deadline.ts';
+import { pauseMs } from '../waiting/patience.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import type { Admitted } from '../model/outcome.ts';

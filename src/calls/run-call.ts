@@ -1,5 +1,5 @@
-import type { Deadline } from '../claiming/deadline.ts';
-import { patiently } from '../claiming/patience.ts';
+import type { Deadline } from '../waiting/deadline.ts';
+import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure } from '../failure/failure.ts';
 import { admitOrObtain } from './admission.ts';

@@ -1,5 +1,5 @@
-import { Deadline } from '../claiming/deadline.ts';
-import { patiently } from '../claiming/patience.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { patiently } from '../waiting/patience.ts';
 import { Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { Clock } from '../ports/clock.ts';

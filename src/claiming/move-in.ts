@@ -9,8 +9,8 @@ import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { Clock } from '../ports/clock.ts';
 import { protocolVersion } from '../protocol/sandboxd/wire.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import { pauseMs } from './patience.ts';
-import type { Deadline } from './deadline.ts';
+import { pauseMs } from '../waiting/patience.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 
 export type MovedIn =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }

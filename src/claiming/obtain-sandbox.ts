@@ -7,7 +7,7 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
 import type { MoveIn } from './move-in.ts';
-import type { Deadline } from './deadline.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
 /** A rollout and the sandbox that accepted it. `activation` is null once it is active. */

@@ -1,7 +1,7 @@
 import type { RolloutKey } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
-import type { Deadline } from './deadline.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 
 /**
  * Where requests of rollouts in line are held. It says "still here" for all of them once a second in one script a
