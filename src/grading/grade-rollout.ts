@@ -1,0 +1,134 @@
+import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
+import type { ObtainDeps } from '../claiming/obtain-sandbox.ts';
+import { refusal } from '../claiming/refusal.ts';
+import { asFailure, Failure } from '../failure/failure.ts';
+import type { Environment } from '../model/environment.ts';
+import type { Item } from '../model/grader.ts';
+import type { FleetEvent } from '../ports/event-log.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
+import type { ClaimRequest } from '../ports/fleet/claims.ts';
+import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import type { Ongoing } from '../waiting/ongoing.ts';
+import { patiently } from '../waiting/patience.ts';
+import type { Evaluation, Sample } from './graders/evaluate.ts';
+import { gradedEvent } from './graded-event.ts';
+import { needsSandbox } from './needs-sandbox.ts';
+import { checkStillThere } from './still-there.ts';
+import type { StillThereDeps } from './still-there.ts';
+
+export type Grade = { readonly score: number; readonly detail: Readonly<Record<string, unknown>>; readonly replayed: boolean };
+
+export type GradeDeps = ObtainDeps &
+  StillThereDeps & {
+    readonly grades: GradeStore;
+    readonly calls: Pick<CallStore, 'list'>;
+    readonly ongoing: Ongoing<Grade>;
+    /** Runs the environment's grader; throws `grader_failed` when it gives no finite number. */
+    readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
+    readonly record: (event: FleetEvent) => void;
+  };
+
+/** One grading asked for. `item` is what the request brought; else the rollout's own row. */
+export type GradeWork = {
+  readonly claim: ClaimRequest;
+  readonly environment: Environment;
+  readonly item: Item | null;
+  readonly sample: Sample;
+};
+
+export type GradeJob = GradeWork & { readonly rollout: RolloutRecord; readonly turn: number };
+
+/** How often a grading that runs elsewhere, or calls that still run, are looked after. */
+const lookAgainMs = 200;
+
+/**
+ * Verdict first, then the grade:
+ *
+ *   the sandbox that ran its calls still answers ──▶ begin (no new calls) ──▶ evaluate ──▶ store the score, once
+ *                                                       │
+ *                                                       ├─ scored before ──▶ the stored score
+ *                                                       ├─ calls running, graded elsewhere ──▶ look again
+ *                                                       └─ tainted, expired, closed ──▶ its code: the veto
+ *
+ * A grading goes on when the request's time is up. Throws only `Failure`; a grader that failed is `grader_failed`,
+ * never a score.
+ */
+export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<Grade> {
+  const rollout = await withSandboxIfNeeded(deps, work, deadline);
+  if (rollout.epoch !== null && rollout.score === null && rollout.state !== 'closed') {
+    await patiently(deps.clock, deadline, () => checkStillThere(deps, rollout));
+  }
+  const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout));
+  const grade = await deps.ongoing.until(ongoing.result, deadline);
+  if (grade !== 'still_running') return ongoing.joined ? { ...grade, replayed: true } : grade;
+  throw new Failure('still_running', 'the grader is still running; ask again to wait for it', { admitted: 'yes' });
+}
+
+/** Rollouts without calls have no sandbox yet: a grader that works in one gets a fresh one, the others need none. */
+async function withSandboxIfNeeded(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<RolloutRecord> {
+  return patiently(deps.clock, deadline, async () => {
+    const reply = await deps.claims.claim(work.claim);
+    if (reply.kind === 'refused') {
+      if (reply.rollout?.score != null) return reply.rollout;
+      throw refusal(reply.code, reply.rollout);
+    }
+    if (!needsSandbox(work.environment.grader) || reply.rollout.state === 'active') return reply.rollout;
+    return (await obtainSandbox(deps, work.environment, work.claim, deadline)).rollout;
+  });
+}
+
+async function gradeOnce(deps: GradeDeps, work: GradeWork, rollout: RolloutRecord): Promise<Grade> {
+  const deadline = Deadline.in(deps.clock, work.environment.limits.gradeMs);
+  const begun = await begin(deps, work, rollout, deadline);
+  if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
+  if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
+  const job = { ...work, rollout: begun.rollout, turn: begun.turn };
+  try {
+    return await storeGrade(deps, job, await deps.evaluate(job));
+  } catch (thrown) {
+    throw await gradingFailed(deps, job, asFailure(thrown));
+  }
+}
+
+async function begin(
+  deps: GradeDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  deadline: Deadline,
+): Promise<Exclude<GradeBegin, { kind: 'wait' }>> {
+  for (;;) {
+    const reply = await patiently(deps.clock, deadline, () =>
+      deps.grades.begin(rollout.key, work.environment.limits.gradeMs),
+    );
+    if (reply.kind !== 'wait') return reply;
+    if (deadline.passed) throw new Failure('grader_failed', `the ${reply.for} did not end within the time to grade`);
+    await deps.clock.sleep(lookAgainMs);
+  }
+}
+
+async function storeGrade(deps: GradeDeps, job: GradeJob, evaluation: Evaluation): Promise<Grade> {
+  if (evaluation.kind === 'discarded') {
+    throw new Failure('grader_failed', `the environment discards this ending of its grader: ${evaluation.reason}`, {
+      evidence: { suspected: evaluation.suspected, reason: evaluation.reason },
+    });
+  }
+  const deadline = Deadline.in(deps.clock, job.environment.limits.gradeMs);
+  const stored = await patiently(deps.clock, deadline, () =>
+    deps.grades.score(job.rollout.key, job.turn, evaluation.score, { suspected: evaluation.suspected }),
+  );
+  if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
+  return { score: stored.score, detail: evaluation.detail, replayed: !stored.first };
+}
+
+/** Counts the failed turn; what is told is why this turn failed, unless fleet state cannot be told either. */
+async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): Promise<Failure> {
+  if (failure.code === 'state_unavailable' || failure.code === 'recovering') return failure;
+  const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
+  const { turnsLeft } = await deps.grades.failed(job.rollout.key, job.turn, evidence);
+  if (turnsLeft === 0) {
+    deps.record(gradedEvent(job, { kind: 'discard', code: 'grader_failed' }, null, deps.clock.nowMs()));
+  }
+  return failure;
+}

@@ -1,0 +1,58 @@
+import { nextStep } from '../calls/next-step.ts';
+import { targetOf } from '../claiming/move-in.ts';
+import { refusal } from '../claiming/refusal.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { SandboxLink } from '../ports/sandbox-link.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { pauseMs } from '../waiting/patience.ts';
+
+export type StillThereDeps = {
+  readonly link: Pick<SandboxLink, 'identity'>;
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
+  readonly clock: Clock;
+};
+
+/** How long a sandbox may refuse connections before grading gives up for now; its loss is noticed well within. */
+const patienceMs = 10_000;
+const answerMs = 5_000;
+
+/**
+ * A rollout is scored only while the very sandbox that ran its calls still answers. Fleet state may not have heard of
+ * a loss yet, and the grader is the last veto. Throws the taint's code when it is lost, `sandboxd_unreachable` when
+ * nobody can say.
+ */
+export async function checkStillThere(deps: StillThereDeps, rollout: RolloutRecord): Promise<void> {
+  const target = targetOf(rollout);
+  const deadline = Deadline.in(deps.clock, patienceMs);
+  for (let attempt = 0; !deadline.passed; attempt += 1) {
+    try {
+      const identity = await deps.link.identity(target, AbortSignal.timeout(answerMs));
+      if (identity.boot === target.boot) return;
+      await loseTo(deps, rollout, `boot ${identity.boot} answered`);
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError)) throw thrown;
+      if (nextStep(thrown.trouble).kind === 'lose') await loseTo(deps, rollout, thrown.message);
+    }
+    await throwIfTainted(deps, rollout);
+    await deps.clock.sleep(pauseMs(attempt));
+  }
+  throw new Failure('sandboxd_unreachable', 'the sandbox does not answer, so its rollout is not graded for now', {
+    evidence: { sandbox: target.sandbox },
+  });
+}
+
+async function loseTo(deps: StillThereDeps, rollout: RolloutRecord, detail: string): Promise<void> {
+  const { sandbox, boot } = targetOf(rollout);
+  await deps.lifecycle.lose(sandbox, boot, 'boot_changed', { seen_by: 'grading', detail });
+}
+
+async function throwIfTainted(deps: StillThereDeps, rollout: RolloutRecord): Promise<void> {
+  const now = await deps.claims.find(rollout.owner, rollout.owner.attempt);
+  if (now?.taint) throw refusal(now.taint.code, now);
+}
