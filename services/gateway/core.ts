@@ -1,23 +1,19 @@
 import type { Failure } from '../../src/failure/failure.ts';
 import type { Environment } from '../../src/model/environment.ts';
-import type { Face } from '../../src/model/face.ts';
 import type { Item, Json } from '../../src/model/grader.ts';
-import type { CallId, RolloutId, RunId, TenantId } from '../../src/model/ids.ts';
+import type { CallId, RolloutId } from '../../src/model/ids.ts';
 import type { CallResult } from '../../src/calls/call-result.ts';
+import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
+import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
+import type { Grade } from '../../src/grading/grade-rollout.ts';
 import type { CallSummary, RolloutRecord } from '../../src/ports/fleet/records.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
 import type { CommandUser } from '../../src/protocol/sandboxd/wire.ts';
 
-export type { CallResult };
-
-/** Who asks: from the API key and the run header. */
-export type Caller = { readonly face: Face; readonly tenant: TenantId; readonly run: RunId };
+export type { CallResult, Caller, Grade, RolloutRef };
 
 /** `name` or `name@version`; the core pins a version for the run. */
-export type EnvironmentRef = { readonly name: string; readonly version: string | null };
-
-/** The rollout a request names. On the RFT face it is opened by its first call, so the environment comes along. */
-export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number | null };
+export type EnvironmentRef = EnvironmentReference;
 
 export type OpenRequest = {
   readonly rollout: RolloutId;
@@ -58,11 +54,7 @@ export type GradeRequest = {
   readonly waitMs: number;
 };
 
-export type GradeResult = {
-  readonly score: number;
-  readonly detail: Readonly<Record<string, unknown>>;
-  readonly replayed: boolean;
-};
+export type GradeResult = Grade;
 
 export type RolloutView = {
   readonly record: RolloutRecord;

@@ -18,7 +18,11 @@ import { needsSandbox } from './needs-sandbox.ts';
 import { checkStillThere } from './still-there.ts';
 import type { StillThereDeps } from './still-there.ts';
 
-export type Grade = { readonly score: number; readonly detail: Readonly<Record<string, unknown>>; readonly replayed: boolean };
+export type Grade = {
+  readonly score: number;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly replayed: boolean;
+};
 
 export type GradeDeps = ObtainDeps &
   StillThereDeps & {
@@ -63,11 +67,17 @@ export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: D
   const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout));
   const grade = await deps.ongoing.until(ongoing.result, deadline);
   if (grade !== 'still_running') return ongoing.joined ? { ...grade, replayed: true } : grade;
-  throw new Failure('still_running', 'the grader is still running; ask again to wait for it', { admitted: 'yes' });
+  throw new Failure('still_running', 'the grader is still running; ask again to wait for it', {
+    admitted: 'yes',
+  });
 }
 
 /** Rollouts without calls have no sandbox yet: a grader that works in one gets a fresh one, the others need none. */
-async function withSandboxIfNeeded(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<RolloutRecord> {
+async function withSandboxIfNeeded(
+  deps: GradeDeps,
+  work: GradeWork,
+  deadline: Deadline,
+): Promise<RolloutRecord> {
   return patiently(deps.clock, deadline, async () => {
     const reply = await deps.claims.claim(work.claim);
     if (reply.kind === 'refused') {
@@ -103,16 +113,21 @@ async function begin(
       deps.grades.begin(rollout.key, work.environment.limits.gradeMs),
     );
     if (reply.kind !== 'wait') return reply;
-    if (deadline.passed) throw new Failure('grader_failed', `the ${reply.for} did not end within the time to grade`);
+    if (deadline.passed)
+      throw new Failure('grader_failed', `the ${reply.for} did not end within the time to grade`);
     await deps.clock.sleep(lookAgainMs);
   }
 }
 
 async function storeGrade(deps: GradeDeps, job: GradeJob, evaluation: Evaluation): Promise<Grade> {
   if (evaluation.kind === 'discarded') {
-    throw new Failure('grader_failed', `the environment discards this ending of its grader: ${evaluation.reason}`, {
-      evidence: { suspected: evaluation.suspected, reason: evaluation.reason },
-    });
+    throw new Failure(
+      'grader_failed',
+      `the environment discards this ending of its grader: ${evaluation.reason}`,
+      {
+        evidence: { suspected: evaluation.suspected, reason: evaluation.reason },
+      },
+    );
   }
   const deadline = Deadline.in(deps.clock, job.environment.limits.gradeMs);
   const stored = await patiently(deps.clock, deadline, () =>

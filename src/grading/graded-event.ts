@@ -4,7 +4,12 @@ import type { GradeJob } from './grade-rollout.ts';
 import type { Evaluation } from './graders/evaluate.ts';
 
 /** The one line that the event log keeps of a verdict that grading reached. */
-export function gradedEvent(job: GradeJob, verdict: Verdict, evaluation: Evaluation | null, atMs: number): FleetEvent {
+export function gradedEvent(
+  job: GradeJob,
+  verdict: Verdict,
+  evaluation: Evaluation | null,
+  atMs: number,
+): FleetEvent {
   return {
     kind: 'verdict',
     atMs,

@@ -42,9 +42,13 @@ export async function checkStillThere(deps: StillThereDeps, rollout: RolloutReco
     await throwIfTainted(deps, rollout);
     await deps.clock.sleep(pauseMs(attempt));
   }
-  throw new Failure('sandboxd_unreachable', 'the sandbox does not answer, so its rollout is not graded for now', {
-    evidence: { sandbox: target.sandbox },
-  });
+  throw new Failure(
+    'sandboxd_unreachable',
+    'the sandbox does not answer, so its rollout is not graded for now',
+    {
+      evidence: { sandbox: target.sandbox },
+    },
+  );
 }
 
 async function loseTo(deps: StillThereDeps, rollout: RolloutRecord, detail: string): Promise<void> {

@@ -1,0 +1,128 @@
+import type { Acquainted } from '../claiming/acquaint.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Environment, Tool } from '../model/environment.ts';
+import type { Json } from '../model/grader.ts';
+import type { CallId } from '../model/ids.ts';
+import { maxKeptBytes } from '../protocol/sandboxd/wire.ts';
+import type { CallRequest } from '../protocol/sandboxd/wire.ts';
+import { actionOf } from '../tools/action.ts';
+import { checkArguments, parseArguments } from '../tools/arguments.ts';
+import { callDigest } from '../tools/call-digest.ts';
+import { fillText } from '../tools/fill-text.ts';
+import { infrastructureExitsOf } from './work.ts';
+import type { Todo, Work } from './work.ts';
+
+/** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
+const longestCommandMs = { rft: 480_000, native: 3_600_000 } as const;
+const defaultCommandMs = 120_000;
+/** Of what was asked for, in the event log. */
+const commandCharacters = 200;
+
+export type ToolCall = {
+  readonly call: CallId;
+  readonly tool: string;
+  /** As it came: JSON text or an object. */
+  readonly arguments: Json;
+  readonly timeoutMs: number | null;
+};
+
+/**
+ * A call of a tool of the environment. What the model got wrong (arguments, on the native face also the tool's name)
+ * becomes a refusal that it can read. Throws `tool_not_configured` where the job's own configuration names the tool.
+ */
+export function planToolCall(rollout: Acquainted, asked: ToolCall): Work {
+  const tool = rollout.environment.tools[asked.tool];
+  if (tool === undefined && rollout.claim.face === 'rft')
+    throw notConfigured(rollout.environment, asked.tool);
+  return {
+    ...inRollout(rollout, asked.call, asked.tool),
+    digest: callDigest(asked.tool, asked.arguments),
+    todo: tool === undefined ? unknownTool(rollout.environment, asked.tool) : toolTodo(rollout, tool, asked),
+    counted: true,
+  };
+}
+
+export type Exec = {
+  readonly call: CallId;
+  readonly argv: readonly string[];
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly stdin?: string;
+  readonly timeoutMs: number | null;
+};
+
+/** A command of the trainer's own: not a tool of the model, so its budget does not count it. */
+export function planExec(rollout: Acquainted, asked: Exec): Work {
+  const { call, timeoutMs, ...exec } = asked;
+  const action = { kind: 'exec' as const, ...exec };
+  const digest = callDigest('exec', { ...exec });
+  return {
+    ...inRollout(rollout, call, 'exec'),
+    digest,
+    todo: runTodo(
+      rollout,
+      { digest, action, timeoutMs: timeoutMs ?? defaultCommandMs },
+      [],
+      exec.argv.join(' '),
+    ),
+    counted: false,
+  };
+}
+
+function inRollout(rollout: Acquainted, call: CallId, tool: string) {
+  const { key, claim, environment, known } = rollout;
+  return { key, claim, environment, call, tool, acquainted: known, keepStreams: claim.face === 'native' };
+}
+
+function toolTodo(rollout: Acquainted, tool: Tool, asked: ToolCall): Todo {
+  const parsed = parseArguments(asked.arguments);
+  const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
+  if (!checked.ok) return badArguments(rollout.environment, checked.reason);
+  const request = {
+    digest: callDigest(asked.tool, asked.arguments),
+    action: actionOf(tool, checked.value),
+    timeoutMs: asked.timeoutMs ?? tool.timeoutMs,
+  };
+  return runTodo(rollout, request, infrastructureExitsOf(tool), JSON.stringify(checked.value));
+}
+
+function runTodo(
+  rollout: Acquainted,
+  request: Omit<CallRequest, 'keepBytes'>,
+  infrastructureExits: readonly number[],
+  command: string,
+): Todo {
+  const timeoutMs = Math.min(request.timeoutMs, longestCommandMs[rollout.claim.face]);
+  const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
+  return {
+    kind: 'run',
+    request: { ...request, timeoutMs, keepBytes },
+    infrastructureExits,
+    command: command.slice(0, commandCharacters),
+  };
+}
+
+function badArguments(environment: Environment, reason: string): Todo {
+  return {
+    kind: 'refuse',
+    code: 'bad_arguments',
+    text: fillText(environment.texts.badArguments, { reason }),
+  };
+}
+
+function unknownTool(environment: Environment, tool: string): Todo {
+  const tools = Object.keys(environment.tools).join(', ');
+  return {
+    kind: 'refuse',
+    code: 'unknown_tool',
+    text: fillText(environment.texts.unknownTool, { tool, tools }),
+  };
+}
+
+function notConfigured(environment: Environment, tool: string): Failure {
+  const tools = Object.keys(environment.tools).join(', ');
+  return new Failure(
+    'tool_not_configured',
+    `environment ${environment.name} has no tool ${tool}; it has: ${tools}`,
+  );
+}

@@ -1,0 +1,92 @@
+import { Failure } from '../failure/failure.ts';
+import type { Face } from '../model/face.ts';
+import type { Item } from '../model/grader.ts';
+import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
+import { rolloutKey } from '../model/rollout.ts';
+import type { Owner, RolloutKey } from '../model/rollout.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { Acquaintance, Acquaintances } from './acquaintances.ts';
+import { openingClaim, repeatedClaim } from './claim-request.ts';
+import type { Canonical } from './claim-request.ts';
+import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
+
+/** Who asks: from the API key and the run header. */
+export type Caller = { readonly face: Face; readonly tenant: TenantId; readonly run: RunId };
+
+/** The rollout a request names; newest attempt when `attempt` is null. */
+export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number | null };
+
+/** What a request that may open its rollout brings along. */
+export type Opening = { readonly environment: EnvironmentReference; readonly item: Item | null };
+
+export type AcquaintDeps = {
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly environments: PinnedEnvironments;
+  readonly acquaintances: Acquaintances;
+  readonly canonical: Canonical;
+};
+
+/** `known`: fleet state has the rollout, as far as this process can tell, so admission may be asked at once. */
+export type Acquainted = Acquaintance & { readonly key: RolloutKey; readonly known: boolean };
+
+/**
+ * From what a request says to what can be claimed. Where a first call opens the rollout, from the request; else from
+ * the record. Throws `unknown_environment`, `environment_mismatch`, `rollout_unknown`.
+ */
+export async function acquaint(
+  deps: AcquaintDeps,
+  caller: Caller,
+  ref: RolloutRef,
+  opening: Opening | null,
+): Promise<Acquainted> {
+  return opening === null ? fromRecord(deps, caller, ref) : fromRequest(deps, caller, ref, opening);
+}
+
+async function fromRequest(
+  deps: AcquaintDeps,
+  caller: Caller,
+  ref: RolloutRef,
+  opening: Opening,
+): Promise<Acquainted> {
+  const owner = ownerOf(caller, ref.rollout, ref.attempt ?? 1);
+  const key = rolloutKey(owner);
+  const remembered = deps.acquaintances.get(key);
+  if (remembered !== undefined) return { ...sameEnvironment(remembered, opening), key, known: true };
+  const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
+  const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
+  return { claim, environment, key, known: false };
+}
+
+async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {
+  const record = await findRollout(deps.claims, caller, ref);
+  const environment = await deps.environments.byVersion(record.version);
+  return { claim: repeatedClaim(record, environment), environment, key: record.key, known: true };
+}
+
+/** The record of a rollout in the caller's run. Throws `rollout_unknown`. */
+export async function findRollout(
+  claims: Pick<ClaimStore, 'find'>,
+  caller: Caller,
+  ref: RolloutRef,
+): Promise<RolloutRecord> {
+  const record = await claims.find(ownerOf(caller, ref.rollout, 1), ref.attempt);
+  if (record !== null) return record;
+  throw new Failure('rollout_unknown', `run ${caller.run} has no rollout ${ref.rollout}; open it first`);
+}
+
+export function ownerOf(caller: Caller, rollout: RolloutId, attempt: number): Owner {
+  return { tenant: caller.tenant, run: caller.run, rollout, attempt, role: 'policy' };
+}
+
+function sameEnvironment(remembered: Acquaintance, opening: Opening): Acquaintance {
+  const { name, version } = opening.environment;
+  const { environment } = remembered;
+  if (environment.name === name && (version === null || environment.version.startsWith(version))) {
+    return remembered;
+  }
+  throw new Failure(
+    'environment_mismatch',
+    `the rollout was opened with ${environment.name}, not with ${name}`,
+  );
+}
