@@ -5,7 +5,7 @@ import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import { settleGraceMs } from './carry-out.ts';
-import type { RunTodo, Work } from './work.ts';
+import type { Admissible } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & { readonly calls: CallStore };
 
@@ -23,16 +23,16 @@ export type Admitted = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
-  work: Work,
-  todo: RunTodo,
+  work: Admissible,
+  timeoutMs: number,
   deadline: Deadline,
 ): Promise<Admitted> {
-  const lineUntil = waitInLineUntil(work, todo, deadline);
+  const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
   return patiently(deps.clock, deadline, async () => {
     const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
     let occupied = work.acquainted ? null : await obtain();
     for (;;) {
-      const reply = await admit(deps.calls, work, todo, occupied);
+      const reply = await admit(deps.calls, work, timeoutMs, occupied);
       if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout);
       if (reply.kind !== 'not_active') return reply;
       // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
@@ -41,14 +41,19 @@ export async function admitOrObtain(
   });
 }
 
-function admit(calls: CallStore, work: Work, todo: RunTodo, occupied: Occupied | null): Promise<AdmitReply> {
+function admit(
+  calls: CallStore,
+  work: Admissible,
+  timeoutMs: number,
+  occupied: Occupied | null,
+): Promise<AdmitReply> {
   const { limits } = work.environment;
   return calls.admit({
     key: work.key,
     call: work.call,
     tool: work.tool,
     digest: work.digest,
-    timeoutMs: todo.request.timeoutMs + settleGraceMs,
+    timeoutMs: timeoutMs + settleGraceMs,
     idleMs: limits.idleMs,
     budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
     activation: occupied?.activation ?? null,
@@ -56,7 +61,7 @@ function admit(calls: CallStore, work: Work, todo: RunTodo, occupied: Occupied |
 }
 
 /** On the RFT face one request holds both the wait and the command; elsewhere the command may outlast the request. */
-function waitInLineUntil(work: Work, todo: RunTodo, deadline: Deadline): Deadline {
-  const reserveMs = work.claim.face === 'rft' ? todo.request.timeoutMs + lineReserveMs : 0;
+function waitInLineUntil(work: Admissible, timeoutMs: number, deadline: Deadline): Deadline {
+  const reserveMs = work.claim.face === 'rft' ? timeoutMs + lineReserveMs : 0;
   return deadline.earlier(reserveMs).orIn(longestLineMs);
 }

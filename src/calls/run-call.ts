@@ -27,7 +27,7 @@ export type RunCallDeps = AdmissionDeps & CarryOutDeps;
 export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline): Promise<CallResult> {
   const startedMs = deps.clock.monotonicMs();
   if (work.todo.kind === 'refuse') return refuse(deps, work, work.todo, deadline);
-  const admitted = await admitOrObtain(deps, work, work.todo, deadline);
+  const admitted = await admitOrObtain(deps, work, work.todo.request.timeoutMs, deadline);
   const waitedMs = Math.round(deps.clock.monotonicMs() - startedMs);
   switch (admitted.kind) {
     case 'settled':

@@ -6,8 +6,8 @@ import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 
-/** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */
-export type Work = {
+/** What must be known of a call before it may be sent to a sandbox. */
+export type Admissible = {
   readonly key: RolloutKey;
   readonly claim: ClaimRequest;
   readonly environment: Environment;
@@ -15,11 +15,15 @@ export type Work = {
   readonly tool: string;
   /** sha256 (hex) of name and canonical arguments. */
   readonly digest: string;
-  readonly todo: Todo;
   /** Whether this process has claimed for the rollout before, so that admission can be asked at once. */
   readonly acquainted: boolean;
   /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */
   readonly counted: boolean;
+};
+
+/** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */
+export type Work = Admissible & {
+  readonly todo: Todo;
   /** Whether the answer keeps stdout and stderr apart for the caller, beside the text for the model. */
   readonly keepStreams: boolean;
 };

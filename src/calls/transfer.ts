@@ -1,0 +1,115 @@
+import type { Acquainted } from '../claiming/acquaint.ts';
+import { targetOf } from '../claiming/move-in.ts';
+import { refusal } from '../claiming/refusal.ts';
+import { Failure } from '../failure/failure.ts';
+import { callId } from '../model/ids.ts';
+import type { Random } from '../ports/random.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
+import type { CommandUser } from '../protocol/sandboxd/wire.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { admitOrObtain } from './admission.ts';
+import type { AdmissionDeps } from './admission.ts';
+import { settleTransfer } from './settle-transfer.ts';
+import type { TransferEnd } from './settle-transfer.ts';
+import type { Admissible } from './work.ts';
+
+export type TransferDeps = AdmissionDeps & {
+  readonly link: Pick<SandboxLink, 'putFile' | 'getFile'>;
+  readonly random: Random;
+};
+
+/** One file in or out: the largest allowed file over a slow line. */
+const transferMs = 10 * 60_000;
+
+/**
+ * Bytes into a sandbox. A file is state, so a transfer is dispatched like a call: once one was sent, a lost sandbox
+ * taints the rollout rather than being swapped for one without the file. Sending the same file again is harmless.
+ */
+export async function putFile(
+  deps: TransferDeps,
+  rollout: Acquainted,
+  path: string,
+  body: AsyncIterable<Uint8Array>,
+  user: CommandUser,
+): Promise<{ readonly bytes: number }> {
+  const { work, target } = await admitTransfer(deps, rollout, 'put_file');
+  return ending(deps, work, () =>
+    deps.link.putFile(target, path, body, user, AbortSignal.timeout(transferMs)),
+  );
+}
+
+/** Bytes out of a sandbox; the transfer settles when the last of them was read, or the reader went away. */
+export async function getFile(
+  deps: TransferDeps,
+  rollout: Acquainted,
+  path: string,
+  user: CommandUser,
+): Promise<AsyncIterable<Uint8Array>> {
+  const { work, target } = await admitTransfer(deps, rollout, 'get_file');
+  try {
+    const bytes = await deps.link.getFile(target, path, user, AbortSignal.timeout(transferMs));
+    return settlingAtEnd(deps, work, bytes);
+  } catch (thrown) {
+    throw await failed(deps, work, thrown);
+  }
+}
+
+async function admitTransfer(
+  deps: TransferDeps,
+  rollout: Acquainted,
+  tool: 'put_file' | 'get_file',
+): Promise<{ work: Admissible; target: SandboxTarget }> {
+  const { key, claim, environment, known } = rollout;
+  // No caller can use this id, because theirs hold no space; each transfer is one of its own.
+  const call = callId(`corral ${tool} ${deps.random.text(16)}`);
+  const work = { key, claim, environment, call, tool, digest: tool, acquainted: known, counted: false };
+  const admitted = await admitOrObtain(deps, work, transferMs, Deadline.in(deps.clock, transferMs));
+  if (admitted.kind === 'dispatch') return { work, target: targetOf(admitted.rollout) };
+  throw refusal('rollout_closed', 'rollout' in admitted ? admitted.rollout : null);
+}
+
+async function ending<Result>(
+  deps: TransferDeps,
+  work: Admissible,
+  send: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    const result = await send();
+    await settleTransfer(deps, work, 'done');
+    return result;
+  } catch (thrown) {
+    throw await failed(deps, work, thrown);
+  }
+}
+
+async function* settlingAtEnd(
+  deps: TransferDeps,
+  work: Admissible,
+  bytes: AsyncIterable<Uint8Array>,
+): AsyncIterable<Uint8Array> {
+  let end: TransferEnd = 'broken_off';
+  try {
+    yield* bytes;
+    end = 'done';
+  } finally {
+    await settleTransfer(deps, work, end);
+  }
+}
+
+/** Settles a transfer that failed; a path that is wrong for its user is the caller's own mistake. */
+async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Promise<unknown> {
+  await settleTransfer(deps, work, 'broken_off');
+  if (!(thrown instanceof LinkError)) return thrown;
+  const { trouble } = thrown;
+  if (trouble.kind === 'refused' && trouble.code === 'file_error') {
+    const errno = trouble.errno ?? 'unknown';
+    return new Failure('invalid_request', `the file could not be transferred: ${trouble.message}`, {
+      evidence: { errno },
+    });
+  }
+  return new Failure('sandboxd_unreachable', `the transfer broke off: ${thrown.message}; send it again`, {
+    admitted: trouble.kind === 'not_sent' ? 'no' : 'unknown',
+    cause: thrown,
+  });
+}
