@@ -1,0 +1,110 @@
+import { extname, join } from 'node:path';
+import type { PartSpec } from './part-process.ts';
+import { httpAnswers, redisAnswers } from './probes.ts';
+import type { StateFolder } from './state-folder.ts';
+
+export type PartsOptions = {
+  readonly folder: StateFolder;
+  readonly environmentsDir: string;
+  readonly gatewayPort: number;
+  readonly controllerPort: number;
+  readonly developmentKey: string;
+  /** Pool sizes that stand before those of the environments' files, by environment name. */
+  readonly pool: PoolOverrides;
+  /** Redis writes everything to disk, so that the records of rollouts outlive the fleet. */
+  readonly keepRecords: boolean;
+};
+
+export type PoolOverrides = Readonly<Record<string, { readonly minReady?: number; readonly max?: number }>>;
+
+/** Running from the checkout the services are `.ts`, built they are `.js`. */
+const extension = extname(import.meta.filename);
+const serviceMain = (name: string) => join(import.meta.dirname, '../../services', name, `main${extension}`);
+const nodeArgv = (service: string) => [process.execPath, serviceMain(service)] as const;
+
+/** Bound of Redis on one machine; at it, it refuses writes rather than forget rollouts. */
+const redisMaxMemory = '1gb';
+
+/** Seconds, not minutes: who presses Ctrl-C waits for the prompt. Held requests are given up; a trainer repeats them. */
+const serviceGraceMs = 3_000;
+/** Node removes every sandbox first: processes, mounts, cgroups, folders. */
+const nodeGraceMs = 10_000;
+
+export function redisPart({ folder, keepRecords }: PartsOptions): PartSpec {
+  const options = {
+    port: '0',
+    unixsocket: folder.redisSocket,
+    unixsocketperm: '700',
+    dir: folder.redis,
+    save: '',
+    appendonly: keepRecords ? 'yes' : 'no',
+    maxmemory: redisMaxMemory,
+    'maxmemory-policy': 'noeviction',
+    logfile: '',
+  };
+  return {
+    name: 'redis',
+    argv: ['redis-server', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])],
+    env: {},
+    isReady: (signal) => redisAnswers(folder.redisSocket, signal),
+    deathSignal: 'KILL',
+    stopGraceMs: serviceGraceMs,
+  };
+}
+
+export function nodePart(options: PartsOptions): PartSpec {
+  const { folder } = options;
+  return {
+    name: 'node',
+    argv: nodeArgv('node'),
+    env: variables(options),
+    isReady: (signal) => httpAnswers('http://node/health', signal, folder.nodeSocket),
+    deathSignal: 'TERM',
+    stopGraceMs: nodeGraceMs,
+  };
+}
+
+export function controllerPart(options: PartsOptions): PartSpec {
+  const listen = `127.0.0.1:${options.controllerPort}`;
+  return {
+    name: 'controller',
+    argv: nodeArgv('controller'),
+    env: { ...variables(options), CORRAL_CONTROLLER_LISTEN: listen, CORRAL_PROVIDER: 'local' },
+    isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
+    deathSignal: 'KILL',
+    stopGraceMs: serviceGraceMs,
+  };
+}
+
+export function gatewayPart(options: PartsOptions): PartSpec {
+  const listen = `127.0.0.1:${options.gatewayPort}`;
+  return {
+    name: 'gateway',
+    argv: nodeArgv('gateway'),
+    env: {
+      ...variables(options),
+      CORRAL_LISTEN: listen,
+      CORRAL_KEYS_FILE: options.folder.keysFile,
+      CORRAL_DEVELOPMENT_KEY: options.developmentKey,
+      CORRAL_EVENT_LOG_DIR: options.folder.events,
+    },
+    isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
+    deathSignal: 'KILL',
+    stopGraceMs: serviceGraceMs,
+  };
+}
+
+/** What every service is told; each reads what it needs. */
+function variables({ folder, environmentsDir, pool }: PartsOptions): Readonly<Record<string, string>> {
+  return {
+    CORRAL_FLEET: 'local',
+    CORRAL_REDIS: folder.redisSocket,
+    CORRAL_NODE_STATE_DIR: folder.node,
+    CORRAL_NODE_SOCKET: folder.nodeSocket,
+    CORRAL_PAYLOAD_DIR: folder.payload,
+    CORRAL_ENVIRONMENTS: environmentsDir,
+    CORRAL_FLEET_KEY_FILE: folder.fleetKeyFile,
+    CORRAL_POOL_OVERRIDES: JSON.stringify(pool),
+    CORRAL_EXIT_WITH_PARENT: '1',
+  };
+}

@@ -1,0 +1,29 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { SandboxId } from '../../src/model/ids.ts';
+import type { Owner } from '../../src/model/rollout.ts';
+
+/** One sandbox of this machine as node's own record has it. `owner` is null until a rollout has it. */
+export type LocalSandbox = {
+  readonly sandbox: SandboxId;
+  readonly pid: number;
+  readonly owner: Owner | null;
+};
+
+/** From node's record files, so that it needs nobody's answer. A record that is just being written is left out. */
+export async function listLocalSandboxes(nodeFolder: string): Promise<readonly LocalSandbox[]> {
+  const folder = join(nodeFolder, 'sandboxes');
+  const ids = await readdir(folder).catch(() => []);
+  const records = await Promise.all(ids.map((id) => readRecord(join(folder, id, 'record.json'))));
+  return records.filter((record) => record !== null);
+}
+
+async function readRecord(path: string): Promise<LocalSandbox | null> {
+  try {
+    const record = JSON.parse(await readFile(path, 'utf8')) as Partial<LocalSandbox>;
+    const { sandbox, pid, owner } = record;
+    return sandbox === undefined || typeof pid !== 'number' ? null : { sandbox, pid, owner: owner ?? null };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,134 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { buildPayload } from '../../infra/payload/payload.ts';
+import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { developmentKeyIn } from './development-key.ts';
+import { takeFleetLock } from './fleet-lock.ts';
+import { freePort } from './free-port.ts';
+import { openLogFile } from './log-file.ts';
+import { createPartRecords, removeLeftovers } from './part-records.ts';
+import { controllerPart, gatewayPart, nodePart, redisPart } from './parts.ts';
+import type { PartsOptions, PoolOverrides } from './parts.ts';
+import { listLocalSandboxes } from './sandbox-list.ts';
+import type { LocalSandbox } from './sandbox-list.ts';
+import { defaultStateFolder, openStateFolder } from './state-folder.ts';
+import type { StateFolder } from './state-folder.ts';
+import { supervise } from './supervise.ts';
+import type { PartEvent, SupervisedPart, Supervision } from './supervise.ts';
+
+export type FleetOptions = {
+  /** Folder of environment files. */
+  readonly environmentsDir: string;
+  /** Default `.corral` in the working directory. One fleet at a time on one folder. */
+  readonly stateDir?: string;
+  /** Where the gateway listens on 127.0.0.1; 0 (default) takes any free port. */
+  readonly port?: number;
+  readonly pool?: PoolOverrides;
+  /** Keeps the records of rollouts on disk; default false: they end with the fleet, the event log stays. */
+  readonly keepRecords?: boolean;
+  readonly onEvent?: (event: FleetEvent) => void;
+};
+
+export type FleetEvent = PartEvent | { readonly kind: 'leftovers'; readonly parts: readonly string[] };
+
+/** A whole fleet on this machine: redis, node, controller and gateway as child processes, kept running. */
+export type Fleet = {
+  readonly gatewayUrl: string;
+  /** Accepted from this machine only; allows everything. */
+  readonly apiKey: string;
+  readonly stateDir: string;
+  readonly nodeSocket: string;
+  sandboxes(): Promise<readonly LocalSandbox[]>;
+  /** Ends every part in order, within seconds; idempotent. */
+  stop(): Promise<void>;
+  /** SIGKILL to every part, for a process that must end now. */
+  kill(): void;
+};
+
+/** A first start builds the payload and may wait for a slow disk. */
+const startDeadlineMs = 60_000;
+
+/**
+ * Starts the fleet and resolves when every part answers ready. Throws a CommandError that says what happened, whose
+ * fault it is and what to do; then nothing is left running.
+ */
+export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
+  const lock = takeFleetLock(folder.lock);
+  const parts: SupervisedPart[] = [];
+  const stop = onlyOnce(async () => {
+    for (const part of parts.toReversed()) await part.stop();
+    rmSync(folder.fleetFile, { force: true });
+    lock.release();
+  });
+  try {
+    const onEvent = options.onEvent ?? (() => undefined);
+    const leftovers = await removeLeftovers(folder.parts, systemClock);
+    if (leftovers.length > 0) onEvent({ kind: 'leftovers', parts: leftovers });
+    const partsOptions = await prepare(folder, options);
+    const supervision = supervisionOf(folder, onEvent);
+    for (const wave of wavesOf(partsOptions)) {
+      const started = await Promise.allSettled(wave.map((spec) => supervise(spec, supervision)));
+      parts.push(...started.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+      for (const result of started) if (result.status === 'rejected') throw result.reason;
+    }
+    const fleet = describeFleet(folder, partsOptions);
+    writeFileSync(folder.fleetFile, JSON.stringify({ gatewayUrl: fleet.gatewayUrl, pid: process.pid }));
+    return { ...fleet, stop, kill: () => parts.forEach((part) => part.kill()) };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** What needs nothing of another starts at the same time; what a wave needs is in the waves before it. */
+const wavesOf = (options: PartsOptions) => [
+  [redisPart(options), nodePart(options)],
+  [controllerPart(options), gatewayPart(options)],
+];
+
+/** Everything the parts need to find: keys, payload, ports. Mistakes in environments are told before anything starts. */
+async function prepare(folder: StateFolder, options: FleetOptions): Promise<PartsOptions> {
+  const environmentsDir = resolve(options.environmentsDir);
+  await loadEnvironments(environmentsDir);
+  await ensureFleetKeys(folder.fleetKeyFile);
+  mkdirSync(dirname(folder.payload), { recursive: true });
+  await buildPayload(folder.payload);
+  return {
+    folder,
+    environmentsDir,
+    gatewayPort: await freePort(options.port ?? 0),
+    controllerPort: await freePort(0),
+    developmentKey: developmentKeyIn(folder.developmentKeyFile, systemRandom),
+    pool: options.pool ?? {},
+    keepRecords: options.keepRecords ?? false,
+  };
+}
+
+function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void): Supervision {
+  return {
+    clock: systemClock,
+    records: createPartRecords(folder.parts),
+    logOf: (part) => openLogFile(join(folder.logs, `${part}.jsonl`), systemClock),
+    onEvent,
+    startDeadlineMs,
+  };
+}
+
+function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Fleet, 'stop' | 'kill'> {
+  return {
+    gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
+    apiKey: options.developmentKey,
+    stateDir: folder.root,
+    nodeSocket: folder.nodeSocket,
+    sandboxes: () => listLocalSandboxes(folder.node),
+  };
+}
+
+function onlyOnce(work: () => Promise<void>): () => Promise<void> {
+  let begun: Promise<void> | null = null;
+  return () => (begun ??= work());
+}

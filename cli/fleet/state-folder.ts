@@ -1,0 +1,68 @@
+import { mkdirSync, realpathSync } from 'node:fs';
+import { join } from 'node:path';
+import { nodeSocketName } from '../../src/protocol/node/wire.ts';
+import { CommandError } from '../command-error.ts';
+
+/** Where a fleet on one machine keeps everything. Only the owner may enter: keys and sandboxes' files are in it. */
+export type StateFolder = {
+  readonly root: string;
+  readonly lock: string;
+  /** Who we are and where: what reading commands look for. */
+  readonly fleetFile: string;
+  readonly parts: string;
+  readonly logs: string;
+  readonly redis: string;
+  readonly redisSocket: string;
+  readonly node: string;
+  readonly nodeSocket: string;
+  readonly payload: string;
+  readonly events: string;
+  readonly keysFile: string;
+  readonly fleetKeyFile: string;
+  readonly developmentKeyFile: string;
+};
+
+export const defaultStateFolder = '.corral';
+
+/** The kernel's bound on the path of a unix socket (108 with its end mark). */
+const longestSocketPath = 107;
+/** The longest socket path below the root: one sandbox's own, `/node/sandboxes/<19 of id>/run/d.sock`. */
+const longestBelowRoot = 46;
+
+export function stateFolderAt(root: string): StateFolder {
+  return {
+    root,
+    lock: join(root, 'up.lock'),
+    fleetFile: join(root, 'fleet.json'),
+    parts: join(root, 'parts'),
+    logs: join(root, 'logs'),
+    redis: join(root, 'redis'),
+    redisSocket: join(root, 'redis', 'redis.sock'),
+    node: join(root, 'node'),
+    nodeSocket: join(root, 'node', nodeSocketName),
+    payload: join(root, 'payload'),
+    events: join(root, 'events'),
+    keysFile: join(root, 'keys.json'),
+    fleetKeyFile: join(root, 'fleet.key'),
+    developmentKeyFile: join(root, 'development.key'),
+  };
+}
+
+/** Makes the folder (0700). Throws a CommandError where its sockets' paths would be too long for the kernel. */
+export function openStateFolder(path: string): StateFolder {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const root = realpathSync(path);
+  const spare = longestSocketPath - longestBelowRoot - Buffer.byteLength(root);
+  if (spare < 0) {
+    throw new CommandError(
+      `the path of the state folder is ${-spare} characters too long for unix sockets: ${root}`,
+      'yours',
+      'give a shorter one with --state, e.g. --state /tmp/corral',
+    );
+  }
+  const folder = stateFolderAt(root);
+  for (const part of [folder.redis, folder.node, folder.logs, folder.events]) {
+    mkdirSync(part, { recursive: true, mode: 0o700 });
+  }
+  return folder;
+}
