@@ -1,6 +1,7 @@
 import { Deadline } from '../waiting/deadline.ts';
 import { targetOf } from '../claiming/move-in.ts';
 import { Failure } from '../failure/failure.ts';
+import type { CallId } from '../model/ids.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { CallResult } from './call-result.ts';
@@ -11,13 +12,13 @@ import { settlementOfUnknown } from './losses.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { answerFrom, settle } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
-import type { Running, Work } from './work.ts';
+import type { Running } from './work.ts';
 
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {
     readonly ongoing: Ongoing<CallResult>;
     /** Tells sandboxd that the answer is stored and its bytes may go; nobody waits for it. */
-    readonly confirm: (rollout: RolloutRecord, work: Work) => void;
+    readonly confirm: (rollout: RolloutRecord, call: CallId) => void;
   };
 
 /** Beyond the command's own timeout: what killing its tree, a busy machine and a redial may take. */
@@ -39,13 +40,11 @@ export async function awaitOngoing(
 }
 
 async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResult> {
-  const { work, todo, rollout } = running;
-  const deadline = Deadline.in(deps.clock, todo.request.timeoutMs + settleGraceMs);
-  const dispatched = { key: work.key, call: work.call, target: targetOf(rollout), request: todo.request };
-  const exchanged = await exchange(deps, dispatched, deadline);
+  const deadline = Deadline.in(deps.clock, running.timeoutMs + settleGraceMs);
+  const exchanged = await exchange(deps, running, deadline);
   switch (exchanged.kind) {
     case 'settled_elsewhere':
-      return answerFrom(deps, work, exchanged);
+      return answerFrom(deps, running.work, exchanged);
     case 'unknown':
       return settleUnknown(deps, running, exchanged);
     case 'answered':
@@ -54,10 +53,10 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
 }
 
 async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAnswer): Promise<CallResult> {
-  const { work, todo, rollout, waitedMs } = running;
-  const judged = judgeAnswer(work, todo, answer, targetOf(rollout));
+  const { work, rollout, waitedMs } = running;
+  const judged = judgeAnswer(work, answer, targetOf(rollout));
   const settled = await settle(deps, work, judged, waitedMs, rollout);
-  deps.confirm(rollout, work);
+  deps.confirm(rollout, work.call);
   return answerFrom(deps, work, settled, !settled.first);
 }
 

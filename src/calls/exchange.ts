@@ -1,30 +1,21 @@
 import { pauseMs } from '../waiting/patience.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import type { CallId } from '../model/ids.ts';
 import type { Admitted } from '../model/outcome.ts';
-import type { RolloutKey } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
-import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import { targetOf } from '../claiming/move-in.ts';
 import { nextStep } from './next-step.ts';
+import type { Ask, Running } from './work.ts';
 
 export type ExchangeDeps = {
-  readonly link: Pick<SandboxLink, 'call'>;
   readonly calls: Pick<CallStore, 'lookup'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly clock: Clock;
-};
-
-export type Dispatched = {
-  readonly key: RolloutKey;
-  readonly call: CallId;
-  readonly target: SandboxTarget;
-  readonly request: CallRequest;
 };
 
 /** How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. */
@@ -48,23 +39,23 @@ const answerGraceMs = 10_000;
  * of one sandbox, and that boot's journal runs it once. Between tries fleet state is asked, where a loss or another
  * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown.
  *
- * Throws `call_conflict` when the journal has the id with other arguments, `unclassified` when sandboxd breaks the
- * protocol.
+ * Throws `call_conflict` when the journal has the id with other arguments, `unknown_call` when an attachment finds
+ * nothing, `unclassified` when sandboxd breaks the protocol.
  */
-export async function exchange(deps: ExchangeDeps, sent: Dispatched, deadline: Deadline): Promise<Exchanged> {
+export async function exchange(deps: ExchangeDeps, running: Running, deadline: Deadline): Promise<Exchanged> {
   let reached = false;
   let detail = 'never asked';
   for (let tries = 0; ; tries += 1) {
     try {
-      const answer = await poll(deps.link, sent, deadline);
+      const answer = await poll(running.ask, deadline);
       if (answer !== 'running') return { kind: 'answered', answer };
       reached = true;
       tries = 0;
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
       detail = thrown.message;
-      reached = (await afterTrouble(deps, sent, thrown)) || reached;
-      const recorded = await recordedSoFar(deps, sent);
+      reached = (await afterTrouble(deps, running, thrown)) || reached;
+      const recorded = await recordedSoFar(deps, running);
       if (recorded?.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
       await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
     }
@@ -73,41 +64,41 @@ export async function exchange(deps: ExchangeDeps, sent: Dispatched, deadline: D
 }
 
 /** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */
-async function recordedSoFar(deps: ExchangeDeps, sent: Dispatched) {
+async function recordedSoFar(deps: ExchangeDeps, running: Running) {
   try {
-    return await deps.calls.lookup(sent.key, sent.call);
+    return await deps.calls.lookup(running.work.key, running.work.call);
   } catch (thrown) {
     if (asFailure(thrown).retry === 'no') throw thrown;
     return null;
   }
 }
 
-async function poll(
-  link: ExchangeDeps['link'],
-  sent: Dispatched,
-  deadline: Deadline,
-): Promise<CallAnswer | 'running'> {
+async function poll(ask: Ask, deadline: Deadline): Promise<CallAnswer | 'running'> {
   const waitMs = Math.min(longestPollMs, deadline.remainingMs);
-  return link.call(sent.target, sent.call, sent.request, waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
+  return ask(waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
 }
 
 /** Returns whether the command may have been delivered. */
-async function afterTrouble(deps: ExchangeDeps, sent: Dispatched, error: LinkError): Promise<boolean> {
+async function afterTrouble(deps: ExchangeDeps, running: Running, error: LinkError): Promise<boolean> {
   const step = nextStep(error.trouble);
   switch (step.kind) {
     case 'again':
       return step.reached;
-    case 'lose':
-      await deps.lifecycle.lose(sent.target.sandbox, sent.target.boot, step.cause, {
+    case 'lose': {
+      const lost = targetOf(running.rollout);
+      await deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, {
         seen_by: 'gateway',
         detail: error.message,
       });
       return true;
+    }
     case 'conflict':
       throw new Failure(
         'call_conflict',
-        `call ${sent.call} was sent before with other arguments; use a new call id`,
+        `call ${running.work.call} was sent before with other arguments; use a new call id`,
       );
+    case 'absent':
+      throw new Failure('unknown_call', `call ${running.work.call} never reached the sandbox; send it again`);
     case 'fail':
       throw new Failure('unclassified', step.reason, { admitted: 'unknown' });
   }

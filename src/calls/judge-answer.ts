@@ -4,7 +4,7 @@ import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
 import { renderOutput } from '../tools/render-output.ts';
 import type { StoredResult } from './call-result.ts';
-import type { RunTodo, Work } from './work.ts';
+import type { Tracked } from './work.ts';
 
 /** What a settled call is, but for where and when it ran. */
 export type Judged = {
@@ -17,14 +17,14 @@ export type Judged = {
  * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
  * whose program the model does not choose can say by its exit code that its backend failed, and that is ours.
  */
-export function judgeAnswer(work: Work, todo: RunTodo, answer: CallAnswer, epoch: Epoch): Judged {
-  if (backendFailed(todo, answer)) return { settlement: dependencyFailed(work, answer), result: null };
+export function judgeAnswer(work: Tracked, answer: CallAnswer, epoch: Epoch): Judged {
+  if (backendFailed(work, answer)) return { settlement: dependencyFailed(work, answer), result: null };
   const result = resultOf(work, answer, epoch);
   return { settlement: { ...settlementOf(work, answer), ...codesOf(answer), answer: null }, result };
 }
 
-function backendFailed(todo: RunTodo, answer: CallAnswer): boolean {
-  return answer.ending.kind === 'exited' && todo.infrastructureExits.includes(answer.ending.exitCode);
+function backendFailed(work: Tracked, answer: CallAnswer): boolean {
+  return answer.ending.kind === 'exited' && work.infrastructureExits.includes(answer.ending.exitCode);
 }
 
 type Codes = Pick<StoredResult, 'outcome' | 'code'>;
@@ -46,7 +46,7 @@ function codesOf({ ending, evidence }: CallAnswer): Codes {
   }
 }
 
-function settlementOf(work: Work, answer: CallAnswer) {
+function settlementOf(work: Tracked, answer: CallAnswer) {
   return {
     key: work.key,
     call: work.call,
@@ -62,7 +62,7 @@ function settlementOf(work: Work, answer: CallAnswer) {
   };
 }
 
-function dependencyFailed(work: Work, answer: CallAnswer): Judged['settlement'] {
+function dependencyFailed(work: Tracked, answer: CallAnswer): Judged['settlement'] {
   const settlement = settlementOf(work, answer);
   const said = answer.stderr.head.slice(0, 500);
   return {
@@ -74,7 +74,7 @@ function dependencyFailed(work: Work, answer: CallAnswer): Judged['settlement'] 
   };
 }
 
-function resultOf(work: Work, answer: CallAnswer, epoch: Epoch): NonNullable<Judged['result']> {
+function resultOf(work: Tracked, answer: CallAnswer, epoch: Epoch): NonNullable<Judged['result']> {
   const { ending, stdout, stderr, evidence } = answer;
   return {
     callId: work.call,

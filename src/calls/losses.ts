@@ -3,11 +3,11 @@ import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { Exchanged } from './exchange.ts';
-import type { Work } from './work.ts';
+import type { Tracked } from './work.ts';
 
 /** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
 export function settlementOfUnknown(
-  work: Work,
+  work: Tracked,
   unknown: Extract<Exchanged, { kind: 'unknown' }>,
 ): Omit<Settlement, 'waitedMs'> {
   const evidence = {

@@ -2,28 +2,28 @@ import type { ModelFailure } from '../model/outcome.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import { fillText } from '../tools/fill-text.ts';
 import type { StoredResult } from './call-result.ts';
-import type { Work } from './work.ts';
+import type { Tracked } from './work.ts';
 
 type Result = Omit<StoredResult, 'waitedMs'>;
 
 /** The answer to a call that was refused for the model's own doing; `text` is what the model reads. */
-export function refusedResult(work: Work, code: ModelFailure, text?: string): Result {
+export function refusedResult(work: Tracked, code: ModelFailure, text?: string): Result {
   return withoutRun(work, 'refused', code, text ?? limitText(work, code));
 }
 
 /** The answer to every call after the policy broke its own sandbox. */
-export function brokenResult(work: Work, reason: string): Result {
+export function brokenResult(work: Tracked, reason: string): Result {
   const text = fillText(work.environment.texts.sandboxBroken, { reason });
   return withoutRun(work, 'completed', 'sandbox_broken', text);
 }
 
-function limitText(work: Work, code: ModelFailure): string {
+function limitText(work: Tracked, code: ModelFailure): string {
   const { texts, limits } = work.environment;
   if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });
   return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
 }
 
-function withoutRun(work: Work, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
+function withoutRun(work: Tracked, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
   return {
     callId: work.call,
     outcome,
@@ -41,7 +41,7 @@ function withoutRun(work: Work, outcome: Result['outcome'], code: ModelFailure, 
   };
 }
 
-export function refusedSettlement(work: Work, result: Result): Omit<Settlement, 'waitedMs'> {
+export function refusedSettlement(work: Tracked, result: Result): Omit<Settlement, 'waitedMs'> {
   return {
     key: work.key,
     call: work.call,

@@ -6,12 +6,14 @@ import type { LinkTrouble } from '../ports/sandbox-link.ts';
  *
  *   again   nothing is decided: send the same PUT on a new connection; the journal starts it once or attaches
  *   lose    the sandbox we meant is known to be gone
+ *   conflict, absent   the journal has the id with other arguments, or does not have it at all
  *   fail    sandboxd answered, and not as the protocol says: nobody's reward, and a bug to fix
  */
 export type NextStep =
   | { readonly kind: 'again'; readonly reached: boolean }
   | { readonly kind: 'lose'; readonly cause: LossCause }
   | { readonly kind: 'conflict' }
+  | { readonly kind: 'absent' }
   | { readonly kind: 'fail'; readonly reason: string };
 
 export function nextStep(trouble: LinkTrouble): NextStep {
@@ -31,6 +33,7 @@ export function nextStep(trouble: LinkTrouble): NextStep {
 
 function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextStep {
   if (refused.code === 'call_conflict') return { kind: 'conflict' };
+  if (refused.code === 'unknown_call') return { kind: 'absent' };
   if (refused.code === 'expired') return { kind: 'lose', cause: 'expired' };
   // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };

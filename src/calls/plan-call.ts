@@ -9,8 +9,7 @@ import { actionOf } from '../tools/action.ts';
 import { checkArguments, parseArguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
 import { fillText } from '../tools/fill-text.ts';
-import { infrastructureExitsOf } from './work.ts';
-import type { Todo, Work } from './work.ts';
+import type { Todo, Tracked, Work } from './work.ts';
 
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
 const longestCommandMs = { rft: 480_000, native: 3_600_000 } as const;
@@ -34,11 +33,14 @@ export function planToolCall(rollout: Acquainted, asked: ToolCall): Work {
   const tool = rollout.environment.tools[asked.tool];
   if (tool === undefined && rollout.claim.face === 'rft')
     throw notConfigured(rollout.environment, asked.tool);
+  const digest = callDigest(asked.tool, asked.arguments);
   return {
-    ...inRollout(rollout, asked.call, asked.tool),
-    digest: callDigest(asked.tool, asked.arguments),
-    todo: tool === undefined ? unknownTool(rollout.environment, asked.tool) : toolTodo(rollout, tool, asked),
-    counted: true,
+    ...trackedCall(rollout, asked.call, asked.tool, digest),
+    command: shortened(asked.arguments),
+    todo:
+      tool === undefined
+        ? unknownTool(rollout.environment, asked.tool)
+        : toolTodo(rollout, tool, digest, asked),
   };
 }
 
@@ -54,52 +56,48 @@ export type Exec = {
 /** A command of the trainer's own: not a tool of the model, so its budget does not count it. */
 export function planExec(rollout: Acquainted, asked: Exec): Work {
   const { call, timeoutMs, ...exec } = asked;
-  const action = { kind: 'exec' as const, ...exec };
   const digest = callDigest('exec', { ...exec });
   return {
-    ...inRollout(rollout, call, 'exec'),
-    digest,
-    todo: runTodo(
-      rollout,
-      { digest, action, timeoutMs: timeoutMs ?? defaultCommandMs },
-      [],
-      exec.argv.join(' '),
-    ),
-    counted: false,
+    ...trackedCall(rollout, call, 'exec', digest),
+    command: shortened(exec.argv),
+    todo: runTodo(rollout, digest, { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
   };
 }
 
-function inRollout(rollout: Acquainted, call: CallId, tool: string) {
+/** A call of a rollout as far as judging and recording it goes; its tool's name says the rest. */
+export function trackedCall(rollout: Acquainted, call: CallId, tool: string, digest: string): Tracked {
   const { key, claim, environment, known } = rollout;
-  return { key, claim, environment, call, tool, acquainted: known, keepStreams: claim.face === 'native' };
+  const run = environment.tools[tool]?.run;
+  return {
+    key,
+    claim,
+    environment,
+    call,
+    tool,
+    digest,
+    acquainted: known,
+    counted: tool !== 'exec',
+    keepStreams: claim.face === 'native',
+    infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
+    command: '',
+  };
 }
 
-function toolTodo(rollout: Acquainted, tool: Tool, asked: ToolCall): Todo {
+function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCall): Todo {
   const parsed = parseArguments(asked.arguments);
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
-  const request = {
-    digest: callDigest(asked.tool, asked.arguments),
-    action: actionOf(tool, checked.value),
-    timeoutMs: asked.timeoutMs ?? tool.timeoutMs,
-  };
-  return runTodo(rollout, request, infrastructureExitsOf(tool), JSON.stringify(checked.value));
+  return runTodo(rollout, digest, actionOf(tool, checked.value), asked.timeoutMs ?? tool.timeoutMs);
 }
 
-function runTodo(
-  rollout: Acquainted,
-  request: Omit<CallRequest, 'keepBytes'>,
-  infrastructureExits: readonly number[],
-  command: string,
-): Todo {
-  const timeoutMs = Math.min(request.timeoutMs, longestCommandMs[rollout.claim.face]);
+function runTodo(rollout: Acquainted, digest: string, action: CallRequest['action'], askedMs: number): Todo {
+  const timeoutMs = Math.min(askedMs, longestCommandMs[rollout.claim.face]);
   const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
-  return {
-    kind: 'run',
-    request: { ...request, timeoutMs, keepBytes },
-    infrastructureExits,
-    command: command.slice(0, commandCharacters),
-  };
+  return { kind: 'run', request: { digest, action, timeoutMs, keepBytes } };
+}
+
+function shortened(asked: Json): string {
+  return (typeof asked === 'string' ? asked : JSON.stringify(asked)).slice(0, commandCharacters);
 }
 
 function badArguments(environment: Environment, reason: string): Todo {

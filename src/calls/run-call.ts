@@ -1,6 +1,10 @@
 import type { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
+import { targetOf } from '../claiming/move-in.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { SandboxLink } from '../ports/sandbox-link.ts';
+import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 import { Failure } from '../failure/failure.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
@@ -9,9 +13,9 @@ import { awaitOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
 import { brokenResult, refusedResult } from './model-failures.ts';
 import { answerFrom, settleRefused } from './settling.ts';
-import type { Todo, Work } from './work.ts';
+import type { Running, Todo, Work } from './work.ts';
 
-export type RunCallDeps = AdmissionDeps & CarryOutDeps;
+export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
 
 /**
  * A tool call from request to answer:
@@ -44,8 +48,20 @@ export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline)
     case 'broken':
       return settleRefused(deps, work, brokenResult(work, admitted.rollout.broken ?? 'unknown'));
     case 'dispatch':
-      return awaitOngoing(deps, { work, todo: work.todo, rollout: admitted.rollout, waitedMs }, deadline);
+      return awaitOngoing(deps, sending(deps, work, work.todo.request, admitted.rollout, waitedMs), deadline);
   }
+}
+
+function sending(
+  deps: RunCallDeps,
+  work: Work,
+  request: CallRequest,
+  rollout: RolloutRecord,
+  waitedMs: number,
+): Running {
+  const target = targetOf(rollout);
+  const ask: Running['ask'] = (waitMs, signal) => deps.link.call(target, work.call, request, waitMs, signal);
+  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, ask };
 }
 
 /** A call that the model got wrong: recorded like every other, in a rollout that it may have to open first. */

@@ -3,11 +3,11 @@ import type { Blame } from '../failure/codes.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
-import type { Work } from './work.ts';
+import type { Tracked } from './work.ts';
 
 /** The one line that the event log keeps of a settled call. */
 export function settledEvent(
-  work: Work,
+  work: Tracked,
   summary: CallSummary,
   rollout: RolloutRecord | null,
   settlement: Settlement,
@@ -22,7 +22,7 @@ export function settledEvent(
     summary,
     blame: blameOf(summary.code),
     epoch: rollout?.epoch ?? null,
-    lastCommand: work.todo.kind === 'run' ? work.todo.command : '',
+    lastCommand: work.command,
     evidence: settlement.taint?.evidence ?? {},
   };
 }

@@ -12,7 +12,7 @@ import type { Judged } from './judge-answer.ts';
 import { lossFailure } from './losses.ts';
 import { brokenResult, refusedSettlement } from './model-failures.ts';
 import { settledEvent } from './settled-event.ts';
-import type { Work } from './work.ts';
+import type { Tracked } from './work.ts';
 
 export type SettlingDeps = {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -27,7 +27,7 @@ const storePatienceMs = 120_000;
 /** Stored before it is sent. The first to store it also writes the event. */
 export async function settle(
   deps: SettlingDeps,
-  work: Work,
+  work: Tracked,
   judged: Judged,
   waitedMs: number,
   rollout: RolloutRecord | null = null,
@@ -43,7 +43,7 @@ export async function settle(
 /** The model's own failure, for which nothing ran: an answer like every other. */
 export async function settleRefused(
   deps: SettlingDeps,
-  work: Work,
+  work: Tracked,
   result: Omit<StoredResult, 'waitedMs'>,
 ): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
@@ -53,7 +53,7 @@ export async function settleRefused(
 /** The answer as it was stored, whoever stored it. */
 export async function answerFrom(
   deps: SettlingDeps,
-  work: Work,
+  work: Tracked,
   recorded: Pick<SettleReply, 'answer' | 'summary'>,
   replayed = true,
 ): Promise<CallResult> {

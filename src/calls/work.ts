@@ -1,10 +1,10 @@
-import type { Environment, Tool } from '../model/environment.ts';
+import type { Environment } from '../model/environment.ts';
 import type { CallId } from '../model/ids.ts';
 import type { ModelFailure } from '../model/outcome.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { CallRequest } from '../protocol/sandboxd/wire.ts';
+import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
 
 /** What must be known of a call before it may be sent to a sandbox. */
 export type Admissible = {
@@ -21,37 +21,34 @@ export type Admissible = {
   readonly counted: boolean;
 };
 
-/** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */
-export type Work = Admissible & {
-  readonly todo: Todo;
+/** What must be known of a call to judge and record how it ended. */
+export type Tracked = Admissible & {
   /** Whether the answer keeps stdout and stderr apart for the caller, beside the text for the model. */
   readonly keepStreams: boolean;
+  /** Exit codes by which the tool's own backend says that it failed; empty where the model chooses the program. */
+  readonly infrastructureExits: readonly number[];
+  /** For the event log: what was asked for, shortened. */
+  readonly command: string;
 };
+
+/** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */
+export type Work = Tracked & { readonly todo: Todo };
 
 export type Todo =
   /** The model's own failure: an answer, and nothing runs. */
   | { readonly kind: 'refuse'; readonly code: ModelFailure; readonly text: string }
-  | {
-      readonly kind: 'run';
-      readonly request: CallRequest;
-      /** Exit codes by which the tool's own backend says that it failed. */
-      readonly infrastructureExits: readonly number[];
-      /** For the event log: what was asked for, shortened. */
-      readonly command: string;
-    };
+  | { readonly kind: 'run'; readonly request: CallRequest };
 
 /** A call under way in a rollout's sandbox. */
 export type Running = {
-  readonly work: Work;
-  readonly todo: RunTodo;
+  readonly work: Tracked;
   readonly rollout: RolloutRecord;
+  /** The command's own timeout. */
+  readonly timeoutMs: number;
   /** Time until the rollout had its sandbox; never charged to the command. */
   readonly waitedMs: number;
+  /** Asks sandboxd for the answer, and may be asked again: sends the call, or attaches to it. */
+  readonly ask: Ask;
 };
 
-export type RunTodo = Extract<Todo, { kind: 'run' }>;
-
-/** Exit codes of a tool that mean its backend failed; empty where the model chooses the program. */
-export function infrastructureExitsOf(tool: Tool): readonly number[] {
-  return tool.run.kind === 'command' ? tool.run.infrastructureExits : [];
-}
+export type Ask = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;

@@ -73,19 +73,19 @@ export type SettleReply = {
   readonly summary: CallSummary;
 };
 
+export type RecordedCall = {
+  readonly summary: CallSummary;
+  readonly digest: string;
+  readonly answer: string | null;
+  readonly epoch: Epoch | null;
+};
+
 /** Calls of a rollout: `received → dispatched → settled`, once each. One script a method; errors as in `claims.ts`. */
 export interface CallStore {
   admit(request: AdmitRequest): Promise<AdmitReply>;
   /** Records the outcome exactly once; also of calls that never were dispatched (refused ones). */
   settle(settlement: Settlement): Promise<SettleReply>;
   /** What is recorded of a call; null when it is unknown. */
-  lookup(
-    key: RolloutKey,
-    call: CallId,
-  ): Promise<{
-    readonly summary: CallSummary;
-    readonly answer: string | null;
-    readonly epoch: Epoch | null;
-  } | null>;
+  lookup(key: RolloutKey, call: CallId): Promise<RecordedCall | null>;
   list(key: RolloutKey): Promise<readonly CallSummary[]>;
 }

@@ -1,0 +1,48 @@
+import { targetOf } from '../claiming/move-in.ts';
+import type { Acquainted } from '../claiming/acquaint.ts';
+import { Failure } from '../failure/failure.ts';
+import type { CallId } from '../model/ids.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { SandboxLink } from '../ports/sandbox-link.ts';
+import type { Deadline } from '../waiting/deadline.ts';
+import { patiently } from '../waiting/patience.ts';
+import type { CallResult } from './call-result.ts';
+import { awaitOngoing } from './carry-out.ts';
+import type { CarryOutDeps } from './carry-out.ts';
+import { trackedCall } from './plan-call.ts';
+import { answerFrom } from './settling.ts';
+
+export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'attach' | 'cancel'> };
+
+/**
+ * The answer of a call that was sent before: recorded, or from the sandbox's journal, whichever gateway sent it and
+ * whether or not that gateway is still there. Throws `unknown_call`, and what `runCall` throws.
+ */
+export async function attachToCall(
+  deps: AttachDeps,
+  known: Acquainted,
+  rollout: RolloutRecord,
+  call: CallId,
+  deadline: Deadline,
+): Promise<CallResult> {
+  const recorded = await patiently(deps.clock, deadline, () => deps.calls.lookup(known.key, call));
+  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
+  const work = trackedCall(known, call, recorded.summary.tool, recorded.digest);
+  if (recorded.summary.state === 'settled') return answerFrom(deps, work, recorded);
+  const target = targetOf(rollout);
+  const timeoutMs = work.environment.tools[work.tool]?.timeoutMs ?? longestAttachMs;
+  const ask = (waitMs: number, signal: AbortSignal) => deps.link.attach(target, call, waitMs, signal);
+  return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, ask }, deadline);
+}
+
+/** A native command's own longest timeout. */
+const longestAttachMs = 3_600_000;
+const cancelMs = 10_000;
+
+/** Stops a running call; it settles as `cancelled` for whoever waits for it. Idempotent. */
+export async function cancelCall(deps: AttachDeps, rollout: RolloutRecord, call: CallId): Promise<void> {
+  const recorded = await deps.calls.lookup(rollout.key, call);
+  if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
+  if (recorded.summary.state === 'settled') return;
+  await deps.link.cancel(targetOf(rollout), call, AbortSignal.timeout(cancelMs));
+}
