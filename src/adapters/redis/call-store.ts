@@ -1,0 +1,111 @@
+import type { FailureCode } from '../../failure/codes.ts';
+import type {
+  AdmitReply,
+  AdmitRequest,
+  CallStore,
+  Settlement,
+  SettleReply,
+} from '../../ports/fleet/calls.ts';
+import { unknownRollout } from './claim-reply.ts';
+import { evidenceText } from './evidence.ts';
+import { recordOf, recordOrNull } from './record.ts';
+import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
+import type { RunScript } from './script-runner.ts';
+import { callOf, storedTool } from './summary.ts';
+
+export function callStore(run: RunScript): CallStore {
+  return {
+    admit: async (request) => admitReplyOf(await run('admit', ...admitArguments(request))),
+    settle: async (settlement) => {
+      const reply = await run('settle', ...settleArguments(settlement));
+      if (reply === null) throw unknownRollout(settlement.key);
+      return settleReplyOf(reply);
+    },
+    lookup: async (key, call) => {
+      const reply = await run('lookup-call', key, call);
+      if (reply === null) return null;
+      const [stored, answer] = listOf(reply);
+      return { ...callOf(stored), answer: textOrNull(answer) };
+    },
+    list: async (key) => {
+      const calls = listOf(await run('list-calls', key)).map((reply) => callOf(reply).summary);
+      return calls.sort((one, other) => one.startedAtMs - other.startedAtMs);
+    },
+  };
+}
+
+/** Null has no place in a script's arguments: an empty text stands for it. */
+function admitArguments(request: AdmitRequest): readonly (string | number)[] {
+  const { key, call, tool, digest, timeoutMs, idleMs, budget, activation } = request;
+  return [
+    key,
+    call,
+    storedTool(tool),
+    digest,
+    Math.round(timeoutMs),
+    Math.round(idleMs),
+    budget?.toolCalls ?? '',
+    budget?.rolloutMs ?? '',
+    activation?.generation ?? '',
+    activation?.boot ?? '',
+  ];
+}
+
+/** `{ kind, record, … }`, as admit.lua answers. */
+function admitReplyOf(reply: Reply): AdmitReply {
+  const [kind, record, extra, answer] = listOf(reply);
+  switch (kind) {
+    case 'dispatch':
+      return dispatchOf(record, extra);
+    case 'settled':
+      return { kind, answer: textOf(answer), summary: callOf(extra).summary };
+    case 'answer_expired':
+      return { kind, summary: callOf(extra).summary };
+    case 'conflict':
+      return { kind };
+    case 'refused':
+      return { kind, reason: textOf(extra) as 'budget_spent' | 'time_spent', rollout: recordOf(record) };
+    case 'broken':
+      return { kind, rollout: recordOf(record) };
+    case 'not_active':
+      return { kind, rollout: recordOrNull(record) };
+    case 'barred':
+      return { kind, code: textOf(extra) as FailureCode, rollout: recordOf(record) };
+    default:
+      throw new TypeError(`an admission answered ${JSON.stringify(kind)}`);
+  }
+}
+
+function dispatchOf(record: Reply | undefined, again: Reply | undefined): AdmitReply {
+  const rollout = recordOf(record);
+  if (rollout.epoch === null) throw new TypeError(`an active rollout without a sandbox: ${rollout.key}`);
+  return { kind: 'dispatch', rollout, epoch: rollout.epoch, again: numberOf(again) === 1 };
+}
+
+function settleArguments(settlement: Settlement): readonly (string | number)[] {
+  const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
+  const { outputBytes, answer, taint, broken, idleMs } = settlement;
+  return [
+    key,
+    call,
+    digest,
+    storedTool(tool),
+    outcome,
+    code ?? '',
+    admitted,
+    exitCode ?? '',
+    durationMs === null ? '' : Math.round(durationMs),
+    Math.round(waitedMs),
+    outputBytes,
+    answer ?? '',
+    taint?.code ?? '',
+    taint === null ? '' : evidenceText(taint.evidence),
+    broken ?? '',
+    Math.round(idleMs),
+  ];
+}
+
+function settleReplyOf(reply: Reply): SettleReply {
+  const [first, answer, stored] = listOf(reply);
+  return { first: numberOf(first) === 1, answer: textOrNull(answer), summary: callOf(stored).summary };
+}

@@ -1,0 +1,86 @@
+import type { CallStore } from '../../ports/fleet/calls.ts';
+import type { ClaimStore } from '../../ports/fleet/claims.ts';
+import type { GradeStore, LifecycleStore } from '../../ports/fleet/lifecycle.ts';
+import type { PoolStore } from '../../ports/fleet/pool.ts';
+import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
+import type { ReportStore } from '../../ports/fleet/reports.ts';
+import { callStore } from './call-store.ts';
+import { claimStore } from './claim-store.ts';
+import { Connection, openSubscriber, type ConnectionOptions } from './connection.ts';
+import { environmentStore } from './environment-store.ts';
+import { gradeStore } from './grade-store.ts';
+import { keysOf, type Keys } from './keys.ts';
+import { lifecycleStore } from './lifecycle-store.ts';
+import { subscribe, type Messages } from './messages.ts';
+import { poolStore } from './pool-store.ts';
+import { classifyTrouble } from './redis-trouble.ts';
+import { reportStore } from './report-store.ts';
+import { prepareScripts, type RunScript } from './script-runner.ts';
+
+export type FleetStateOptions = ConnectionOptions & {
+  /** Its name is part of every key: fleets share a Redis without seeing each other. */
+  readonly fleet: string;
+  /** Stands for `scripts/lib/time.lua`; only tests, whose clock is stepped, give it. */
+  readonly timeLua?: string;
+};
+
+/**
+ * `adopted`: from now on this Redis holds the fleet. `already`: it did. `refused`: it holds a fleet of an earlier life
+ * of Redis, which may have forgotten something.
+ */
+export type Adoption = 'adopted' | 'already' | 'refused';
+
+export type FleetState = {
+  readonly claims: ClaimStore;
+  readonly calls: CallStore;
+  readonly lifecycle: LifecycleStore;
+  readonly grades: GradeStore;
+  readonly pool: PoolStore;
+  readonly reports: ReportStore;
+  readonly environments: EnvironmentStore;
+  /**
+   * Makes the Redis at the other end the fleet's; until then everything else throws `recovering`. `empty` does so only
+   * if it holds no fleet; `persisted` takes what it has kept over a restart, and is right only where Redis writes every
+   * change to disk.
+   */
+  adoptRedis(holding: 'empty' | 'persisted'): Promise<Adoption>;
+  /** Resolves when Redis answers and holds this fleet; throws `state_unavailable` or `recovering`. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** Fleet state in Redis, over one connection for scripts and one for messages. */
+export async function connectFleetState(options: FleetStateOptions): Promise<FleetState> {
+  const keys = keysOf(options.fleet);
+  const connection = await Connection.open(options);
+  try {
+    const { timeLua } = options;
+    const run = await prepareScripts(connection, { keys, ...(timeLua === undefined ? {} : { timeLua }) });
+    const subscriber = await openSubscriber(options);
+    const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);
+    return assemble(run, keys, messages, () => {
+      connection.close();
+      subscriber.disconnect();
+    });
+  } catch (thrown) {
+    connection.close();
+    throw classifyTrouble(thrown);
+  }
+}
+
+function assemble(run: RunScript, keys: Keys, messages: Messages, disconnect: () => void): FleetState {
+  return {
+    claims: claimStore(run, keys, messages),
+    calls: callStore(run),
+    lifecycle: lifecycleStore(run),
+    grades: gradeStore(run),
+    pool: poolStore(run, keys, messages),
+    reports: reportStore(run),
+    environments: environmentStore(run),
+    adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,
+    ping: async () => {
+      await run('draining', 0);
+    },
+    close: async () => disconnect(),
+  };
+}

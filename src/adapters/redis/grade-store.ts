@@ -1,0 +1,47 @@
+import type { FailureCode } from '../../failure/codes.ts';
+import { Failure } from '../../failure/failure.ts';
+import type { GradeBegin, GradeStore } from '../../ports/fleet/lifecycle.ts';
+import { evidenceText } from './evidence.ts';
+import { recordOf, recordOrNull } from './record.ts';
+import { listOf, numberOf, textOf, type Reply } from './reply.ts';
+import type { RunScript } from './script-runner.ts';
+
+/** `score` throws the rollout's code when it was tainted or closed while the grader ran: that score is void. */
+export function gradeStore(run: RunScript): GradeStore {
+  return {
+    begin: async (key, gradeMs) => beginOf(await run('begin-grade', key, Math.round(gradeMs))),
+    score: async (key, turn, score, detail) => {
+      if (!Number.isFinite(score))
+        throw new Failure('grader_failed', `a score of ${score} is no finite number`);
+      return scoreOf(await run('store-score', key, turn, score, evidenceText(detail)), key);
+    },
+    failed: async (key, turn, evidence) => ({
+      turnsLeft: numberOf(await run('fail-grade', key, turn, evidenceText(evidence))),
+    }),
+  };
+}
+
+function beginOf(reply: Reply): GradeBegin {
+  const [kind, extra, record] = listOf(reply);
+  switch (kind) {
+    case 'run':
+      return { kind, turn: numberOf(extra), rollout: recordOf(record) };
+    case 'wait':
+      return { kind, for: textOf(extra) as 'calls' | 'grader' };
+    case 'scored':
+      return { kind, score: numberOf(extra), rollout: recordOf(record) };
+    case 'barred':
+      return { kind, code: textOf(extra) as FailureCode, rollout: recordOrNull(record) };
+    default:
+      throw new TypeError(`the begin of a grading answered ${JSON.stringify(kind)}`);
+  }
+}
+
+function scoreOf(reply: Reply, key: string) {
+  const [kind, extra] = listOf(reply);
+  if (kind === 'barred') {
+    const code = textOf(extra) as FailureCode;
+    throw new Failure(code, `the score of ${key} came too late to count: ${code}`);
+  }
+  return { first: kind === 'first', score: numberOf(extra) };
+}

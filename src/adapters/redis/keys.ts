@@ -1,0 +1,65 @@
+/**
+ * The only place where names of keys are made. Each entry is what stands between the fleet's prefix and the rest of
+ * the name (an id, or nothing); scripts get the same table as `key`. What each key holds is in KEYS.md.
+ */
+export const keyNames = {
+  redis: 'redis',
+  wake: 'wake',
+  work: 'work',
+
+  rollout: 'rollout:',
+  item: 'item:',
+  newest: 'newest:',
+  calls: 'calls:',
+  inFlight: 'in-flight:',
+  answers: 'answers:',
+  answerOrder: 'answer-order:',
+  leases: 'leases',
+  grants: 'grants',
+
+  waiters: 'waiters',
+  waitersOfRun: 'waiters-of-run:',
+  grantable: 'grantable:',
+  line: 'line:',
+  turns: 'turns:',
+  launchRuns: 'launch-runs',
+  launchTemplates: 'launch-templates:',
+  turn: 'turn',
+
+  templates: 'templates',
+  sandboxes: 'sandboxes',
+  sandbox: 'sandbox:',
+  starts: 'starts',
+  starting: 'starting:',
+  ready: 'ready:',
+  held: 'held:',
+  draining: 'draining',
+  ticket: 'ticket:',
+  breaker: 'breaker:',
+
+  run: 'run:',
+  runs: 'runs:',
+  runLeases: 'run-leases',
+  rollouts: 'rollouts:',
+  open: 'open:',
+  discards: 'discards:',
+  groups: 'groups:',
+  group: 'group:',
+
+  environment: 'environment:',
+  environments: 'environments',
+} as const;
+
+export type KeyName = keyof typeof keyNames;
+
+/** Builds this fleet's keys. */
+export type Keys = (name: KeyName, rest?: string) => string;
+
+/** All keys of a fleet share one hash tag, so that they also live together on a cluster. */
+export function keysOf(fleet: string): Keys {
+  if (!/^[a-z0-9][a-z0-9-]{0,62}$/.test(fleet)) {
+    throw new RangeError(`a fleet is named by 1 to 63 of a-z, 0-9 and "-", not "${fleet}"`);
+  }
+  const prefix = `corral:{${fleet}}:`;
+  return (name, rest = '') => `${prefix}${keyNames[name]}${rest}`;
+}

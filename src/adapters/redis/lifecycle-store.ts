@@ -1,0 +1,26 @@
+import type { LifecycleStore, LossEffect } from '../../ports/fleet/lifecycle.ts';
+import { evidenceText } from './evidence.ts';
+import { recordOf, recordOrNull } from './record.ts';
+import { listOf, numberOf, textOf, type Reply } from './reply.ts';
+import { runName, runOf } from './run-name.ts';
+import type { RunScript } from './script-runner.ts';
+
+export function lifecycleStore(run: RunScript): LifecycleStore {
+  return {
+    lose: async (sandbox, boot, cause, evidence) =>
+      lossOf(await run('lose', sandbox, boot ?? '', cause, evidenceText(evidence))),
+    close: async (key, by) => recordOrNull(await run('close', key, by)),
+    heartbeat: async (key) => recordOrNull(await run('heartbeat', key)),
+    expireDue: async (limit) => listOf(await run('expire-due', limit)).map(recordOf),
+    takeBackGrants: async (afterMs) => numberOf(await run('take-back-grants', afterMs)),
+    heartbeatRun: async (tenant, ofRun) => (await run('renew-run', runName(tenant, ofRun))) === 1,
+    closeRun: async (tenant, ofRun, limit) => numberOf(await run('close-run', runName(tenant, ofRun), limit)),
+    lapsedRuns: async (limit) => listOf(await run('lapsed-runs', limit)).map((name) => runOf(textOf(name))),
+  };
+}
+
+function lossOf(reply: Reply): LossEffect {
+  const [kind, record] = listOf(reply);
+  if (kind === 'swapped' || kind === 'tainted') return { kind, rollout: recordOf(record) };
+  return { kind: 'none' };
+}

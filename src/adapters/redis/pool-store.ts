@@ -1,0 +1,72 @@
+import type { FailureCode } from '../../failure/codes.ts';
+import { sandboxId, templateDigest } from '../../model/ids.ts';
+import type { RolloutKey } from '../../model/rollout.ts';
+import type { Breaker, LaunchReservation, PoolStore, TemplateCounts } from '../../ports/fleet/pool.ts';
+import type { Keys } from './keys.ts';
+import type { Messages } from './messages.ts';
+import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
+import type { RunScript } from './script-runner.ts';
+
+/** What a person reads of a failed start; the rest is in the controller's log. */
+const messageMaxChars = 500;
+
+export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolStore {
+  return {
+    counts: async (templates) => listOf(await run('counts', ...templates)).map(countsOf),
+    knownTemplates: async () =>
+      listOf(await run('known-templates')).map((name) => templateDigest(textOf(name))),
+    reserve: async (ticket, sandbox, targets, startBudget, startTimeoutMs) => {
+      const flat = targets.flatMap(({ template, minReady, max }) => [template, minReady, max]);
+      return reservationOf(await run('reserve', ticket, sandbox, startBudget, startTimeoutMs, ...flat));
+    },
+    ready: async (sandbox, boot, address) =>
+      textOrNull(await run('ready', sandbox, boot, address)) as RolloutKey | null,
+    launchFailed: async (sandbox, code, message) => {
+      await run('launch-failed', sandbox, code, message.slice(0, messageMaxChars));
+    },
+    overdueLaunches: async () => sandboxesOf(await run('overdue-launches')),
+    draining: async (limit) => sandboxesOf(await run('draining', limit)),
+    retire: async (template, maxAgeMs, keepReady) =>
+      numberOf(await run('retire', template, maxAgeMs, keepReady)),
+    forget: async (sandbox) => {
+      await run('forget', sandbox);
+    },
+    known: async () => new Map(listOf(await run('known-sandboxes')).map(knownOf)),
+    onWork: (listener) => messages.listen(keys('work'), () => listener()),
+  };
+}
+
+function countsOf(row: Reply): TemplateCounts {
+  const [template, ready, launching, held, waiting, breaker, code, message, atMs] = listOf(row);
+  const failed = textOrNull(code);
+  return {
+    template: templateDigest(textOf(template)),
+    ready: numberOf(ready),
+    launching: numberOf(launching),
+    held: numberOf(held),
+    waiting: numberOf(waiting),
+    breaker: textOf(breaker) as Breaker,
+    lastFailure:
+      failed === null
+        ? null
+        : { code: failed as FailureCode, message: textOrNull(message) ?? '', atMs: numberOf(atMs) },
+  };
+}
+
+function reservationOf(reply: Reply): LaunchReservation | null {
+  if (reply === null) return null;
+  const [sandbox, template] = listOf(reply);
+  return { sandbox: sandboxId(textOf(sandbox)), template: templateDigest(textOf(template)) };
+}
+
+const sandboxesOf = (reply: Reply) => listOf(reply).map((name) => sandboxId(textOf(name)));
+
+function knownOf(row: Reply) {
+  const [sandbox, phase, sinceMs, owner] = listOf(row);
+  const known = {
+    phase: textOf(phase),
+    sinceMs: numberOf(sinceMs),
+    owner: textOrNull(owner) as RolloutKey | null,
+  };
+  return [sandboxId(textOf(sandbox)), known] as const;
+}

@@ -1,0 +1,65 @@
+import type { GroupReport, ReportStore, RunReport } from '../../ports/fleet/reports.ts';
+import { runId } from '../../model/ids.ts';
+import { recordOf } from './record.ts';
+import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
+import { runName, runOf } from './run-name.ts';
+import { sumsOf } from './run-sums.ts';
+import type { RunScript } from './script-runner.ts';
+
+/** The groups of a report are the newest 2,000 of the run, and the newest 32 waves of each; counters are of the whole run. */
+export function reportStore(run: RunScript): ReportStore {
+  return {
+    runs: async (tenant) => {
+      const names = listOf(await run('list-runs', encodeURIComponent(tenant)));
+      return names.map((name) => runOf(textOf(name)).run);
+    },
+    run: async (tenant, ofRun) => {
+      const reply = await run('report-run', runName(tenant, ofRun));
+      return reply === null ? null : { tenant, run: runId(ofRun), ...reportOf(reply) };
+    },
+    rollouts: async (tenant, ofRun, { verdict = '', code = '', cursor = '0' }) => {
+      const [rollouts, next] = listOf(
+        await run('list-rollouts', runName(tenant, ofRun), verdict, code, cursor),
+      );
+      return { rollouts: listOf(rollouts).map(recordOf), cursor: textOrNull(next) };
+    },
+  };
+}
+
+function reportOf(reply: Reply): Omit<RunReport, 'tenant' | 'run'> {
+  const [flat, open, groups] = listOf(reply);
+  const fields = pairsOf(listOf(flat).map(textOf));
+  const total = (name: string) => Number(fields.get(name) ?? 0);
+  return {
+    state: fields.get('state') === 'closed' ? 'closed' : 'open',
+    rollouts: total('rollouts'),
+    open: numberOf(open),
+    scored: total('scored'),
+    discarded: total('discarded'),
+    ...sumsOf(fields),
+    groups: listOf(groups).map(groupOf),
+  };
+}
+
+function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
+  const pairs = new Map<string, string>();
+  for (let index = 0; index + 1 < flat.length; index += 2)
+    pairs.set(flat[index] ?? '', flat[index + 1] ?? '');
+  return pairs;
+}
+
+/** `spread` is the standard deviation of the scores, which is what an advantage is divided by. */
+function groupOf(row: Reply): GroupReport {
+  const [item, wave, n, scored, discarded, mean, best, squares] = listOf(row);
+  const scores = numberOrNull(scored) ?? 0;
+  return {
+    item: textOf(item),
+    wave: numberOf(wave),
+    n: numberOrNull(n) ?? 0,
+    scored: scores,
+    discarded: numberOrNull(discarded) ?? 0,
+    mean: numberOrNull(mean),
+    best: numberOrNull(best),
+    spread: scores === 0 ? null : Math.sqrt((numberOrNull(squares) ?? 0) / scores),
+  };
+}

@@ -1,0 +1,71 @@
+-- uses: call
+-- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
+-- since; a new one only goes out in an active rollout that is not barred and has budget and time left.
+local id, call, tool, digest, timeoutMs, idleMs, toolCalls, rolloutMs, generation, boot = unpack(ARGV, 2)
+local counted = toolCalls ~= ''
+local state, face, taintCode, closedBy, broken = read(id, 'state', 'face', 'taintCode', 'closedBy', 'broken')
+if not state then return { 'not_active', false } end
+
+-- A running command cannot idle its rollout out.
+local function extendLease()
+  local leaseMs, hardEndMs = read(id, 'leaseUntilMs', 'hardEndMs')
+  leaseUntil(id, math.max(tonumber(leaseMs), nowMs + timeoutMs + idleMs), hardEndMs)
+  renewRun(runOf(id), face)
+end
+
+local function settledReply(summary, text)
+  local reply = callReply(id, call, summary, text)
+  if summary[12] == 0 then
+    local own = summary[7] ~= cjson.null and summary[7]
+    return { 'barred', record(id), taintCode or own or barredCode(state, taintCode, closedBy) or 'outcome_unknown' }
+  end
+  local answer = redis.call('HGET', key.answers .. id, call)
+  if not answer then return { 'answer_expired', false, reply } end
+  return { 'settled', false, reply, answer }
+end
+
+local function admitAgain(summary, text)
+  if summary[2] ~= digest then return { 'conflict', false } end
+  if isSettled(summary) then return settledReply(summary, text) end
+  extendLease()
+  return { 'dispatch', record(id), 1 }
+end
+
+-- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
+local function activate()
+  local currentGeneration, currentBoot = read(id, 'generation', 'boot')
+  if generation ~= currentGeneration or boot ~= currentBoot then return false end
+  write(id, 'state', 'active', 'activeAtMs', nowMs)
+  redis.call('ZREM', key.grants, id)
+  return true
+end
+
+local function spent()
+  local activeAtMs, calls = read(id, 'activeAtMs', 'calls')
+  if counted and nowMs - activeAtMs > tonumber(rolloutMs) then return 'time_spent' end
+  if counted and tonumber(calls) >= tonumber(toolCalls) then return 'budget_spent' end
+  if redis.call('HLEN', key.calls .. id) >= callsMax then return 'budget_spent' end
+end
+
+local function dispatch()
+  writeCall(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
+  redis.call('SADD', key.inFlight .. id, call)
+  if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
+  write(id, 'dispatched', 1)
+  extendLease()
+  return { 'dispatch', record(id), 0 }
+end
+
+local known, text = readCall(id, call)
+if known then return admitAgain(known, text) end
+
+local barred = barredCode(state, taintCode, closedBy)
+if not barred and state == 'grading' then barred = 'rollout_closed' end
+if not barred and nowMs >= tonumber((read(id, 'hardEndMs'))) then barred = 'rollout_expired' end
+if barred then return { 'barred', record(id), barred } end
+if broken then return { 'broken', record(id) } end
+if state == 'waiting' or (state == 'claimed' and not activate()) then return { 'not_active', record(id) } end
+
+local reason = spent()
+if reason then return { 'refused', record(id), reason } end
+return dispatch()

@@ -1,0 +1,37 @@
+-- uses: ending
+-- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after taint.
+local id, gradeMs = ARGV[2], tonumber(ARGV[3])
+local turnsMax = 3
+local state, taintCode, closedBy, score, turn, gradeUntilMs, template =
+  read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'template')
+
+-- A rollout without calls may be graded where it stands: its grader may need no sandbox.
+local function enterGrading()
+  if state == 'waiting' then leaveLine(id, template) end
+  redis.call('ZREM', key.grants, id)
+  write(id, 'state', 'grading')
+end
+
+-- A turn whose process died ends at its deadline; if it was the last one, nobody else will say so.
+local function barUsedUp()
+  discard(id, 'grader_failed', false)
+  return { 'barred', 'grader_failed', record(id) }
+end
+
+local function beginTurn()
+  local idleMs, hardEndMs, leaseMs = read(id, 'idleMs', 'hardEndMs', 'leaseUntilMs')
+  turn = redis.call('HINCRBY', key.rollout .. id, 'gradeTurn', 1)
+  write(id, 'gradeUntilMs', nowMs + gradeMs)
+  leaseUntil(id, math.max(tonumber(leaseMs), nowMs + gradeMs + idleMs), hardEndMs)
+  return { 'run', turn, record(id) }
+end
+
+if not state then return { 'barred', 'rollout_unknown', false } end
+if score then return { 'scored', score, record(id) } end
+local barred = barredCode(state, taintCode, closedBy)
+if barred then return { 'barred', barred, record(id) } end
+if state ~= 'grading' then enterGrading() end
+if redis.call('SCARD', key.inFlight .. id) > 0 then return { 'wait', 'calls', false } end
+if tonumber(gradeUntilMs or 0) > nowMs then return { 'wait', 'grader', false } end
+if tonumber(turn or 0) >= turnsMax then return barUsedUp() end
+return beginTurn()

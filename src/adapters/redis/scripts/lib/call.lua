@@ -1,0 +1,60 @@
+-- uses: run
+-- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first
+-- dispatch that never changes.
+--   1 tool  2 digest  3 startedAtMs  4 dispatched  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
+--   10 waitedMs  11 outputBytes  12 answered
+
+local answersKept = 16
+local callsMax = 10000 -- of one rollout, uncounted ones included: 2 MB of summaries
+
+local function readCall(id, call)
+  local text = redis.call('HGET', key.calls .. id, call)
+  return text and cjson.decode(text), text
+end
+
+local function writeCall(id, call, summary)
+  local text = cjson.encode(summary)
+  redis.call('HSET', key.calls .. id, call, text)
+  return text
+end
+
+local function isSettled(summary)
+  return summary[6] ~= cjson.null
+end
+
+local function keepAnswer(id, call, answer)
+  redis.call('HSET', key.answers .. id, call, answer)
+  if redis.call('LPUSH', key.answerOrder .. id, call) > answersKept then
+    redis.call('HDEL', key.answers .. id, redis.call('RPOP', key.answerOrder .. id))
+  end
+end
+
+local function countSettled(id, outcome, code)
+  local run = runOf(id)
+  count(run, 'outcome:' .. outcome)
+  if code then count(run, 'code:' .. code) end
+end
+
+-- Settles everything that still runs in the rollout. Nobody can say how far it came: `admitted` stays `unknown`.
+local function settleInFlight(id, outcome, code)
+  local running = redis.call('SMEMBERS', key.inFlight .. id)
+  for _, call in ipairs(running) do
+    local summary = readCall(id, call)
+    summary[6], summary[7], summary[9] = outcome, code or cjson.null, nowMs - summary[3]
+    writeCall(id, call, summary)
+    countSettled(id, outcome, code)
+  end
+  redis.call('DEL', key.inFlight .. id)
+  return #running
+end
+
+local function whereItRan(id, summary)
+  if summary[4] == 0 then return false, false end
+  return read(id, 'sandbox', 'boot')
+end
+
+-- A call as callers get it.
+local function callReply(id, call, summary, text)
+  local sandbox, boot = whereItRan(id, summary)
+  return { call, text, sandbox, boot }
+end

@@ -1,0 +1,42 @@
+-- uses: call grant
+-- Ends of rollouts. A taint is not an end: the rollout stays where it is, barred, until it is closed or its lease is over.
+
+-- Keys of a closed rollout get their last life: bytes for repeats, the rest for reports.
+local function keepForAWhile(id)
+  redis.call('PEXPIRE', key.rollout .. id, keptForReportsMs)
+  redis.call('PEXPIRE', key.calls .. id, keptForReportsMs)
+  redis.call('PEXPIRE', key.newest .. lineageOf(id), keptForReportsMs)
+  redis.call('PEXPIRE', key.answers .. id, keptForRepeatsMs)
+  redis.call('PEXPIRE', key.answerOrder .. id, keptForRepeatsMs)
+  redis.call('PEXPIRE', key.item .. id, keptForRepeatsMs)
+end
+
+local function leaveOpenSets(id, template)
+  leaveLine(id, template)
+  redis.call('ZREM', key.grants, id)
+  redis.call('ZREM', key.leases, id)
+  redis.call('SREM', key.open .. runOf(id), id)
+end
+
+-- Closes an open rollout: state `closed` or `expired`, and why. What runs is killed with its sandbox.
+local function closeRollout(id, state, closedBy)
+  local template, sandbox, item, wave, score = read(id, 'template', 'sandbox', 'itemKey', 'wave', 'score')
+  settleInFlight(id, 'cancelled', nil)
+  leaveOpenSets(id, template)
+  drainOf(id, sandbox)
+  write(id, 'state', state, 'closedBy', closedBy, 'closedAtMs', nowMs)
+  redis.call('HINCRBY', groupKey(id, item), wave .. ':open', -1)
+  if state == 'expired' and not score then discard(id, 'rollout_expired', false) end
+  keepForAWhile(id)
+  trimRun(runOf(id))
+  redis.call('PUBLISH', key.wake, id)
+end
+
+-- Final: the rollout can never be scored. Everything in flight ran in the same lost state and settles with the code.
+local function taint(id, code, cause, evidence, counted)
+  write(id, 'taintCode', code, 'taintCause', cause, 'taintEvidence', evidence, 'taintAtMs', nowMs)
+  local settled = settleInFlight(id, 'infrastructure_failure', code)
+  discard(id, code, counted or settled > 0)
+  drainOf(id, (read(id, 'sandbox')))
+  redis.call('PUBLISH', key.wake, id)
+end

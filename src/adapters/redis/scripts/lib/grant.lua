@@ -1,0 +1,56 @@
+-- uses: line sandbox
+-- Grants: the only place where a sandbox gets an owner.
+
+local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest
+
+local function grant(id, sandbox, launchType)
+  local box = key.sandbox .. sandbox
+  local template, boot, address = unpack(redis.call('HMGET', box, 'template', 'boot', 'address'))
+  redis.call('HSET', box, 'owner', id, 'sinceMs', nowMs)
+  redis.call('SADD', key.held .. template, sandbox)
+  write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
+    'launchType', launchType, 'claimedAtMs', nowMs)
+  redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
+  redis.call('ZADD', key.grants, nowMs, id)
+end
+
+local function popReady(template)
+  return redis.call('ZPOPMIN', key.ready .. template)[1]
+end
+
+-- Grants `sandbox` to the next waiter of its template and returns who that is; nil when nobody waits.
+local function grantToNext(template, sandbox, launchType)
+  local id, run = nextWaiter(template)
+  if not id then return nil end
+  leaveLine(id, template)
+  passTurn(key.turns .. template, run)
+  grant(id, sandbox, launchType)
+  redis.call('PUBLISH', key.wake, id)
+  return id
+end
+
+-- Ready sandboxes to those who wait, in their order.
+local function serveLine(template)
+  for _ = 1, servedAtOnce do
+    if redis.call('ZCARD', key.ready .. template) == 0 or not nextWaiter(template) then return end
+    grantToNext(template, popReady(template), 'warm')
+  end
+end
+
+-- A rollout gives its sandbox up before anything ran in it: the sandbox is destroyed, because its bind may have
+-- landed; the rollout waits again.
+local function giveUpSandbox(id)
+  drainOf(id, (read(id, 'sandbox')))
+  redis.call('ZREM', key.grants, id)
+  redis.call('HDEL', key.rollout .. id, 'sandbox', 'boot', 'address', 'launchType', 'claimedAtMs', 'activeAtMs')
+  write(id, 'state', 'waiting')
+  redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
+end
+
+local function swapToHead(id)
+  local template, placedAtMs = read(id, 'template', 'placedAtMs')
+  giveUpSandbox(id)
+  joinLine(id, template, placedAtMs - headStart)
+  serveLine(template)
+  redis.call('PUBLISH', key.wake, id)
+end

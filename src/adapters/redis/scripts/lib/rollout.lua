@@ -1,0 +1,52 @@
+-- uses: moment
+-- A rollout is a hash under its id, `tenant/run/rollout/attempt/role` with each part percent-encoded; the run's name
+-- is therefore a prefix of the id, and nothing has to be looked up to know whose it is.
+
+local keptForReportsMs = 7 * 24 * 3600 * 1000
+local keptForRepeatsMs = 40 * 60 * 1000 -- four requests of 540 s, with room: the longest that a platform repeats
+
+local function runOf(id)
+  return string.match(id, '^[^/]+/[^/]+')
+end
+
+-- The id without its attempt, and the attempt.
+local function lineageOf(id)
+  local base, attempt, role = string.match(id, '^(.+)/(%d+)/([^/]+)$')
+  return base .. '/' .. role, tonumber(attempt)
+end
+
+local function read(id, ...)
+  return unpack(redis.call('HMGET', key.rollout .. id, ...))
+end
+
+local function write(id, ...)
+  redis.call('HSET', key.rollout .. id, ...)
+end
+
+-- The record as callers get it: the fields in the order both sides share, then the item and the calls in flight.
+local function record(id)
+  local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
+  if not values[1] then return false end
+  values[#recordFields + 1] = redis.call('GET', key.item .. id)
+  values[#recordFields + 2] = redis.call('SCARD', key.inFlight .. id)
+  values[#recordFields + 3] = id
+  return values
+end
+
+local function isOpen(state)
+  return state == 'waiting' or state == 'claimed' or state == 'active' or state == 'grading'
+end
+
+-- Why a rollout may not go on, or nil. A taint outranks its end: it tells the trainer more.
+local function barredCode(state, taintCode, closedBy)
+  if taintCode then return taintCode end
+  if state == 'expired' then return 'rollout_expired' end
+  if state == 'closed' then return closedBy == 'run_closed' and 'run_closed' or 'rollout_closed' end
+  return nil
+end
+
+-- Moves the end of the lease; the hard life bounds every lease.
+local function leaseUntil(id, untilMs, hardEndMs)
+  write(id, 'leaseUntilMs', untilMs)
+  redis.call('ZADD', key.leases, math.min(untilMs, tonumber(hardEndMs)), id)
+end

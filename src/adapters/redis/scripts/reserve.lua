@@ -1,0 +1,90 @@
+-- uses: line sandbox breaker
+-- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
+-- templates; then refill, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
+-- ARGV: ticket, sandbox, start budget, start timeout, then template, minReady, max for each target.
+local ticket, sandbox, startBudget, startTimeoutMs = unpack(ARGV, 2)
+
+local targets = {}
+for index = 6, #ARGV, 3 do
+  targets[ARGV[index]] = { minReady = tonumber(ARGV[index + 1]), max = tonumber(ARGV[index + 2]) }
+end
+
+local function sizes(template)
+  return redis.call('ZCARD', key.ready .. template), redis.call('SCARD', key.starting .. template),
+    redis.call('SCARD', key.held .. template)
+end
+
+local function hasRoom(template)
+  local ready, starting, held = sizes(template)
+  return ready + starting + held < targets[template].max and mayStart(template)
+end
+
+-- A template without target is one that this controller cannot create.
+local function isWaitedFor(template)
+  return targets[template] and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
+end
+
+-- The next template of a run's ring that needs a start; members that left the line leave the ring here.
+local function templateFor(run)
+  local ring = key.launchTemplates .. run
+  for _, template in ipairs(redis.call('ZRANGE', ring, 0, -1)) do
+    if redis.call('ZCARD', lineKey(template, run)) == 0 then
+      redis.call('ZREM', ring, template)
+    elseif isWaitedFor(template) then
+      return template
+    end
+  end
+end
+
+local function nextWaitedFor()
+  for _, run in ipairs(redis.call('ZRANGE', key.launchRuns, 0, -1)) do
+    local template = templateFor(run)
+    if template then
+      passTurn(key.launchRuns, run)
+      passTurn(key.launchTemplates .. run, template)
+      return template
+    end
+    if redis.call('EXISTS', key.launchTemplates .. run) == 0 then redis.call('ZREM', key.launchRuns, run) end
+  end
+end
+
+-- The share of its target that a pool has, counting starts that no waiting rollout will take.
+local function fullness(template, target)
+  local ready, starting = sizes(template)
+  local spare = math.max(0, starting - redis.call('ZCARD', key.grantable .. template))
+  return (ready + spare) / target.minReady
+end
+
+local function emptiest()
+  local found, lowest = nil, 1
+  for index = 6, #ARGV, 3 do
+    local template = ARGV[index]
+    local target = targets[template]
+    local full = target.minReady > 0 and fullness(template, target) or 1
+    if full < lowest and hasRoom(template) then found, lowest = template, full end
+  end
+  return found
+end
+
+local function start(template)
+  redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket)
+  redis.call('ZADD', key.starts, nowMs + startTimeoutMs, sandbox)
+  redis.call('SADD', key.starting .. template, sandbox)
+  redis.call('SADD', key.sandboxes, sandbox)
+  redis.call('SADD', key.templates, template)
+  redis.call('SET', key.ticket .. ticket, sandbox, 'PX', startTimeoutMs)
+  noteStart(template, sandbox)
+  return { sandbox, template }
+end
+
+-- A ticket that comes again gets its start again while that is under way; once it is over, the ticket is used.
+local earlier = redis.call('GET', key.ticket .. ticket)
+if earlier then
+  local phase, template = unpack(redis.call('HMGET', key.sandbox .. earlier, 'phase', 'template'))
+  return phase == 'starting' and { earlier, template }
+end
+if redis.call('EXISTS', key.sandbox .. sandbox) == 1 then return false end
+if redis.call('ZCARD', key.starts) >= tonumber(startBudget) then return false end
+
+local template = nextWaitedFor() or emptiest()
+return template and start(template)
