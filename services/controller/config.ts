@@ -1,0 +1,110 @@
+import { availableParallelism } from 'node:os';
+import { environmentName } from '../../src/model/ids.ts';
+import { logLevels } from '../../src/platform/logging.ts';
+import { readConfig } from '../../src/platform/config.ts';
+import type { ConfigReader, Variables } from '../../src/platform/config.ts';
+import type { PoolOverrides } from '../../src/pool/plans.ts';
+import type { LogLevel } from '../../src/ports/log.ts';
+
+/** Settings of the controller process, each from one environment variable. */
+export type ControllerConfig = {
+  readonly fleet: string;
+  /** `redis://` URL or the path of a unix socket. */
+  readonly redis: string;
+  readonly provider: 'local';
+  readonly nodeSocket: string;
+  readonly environmentsDir: string;
+  readonly fleetKeyFile: string;
+  readonly startBudget: number;
+  readonly poolOverrides: PoolOverrides;
+  /** `host:port` for /healthz, /readyz and /metrics; null: none. */
+  readonly listen: { readonly host: string; readonly port: number } | null;
+  readonly exitWithParent: boolean;
+  readonly logLevel: LogLevel;
+};
+
+/** More starting sandboxes than this only wait for the engine, on any machine or cluster we know of. */
+const maxStartBudget = 1_000;
+
+/** Reads the controller's settings; throws `ConfigMistakes` naming all that is wrong. */
+export function readControllerConfig(variables: Variables): ControllerConfig {
+  return readConfig(variables, (read) => ({
+    fleet: read.text('CORRAL_FLEET', {
+      purpose: 'the name of the fleet, 1 to 63 of a-z, 0-9 and "-"',
+      pattern: /^[a-z0-9][a-z0-9-]{0,62}$/,
+    }),
+    redis: read.text('CORRAL_REDIS', {
+      purpose: 'where Redis is: redis://host:port or the absolute path of its unix socket',
+      pattern: /^(\/|rediss?:\/\/.)/,
+    }),
+    provider: read.choice('CORRAL_PROVIDER', ['local'], { fallback: 'local' }),
+    nodeSocket: read.text('CORRAL_NODE_SOCKET', { purpose: 'the unix socket of the node process' }),
+    environmentsDir: read.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder with the environments, YAML' }),
+    fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {
+      purpose: 'the file with the fleet key; it is made if it is not there',
+    }),
+    startBudget: read.whole('CORRAL_START_BUDGET', {
+      purpose: 'how many sandboxes of the fleet may be starting at once',
+      fallback: defaultStartBudget(availableParallelism()),
+      min: 1,
+      max: maxStartBudget,
+    }),
+    poolOverrides: poolOverrides(read),
+    listen: listenAddress(read),
+    exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
+    logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
+  }));
+}
+
+/** A start is mostly CPU (a Node process comes up), with some waiting in it: two a core keep all cores busy. */
+export const defaultStartBudget = (cores: number) => Math.max(4, 2 * cores);
+
+function listenAddress(read: ConfigReader): ControllerConfig['listen'] {
+  const text = read.optional('CORRAL_CONTROLLER_LISTEN');
+  if (text === null) return null;
+  const match = /^(?<host>.+):(?<port>\d{1,5})$/.exec(text);
+  const { host, port } = match?.groups ?? {};
+  if (host !== undefined && Number(port) < 65_536) return { host, port: Number(port) };
+  read.mistake(`CORRAL_CONTROLLER_LISTEN is ${JSON.stringify(text)}, not host:port such as 127.0.0.1:9100`);
+  return null;
+}
+
+const overridesPurpose =
+  'sizes by environment, such as {"shell": {"minReady": 20, "max": 200}}, whole numbers from 0';
+
+function poolOverrides(read: ConfigReader): PoolOverrides {
+  const text = read.optional('CORRAL_POOL_OVERRIDES') ?? '{}';
+  const overrides = parseOverrides(text);
+  if (overrides === null) read.mistake(`CORRAL_POOL_OVERRIDES is ${text}, not ${overridesPurpose}`);
+  return overrides ?? new Map();
+}
+
+function parseOverrides(text: string): PoolOverrides | null {
+  const parsed = parseJson(text);
+  if (!isObject(parsed)) return null;
+  const entries = Object.entries(parsed);
+  if (!entries.every(([, size]) => isSize(size))) return null;
+  return new Map(entries.map(([name, size]) => [environmentName(name), size as PoolSize]));
+}
+
+type PoolSize = { readonly minReady?: number; readonly max?: number };
+
+const sizeFields = new Set(['minReady', 'max']);
+
+function isSize(value: unknown): value is PoolSize {
+  if (!isObject(value)) return false;
+  return Object.entries(value).every(
+    ([field, size]) => sizeFields.has(field) && Number.isInteger(size) && Number(size) >= 0,
+  );
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

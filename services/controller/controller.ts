@@ -1,0 +1,60 @@
+import type { Environment } from '../../src/model/environment.ts';
+import { createExpiry } from './expiry-loops.ts';
+import { createLaunching } from './launch-loops.ts';
+import { createLoops } from './loops.ts';
+import { createPlanBook } from './plan-book.ts';
+import type { ControllerPorts } from './ports.ts';
+import { createRemoval } from './removal-loops.ts';
+import { createPresence } from '../../src/pool/presence.ts';
+import type { PoolOverrides } from '../../src/pool/plans.ts';
+
+export type ControllerSettings = {
+  /** The newest version of every environment this controller was given. */
+  readonly newest: readonly Environment[];
+  readonly poolOverrides: PoolOverrides;
+  readonly startBudget: number;
+};
+
+export type Controller = {
+  /** What it still waits for before it can work, in words; empty: ready. */
+  missing(): readonly string[];
+  /** Starts nothing new, gives running launches back to the queue, and resolves when every loop has ended. */
+  stop(): Promise<void>;
+};
+
+/**
+ * The controller: loops that know nothing of each other but hints. Each reads fleet state or the provider, decides,
+ * and acts through one script or one provider call, so any number of controllers may run, and one that dies loses
+ * nothing that the next pass of another does not do.
+ *
+ *   plans    which templates there are, and how many of each are kept ready
+ *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
+ *   watch    the provider's events ─▶ presence (who waits for a start) and losses (who lost a sandbox)
+ *   losses, drain, overdue, garbage, retire    sandboxes on their way out
+ *   expire, grants, runs, labels               rollouts on theirs, and whose sandbox is whose
+ */
+export function startController(ports: ControllerPorts, settings: ControllerSettings): Controller {
+  const stopping = new AbortController();
+  const loops = createLoops(ports, stopping.signal);
+  const book = createPlanBook(ports.environments, settings);
+  const presence = createPresence();
+
+  loops.run('plans', 10_000, () => book.refresh());
+  const removal = createRemoval(ports, loops, { presence, book });
+  createExpiry(ports, loops, book);
+  const launching = createLaunching(ports, loops, { presence, book, startBudget: settings.startBudget });
+
+  const forgetHints = ports.pool.onWork(() => {
+    launching.poke();
+    removal.poke();
+  });
+
+  return {
+    missing: () => [...launching.missing(), ...removal.missing()],
+    stop: async () => {
+      forgetHints();
+      stopping.abort();
+      await loops.ended();
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import { once } from 'node:events';
+
+export type OperationsOptions = {
+  readonly listen: { readonly host: string; readonly port: number };
+  /** What is missing before this controller can work, in words; empty: ready. */
+  readonly missing: () => readonly string[];
+  readonly metrics: { readonly render: () => Promise<string>; readonly contentType: string };
+};
+
+export type OperationsServer = { readonly port: number; close(): Promise<void> };
+
+type Reply = { readonly status: number; readonly type: string; readonly body: string };
+
+/** Serves what operators ask: /healthz (the process turns), /readyz (it can work, or what is missing), /metrics. */
+export async function serveOperations(options: OperationsOptions): Promise<OperationsServer> {
+  const server = createServer((request, response) => {
+    void reply(options, request.method ?? '', request.url ?? '').then(({ status, type, body }) => {
+      response.writeHead(status, { 'content-type': type }).end(body);
+    });
+  });
+  server.listen(options.listen.port, options.listen.host);
+  await once(server, 'listening');
+  return { port: portOf(server), close: () => close(server) };
+}
+
+async function reply({ missing, metrics }: OperationsOptions, method: string, url: string): Promise<Reply> {
+  if (method !== 'GET') return json(405, { error: 'only GET is served here' });
+  switch (url) {
+    case '/healthz':
+      return json(200, { status: 'alive' });
+    case '/readyz': {
+      const waitsFor = missing();
+      const ready = waitsFor.length === 0;
+      return json(ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', missing: waitsFor });
+    }
+    case '/metrics':
+      return { status: 200, type: metrics.contentType, body: await metrics.render() };
+    default:
+      return json(404, { error: 'here are /healthz, /readyz and /metrics' });
+  }
+}
+
+const json = (status: number, body: unknown): Reply => ({
+  status,
+  type: 'application/json',
+  body: `${JSON.stringify(body)}\n`,
+});
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+async function close(server: Server): Promise<void> {
+  server.closeAllConnections();
+  server.close();
+  await once(server, 'close');
+}

@@ -1,0 +1,47 @@
+import { tokenSha256 } from '../../src/platform/tokens.ts';
+import { launch } from '../../src/pool/launch/launch.ts';
+import type { LaunchTools } from '../../src/pool/launch/launch.ts';
+import type { Presence } from '../../src/pool/presence.ts';
+import { supplyTickets } from '../../src/pool/supply.ts';
+import type { Loops } from './loops.ts';
+import type { PlanBook } from './plan-book.ts';
+import type { ControllerPorts } from './ports.ts';
+
+type Launching = { readonly poke: () => void; readonly missing: () => readonly string[] };
+type LaunchingOptions = {
+  readonly presence: Presence;
+  readonly book: PlanBook;
+  readonly startBudget: number;
+};
+
+/** The hint makes it immediate; this is for a hint that was lost. */
+const supplyMs = 1_000;
+/** A worker ends only with the controller; one that failed is started again after this. */
+const workAgainMs = 1_000;
+
+/** Offers tickets, and works them off: each sandbox that was started may make room for the next ticket at once. */
+export function createLaunching(ports: ControllerPorts, loops: Loops, options: LaunchingOptions): Launching {
+  const tools = launchTools(ports, options);
+  const supply = loops.run('supply', supplyMs, () =>
+    supplyTickets({ ...ports, plans: tools.plans, startBudget: options.startBudget }),
+  );
+  const handle = async (ticket: string, signal: AbortSignal) => {
+    if (await launch(tools, ticket, signal)) supply.poke();
+  };
+  loops.run('work', workAgainMs, (signal) => ports.queue.work(options.startBudget, handle, signal));
+  return {
+    poke: supply.poke,
+    missing: () => (supply.works() ? [] : ['fleet state: Redis has not answered']),
+  };
+}
+
+function launchTools(ports: ControllerPorts, { presence, book, startBudget }: LaunchingOptions): LaunchTools {
+  return {
+    ...ports,
+    presence,
+    startBudget,
+    plans: () => book.plans(),
+    newSandbox: () => ports.tokens.newSandbox(ports.random),
+    tokenSha256Of: (sandbox) => tokenSha256(ports.tokens.tokenOf(sandbox)),
+  };
+}

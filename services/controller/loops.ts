@@ -1,0 +1,36 @@
+import { every } from '../../src/platform/every.ts';
+import { errorFields } from '../../src/platform/logging.ts';
+import type { ControllerPorts } from './ports.ts';
+
+export type RunningLoop = {
+  readonly poke: () => void;
+  /** Whether its last step succeeded; false before the first has ended. */
+  readonly works: () => boolean;
+};
+
+export type Loops = {
+  /** Starts a loop; its errors are logged and counted under its name. */
+  run(name: string, intervalMs: number, step: (signal: AbortSignal) => Promise<unknown>): RunningLoop;
+  /** Resolves when every loop has ended, after the signal aborted. */
+  ended(): Promise<void>;
+};
+
+/** The controller's loops, which all end with one signal. */
+export function createLoops({ clock, log, metrics }: ControllerPorts, signal: AbortSignal): Loops {
+  const ends: Promise<void>[] = [];
+  const run: Loops['run'] = (name, intervalMs, step) => {
+    let works = false;
+    const onError = (thrown: unknown) => {
+      works = false;
+      metrics.loopFailed(name);
+      log.error(`${name} failed`, errorFields(thrown));
+    };
+    const loop = every({ intervalMs, clock, signal, onError }, async (signal) => {
+      await step(signal);
+      works = true;
+    });
+    ends.push(loop.done);
+    return { poke: loop.poke, works: () => works };
+  };
+  return { run, ended: async () => void (await Promise.all(ends)) };
+}

@@ -1,0 +1,28 @@
+import type { SandboxTokens } from '../../src/platform/tokens.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
+import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
+import type { PoolStore } from '../../src/ports/fleet/pool.ts';
+import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
+import type { LaunchQueue } from '../../src/ports/launch-queue.ts';
+import type { Log } from '../../src/ports/log.ts';
+import type { Metrics } from '../../src/ports/metrics.ts';
+import type { Random } from '../../src/ports/random.ts';
+import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
+import type { SandboxProvider } from '../../src/ports/sandbox-provider.ts';
+
+/** All that a controller needs from the world. */
+export type ControllerPorts = {
+  readonly pool: PoolStore;
+  readonly lifecycle: LifecycleStore;
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly environments: EnvironmentStore;
+  readonly provider: SandboxProvider;
+  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe'>;
+  readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
+  readonly tokens: SandboxTokens;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly metrics: Metrics;
+  readonly log: Log;
+};

@@ -1,0 +1,66 @@
+import { createLosses } from '../../src/lifecycle/losses.ts';
+import { createDrain } from '../../src/pool/drain.ts';
+import { createCollector } from '../../src/pool/garbage/collect.ts';
+import { endOverdueLaunches } from '../../src/pool/overdue.ts';
+import { slotTimeoutMs } from '../../src/pool/plans.ts';
+import type { Presence } from '../../src/pool/presence.ts';
+import { retireOld } from '../../src/pool/retire.ts';
+import type { Loops } from './loops.ts';
+import type { PlanBook } from './plan-book.ts';
+import type { ControllerPorts } from './ports.ts';
+
+type Removal = { readonly poke: () => void; readonly missing: () => readonly string[] };
+
+/** Hints make these immediate; the intervals are for hints that were lost. */
+const hintedMs = 1_000;
+/** A watch reconnects by itself; one that ended nevertheless is begun again after this. */
+const watchAgainMs = 1_000;
+const retireMs = 10_000;
+/** The comparison reads two whole lists; what it finds has waited for longer than this anyway. */
+const collectMs = 15_000;
+
+/** Everything by which a sandbox ends: the provider's word, a rollout's, its age, or nobody's. */
+export function createRemoval(
+  ports: ControllerPorts,
+  loops: Loops,
+  { presence, book }: { readonly presence: Presence; readonly book: PlanBook },
+): Removal {
+  const drain = loops.run('drain', hintedMs, createDrain({ ...ports, presence }));
+  const losses = createLosses(ports);
+  const telling = loops.run('losses', hintedMs, async () => {
+    if ((await losses.tell()) > 0) drain.poke();
+  });
+  const watched = watch(ports, loops, (event) => {
+    presence.apply(event);
+    losses.apply(event);
+    if (event.kind !== 'running') telling.poke();
+  });
+  loops.run('overdue', hintedMs, () => endOverdueLaunches(ports));
+  loops.run('retire', retireMs, () => retireOld(ports.pool, book.plans()));
+  loops.run('garbage', collectMs, createCollector({ ...ports, patience: () => patienceOf(book) }));
+  return {
+    poke: drain.poke,
+    missing: () => (watched() ? [] : ['provider: it has not listed its sandboxes']),
+  };
+}
+
+type OnEvent = Parameters<ControllerPorts['provider']['watch']>[0];
+
+/** Returns whether the provider has listed what exists. */
+function watch({ provider }: ControllerPorts, loops: Loops, onEvent: OnEvent): () => boolean {
+  let listed = false;
+  const note: OnEvent = (event) => {
+    listed ||= event.kind === 'listed';
+    onEvent(event);
+  };
+  loops.run('watch', watchAgainMs, (signal) => provider.watch(note, signal));
+  return () => listed;
+}
+
+function patienceOf(book: PlanBook) {
+  return {
+    strangerMs: slotTimeoutMs(book.plans()),
+    missingMs: collectMs,
+    silentMs: book.longestLifeMs(),
+  };
+}

@@ -1,0 +1,47 @@
+import { expect, test } from 'vitest';
+import { templateDigest } from '../../model/ids.ts';
+import type { TemplateCounts } from '../../ports/fleet/pool.ts';
+import { createPrometheus } from './prometheus.ts';
+
+const counts = (digest: string, ready: number): TemplateCounts => ({
+  template: templateDigest(digest),
+  ready,
+  launching: 0,
+  held: 0,
+  waiting: 0,
+  breaker: 'open',
+  lastFailure: null,
+});
+
+test('launches are counted by type and result, their durations in seconds', async () => {
+  const { metrics, render } = createPrometheus();
+  metrics.launchEnded({ type: 'cold', result: 'ready' }, 300);
+  metrics.launchEnded({ type: 'failed', result: 'start_timeout' }, 60_000);
+  const text = await render();
+  expect(text).toContain('corral_launches_total{type="cold",result="ready"} 1');
+  expect(text).toContain('corral_launches_total{type="failed",result="start_timeout"} 1');
+  expect(text).toContain('corral_launch_duration_seconds_sum{type="cold"} 0.3');
+});
+
+test('a template that is no longer counted leaves the gauges', async () => {
+  const { metrics, render } = createPrometheus();
+  metrics.poolCounted([counts('old', 3)]);
+  metrics.poolCounted([counts('new', 5)]);
+  const text = await render();
+  expect(text).toContain('corral_pool{template="new",state="ready"} 5');
+  expect(text).toContain('corral_breaker_open{template="new"} 1');
+  expect(text).not.toContain('template="old"');
+});
+
+test('ends are counted by what ended and why', async () => {
+  const { metrics, render } = createPrometheus();
+  metrics.sandboxLost('evicted', 'tainted');
+  metrics.rolloutsExpired(4);
+  metrics.garbageFound('unbound');
+  metrics.loopFailed('drain');
+  const text = await render();
+  expect(text).toContain('corral_sandboxes_lost_total{cause="evicted",effect="tainted"} 1');
+  expect(text).toContain('corral_rollouts_expired_total 4');
+  expect(text).toContain('corral_garbage_total{reason="unbound"} 1');
+  expect(text).toContain('corral_loop_failures_total{loop="drain"} 1');
+});

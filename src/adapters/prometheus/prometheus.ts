@@ -1,0 +1,111 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Metrics } from '../../ports/metrics.ts';
+import type { TemplateCounts } from '../../ports/fleet/pool.ts';
+
+export type Prometheus = {
+  readonly metrics: Metrics;
+  /** Everything in the text format that Prometheus scrapes. */
+  readonly render: () => Promise<string>;
+  /** Media type of what {@link Prometheus.render} gives. */
+  readonly contentType: string;
+};
+
+/**
+ * Seconds. A warm start is some 150 ms and a cold one on a cluster up to a minute; between them the buckets double, so
+ * that a p99 is right to within a factor of two anywhere.
+ */
+const startBuckets = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 25, 50, 100];
+
+/** Labels say template, code or cause; never a rollout, run or sandbox, of which there is no end. */
+const templateLabelLength = 12;
+
+/** The controller's counters and this process's own, in a registry of their own. */
+export function createPrometheus(): Prometheus {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return {
+    metrics: { ...launchMetrics(registry), ...poolMetrics(registry), ...endMetrics(registry) },
+    render: () => registry.metrics(),
+    contentType: registry.contentType,
+  };
+}
+
+function launchMetrics(registry: Registry): Pick<Metrics, 'launchEnded'> {
+  const registers = [registry];
+  const launches = new Counter({
+    name: 'corral_launches_total',
+    help: 'Sandbox launches that ended, by type (warm, cold, failed) and result (ready or a failure code)',
+    labelNames: ['type', 'result'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'corral_launch_duration_seconds',
+    help: 'From the reserved start slot to ready or failed',
+    labelNames: ['type'],
+    buckets: startBuckets,
+    registers,
+  });
+  return {
+    launchEnded: ({ type, result }, durationMs) => {
+      launches.inc({ type, result });
+      duration.observe({ type }, durationMs / 1000);
+    },
+  };
+}
+
+const gaugedStates = [
+  'ready',
+  'launching',
+  'held',
+  'waiting',
+] as const satisfies readonly (keyof TemplateCounts)[];
+
+function poolMetrics(registry: Registry): Pick<Metrics, 'poolCounted'> {
+  const registers = [registry];
+  const sandboxes = new Gauge({
+    name: 'corral_pool',
+    help: 'Sandboxes by template and state (ready, launching, held), and rollouts that wait for one (waiting)',
+    labelNames: ['template', 'state'],
+    registers,
+  });
+  const breaker = new Gauge({
+    name: 'corral_breaker_open',
+    help: '1 while the template starts no sandboxes because too many starts in a row have failed',
+    labelNames: ['template'],
+    registers,
+  });
+  return {
+    poolCounted: (counts) => {
+      // Templates that nobody counts any more must vanish instead of keeping their last value.
+      sandboxes.reset();
+      breaker.reset();
+      for (const one of counts) {
+        const template = one.template.slice(0, templateLabelLength);
+        for (const state of gaugedStates) sandboxes.set({ template, state }, one[state]);
+        breaker.set({ template }, one.breaker === 'closed' ? 0 : 1);
+      }
+    },
+  };
+}
+
+function endMetrics(registry: Registry): Omit<Metrics, 'launchEnded' | 'poolCounted'> {
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Counter<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
+  const lost = counter('corral_sandboxes_lost_total', 'Sandboxes known to be gone, by cause and effect', [
+    'cause',
+    'effect',
+  ]);
+  const destroyed = counter('corral_sandboxes_destroyed_total', 'Removals that the provider accepted');
+  const garbage = counter('corral_garbage_total', 'Unknown sandboxes destroyed, by reason', ['reason']);
+  const expired = counter('corral_rollouts_expired_total', 'Rollouts that nobody called any more');
+  const takenBack = counter('corral_grants_taken_back_total', 'Granted sandboxes that nobody came for');
+  const failed = counter('corral_loop_failures_total', 'Steps of the controller that failed', ['loop']);
+  return {
+    sandboxLost: (cause, effect) => lost.inc({ cause, effect }),
+    sandboxDestroyed: () => destroyed.inc(),
+    garbageFound: (reason) => garbage.inc({ reason }),
+    rolloutsExpired: (count) => expired.inc(count),
+    grantsTakenBack: (count) => takenBack.inc(count),
+    loopFailed: (loop) => failed.inc({ loop }),
+  };
+}

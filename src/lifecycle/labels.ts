@@ -1,0 +1,47 @@
+import type { SandboxId } from '../model/ids.ts';
+import { ownerOf } from '../model/rollout.ts';
+import type { RolloutKey } from '../model/rollout.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { PoolStore } from '../ports/fleet/pool.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+
+export type LabelTools = {
+  readonly pool: Pick<PoolStore, 'known'>;
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly provider: Pick<SandboxProvider, 'label'>;
+  /** When a rollout must be over, whatever happens: wall clock, milliseconds. */
+  readonly hardEndMs: (rollout: RolloutRecord) => number;
+};
+
+/**
+ * Writes who owns a sandbox, and until when, where the provider's own list shows it. Once per adoption and process:
+ * what another controller has already written is written again with the same words.
+ */
+export function createLabeller(tools: LabelTools): () => Promise<void> {
+  const labelled = new Map<SandboxId, RolloutKey>();
+
+  return async () => {
+    const known = await tools.pool.known();
+    for (const sandbox of labelled.keys()) if (!known.has(sandbox)) labelled.delete(sandbox);
+    const failures: unknown[] = [];
+    for (const [sandbox, { owner }] of known) {
+      if (owner === null || labelled.get(sandbox) === owner) continue;
+      const done = await label(tools, sandbox, owner).catch((thrown: unknown) => {
+        failures.push(thrown);
+        return false;
+      });
+      if (done) labelled.set(sandbox, owner);
+    }
+    if (failures.length > 0) throw failures[0];
+  };
+}
+
+// A rollout that let go of the sandbox meanwhile gets no label: the sandbox is on its way out.
+async function label({ claims, provider, hardEndMs }: LabelTools, sandbox: SandboxId, key: RolloutKey) {
+  const owner = ownerOf(key);
+  const rollout = await claims.find(owner, owner.attempt);
+  if (rollout === null || rollout.epoch?.sandbox !== sandbox) return false;
+  await provider.label(sandbox, owner, hardEndMs(rollout));
+  return true;
+}

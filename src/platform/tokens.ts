@@ -1,0 +1,53 @@
+import { createHash, createHmac } from 'node:crypto';
+import { sandboxId } from '../model/ids.ts';
+import type { SandboxId } from '../model/ids.ts';
+import type { Random } from '../ports/random.ts';
+
+/**
+ * Who may speak to a sandbox: whoever holds the fleet key, from which every sandbox's token is derived. The sandbox
+ * gets only the token's sha256, so nothing that can be read inside it, or in the provider's records, opens another.
+ *
+ * While keys are rotated there are two. Sandboxes that live keep the token of the older one, so a sandbox's id carries
+ * the mark of the key it was made under, and no one has to try both.
+ */
+export type FleetKeys = {
+  /** Makes tokens of new sandboxes. */
+  readonly current: string;
+  /** Still opens sandboxes that were made under it. */
+  readonly previous: string | null;
+};
+
+export type SandboxTokens = {
+  tokenOf(sandbox: SandboxId): string;
+  /** An id for a new sandbox, marked with the current key. Fit for host names and socket paths: 19 of [0-9a-z-]. */
+  newSandbox(random: Random): SandboxId;
+};
+
+/** HMAC-SHA256 of the sandbox's id under the fleet key, hex. */
+export function sandboxToken(fleetKey: string, sandbox: SandboxId): string {
+  return createHmac('sha256', fleetKey).update(sandbox).digest('hex');
+}
+
+/** What a sandbox is given to recognise its token by, hex. */
+export function tokenSha256(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+export function createSandboxTokens(keys: FleetKeys): SandboxTokens {
+  const prefix = `s${keyMark(keys.current)}-`;
+  const previousPrefix = keys.previous === null ? null : `s${keyMark(keys.previous)}-`;
+  return {
+    tokenOf: (sandbox) => {
+      const old = previousPrefix !== null && sandbox.startsWith(previousPrefix);
+      return sandboxToken(old && keys.previous !== null ? keys.previous : keys.current, sandbox);
+    },
+    newSandbox: (random) => sandboxId(prefix + random.text(randomLength)),
+  };
+}
+
+/** 36^13 ids: two alike among a million sandboxes in a hundred million fleets. */
+const randomLength = 13;
+
+// Four hex digits tell two keys apart and say nothing useful of 256 secret bits.
+const keyMark = (key: string) =>
+  createHmac('sha256', key).update('corral key mark').digest('hex').slice(0, 4);

@@ -1,0 +1,50 @@
+import { asFailure, Failure } from '../../failure/failure.ts';
+import type { FailureCode } from '../../failure/codes.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import { LinkError } from '../../ports/sandbox-link.ts';
+import { DeadlinePassed } from './deadline.ts';
+import type { StartProgress } from './start.ts';
+
+export type LaunchFailure = {
+  readonly code: FailureCode;
+  readonly message: string;
+  readonly evidence: Evidence;
+};
+
+/** Codes by which a provider says itself why a start failed. */
+const providersOwn: ReadonlySet<FailureCode> = new Set([
+  'image_unavailable',
+  'unschedulable',
+  'start_failed',
+]);
+
+/** Why a start failed, from what was thrown and where it stood. What fits nothing is `start_failed`, with the error as evidence. */
+export function classifyStart(thrown: unknown, progress: StartProgress): LaunchFailure {
+  if (thrown instanceof DeadlinePassed) return tooLate(thrown, progress);
+  if (thrown instanceof LinkError) return ofLink(thrown, progress);
+  const failure = asFailure(thrown);
+  const code = providersOwn.has(failure.code) ? failure.code : 'start_failed';
+  return { code, message: failure.message, evidence: { ...failure.evidence, step: progress.step } };
+}
+
+// A provider that was away all the time says nothing about the template, so the template's breaker must not count it.
+function tooLate({ timeoutMs }: DeadlinePassed, { step, waitingOut }: StartProgress): LaunchFailure {
+  const away = waitingOut instanceof Failure && waitingOut.code === 'provider_unavailable';
+  const last = waitingOut === null ? '' : ` (${waitingOut.message})`;
+  return {
+    code: away ? 'provider_unavailable' : 'start_timeout',
+    message: `the sandbox was not ready within ${timeoutMs} ms; it stood at ${step}${last}`,
+    evidence: { step, timeoutMs, waitingOut: waitingOut?.message ?? null },
+  };
+}
+
+// The template's own commands failed: the environment's author must look, not the operator.
+function ofLink(error: LinkError, { step }: StartProgress): LaunchFailure {
+  const { trouble } = error;
+  const itsOwn = step === 'prepare' && trouble.kind === 'refused' && trouble.code === 'prepare_failed';
+  return {
+    code: itsOwn ? 'setup_failed' : 'start_failed',
+    message: itsOwn ? `prepare failed: ${trouble.message}` : error.message,
+    evidence: { step, trouble: trouble.kind },
+  };
+}

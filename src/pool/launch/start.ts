@@ -1,0 +1,116 @@
+import { Failure } from '../../failure/failure.ts';
+import type { BootId, SandboxId } from '../../model/ids.ts';
+import { bootId } from '../../model/ids.ts';
+import type { SandboxAddress } from '../../model/rollout.ts';
+import type { Template } from '../../model/environment.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { LinkError } from '../../ports/sandbox-link.ts';
+import type { SandboxLink, SandboxTarget } from '../../ports/sandbox-link.ts';
+import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
+import type { Presence } from '../presence.ts';
+
+/**
+ * Starting one sandbox, step by step:
+ *
+ *   create → running → answering → prepare → probe → started
+ *
+ * Each step may be done again by another controller after this one died, and then finds what is there already: create
+ * is idempotent, a bound sandbox says whose it is, and what was prepared may be prepared again because it serves nobody yet.
+ */
+export type StartStep = 'create' | 'running' | 'answering' | 'prepare' | 'probe';
+
+/** Where a start stands, for whoever must say why it did not end in time. */
+export type StartProgress = {
+  step: StartStep;
+  /** The error that the step is waiting out; `null` when it just takes its time. */
+  waitingOut: Error | null;
+};
+
+export type StartTools = {
+  readonly provider: Pick<SandboxProvider, 'create'>;
+  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe'>;
+  readonly presence: Pick<Presence, 'running'>;
+  readonly clock: Clock;
+  readonly tokenSha256Of: (sandbox: SandboxId) => string;
+};
+
+/** `taken`: it already works for a rollout, so this start had been finished before. */
+export type Started =
+  | { readonly kind: 'started'; readonly boot: BootId; readonly address: SandboxAddress }
+  | { readonly kind: 'taken' };
+
+/** Between two tries of a step that may succeed on its own: a sandboxd is up within some 150 ms of its start. */
+const identityRetryMs = 25;
+/** An engine that says "ask again" is asked less often: it is busy or away. */
+const createRetryMs = 500;
+
+/** Runs all steps and notes its progress. Throws what the step threw: `classify.ts` gives it its code. */
+export async function startSandbox(
+  tools: StartTools,
+  sandbox: SandboxId,
+  template: Template,
+  progress: StartProgress,
+  signal: AbortSignal,
+): Promise<Started> {
+  enter(progress, 'create');
+  const request = { sandbox, template, tokenSha256: tools.tokenSha256Of(sandbox) };
+  await retrying(() => tools.provider.create(request), asksLater, createRetryMs, tools, progress, signal);
+  enter(progress, 'running');
+  const address = await tools.presence.running(sandbox, signal);
+  enter(progress, 'answering');
+  const stranger = { sandbox, address, boot: null };
+  const hello = () => tools.link.identity(stranger, signal);
+  const identity = await retrying(hello, notYetUp, identityRetryMs, tools, progress, signal);
+  if (identity.owner !== null) return { kind: 'taken' };
+  const boot = bootId(identity.boot);
+  await makeReady(tools, { ...stranger, boot }, template, progress, signal);
+  return { kind: 'started', boot, address };
+}
+
+async function makeReady(
+  { link }: StartTools,
+  target: SandboxTarget,
+  template: Template,
+  progress: StartProgress,
+  signal: AbortSignal,
+): Promise<void> {
+  if (template.prepare.length > 0) {
+    enter(progress, 'prepare');
+    await link.prepare(target, template.prepare, template.startTimeoutMs, signal);
+  }
+  enter(progress, 'probe');
+  await link.probe(target, signal);
+}
+
+function enter(progress: StartProgress, step: StartStep): void {
+  progress.step = step;
+  progress.waitingOut = null;
+}
+
+const asksLater = (thrown: unknown): thrown is Failure =>
+  thrown instanceof Failure && thrown.code === 'provider_unavailable';
+
+// An identity changes nothing, so it may be asked again whatever became of the question.
+const notYetUp = (thrown: unknown): thrown is LinkError =>
+  thrown instanceof LinkError && (thrown.trouble.kind === 'not_sent' || thrown.trouble.kind === 'maybe_sent');
+
+/** Tries until it works, fails for another reason, or the signal aborts. */
+async function retrying<Result>(
+  attempt: () => Promise<Result>,
+  mayRetry: (thrown: unknown) => thrown is Error,
+  pauseMs: number,
+  { clock }: StartTools,
+  progress: StartProgress,
+  signal: AbortSignal,
+): Promise<Result> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (thrown) {
+      if (signal.aborted || !mayRetry(thrown)) throw thrown;
+      progress.waitingOut = thrown;
+      await clock.sleep(pauseMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import type { LossCause } from '../failure/codes.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { SandboxId } from '../model/ids.ts';
+import type { SandboxAddress } from '../model/rollout.ts';
+import type { ProviderEvent } from '../ports/sandbox-provider.ts';
+
+/** What the provider's watch has said so far, for those in this process who wait for a sandbox to run or to be gone. */
+export type Presence = {
+  apply(event: ProviderEvent): void;
+  /** The sandbox's address as soon as it runs. Rejects with `start_failed` when it is gone first, or with the signal's reason. */
+  running(sandbox: SandboxId, signal: AbortSignal): Promise<SandboxAddress>;
+  /** Whether it was seen to be gone, lately: only the newest {@link rememberedGone} are remembered. */
+  isGone(sandbox: SandboxId): boolean;
+};
+
+type Gone = { readonly cause: LossCause; readonly evidence: Evidence };
+type Waiter = {
+  readonly run: (address: SandboxAddress) => void;
+  readonly fail: (gone: Gone) => void;
+};
+
+/** Far more than end while their removal is being written down (10,000 is the bound of a whole fleet's line). */
+const rememberedGone = 10_000;
+
+export function createPresence(): Presence {
+  const addresses = new Map<SandboxId, SandboxAddress>();
+  const gone = new Map<SandboxId, Gone>();
+  const waiters = new Map<SandboxId, Set<Waiter>>();
+
+  const appeared = (sandbox: SandboxId, address: SandboxAddress) => {
+    addresses.set(sandbox, address);
+    for (const waiter of waiters.get(sandbox) ?? []) waiter.run(address);
+  };
+  const vanished = (sandbox: SandboxId, how: Gone) => {
+    addresses.delete(sandbox);
+    gone.set(sandbox, how);
+    forgetOldest(gone, rememberedGone);
+    for (const waiter of waiters.get(sandbox) ?? []) waiter.fail(how);
+  };
+
+  const apply = (event: ProviderEvent) => {
+    if (event.kind === 'running') return appeared(event.sandbox, event.address);
+    if (event.kind === 'gone') return vanished(event.sandbox, event);
+    for (const sandbox of absent(addresses, event)) vanished(sandbox, missedEnd);
+    for (const { sandbox, address, phase } of event.sandboxes) {
+      if (phase === 'running' && address !== null) appeared(sandbox, address);
+    }
+  };
+
+  const running = (sandbox: SandboxId, signal: AbortSignal) =>
+    new Promise<SandboxAddress>((resolve, reject) => {
+      const stopped = () => settle(() => reject(signal.reason as Error));
+      const waiter: Waiter = {
+        run: (address) => settle(() => resolve(address)),
+        fail: (how) => settle(() => reject(goneBeforeReady(sandbox, how))),
+      };
+      const settle = (end: () => void) => {
+        signal.removeEventListener('abort', stopped);
+        removeFrom(waiters, sandbox, waiter);
+        end();
+      };
+      const known = addresses.get(sandbox);
+      const ended = gone.get(sandbox);
+      if (known !== undefined) return resolve(known);
+      if (ended !== undefined) return reject(goneBeforeReady(sandbox, ended));
+      if (signal.aborted) return reject(signal.reason as Error);
+      addTo(waiters, sandbox, waiter);
+      signal.addEventListener('abort', stopped, { once: true });
+    });
+
+  return { apply, running, isGone: (sandbox) => gone.has(sandbox) };
+}
+
+const missedEnd: Gone = { cause: 'deleted', evidence: { observed: 'no longer listed by the provider' } };
+
+/** Sandboxes that ran and that a whole list of the provider no longer has. */
+export function absent(
+  running: ReadonlyMap<SandboxId, unknown>,
+  listed: Extract<ProviderEvent, { kind: 'listed' }>,
+): readonly SandboxId[] {
+  const there = new Set(listed.sandboxes.filter((one) => one.phase !== 'gone').map((one) => one.sandbox));
+  return [...running.keys()].filter((sandbox) => !there.has(sandbox));
+}
+
+function goneBeforeReady(sandbox: SandboxId, { cause, evidence }: Gone): Failure {
+  return new Failure('start_failed', `sandbox ${sandbox} was gone before it was ready (${cause})`, {
+    evidence: { ...evidence, cause },
+  });
+}
+
+function forgetOldest(map: Map<unknown, unknown>, bound: number): void {
+  for (const key of map.keys()) {
+    if (map.size <= bound) return;
+    map.delete(key);
+  }
+}
+
+function addTo<Key, Value>(map: Map<Key, Set<Value>>, key: Key, value: Value): void {
+  const set = map.get(key) ?? new Set();
+  map.set(key, set.add(value));
+}
+
+function removeFrom<Key, Value>(map: Map<Key, Set<Value>>, key: Key, value: Value): void {
+  const set = map.get(key);
+  if (set?.delete(value) === true && set.size === 0) map.delete(key);
+}

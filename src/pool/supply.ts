@@ -1,0 +1,24 @@
+import type { PoolStore, TemplateCounts } from '../ports/fleet/pool.ts';
+import type { LaunchQueue } from '../ports/launch-queue.ts';
+import type { Metrics } from '../ports/metrics.ts';
+import { targetsOf } from './plans.ts';
+import type { PoolPlans } from './plans.ts';
+import { wantedTickets } from './sizing.ts';
+
+export type SupplyTools = {
+  readonly pool: Pick<PoolStore, 'counts'>;
+  readonly queue: Pick<LaunchQueue, 'offer'>;
+  readonly metrics: Pick<Metrics, 'poolCounted'>;
+  readonly plans: () => PoolPlans;
+  readonly startBudget: number;
+};
+
+/** One look at the pools: offers as many blank tickets as there is work and start budget for. Returns what it saw. */
+export async function supplyTickets(tools: SupplyTools): Promise<readonly TemplateCounts[]> {
+  const targets = targetsOf(tools.plans());
+  const counts = await tools.pool.counts(targets.map((target) => target.template));
+  tools.metrics.poolCounted(counts);
+  const tickets = wantedTickets(counts, targets, tools.startBudget);
+  if (tickets > 0) await tools.queue.offer(tickets);
+  return counts;
+}

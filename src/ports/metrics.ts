@@ -1,0 +1,25 @@
+import type { FailureCode, LossCause } from '../failure/codes.ts';
+import type { LossEffect } from './fleet/lifecycle.ts';
+import type { TemplateCounts } from './fleet/pool.ts';
+
+/**
+ * `cold`: a rollout was waiting and got the sandbox at once; `warm`: it went into the pool; `failed`: nobody got it.
+ */
+export type LaunchEnd =
+  | { readonly type: 'warm' | 'cold'; readonly result: 'ready' }
+  | { readonly type: 'failed'; readonly result: FailureCode };
+
+/** Why a sandbox that nobody asked to destroy was destroyed by the comparison with the provider's list. */
+export type GarbageReason = 'unbound' | 'rollout_ended' | 'never_answered';
+
+/** What the controller counts, in the domain's own words. Durations in milliseconds; nothing here throws. */
+export interface Metrics {
+  launchEnded(end: LaunchEnd, durationMs: number): void;
+  poolCounted(counts: readonly TemplateCounts[]): void;
+  sandboxLost(cause: LossCause, effect: LossEffect['kind']): void;
+  sandboxDestroyed(): void;
+  garbageFound(reason: GarbageReason): void;
+  rolloutsExpired(count: number): void;
+  grantsTakenBack(count: number): void;
+  loopFailed(loop: string): void;
+}
