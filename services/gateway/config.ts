@@ -1,0 +1,97 @@
+import { readConfig } from '../../src/platform/config.ts';
+import type { ConfigReader, Variables } from '../../src/platform/config.ts';
+
+/** The gateway's settings. Sizes in bytes, times in milliseconds. */
+export type GatewayConfig = {
+  readonly host: string;
+  readonly port: number;
+  readonly fleet: string;
+  /** `redis://…`, `rediss://…`, or the path of a unix socket. */
+  readonly redisUrl: string;
+  readonly environmentsFolder: string;
+  readonly fleetKeyFile: string;
+  /** Null: no keys but the development key. */
+  readonly keysFile: string | null;
+  /** Opens everything from this very machine; null: there is none. */
+  readonly developmentKey: string | null;
+  readonly eventLogFolder: string;
+  readonly maxFileBytes: number;
+  readonly maxHeldRequests: number;
+  readonly maxHeldBodyBytes: number;
+  readonly shutdownGraceMs: number;
+  readonly exitWithParent: boolean;
+};
+
+const mebibyte = 1024 * 1024;
+const listenPattern = /^(\[[0-9a-f:]+\]|[^:\s]+):\d{1,5}$/i;
+
+/** Reads the environment variables; throws `ConfigMistakes` that names every mistake. */
+export function readGatewayConfig(variables: Variables): GatewayConfig {
+  return readConfig(variables, (reader) => {
+    const listen = reader.text('CORRAL_LISTEN', {
+      purpose: 'where to listen, host:port',
+      fallback: '127.0.0.1:8080',
+      pattern: listenPattern,
+    });
+    return {
+      ...splitListen(listen),
+      ...readPlaces(reader),
+      ...readKeys(reader),
+      ...readBounds(reader),
+      exitWithParent: reader.flag('CORRAL_EXIT_WITH_PARENT'),
+    };
+  });
+}
+
+function splitListen(listen: string): { readonly host: string; readonly port: number } {
+  const colon = listen.lastIndexOf(':');
+  return { host: listen.slice(0, colon).replaceAll(/[[\]]/g, ''), port: Number(listen.slice(colon + 1)) };
+}
+
+function readPlaces(reader: ConfigReader) {
+  return {
+    fleet: reader.text('CORRAL_FLEET', { purpose: "the fleet's name", fallback: 'corral' }),
+    redisUrl: reader.text('CORRAL_REDIS', { purpose: 'the URL or unix socket of Redis' }),
+    environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),
+    fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
+    eventLogFolder: reader.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
+  };
+}
+
+function readKeys(reader: ConfigReader) {
+  const keysFile = reader.optional('CORRAL_KEYS_FILE');
+  const developmentKey = reader.optional('CORRAL_DEVELOPMENT_KEY');
+  if (keysFile === null && developmentKey === null) {
+    reader.mistake(
+      'nobody could use this gateway: set CORRAL_KEYS_FILE, or CORRAL_DEVELOPMENT_KEY on one machine',
+    );
+  }
+  return { keysFile, developmentKey };
+}
+
+function readBounds(reader: ConfigReader) {
+  const whole = (name: string, purpose: string, fallback: number, max: number) =>
+    reader.whole(name, { purpose, fallback, min: 1, max });
+  return {
+    maxFileBytes: whole(
+      'CORRAL_MAX_FILE_BYTES',
+      'the largest file in or out',
+      256 * mebibyte,
+      64 * 1024 * mebibyte,
+    ),
+    maxHeldRequests: whole('CORRAL_MAX_HELD_REQUESTS', 'requests held at once', 4_000, 100_000),
+    maxHeldBodyBytes: whole(
+      'CORRAL_MAX_HELD_BODY_BYTES',
+      'bytes of their bodies',
+      512 * mebibyte,
+      16 * 1024 * mebibyte,
+    ),
+    // The longest request is held 540 s; a little more, so that it can still be answered.
+    shutdownGraceMs: whole(
+      'CORRAL_SHUTDOWN_GRACE_MS',
+      'how long held requests may finish',
+      560_000,
+      3_600_000,
+    ),
+  };
+}

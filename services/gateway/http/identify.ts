@@ -1,0 +1,55 @@
+import type { FastifyRequest } from 'fastify';
+import { authorise, credentialsOf } from '../../../src/access/authorise.ts';
+import type { KeyRing } from '../../../src/access/key-ring.ts';
+import type { Grant, Scope } from '../../../src/access/keys.ts';
+import { Failure } from '../../../src/failure/failure.ts';
+import { isIdText, runId } from '../../../src/model/ids.ts';
+import type { Face } from '../../../src/model/face.ts';
+import type { RunId } from '../../../src/model/ids.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Caller } from '../core.ts';
+import { invalid } from './failure-of.ts';
+
+export type Doors = {
+  readonly keyRing: KeyRing;
+  readonly developmentKey: string | null;
+  readonly clock: Clock;
+};
+
+export type RequireScope = (scope: Scope) => (request: FastifyRequest) => Promise<void>;
+
+/** A hook for each route: the key is checked before anything of the body is read. */
+export function createRequireScope(doors: Doors): RequireScope {
+  return (scope) => (request) => {
+    const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
+    const keys = doors.keyRing.keys();
+    const door = { keys, developmentKey: doors.developmentKey, nowMs: doors.clock.nowMs() };
+    if (request.state !== null) request.state.grant = authorise(credentials, scope, door);
+    return Promise.resolve();
+  };
+}
+
+/** Who asks, in which run: the one named, else the header X-Corral-Run, else the key's default. */
+export function callerOf(request: FastifyRequest, face: Face, named?: string): Caller {
+  const grant = grantOf(request);
+  return { face, tenant: grant.tenant, run: runOf(request, grant, named) };
+}
+
+export function grantOf(request: FastifyRequest): Grant {
+  const grant = request.state?.grant;
+  // A route that forgot its scope must not be open.
+  if (!grant)
+    throw new Failure('unauthorized', 'this address asks for no key; that is a fault of the gateway');
+  return grant;
+}
+
+function runOf(request: FastifyRequest, grant: Grant, named: string | undefined): RunId {
+  const header = request.headers['x-corral-run'];
+  const text = named ?? (typeof header === 'string' ? header : undefined);
+  if (text !== undefined) {
+    if (isIdText(text)) return runId(text);
+    throw invalid('the run name must be 1 to 256 printable characters without spaces');
+  }
+  if (grant.defaultRun !== null) return grant.defaultRun;
+  throw invalid('no run is named; send the header X-Corral-Run, or give the key a default run');
+}

@@ -1,0 +1,43 @@
+import type { FastifyRequest } from 'fastify';
+import { callId, isIdText, rolloutId } from '../../../src/model/ids.ts';
+import type { CallId, RolloutId } from '../../../src/model/ids.ts';
+import type { EnvironmentRef, RolloutRef } from '../core.ts';
+import { invalid } from './failure-of.ts';
+
+/** Takes the rollout's id out of a request; from here on errors name it. */
+export function takeRollout(request: FastifyRequest, text: string, field: string): RolloutId {
+  const rollout = rolloutId(idText(text, field));
+  if (request.state !== null) request.state.rollout = rollout;
+  return rollout;
+}
+
+/** Takes the call's id out of a request; from here on errors name it. */
+export function takeCall(request: FastifyRequest, text: string): CallId {
+  const call = callId(idText(text, 'call_id'));
+  if (request.state !== null) request.state.call = call;
+  return call;
+}
+
+/** The rollout of a native address, the attempt its query names. */
+export function takeRolloutRef(
+  request: FastifyRequest,
+  id: string,
+  query: { readonly attempt?: string },
+): RolloutRef {
+  const attempt = query.attempt === undefined ? null : Number(query.attempt);
+  return { rollout: takeRollout(request, id, 'the rollout id'), attempt };
+}
+
+/** `name` or `name@version`. */
+export function environmentRef(text: string): EnvironmentRef {
+  const [name = '', version, ...rest] = text.split('@');
+  if (name === '' || version === '' || rest.length > 0) {
+    throw invalid(`"${text}" names no environment; write name or name@version`);
+  }
+  return { name, version: version ?? null };
+}
+
+export function idText(text: string, field: string): string {
+  if (text !== '' && isIdText(text)) return text;
+  throw invalid(`${field} must be 1 to 256 printable characters without spaces`);
+}

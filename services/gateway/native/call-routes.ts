@@ -1,0 +1,113 @@
+import type { Json } from '../../../src/model/grader.ts';
+import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '../../../src/protocol/native/calls.ts';
+import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
+import type { ExecRequest, GatewayCore } from '../core.ts';
+import type { App } from '../http/app.ts';
+import { invalid } from '../http/failure-of.ts';
+import { callerOf } from '../http/identify.ts';
+import { takeCall, takeRolloutRef } from '../http/taking.ts';
+import { presentCallResult } from './present-call.ts';
+import { timeoutMsOf, waitMsOf } from './waits.ts';
+
+/** Tool calls and commands. The same call id again attaches to the call, or gets its recorded answer. */
+export function callRoutes(app: App, core: GatewayCore): void {
+  app.post(
+    '/rollouts/:id/calls',
+    {
+      schema: {
+        summary: 'Call a tool of the environment',
+        params: RolloutParams,
+        querystring: WaitQuery,
+        body: CallBody,
+        response: { 200: CallAnswer },
+      },
+    },
+    async (request) => {
+      const { params, query, body } = request;
+      const result = await core.toolCall(callerOf(request, 'native'), {
+        rollout: takeRolloutRef(request, params.id, query),
+        open: null,
+        call: takeCall(request, body.call_id),
+        tool: body.name,
+        arguments: body.arguments as Json,
+        timeoutMs: timeoutMsOf(body.timeout_s),
+        waitMs: waitMsOf(query.wait_s),
+      });
+      return presentCallResult(result);
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/exec',
+    {
+      schema: {
+        summary: "Run a command of the trainer's own",
+        params: RolloutParams,
+        querystring: WaitQuery,
+        body: ExecBody,
+        response: { 200: CallAnswer },
+      },
+    },
+    async (request) => {
+      const { params, query, body } = request;
+      const result = await core.exec(callerOf(request, 'native'), {
+        rollout: takeRolloutRef(request, params.id, query),
+        call: takeCall(request, body.call_id),
+        ...commandOf(body),
+        timeoutMs: timeoutMsOf(body.timeout_s),
+        waitMs: waitMsOf(query.wait_s),
+      });
+      return presentCallResult(result);
+    },
+  );
+
+  app.get(
+    '/rollouts/:id/calls/:call_id',
+    {
+      schema: {
+        summary: 'Attach to a call whose answer was lost',
+        params: CallParams,
+        querystring: WaitQuery,
+        response: { 200: CallAnswer },
+      },
+    },
+    async (request) => {
+      const { params, query } = request;
+      const rollout = takeRolloutRef(request, params.id, query);
+      const call = takeCall(request, params.call_id);
+      const caller = callerOf(request, 'native');
+      return presentCallResult(await core.attach(caller, rollout, call, waitMsOf(query.wait_s)));
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/calls/:call_id/cancel',
+    {
+      schema: {
+        summary: 'Stop a running call',
+        params: CallParams,
+        querystring: AttemptQuery,
+        response: { 202: CancelAnswer },
+      },
+    },
+    async (request, reply) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      const call = takeCall(request, request.params.call_id);
+      await core.cancel(callerOf(request, 'native'), rollout, call);
+      return reply.code(202).send({ call_id: call, state: 'cancelling' });
+    },
+  );
+}
+
+function commandOf(body: ExecBody): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | 'stdin'> {
+  const { argv, command, cwd, env, stdin } = body;
+  if ((argv === undefined) === (command === undefined)) {
+    throw invalid('give either argv or command');
+  }
+  return {
+    argv: argv ?? ['sh', '-c', command ?? ''],
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(env === undefined ? {} : { env }),
+    ...(stdin === undefined ? {} : { stdin }),
+  };
+}

@@ -1,0 +1,55 @@
+import type { FastifyRequest } from 'fastify';
+import type { Environment } from '../../../src/model/environment.ts';
+import {
+  EnvironmentParams,
+  EnvironmentsAnswer,
+  TrainingJobAnswer,
+} from '../../../src/protocol/native/environments.ts';
+import { toolDefinitions } from '../../../src/tools/tool-definitions.ts';
+import type { JobEndpoint } from '../../../src/tools/tool-definitions.ts';
+import type { GatewayCore } from '../core.ts';
+import type { App } from '../http/app.ts';
+import { callerOf } from '../http/identify.ts';
+import { environmentRef } from '../http/taking.ts';
+
+/** What there is to run in, and how a training job is told of it. */
+export function environmentRoutes(app: App, core: GatewayCore): void {
+  app.get(
+    '/environments',
+    { schema: { summary: 'What exists', response: { 200: EnvironmentsAnswer } } },
+    () => ({ environments: core.environments().map(presentEnvironment) }),
+  );
+
+  app.get(
+    '/environments/:name/tools',
+    {
+      schema: {
+        summary: "The tools and grader of a training job's configuration",
+        params: EnvironmentParams,
+        response: { 200: TrainingJobAnswer },
+      },
+    },
+    (request) => {
+      const environment = core.environment(environmentRef(request.params.name));
+      return { ...toolDefinitions(environment, endpointOf(request)) };
+    },
+  );
+}
+
+/** The gateway as the asker reached it. The key is left for him to fill in: an answer never repeats a secret. */
+function endpointOf(request: FastifyRequest): JobEndpoint {
+  return {
+    baseUrl: `${request.protocol}://${request.host}`,
+    headers: { authorization: 'Bearer <API key>', 'x-corral-run': callerOf(request, 'native').run },
+  };
+}
+
+function presentEnvironment(environment: Environment) {
+  return {
+    name: environment.name,
+    version: environment.version,
+    description: environment.description,
+    tools: Object.keys(environment.tools),
+    grader: environment.grader.kind,
+  };
+}

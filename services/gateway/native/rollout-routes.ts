@@ -1,0 +1,95 @@
+import type { Item, Json } from '../../../src/model/grader.ts';
+import { GradeAnswer, GradeBody } from '../../../src/protocol/native/calls.ts';
+import { AttemptQuery, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
+import { OpenBody, RolloutAnswer } from '../../../src/protocol/native/rollouts.ts';
+import type { GatewayCore } from '../core.ts';
+import type { App } from '../http/app.ts';
+import { callerOf } from '../http/identify.ts';
+import { environmentRef, takeRollout, takeRolloutRef } from '../http/taking.ts';
+import { presentRollout } from './present-rollout.ts';
+import { waitMsOf } from './waits.ts';
+
+/** Rollouts from opening to their end. Everything but grading is idempotent; a stored score is never recomputed. */
+export function rolloutRoutes(app: App, core: GatewayCore): void {
+  const one = { params: RolloutParams, querystring: AttemptQuery, response: { 200: RolloutAnswer } };
+
+  app.post(
+    '/rollouts',
+    {
+      schema: {
+        summary: 'Open a rollout',
+        body: OpenBody,
+        response: { 200: RolloutAnswer, 201: RolloutAnswer },
+      },
+    },
+    async (request, reply) => {
+      const { body } = request;
+      const { view, created } = await core.open(callerOf(request, 'native', body.run), {
+        rollout: takeRollout(request, body.rollout_id, 'rollout_id'),
+        attempt: body.attempt ?? 1,
+        environment: environmentRef(body.environment),
+        item: (body.item ?? null) as Item | null,
+      });
+      return reply.code(created ? 201 : 200).send(presentRollout(view));
+    },
+  );
+
+  app.get(
+    '/rollouts/:id',
+    { schema: { ...one, summary: 'State, verdict, calls and place in line' } },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentRollout(await core.view(callerOf(request, 'native'), rollout));
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/heartbeat',
+    { schema: { ...one, summary: "Renew the rollout's lease" } },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentRollout(await core.heartbeat(callerOf(request, 'native'), rollout));
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/finish',
+    { schema: { ...one, summary: 'Finish: release the sandbox' } },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'finished'));
+    },
+  );
+
+  app.delete(
+    '/rollouts/:id',
+    { schema: { ...one, summary: 'Delete: stop what runs and release the sandbox' } },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'deleted'));
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/grade',
+    {
+      schema: {
+        summary: "Run the environment's grader",
+        params: RolloutParams,
+        querystring: WaitQuery,
+        body: GradeBody,
+        response: { 200: GradeAnswer },
+      },
+    },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      const { score, detail, replayed } = await core.grade(callerOf(request, 'native'), {
+        rollout,
+        open: null,
+        sample: (request.body.sample ?? {}) as Readonly<Record<string, Json>>,
+        waitMs: waitMsOf(request.query.wait_s),
+      });
+      return { score, detail: { ...detail }, replayed };
+    },
+  );
+}

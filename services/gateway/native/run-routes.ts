@@ -1,0 +1,134 @@
+import type { LifecycleStore } from '../../../src/ports/fleet/lifecycle.ts';
+import type { ReportStore, RolloutFilter } from '../../../src/ports/fleet/reports.ts';
+import { verdictOf } from '../../../src/grading/verdict-of.ts';
+import { failureCodes } from '../../../src/failure/codes.ts';
+import { Failure } from '../../../src/failure/failure.ts';
+import { runId } from '../../../src/model/ids.ts';
+import type { RunId } from '../../../src/model/ids.ts';
+import { RunParams } from '../../../src/protocol/native/parts.ts';
+import {
+  RolloutsAnswer,
+  RolloutsQuery,
+  RunAnswer,
+  RunCloseAnswer,
+  RunHeartbeatAnswer,
+  RunsAnswer,
+} from '../../../src/protocol/native/runs.ts';
+import type { App } from '../http/app.ts';
+import { invalid } from '../http/failure-of.ts';
+import { grantOf } from '../http/identify.ts';
+import { idText } from '../http/taking.ts';
+import { presentLine } from './present-rollout.ts';
+
+/** Runs as a whole: read from reports, ended through the lifecycle; no call of a rollout passes here. */
+export type RunDesk = {
+  readonly reports: ReportStore;
+  readonly lifecycle: Pick<LifecycleStore, 'heartbeatRun' | 'closeRun'>;
+};
+
+/** Rollouts released by one request; the answer says how many are left. */
+const closeStep = 200;
+
+export function runRoutes(app: App, desk: RunDesk): void {
+  app.get(
+    '/runs',
+    { schema: { summary: "The tenant's runs", response: { 200: RunsAnswer } } },
+    async (request) => ({ runs: [...(await desk.reports.runs(grantOf(request).tenant))] }),
+  );
+
+  app.get(
+    '/runs/:run',
+    {
+      schema: {
+        summary: 'Counts, rewards by group, discards',
+        params: RunParams,
+        response: { 200: RunAnswer },
+      },
+    },
+    async (request) => {
+      const run = runOf(request.params.run);
+      const report = await desk.reports.run(grantOf(request).tenant, run);
+      if (report === null) throw unknownRun(run);
+      const { tenant: _tenant, groups, calls, blame, codes, ...counts } = report;
+      return {
+        ...counts,
+        calls: { ...calls },
+        blame: { ...blame },
+        codes: { ...codes },
+        groups: [...groups],
+      };
+    },
+  );
+
+  app.get(
+    '/runs/:run/rollouts',
+    {
+      schema: {
+        summary: 'Which rollouts, and why',
+        params: RunParams,
+        querystring: RolloutsQuery,
+        response: { 200: RolloutsAnswer },
+      },
+    },
+    async (request) => {
+      const run = runOf(request.params.run);
+      const filter = filterOf(request.query);
+      const page = await desk.reports.rollouts(grantOf(request).tenant, run, filter);
+      return {
+        rollouts: page.rollouts.map((record) => presentLine(record, verdictOf(record))),
+        cursor: page.cursor,
+      };
+    },
+  );
+
+  app.post(
+    '/runs/:run/heartbeat',
+    {
+      schema: { summary: "Renew the run's lease", params: RunParams, response: { 200: RunHeartbeatAnswer } },
+    },
+    async (request) => {
+      const run = runOf(request.params.run);
+      const open = await desk.lifecycle.heartbeatRun(grantOf(request).tenant, run);
+      if (open) return { run, state: 'open' as const };
+      throw new Failure(
+        'run_closed',
+        `the run "${run}" is closed or was never opened; open a rollout in a new run`,
+      );
+    },
+  );
+
+  app.delete(
+    '/runs/:run',
+    {
+      schema: {
+        summary: 'Stop a run: release all its rollouts',
+        params: RunParams,
+        response: { 200: RunCloseAnswer },
+      },
+    },
+    async (request) => {
+      const run = runOf(request.params.run);
+      return { run, left: await desk.lifecycle.closeRun(grantOf(request).tenant, run, closeStep) };
+    },
+  );
+}
+
+const runOf = (text: string): RunId => runId(idText(text, 'the run name'));
+
+function unknownRun(run: RunId): Failure {
+  return new Failure('rollout_unknown', `no run "${run}" is known here; GET /v1/runs lists those that are`);
+}
+
+function filterOf(query: {
+  readonly verdict?: 'scorable' | 'discard';
+  readonly code?: string;
+  readonly cursor?: string;
+}): RolloutFilter {
+  const code = failureCodes.find((known) => known === query.code);
+  if (query.code !== undefined && code === undefined) throw invalid(`"${query.code}" is not a failure code`);
+  return {
+    ...(query.verdict === undefined ? {} : { verdict: query.verdict }),
+    ...(code === undefined ? {} : { code }),
+    ...(query.cursor === undefined ? {} : { cursor: query.cursor }),
+  };
+}

@@ -1,0 +1,93 @@
+import type { FastifyRequest } from 'fastify';
+import { Type } from 'typebox';
+import { Failure } from '../../../src/failure/failure.ts';
+import type { Item, Json } from '../../../src/model/grader.ts';
+import { GradeAnswer, GradeBody, ToolCallAnswer, ToolCallBody } from '../../../src/protocol/rft/wire.ts';
+import type { GatewayCore } from '../core.ts';
+import type { App } from '../http/app.ts';
+import { callerOf } from '../http/identify.ts';
+import type { RequireScope } from '../http/identify.ts';
+import { environmentRef, takeCall, takeRollout } from '../http/taking.ts';
+
+/**
+ * The face of reinforcement fine-tuning platforms: 200 or 5xx, because there a 4xx body is shown to the model. A
+ * rollout is opened by its first call, and nothing announces its end.
+ */
+
+/** How long a request is held: the platforms hang up after ten minutes, and proxies need a margin. */
+export const rftWaitMs = 540_000;
+
+const ToolParams = Type.Object({ environment: Type.String(), tool: Type.String() });
+const EnvironmentParams = Type.Object({ environment: Type.String() });
+
+export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScope): void {
+  const tools = { body: ToolCallBody, response: { 200: ToolCallAnswer } };
+  const onToolCall = requireScope('rft:tools');
+
+  // The job may have given the function another name than ours: the address says which tool is meant.
+  app.post(
+    '/:environment/tools/:tool',
+    { schema: { ...tools, params: ToolParams }, onRequest: onToolCall },
+    (request) => answerToolCall(core, request, request.params, request.body, request.params.tool),
+  );
+
+  app.post(
+    '/:environment/tools',
+    { schema: { ...tools, params: EnvironmentParams }, onRequest: onToolCall },
+    (request) => answerToolCall(core, request, request.params, request.body, request.body.name),
+  );
+
+  app.post(
+    '/:environment/grade',
+    {
+      schema: { params: EnvironmentParams, body: GradeBody, response: { 200: GradeAnswer } },
+      onRequest: requireScope('rft:grade'),
+    },
+    (request) => answerGrade(core, request, request.params, request.body),
+  );
+}
+
+async function answerToolCall(
+  core: GatewayCore,
+  request: FastifyRequest,
+  params: { readonly environment: string },
+  body: ToolCallBody,
+  tool: string,
+): Promise<ToolCallAnswer> {
+  const rollout = takeRollout(request, body.trace_id, 'trace_id');
+  const call = takeCall(request, body.call_id);
+  const caller = callerOf(request, 'rft');
+  const result = await core.toolCall(caller, {
+    rollout: { rollout, attempt: null },
+    open: { environment: environmentRef(params.environment), item: itemOf(body.item) },
+    call,
+    tool,
+    arguments: body.arguments as Json,
+    timeoutMs: null,
+    waitMs: rftWaitMs,
+  });
+  return { type: 'function_call_output', call_id: body.call_id, id: body.id, output: result.output };
+}
+
+async function answerGrade(
+  core: GatewayCore,
+  request: FastifyRequest,
+  params: { readonly environment: string },
+  body: GradeBody,
+): Promise<GradeAnswer> {
+  const rollout = takeRollout(request, body.trace_id, 'trace_id');
+  const { score } = await core.grade(callerOf(request, 'rft'), {
+    rollout: { rollout, attempt: null },
+    open: { environment: environmentRef(params.environment), item: itemOf(body.item) },
+    sample: body.sample as Readonly<Record<string, Json>>,
+    waitMs: rftWaitMs,
+  });
+  // JSON has no word for infinity: it would leave as null, which a trainer may read as 0.
+  if (Number.isFinite(score)) return { score };
+  throw new Failure('grader_failed', `the grader gave ${score}, which is no finite number`);
+}
+
+// What JSON.parse made is JSON; the schema has only its outer shape.
+function itemOf(item: unknown): Item | null {
+  return (item ?? null) as Item | null;
+}

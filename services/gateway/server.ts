@@ -1,0 +1,73 @@
+import type { FailureListener } from './http/answer-failure.ts';
+import { createApp } from './http/create-app.ts';
+import { HoldGate } from './http/hold-gate.ts';
+import type { HoldLimits } from './http/hold-gate.ts';
+import { addFaces, listNativeRoutes } from './faces.ts';
+import type { FaceParts } from './faces.ts';
+import { DoorCounts } from './operations/counts.ts';
+import { measureLoopLag } from './operations/loop-lag.ts';
+import type { Need } from './operations/readiness.ts';
+import { operationRoutes } from './operations/routes.ts';
+import type { Log } from '../../src/ports/log.ts';
+
+export type GatewayParts = FaceParts & {
+  readonly needs: readonly Need[];
+  /** `two-user` or `single-user`; null where the gateway cannot know. */
+  readonly isolation: string | null;
+  /** Metrics of the parts behind the faces, as Prometheus text. */
+  readonly renderMetrics: () => Promise<string>;
+  readonly log: Log;
+  readonly holdLimits: HoldLimits;
+};
+
+export type GatewayServer = {
+  /** Resolves to the URL it listens at; port 0 takes a free one. */
+  listen(host: string, port: number): Promise<string>;
+  /**
+   * Fails readiness and takes nothing new; resolves when everything held was answered, or `graceMs` have passed and
+   * the rest was cut off.
+   */
+  stop(graceMs: number): Promise<void>;
+};
+
+/** Both faces and the operators' addresses over one gateway core. */
+export function createGatewayServer(parts: GatewayParts): GatewayServer {
+  const gate = new HoldGate(parts.holdLimits);
+  const counts = new DoorCounts();
+  const lag = measureLoopLag();
+  const app = createApp(gate, {
+    onFailure: listenerOf(parts.log, counts),
+    onAnswer: (face, status) => counts.answered(face, status),
+  });
+  const routes = listNativeRoutes(app);
+  void app.register(async (faces) => addFaces(faces, parts, gate));
+  operationRoutes(app, {
+    gate,
+    routes,
+    clock: parts.doors.clock,
+    needs: parts.needs,
+    isolation: parts.isolation,
+    renderMetrics: async () => counts.render(gate, lag) + (await parts.renderMetrics()),
+  });
+
+  const stop = async (graceMs: number): Promise<void> => {
+    const answered = new AbortController();
+    await Promise.race([gate.close(), parts.doors.clock.sleep(graceMs, answered.signal)]);
+    answered.abort();
+    const closed = app.close();
+    if (gate.requests > 0) app.server.closeAllConnections();
+    await closed;
+    lag.stop();
+  };
+  return { listen: (host, port) => app.listen({ host, port }), stop };
+}
+
+/** The caller's mistakes are counted; only what is ours is told to the operator. */
+function listenerOf(log: Log, counts: DoorCounts): FailureListener {
+  return (face, { failure, rollout, call }) => {
+    counts.failed(face, failure.code);
+    if (failure.blame !== 'infrastructure' || failure.code === 'still_running') return;
+    const level = failure.code === 'unclassified' ? 'error' : 'warn';
+    log[level](failure.message, { face, code: failure.code, rollout, call });
+  };
+}

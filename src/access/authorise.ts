@@ -1,0 +1,62 @@
+import { Failure } from '../failure/failure.ts';
+import { developmentGrant, isDevelopmentKey } from './development-key.ts';
+import type { Origin } from './development-key.ts';
+import type { ApiKey, Grant, Scope } from './keys.ts';
+import { verifyKey } from './verify-key.ts';
+
+export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+export type Credentials = { readonly presented: string | null; readonly origin: Origin };
+
+/** The key of a request: `Authorization: Bearer …`, else `X-Api-Key`. */
+export function credentialsOf(headers: Headers, remoteAddress: string): Credentials {
+  const bearer = /^bearer +(\S+) *$/i.exec(textOf(headers['authorization']));
+  const plain = textOf(headers['x-api-key']).trim();
+  return {
+    presented: bearer?.[1] ?? (plain === '' ? null : plain),
+    origin: {
+      remoteAddress,
+      forwarded: headers['forwarded'] !== undefined || headers['x-forwarded-for'] !== undefined,
+    },
+  };
+}
+
+export type Doorkeeper = {
+  readonly keys: readonly ApiKey[];
+  readonly developmentKey: string | null;
+  readonly nowMs: number;
+};
+
+/** What the bearer may do here. Throws `Failure('unauthorized')` that says what is missing, never what would be right. */
+export function authorise(credentials: Credentials, scope: Scope, door: Doorkeeper): Grant {
+  const grant = grantOf(credentials, door);
+  if (grant.scopes.includes(scope) || grant.scopes.includes('admin')) return grant;
+  throw new Failure(
+    'unauthorized',
+    `the API key "${grant.keyId}" has no scope ${scope}; give it the scope in the key file, or use another key`,
+    { evidence: { key: grant.keyId, scope } },
+  );
+}
+
+function grantOf({ presented, origin }: Credentials, door: Doorkeeper): Grant {
+  if (presented === null) {
+    throw new Failure('unauthorized', 'no API key; send the header "Authorization: Bearer <key>"');
+  }
+  if (isDevelopmentKey(presented, door.developmentKey, origin)) return developmentGrant;
+  const verified = verifyKey(presented, door.keys, door.nowMs);
+  if (verified.kind === 'valid') return { ...verified.key, keyId: verified.key.id };
+  if (verified.kind === 'expired') {
+    throw new Failure('unauthorized', `the API key "${verified.key.id}" has expired; create a new one`, {
+      evidence: { key: verified.key.id },
+    });
+  }
+  throw new Failure(
+    'unauthorized',
+    'this API key is not known here; check the header, or create a key with "corral keys create"',
+  );
+}
+
+function textOf(header: Headers[string]): string {
+  if (header === undefined) return '';
+  return typeof header === 'string' ? header : (header[0] ?? '');
+}

@@ -1,0 +1,165 @@
+import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { FleetEvent } from '../../ports/event-log.ts';
+import { rolloutId, runId, tenantId } from '../../model/ids.ts';
+import { rolloutKey } from '../../model/rollout.ts';
+import { systemRandom } from '../../platform/random.ts';
+import type { LogFields } from '../../ports/log.ts';
+import { createEventLog } from './event-log.ts';
+import type { EventLogOptions } from './event-log.ts';
+import type { EventFilter } from './read-events.ts';
+
+const dayMs = 24 * 60 * 60 * 1000;
+let folder: string;
+let nowMs: number;
+let errors: { readonly message: string; readonly fields: LogFields | undefined }[];
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'corral-events-'));
+  nowMs = Date.parse('2026-11-21T12:00:00Z');
+  errors = [];
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const silent = (): void => undefined;
+
+function newLog(changes: Partial<EventLogOptions> = {}) {
+  return createEventLog({
+    folder,
+    clock: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: () => Promise.resolve() },
+    random: systemRandom,
+    log: {
+      debug: silent,
+      info: silent,
+      warn: silent,
+      error: (message, fields) => void errors.push({ message, fields }),
+    },
+    ...changes,
+  });
+}
+
+const keyOf = (rollout: string) =>
+  rolloutKey({
+    tenant: tenantId('acme'),
+    run: runId('nightly'),
+    rollout: rolloutId(rollout),
+    attempt: 1,
+    role: 'policy',
+  });
+
+function verdict(rollout: string): FleetEvent {
+  return {
+    kind: 'verdict',
+    atMs: nowMs,
+    key: keyOf(rollout),
+    environment: 'shell',
+    version: 'v1',
+    verdict: { kind: 'scorable' },
+    score: 1,
+    suspected: null,
+    evidence: {},
+  };
+}
+
+async function readAll(filter: EventFilter = {}, log = newLog()): Promise<readonly FleetEvent[]> {
+  const events: FleetEvent[] = [];
+  for await (const event of log.read(filter)) events.push(event);
+  return events;
+}
+
+describe('the event log', () => {
+  it('has on disk after a flush what was appended, in order', async () => {
+    const log = newLog();
+    const events = Array.from({ length: 500 }, (_, n) => verdict(`trace_${n}`));
+    for (const event of events) log.append(event);
+    await log.flush();
+    expect(await readAll()).toEqual(events);
+  });
+
+  it('reads one rollout, and from an instant on', async () => {
+    const log = newLog();
+    log.append(verdict('a'));
+    nowMs += 2 * dayMs;
+    log.append(verdict('b'));
+    log.append(verdict('a'));
+    await log.flush();
+    expect((await readAll({ key: keyOf('a') })).length).toBe(2);
+    expect((await readAll({ sinceMs: nowMs })).map(({ key }) => key)).toEqual([keyOf('b'), keyOf('a')]);
+  });
+
+  it('begins another file each day and when one is full', async () => {
+    const log = newLog({ maxFileBytes: 10 });
+    for (const rollout of ['a', 'b']) {
+      log.append(verdict(rollout));
+      await log.flush();
+    }
+    nowMs += dayMs;
+    log.append(verdict('c'));
+    await log.flush();
+    const names = (await readdir(folder)).sort();
+    expect(names).toEqual([
+      expect.stringMatching(/^events-2026-11-21-[0-9a-z]{8}-000001\.jsonl$/),
+      expect.stringMatching(/^events-2026-11-21-[0-9a-z]{8}-000002\.jsonl$/),
+      expect.stringMatching(/^events-2026-11-22-[0-9a-z]{8}-000003\.jsonl$/),
+    ]);
+    expect((await readAll()).length).toBe(3);
+  });
+
+  it('removes its files after 14 days and leaves those of others', async () => {
+    await writeFile(join(folder, 'events-2026-11-07-writer00-000001.jsonl'), '');
+    await writeFile(join(folder, 'events-2026-11-06-writer00-000001.jsonl'), '');
+    await writeFile(join(folder, 'notes.txt'), '');
+    const log = newLog();
+    log.append(verdict('a'));
+    await log.flush();
+    const names = await readdir(folder);
+    expect(names).toContain('notes.txt');
+    expect(names).toContain('events-2026-11-07-writer00-000001.jsonl');
+    expect(names).not.toContain('events-2026-11-06-writer00-000001.jsonl');
+  });
+
+  it('keeps two writers of one folder apart', async () => {
+    const logs = [newLog(), newLog()];
+    for (const [n, log] of logs.entries()) log.append(verdict(`trace_${n}`));
+    await Promise.all(logs.map((log) => log.flush()));
+    expect((await readdir(folder)).length).toBe(2);
+    expect((await readAll()).length).toBe(2);
+  });
+
+  it('skips a line that a crash cut off', async () => {
+    const log = newLog();
+    log.append(verdict('a'));
+    await log.flush();
+    const [name = ''] = await readdir(folder);
+    await appendFile(join(folder, name), '{"kind":"verd');
+    expect((await readAll()).length).toBe(1);
+  });
+
+  it('drops what does not fit its buffer, and says so', async () => {
+    const log = newLog({ maxBufferedBytes: 300 });
+    for (let n = 0; n < 10; n += 1) log.append(verdict('a'));
+    await log.flush();
+    expect(errors[0]?.message).toContain('dropped');
+    expect((await readAll()).length + errors.length).toBe(10);
+  });
+
+  it('tells of a disk that fails and goes on', async () => {
+    await rm(folder, { recursive: true });
+    await writeFile(folder, 'a file where the folder should be');
+    const log = newLog();
+    log.append(verdict('a'));
+    await log.flush();
+    expect(errors[0]?.message).toBe('events could not be written');
+    await rm(folder);
+    nowMs += dayMs;
+    log.append(verdict('b'));
+    await log.flush();
+    expect((await readAll()).length).toBe(1);
+  });
+
+  it('is empty where there is no folder yet', async () => {
+    expect(await readAll({}, newLog({ folder: join(folder, 'none') }))).toEqual([]);
+  });
+});

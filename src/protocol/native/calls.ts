@@ -1,0 +1,76 @@
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { EpochAnswer, nullable } from './parts.ts';
+
+const closed = { additionalProperties: false };
+
+/** Longest timeout of one command on this face: one hour. */
+const TimeoutS = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 }));
+
+export const CallBody = Type.Object(
+  { call_id: Type.String(), name: Type.String(), arguments: Type.Unknown(), timeout_s: TimeoutS },
+  closed,
+);
+
+/** A command of the trainer's own, `argv` or `command` (run by `sh -c`). */
+export const ExecBody = Type.Object(
+  {
+    call_id: Type.String(),
+    argv: Type.Optional(Type.Array(Type.String(), { minItems: 1, maxItems: 4096 })),
+    command: Type.Optional(Type.String()),
+    cwd: Type.Optional(Type.String({ minLength: 1 })),
+    env: Type.Optional(Type.Record(Type.String(), Type.String())),
+    stdin: Type.Optional(Type.String()),
+    timeout_s: TimeoutS,
+    user: Type.Optional(Type.Literal('policy')),
+  },
+  closed,
+);
+export type ExecBody = Static<typeof ExecBody>;
+
+/** A settled call. `code` names the model's failure where there is one. */
+export const CallAnswer = Type.Object({
+  call_id: Type.String(),
+  outcome: Type.Union([
+    Type.Literal('completed'),
+    Type.Literal('timed_out'),
+    Type.Literal('refused'),
+    Type.Literal('cancelled'),
+  ]),
+  code: nullable(Type.String()),
+  exit_code: nullable(Type.Number()),
+  signal: nullable(Type.String()),
+  output: Type.String({ description: 'the text for the model' }),
+  stdout: Type.String(),
+  stderr: Type.String(),
+  truncated: Type.Object({ stdout: Type.Boolean(), stderr: Type.Boolean(), total_bytes: Type.Number() }),
+  timed_out: Type.Boolean(),
+  oom_killed: Type.Boolean(),
+  duration_ms: Type.Number(),
+  waited_ms: Type.Number(),
+  epoch: nullable(EpochAnswer),
+  replayed: Type.Boolean(),
+});
+export type CallAnswer = Static<typeof CallAnswer>;
+
+export const CancelAnswer = Type.Object({ call_id: Type.String(), state: Type.Literal('cancelling') });
+
+export const GradeBody = Type.Object(
+  { sample: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
+  closed,
+);
+export const GradeAnswer = Type.Object({
+  score: Type.Number(),
+  detail: Type.Record(Type.String(), Type.Unknown()),
+  replayed: Type.Boolean(),
+});
+
+export const FileParams = Type.Object({ id: Type.String(), '*': Type.String() });
+export const FileQuery = Type.Object(
+  {
+    attempt: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,5}$' })),
+    user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('grader')])),
+  },
+  closed,
+);
+export const FileAnswer = Type.Object({ path: Type.String(), bytes: Type.Number() });

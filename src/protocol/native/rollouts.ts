@@ -1,0 +1,76 @@
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Evidence } from './error.ts';
+import { EpochAnswer, VerdictAnswer, nullable } from './parts.ts';
+
+/** Opens a rollout. Idempotent: a repeat answers 200 instead of 201. */
+export const OpenBody = Type.Object(
+  {
+    rollout_id: Type.String(),
+    attempt: Type.Optional(Type.Integer({ minimum: 1, maximum: 999_999 })),
+    environment: Type.String({ minLength: 1, description: 'name or name@version' }),
+    run: Type.Optional(Type.String()),
+    item: Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown()))),
+  },
+  { additionalProperties: false },
+);
+export type OpenBody = Static<typeof OpenBody>;
+
+/** One call as a rollout's own record tells it. */
+const CallLine = Type.Object({
+  call_id: Type.String(),
+  tool: Type.String(),
+  state: Type.Union([Type.Literal('dispatched'), Type.Literal('settled')]),
+  outcome: nullable(Type.String()),
+  code: nullable(Type.String()),
+  admitted: Type.String(),
+  exit_code: nullable(Type.Number()),
+  started_at: Type.String(),
+  duration_ms: nullable(Type.Number()),
+  waited_ms: Type.Number(),
+  output_bytes: Type.Number(),
+  sandbox: nullable(Type.String()),
+});
+
+const Taint = Type.Object({
+  code: Type.String(),
+  cause: nullable(Type.String()),
+  evidence: Evidence,
+  at: Type.String(),
+});
+
+/** A rollout in a list: everything but its calls. Times are ISO 8601. */
+export const RolloutLine = Type.Object({
+  rollout_id: Type.String(),
+  attempt: Type.Number(),
+  run: Type.String(),
+  environment: Type.String(),
+  version: Type.String(),
+  face: Type.String(),
+  state: Type.String(),
+  verdict: VerdictAnswer,
+  taint: nullable(Taint),
+  broken: nullable(Type.String()),
+  score: nullable(Type.Number()),
+  item_key: Type.String(),
+  wave: Type.Number(),
+  launch_type: nullable(Type.String()),
+  epoch: nullable(EpochAnswer),
+  call_count: Type.Number(),
+  in_flight: Type.Number(),
+  placed_at: Type.String(),
+  claimed_at: nullable(Type.String()),
+  active_at: nullable(Type.String()),
+  closed_at: nullable(Type.String()),
+  closed_by: nullable(Type.String()),
+  lease_until: Type.String(),
+});
+export type RolloutLine = Static<typeof RolloutLine>;
+
+/** A rollout by itself. `ahead`: rollouts before it in line, while it waits. */
+export const RolloutAnswer = Type.Object({
+  ...RolloutLine.properties,
+  ahead: nullable(Type.Number()),
+  calls: Type.Array(CallLine),
+});
+export type RolloutAnswer = Static<typeof RolloutAnswer>;

@@ -1,0 +1,134 @@
+import type { CallResult, GatewayCore, GradeResult, RolloutView } from '../../services/gateway/core.ts';
+import type { Failure } from '../../src/failure/failure.ts';
+import {
+  callId,
+  environmentName,
+  environmentVersion,
+  itemKey,
+  rolloutId,
+  runId,
+  templateDigest,
+  tenantId,
+} from '../../src/model/ids.ts';
+import { rolloutKey } from '../../src/model/rollout.ts';
+import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+
+export type RecordedCall = { readonly method: keyof GatewayCore; readonly args: readonly unknown[] };
+
+/** A gateway core that records what it is asked and answers what it was told to. */
+export class FakeGatewayCore implements GatewayCore {
+  readonly calls: RecordedCall[] = [];
+  /** Awaited before each answer, so that a test can hold requests. */
+  gate: Promise<void> = Promise.resolve();
+  /** Thrown by every method until it is taken away. */
+  failure: Failure | Error | null = null;
+  result: CallResult = aCallResult();
+  gradeResult: GradeResult = { score: 0.5, detail: {}, replayed: false };
+  created = true;
+  /** What `getFile` gives and `putFile` has got. */
+  file: readonly Uint8Array[] = [];
+  received: Buffer = Buffer.alloc(0);
+
+  open: GatewayCore['open'] = (...args) =>
+    this.#answer('open', args, { view: aView(), created: this.created });
+  toolCall: GatewayCore['toolCall'] = (...args) => this.#answer('toolCall', args, this.result);
+  exec: GatewayCore['exec'] = (...args) => this.#answer('exec', args, this.result);
+  attach: GatewayCore['attach'] = (...args) => this.#answer('attach', args, this.result);
+  cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, undefined);
+  grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
+  view: GatewayCore['view'] = (...args) => this.#answer('view', args, aView());
+  heartbeat: GatewayCore['heartbeat'] = (...args) => this.#answer('heartbeat', args, aView());
+  close: GatewayCore['close'] = (...args) => this.#answer('close', args, aView());
+  environments: GatewayCore['environments'] = () => [];
+
+  putFile: GatewayCore['putFile'] = async (caller, rollout, path, body, user) => {
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    this.received = Buffer.concat(chunks);
+    return this.#answer('putFile', [caller, rollout, path, user], { bytes: this.received.length });
+  };
+
+  getFile: GatewayCore['getFile'] = async (...args) => {
+    await this.#answer('getFile', args, undefined);
+    return chunksOf(this.file);
+  };
+
+  environment: GatewayCore['environment'] = (ref) => {
+    this.calls.push({ method: 'environment', args: [ref] });
+    throw this.failure ?? new Error('the fake has no environment');
+  };
+
+  async #answer<Value>(method: keyof GatewayCore, args: readonly unknown[], value: Value): Promise<Value> {
+    this.calls.push({ method, args });
+    await this.gate;
+    if (this.failure !== null) throw this.failure;
+    return value;
+  }
+}
+
+async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  for (const chunk of chunks) yield await Promise.resolve(chunk);
+}
+
+export function aCallResult(changes: Partial<CallResult> = {}): CallResult {
+  return {
+    callId: callId('call_1'),
+    outcome: 'completed',
+    code: null,
+    exitCode: 0,
+    signal: null,
+    output: 'hello\n',
+    stdout: 'hello\n',
+    stderr: '',
+    truncated: { stdout: false, stderr: false, totalBytes: 6 },
+    timedOut: false,
+    outOfMemoryKilled: false,
+    durationMs: 3,
+    waitedMs: 1,
+    epoch: null,
+    replayed: false,
+    ...changes,
+  };
+}
+
+export function aView(changes: Partial<RolloutRecord> = {}): RolloutView {
+  return { record: aRecord(changes), verdict: { kind: 'scorable' }, calls: [], ahead: null };
+}
+
+export function aRecord(changes: Partial<RolloutRecord> = {}): RolloutRecord {
+  const owner = {
+    tenant: tenantId('acme'),
+    run: runId('nightly'),
+    rollout: rolloutId('trace_1'),
+    attempt: 1,
+    role: 'policy',
+  } as const;
+  return {
+    key: rolloutKey(owner),
+    owner,
+    state: 'active',
+    face: 'native',
+    environment: environmentName('shell'),
+    version: environmentVersion('v1'),
+    template: templateDigest('t1'),
+    itemKey: itemKey('item-1'),
+    wave: 1,
+    item: null,
+    generation: 1,
+    epoch: null,
+    address: null,
+    launchType: 'warm',
+    taint: null,
+    broken: null,
+    calls: 1,
+    inFlight: 0,
+    placedAtMs: 0,
+    claimedAtMs: 1,
+    activeAtMs: 2,
+    closedAtMs: null,
+    leaseUntilMs: 3,
+    score: null,
+    closedBy: null,
+    ...changes,
+  };
+}

@@ -1,0 +1,81 @@
+import type { RunDesk } from '../../../services/gateway/native/run-routes.ts';
+import { createGatewayServer } from '../../../services/gateway/server.ts';
+import type { GatewayParts } from '../../../services/gateway/server.ts';
+import { createKey } from '../../../src/access/create-key.ts';
+import type { ApiKey, Scope } from '../../../src/access/keys.ts';
+import { tenantId, runId } from '../../../src/model/ids.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+import { FakeGatewayCore } from '../../fakes/gateway-core.ts';
+
+/** A real server on a free port of this machine, over a recording core. */
+export type GatewayUnderTest = {
+  readonly core: FakeGatewayCore;
+  readonly url: string;
+  readonly port: number;
+  readonly stop: (graceMs: number) => Promise<void>;
+  /** Headers of a key with these scopes. */
+  readonly headersOf: (...scopes: Scope[]) => Record<string, string>;
+};
+
+export const developmentKey = 'development-key-of-this-test';
+
+const allScopes: readonly Scope[] = ['rft:tools', 'rft:grade', 'native', 'admin'];
+const made = allScopes.map((scope) =>
+  createKey(
+    {
+      id: scope.replace(':', '-'),
+      tenant: tenantId('acme'),
+      scopes: [scope],
+      defaultRun: runId('nightly'),
+      expiresAtMs: null,
+    },
+    systemRandom,
+  ),
+);
+const homeless = createKey(
+  { id: 'homeless', tenant: tenantId('acme'), scopes: ['admin'], defaultRun: null, expiresAtMs: null },
+  systemRandom,
+);
+
+export const keyWithoutRun = homeless.presented;
+
+export async function startGateway(changes: Partial<GatewayParts> = {}): Promise<GatewayUnderTest> {
+  const core = new FakeGatewayCore();
+  const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
+  const server = createGatewayServer({
+    core,
+    desk: emptyDesk,
+    doors: {
+      keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
+      developmentKey,
+      clock: systemClock,
+    },
+    needs: [],
+    isolation: 'two-user',
+    renderMetrics: () => Promise.resolve(''),
+    log: silentLog,
+    holdLimits: { requests: 100, bodyBytes: 100 * 1024 * 1024 },
+    fileBytes: 4 * 1024 * 1024,
+    ...changes,
+  });
+  const url = await server.listen('127.0.0.1', 0);
+  const headersOf = (...scopes: Scope[]) => {
+    const key = made.find(({ key: { scopes: has } }) => has.some((scope) => scopes.includes(scope)));
+    return { authorization: `Bearer ${key?.presented ?? ''}`, 'content-type': 'application/json' };
+  };
+  return { core, url, port: Number(new URL(url).port), stop: (graceMs) => server.stop(graceMs), headersOf };
+}
+
+const silent = (): void => undefined;
+const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silent };
+
+const emptyDesk: RunDesk = {
+  reports: {
+    runs: () => Promise.resolve([]),
+    run: () => Promise.resolve(null),
+    rollouts: () => Promise.resolve({ rollouts: [], cursor: null }),
+  },
+  lifecycle: { heartbeatRun: () => Promise.resolve(false), closeRun: () => Promise.resolve(0) },
+};

@@ -1,0 +1,252 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { failureCodes, failureRow } from '../../../src/failure/codes.ts';
+import { Failure } from '../../../src/failure/failure.ts';
+import { startGateway } from './gateway-under-test.ts';
+import type { GatewayUnderTest } from './gateway-under-test.ts';
+
+let gateway: GatewayUnderTest;
+beforeAll(async () => {
+  gateway = await startGateway();
+});
+afterAll(() => gateway.stop(1_000));
+beforeEach(() => {
+  gateway.core.calls.length = 0;
+  gateway.core.failure = null;
+  gateway.core.created = true;
+});
+
+type Answer = { readonly status: number; readonly body: unknown };
+
+async function send(
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer> {
+  const { 'content-type': json, ...key } = gateway.headersOf('native');
+  const answer = await fetch(`${gateway.url}${path}`, {
+    method,
+    headers: { ...key, ...(body === undefined ? {} : { 'content-type': json ?? '' }), ...headers },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  return { status: answer.status, body: await answer.json() };
+}
+
+const caller = { face: 'native', tenant: 'acme', run: 'nightly' };
+const call = { call_id: 'c1', name: 'shell', arguments: { command: 'ls' } };
+
+describe('opening', () => {
+  const body = { rollout_id: 'trace_1', environment: 'shell@v1', attempt: 2, run: 'run-9', item: { id: 1 } };
+
+  it('answers 201 first and 200 on a repeat', async () => {
+    expect((await send('POST', '/v1/rollouts', body)).status).toBe(201);
+    gateway.core.created = false;
+    expect(await send('POST', '/v1/rollouts', body)).toMatchObject({
+      status: 200,
+      body: { rollout_id: 'trace_1', state: 'active', verdict: { kind: 'scorable' }, calls: [] },
+    });
+    expect(gateway.core.calls[0]).toEqual({
+      method: 'open',
+      args: [
+        { ...caller, run: 'run-9' },
+        {
+          rollout: 'trace_1',
+          attempt: 2,
+          environment: { name: 'shell', version: 'v1' },
+          item: { id: 1 },
+        },
+      ],
+    });
+  });
+
+  it('refuses a field that it would have to ignore', async () => {
+    const answer = await send('POST', '/v1/rollouts', { ...body, sandbox: { cpu: 64 } });
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
+    expect(gateway.core.calls).toEqual([]);
+  });
+});
+
+describe('calls', () => {
+  it('are answered with the whole result', async () => {
+    const answer = await send('POST', '/v1/rollouts/trace_1/calls?wait_s=20&attempt=3', {
+      ...call,
+      timeout_s: 1.5,
+    });
+    expect(answer).toMatchObject({
+      status: 200,
+      body: { call_id: 'call_1', outcome: 'completed', exit_code: 0, output: 'hello\n', oom_killed: false },
+    });
+    expect(gateway.core.calls[0]?.args[1]).toEqual({
+      rollout: { rollout: 'trace_1', attempt: 3 },
+      open: null,
+      call: 'c1',
+      tool: 'shell',
+      arguments: { command: 'ls' },
+      timeoutMs: 1500,
+      waitMs: 20_000,
+    });
+  });
+
+  it('wait 300 s unless told, 540 s at most', async () => {
+    await send('POST', '/v1/rollouts/trace_1/calls', call);
+    await send('POST', '/v1/rollouts/trace_1/calls?wait_s=999', call);
+    expect(gateway.core.calls.map(({ args }) => args[1])).toMatchObject([
+      { waitMs: 300_000 },
+      { waitMs: 540_000 },
+    ]);
+  });
+
+  it('that still run answer 202 and where to ask again', async () => {
+    gateway.core.failure = new Failure('still_running', 'it goes on', { admitted: 'yes' });
+    expect(await send('GET', '/v1/rollouts/trace_1/calls/c1?wait_s=1')).toEqual({
+      status: 202,
+      body: { state: 'running', rollout_id: 'trace_1', call_id: 'c1' },
+    });
+  });
+
+  it('exec takes an argv or a shell command, not both', async () => {
+    await send('POST', '/v1/rollouts/trace_1/exec', {
+      call_id: 'c1',
+      command: 'ls | wc',
+      cwd: 'x',
+      env: { A: 'b' },
+    });
+    await send('POST', '/v1/rollouts/trace_1/exec', { call_id: 'c2', argv: ['ls', '-l'], stdin: 'in' });
+    expect(gateway.core.calls.map(({ args }) => args[1])).toMatchObject([
+      { argv: ['sh', '-c', 'ls | wc'], cwd: 'x', env: { A: 'b' } },
+      { argv: ['ls', '-l'], stdin: 'in' },
+    ]);
+    const both = await send('POST', '/v1/rollouts/trace_1/exec', {
+      call_id: 'c3',
+      argv: ['ls'],
+      command: 'ls',
+    });
+    expect(both).toMatchObject({ status: 400, body: { error: { call_id: 'c3' } } });
+  });
+
+  it('are cancelled by name', async () => {
+    expect((await send('POST', '/v1/rollouts/trace_1/calls/c1/cancel')).status).toBe(202);
+    expect(gateway.core.calls[0]?.args).toEqual([caller, { rollout: 'trace_1', attempt: null }, 'c1']);
+  });
+});
+
+describe('the life of a rollout', () => {
+  it.each([
+    ['GET', '', 'view'],
+    ['POST', '/heartbeat', 'heartbeat'],
+    ['POST', '/finish', 'close'],
+    ['DELETE', '', 'close'],
+  ])('%s %s asks for %s', async (method, path, asked) => {
+    expect((await send(method, `/v1/rollouts/trace_1${path}`)).status).toBe(200);
+    expect(gateway.core.calls[0]?.method).toBe(asked);
+  });
+
+  it('is graded with detail', async () => {
+    const answer = await send('POST', '/v1/rollouts/trace_1/grade?wait_s=10', {
+      sample: { output_text: 'x' },
+    });
+    expect(answer).toEqual({ status: 200, body: { score: 0.5, detail: {}, replayed: false } });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({ open: null, waitMs: 10_000 });
+  });
+});
+
+describe('files', () => {
+  const { authorization: _none, ...type } = { authorization: '', 'content-type': 'application/octet-stream' };
+  const put = (body: Buffer, path = 'dir/a%20b.bin') =>
+    fetch(`${gateway.url}/v1/rollouts/trace_1/files/${path}`, {
+      method: 'PUT',
+      headers: { ...gateway.headersOf('native'), ...type },
+      body: new Uint8Array(body),
+    });
+
+  it('go in byte by byte', async () => {
+    const bytes = Buffer.from(Array.from({ length: 3_000_000 }, (_, n) => n % 251));
+    const answer = await put(bytes);
+    expect(await answer.json()).toEqual({ path: 'dir/a b.bin', bytes: bytes.length });
+    expect(gateway.core.received.equals(bytes)).toBe(true);
+  });
+
+  it('come out byte by byte', async () => {
+    const bytes = Buffer.from(Array.from({ length: 2_000_000 }, (_, n) => n % 241));
+    gateway.core.file = [bytes.subarray(0, 1_000_000), bytes.subarray(1_000_000)];
+    const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/files//etc/x?user=grader`, {
+      headers: gateway.headersOf('native'),
+    });
+    expect(answer.headers.get('content-type')).toBe('application/octet-stream');
+    expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
+    expect(gateway.core.calls[0]?.args.slice(2)).toEqual(['/etc/x', 'grader']);
+  });
+
+  it('beyond the limit are refused, and the connection lives on', async () => {
+    const answer = await put(Buffer.alloc(5 * 1024 * 1024));
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({
+      error: { code: 'payload_too_large', rollout_id: 'trace_1' },
+    });
+    expect((await put(Buffer.from('ok'))).status).toBe(200);
+  });
+
+  it('of unknown length beyond the limit are refused while they come', async () => {
+    const chunks = Array.from({ length: 6 }, () => new Uint8Array(1024 * 1024));
+    const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/files/big`, {
+      method: 'PUT',
+      headers: { ...gateway.headersOf('native'), ...type },
+      body: ReadableStream.from(chunks),
+      duplex: 'half',
+    });
+    expect(answer.status).toBe(413);
+  });
+
+  it('without a name are refused', async () => {
+    expect((await put(Buffer.from('x'), '')).status).toBe(400);
+  });
+});
+
+describe('a failure of the core', () => {
+  it.each(failureCodes.filter((code) => code !== 'still_running'))(
+    '%s leaves as its row says',
+    async (code) => {
+      gateway.core.failure = new Failure(code, 'a reason');
+      const answer = await send('POST', '/v1/rollouts/trace_1/calls', call);
+      expect(answer).toMatchObject({
+        status: failureRow(code).native,
+        body: { error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} } },
+      });
+    },
+  );
+});
+
+describe('a bad request', () => {
+  it.each([
+    ['GET', '/v1/nothing', undefined],
+    ['POST', '/v1/rollouts', {}],
+    ['POST', '/v1/rollouts', 'text'],
+    ['POST', '/v1/rollouts', { rollout_id: 'a b', environment: 'shell' }],
+    ['POST', '/v1/rollouts/t/calls', { ...call, timeout_s: 0 }],
+    ['POST', '/v1/rollouts/t/calls', { ...call, timeout_s: 3601 }],
+    ['POST', '/v1/rollouts/t/calls?wait_s=soon', call],
+    ['POST', '/v1/rollouts/t/calls?attempt=0', call],
+    ['POST', '/v1/rollouts/t/exec', { call_id: 'c' }],
+    ['POST', '/v1/rollouts/t/exec', { call_id: 'c', argv: [] }],
+    ['GET', '/v1/rollouts/a%20b', undefined],
+    ['GET', '/v1/runs/r/rollouts?code=nonsense', undefined],
+    ['GET', '/v1/runs/r/rollouts?verdict=maybe', undefined],
+  ])('%s %s %o: 400 invalid_request, and the core is not asked', async (method, path, body) => {
+    const answer = await send(method, path, body);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: { code: 'invalid_request', blame: 'caller' } },
+    });
+    expect(gateway.core.calls).toEqual([]);
+  });
+
+  it('with a wrong key: 401', async () => {
+    const answer = await send('GET', '/v1/runs', undefined, { authorization: 'Bearer wrong' });
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthorized' } } });
+  });
+
+  it('with a key of the other face: 401', async () => {
+    const answer = await send('GET', '/v1/runs', undefined, gateway.headersOf('rft:tools'));
+    expect(answer.status).toBe(401);
+  });
+});
