@@ -1,5 +1,4 @@
 import { Deadline } from '../waiting/deadline.ts';
-import { targetOf } from '../claiming/move-in.ts';
 import { Failure } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -54,7 +53,7 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
 
 async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAnswer): Promise<CallResult> {
   const { work, rollout, waitedMs } = running;
-  const judged = judgeAnswer(work, answer, targetOf(rollout));
+  const judged = judgeAnswer(running, answer);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
   deps.confirm(rollout, work.call);
   return answerFrom(deps, work, settled, !settled.first);

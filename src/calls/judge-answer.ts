@@ -1,10 +1,8 @@
-import type { Environment } from '../model/environment.ts';
-import type { Epoch } from '../model/rollout.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
 import { renderOutput } from '../tools/render-output.ts';
 import type { StoredResult } from './call-result.ts';
-import type { Tracked } from './work.ts';
+import type { Running, Tracked } from './work.ts';
 
 /** What a settled call is, but for where and when it ran. */
 export type Judged = {
@@ -13,13 +11,16 @@ export type Judged = {
   readonly result: Omit<StoredResult, 'waitedMs'> | null;
 };
 
+type JudgedCall = Pick<Running, 'work' | 'rollout' | 'timeoutMs'>;
+
 /**
  * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
  * whose program the model does not choose can say by its exit code that its backend failed, and that is ours.
  */
-export function judgeAnswer(work: Tracked, answer: CallAnswer, epoch: Epoch): Judged {
+export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
+  const { work } = running;
   if (backendFailed(work, answer)) return { settlement: dependencyFailed(work, answer), result: null };
-  const result = resultOf(work, answer, epoch);
+  const result = resultOf(running, answer);
   return { settlement: { ...settlementOf(work, answer), ...codesOf(answer), answer: null }, result };
 }
 
@@ -74,14 +75,18 @@ function dependencyFailed(work: Tracked, answer: CallAnswer): Judged['settlement
   };
 }
 
-function resultOf(work: Tracked, answer: CallAnswer, epoch: Epoch): NonNullable<Judged['result']> {
+function resultOf(
+  { work, rollout, timeoutMs }: JudgedCall,
+  answer: CallAnswer,
+): NonNullable<Judged['result']> {
   const { ending, stdout, stderr, evidence } = answer;
+  const { texts, limits } = work.environment;
   return {
     callId: work.call,
     ...codesOf(answer),
     exitCode: 'exitCode' in ending ? (ending.exitCode ?? null) : null,
     signal: 'signal' in ending ? (ending.signal ?? null) : null,
-    output: modelText(work.environment, answer),
+    output: renderOutput(answer, texts, limits.outputBytes, timeoutMs).text,
     stdout: work.keepStreams ? textOf(stdout) : '',
     stderr: work.keepStreams ? textOf(stderr) : '',
     truncated: {
@@ -92,12 +97,8 @@ function resultOf(work: Tracked, answer: CallAnswer, epoch: Epoch): NonNullable<
     timedOut: ending.kind === 'timed_out',
     outOfMemoryKilled: (evidence.outOfMemoryKills ?? 0) > 0,
     durationMs: Math.round(evidence.durationMs),
-    epoch,
+    epoch: rollout.epoch,
   };
-}
-
-function modelText(environment: Environment, answer: CallAnswer): string {
-  return renderOutput(answer, environment.texts, environment.limits.outputBytes).text;
 }
 
 function textOf(captured: Captured): string {

@@ -87,7 +87,12 @@ function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCa
   const parsed = parseArguments(asked.arguments);
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
-  return runTodo(rollout, digest, actionOf(tool, checked.value), asked.timeoutMs ?? tool.timeoutMs);
+  return runTodo(
+    rollout,
+    digest,
+    actionOf(tool, checked.value, rollout.exposed),
+    asked.timeoutMs ?? tool.timeoutMs,
+  );
 }
 
 function runTodo(rollout: Acquainted, digest: string, action: CallRequest['action'], askedMs: number): Todo {

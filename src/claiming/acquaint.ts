@@ -7,6 +7,7 @@ import type { Owner, RolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { Acquaintance, Acquaintances } from './acquaintances.ts';
+import { exposedItem } from '../tools/exposed-item.ts';
 import { openingClaim, repeatedClaim } from './claim-request.ts';
 import type { Canonical } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
@@ -55,13 +56,21 @@ async function fromRequest(
   if (remembered !== undefined) return { ...sameEnvironment(remembered, opening), key, known: true };
   const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
   const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
-  return { claim, environment, key, known: false };
+  return { claim, environment, exposed: exposedItem(environment, opening.item), key, known: false };
 }
 
 async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {
-  const record = await findRollout(deps.claims, caller, ref);
+  return acquaintWith(deps, await findRollout(deps.claims, caller, ref));
+}
+
+/** The same, of a record in hand. */
+export async function acquaintWith(
+  deps: Pick<AcquaintDeps, 'environments'>,
+  record: RolloutRecord,
+): Promise<Acquainted> {
   const environment = await deps.environments.byVersion(record.version);
-  return { claim: repeatedClaim(record, environment), environment, key: record.key, known: true };
+  const exposed = exposedItem(environment, record.item === null ? null : (JSON.parse(record.item) as Item));
+  return { claim: repeatedClaim(record, environment), environment, exposed, key: record.key, known: true };
 }
 
 /** The record of a rollout in the caller's run. Throws `rollout_unknown`. */

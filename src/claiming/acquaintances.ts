@@ -1,9 +1,15 @@
 import type { Environment } from '../model/environment.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
+import type { ExposedItem } from '../tools/exposed-item.ts';
 
 /** What is needed to claim for a rollout again, and to run calls in it. */
-export type Acquaintance = { readonly claim: ClaimRequest; readonly environment: Environment };
+export type Acquaintance = {
+  readonly claim: ClaimRequest;
+  readonly environment: Environment;
+  /** The fields of its dataset row that may enter the sandbox. */
+  readonly exposed: ExposedItem;
+};
 
 /** Two bursts of the largest size; the oldest goes first, and costs its rollout one extra round trip. */
 const mostRemembered = 4_096;

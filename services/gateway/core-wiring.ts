@@ -1,0 +1,112 @@
+import canonicalize from 'canonicalize';
+import type { CallResult } from '../../src/calls/call-result.ts';
+import { Acquaintances } from '../../src/claiming/acquaintances.ts';
+import { MoveIn, targetOf } from '../../src/claiming/move-in.ts';
+import type { SetupOf } from '../../src/claiming/move-in.ts';
+import { PinnedEnvironments } from '../../src/claiming/pinned-environments.ts';
+import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
+import { evaluateJob } from '../../src/grading/evaluate-job.ts';
+import type { Grade } from '../../src/grading/grade-rollout.ts';
+import type { EnvironmentCatalog } from '../../src/model/environment.ts';
+import type { Item } from '../../src/model/grader.ts';
+import type { CallId, TemplateDigest } from '../../src/model/ids.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { CallStore } from '../../src/ports/fleet/calls.ts';
+import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
+import type { GradeStore, LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
+import type { PoolStore } from '../../src/ports/fleet/pool.ts';
+import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
+import type { Judge } from '../../src/ports/judge.ts';
+import type { Random } from '../../src/ports/random.ts';
+import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
+import { callDigest } from '../../src/tools/call-digest.ts';
+import { setupCommands } from '../../src/tools/setup-commands.ts';
+import { Ongoing } from '../../src/waiting/ongoing.ts';
+import { gatewayCore } from './gateway-core.ts';
+import type { GatewayCore } from './core.ts';
+
+export type GatewayWorld = {
+  readonly claims: ClaimStore;
+  readonly calls: CallStore;
+  readonly lifecycle: LifecycleStore;
+  readonly grades: GradeStore;
+  readonly pool: Pick<PoolStore, 'counts'>;
+  readonly published: EnvironmentStore;
+  readonly link: SandboxLink;
+  readonly judge: Judge;
+  readonly catalog: EnvironmentCatalog;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly secret: (name: string) => string | undefined;
+  readonly record: (event: FleetEvent) => void;
+  /** Trouble that no request is told of, because the next try mends it. */
+  readonly onTrouble: (error: unknown) => void;
+};
+
+export type WiredCore = {
+  readonly core: GatewayCore;
+  /** Rollouts held in line, and calls and grades under way. */
+  readonly load: () => { readonly waiting: number; readonly calls: number; readonly grades: number };
+  /** Resolves when calls and grades under way have settled and nothing waits any more. */
+  readonly close: () => Promise<void>;
+};
+
+/** The gateway's core over the given world: the same in production, in tests and in the simulator. */
+export function createGatewayCore(world: GatewayWorld): WiredCore {
+  const room = new WaitingRoom(world.claims, world.clock, world.onTrouble);
+  const ongoingCalls = new Ongoing<CallResult>(world.clock);
+  const ongoingGrades = new Ongoing<Grade>(world.clock);
+  const acquaint = {
+    claims: world.claims,
+    environments: new PinnedEnvironments(world.catalog, world.claims, world.published),
+    acquaintances: new Acquaintances(),
+    canonical: (value: unknown) => canonicalize(value) ?? 'null',
+  };
+  const obtain = {
+    ...world,
+    room,
+    moveIn: new MoveIn(world.link, world.clock, setupOf, (environment) => environment.limits.hardLifeMs),
+    lastStartFailure: (template: TemplateDigest) => lastStartFailure(world.pool, template),
+  };
+  const core = gatewayCore({
+    acquaint,
+    open: { ...acquaint, claims: world.claims, clock: world.clock },
+    calls: { ...obtain, ongoing: ongoingCalls, confirm: (rollout, call) => confirm(world, rollout, call) },
+    grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job) },
+    lifecycle: world.lifecycle,
+    catalog: world.catalog,
+  });
+  return {
+    core,
+    load: () => ({ waiting: room.size, calls: ongoingCalls.size, grades: ongoingGrades.size }),
+    close: async () => {
+      await Promise.all([ongoingCalls.idle(), ongoingGrades.idle()]);
+      await room.close();
+    },
+  };
+}
+
+/** One setup command may take as long as all of them, and says at most this much of itself. */
+const setupKeepBytes = 4_096;
+
+const setupOf: SetupOf = (environment, item) =>
+  setupCommands(environment, item === null ? null : (JSON.parse(item) as Item)).map((action) => ({
+    digest: callDigest('setup', action.argv),
+    action,
+    timeoutMs: environment.setup.timeoutMs,
+    keepBytes: setupKeepBytes,
+  }));
+
+async function lastStartFailure(pool: GatewayWorld['pool'], template: TemplateDigest) {
+  const [counts] = await pool.counts([template]);
+  return counts?.lastFailure ?? null;
+}
+
+const confirmMs = 10_000;
+
+/** Frees the journal's bytes. When it is lost, they are freed with the sandbox. */
+function confirm(world: GatewayWorld, rollout: RolloutRecord, call: CallId): void {
+  world.link.confirm(targetOf(rollout), call, AbortSignal.timeout(confirmMs)).catch(world.onTrouble);
+}

@@ -1,0 +1,107 @@
+import { attachToCall, cancelCall } from '../../src/calls/attach.ts';
+import type { AttachDeps } from '../../src/calls/attach.ts';
+import { planExec, planToolCall } from '../../src/calls/plan-call.ts';
+import { runCall } from '../../src/calls/run-call.ts';
+import type { RunCallDeps } from '../../src/calls/run-call.ts';
+import { getFile, putFile } from '../../src/calls/transfer.ts';
+import type { TransferDeps } from '../../src/calls/transfer.ts';
+import type { Work } from '../../src/calls/work.ts';
+import { acquaint, acquaintWith, findRollout } from '../../src/claiming/acquaint.ts';
+import type { AcquaintDeps, Acquainted } from '../../src/claiming/acquaint.ts';
+import { openRollout } from '../../src/claiming/open-rollout.ts';
+import type { OpenDeps } from '../../src/claiming/open-rollout.ts';
+import { gradeRollout } from '../../src/grading/grade-rollout.ts';
+import type { GradeDeps } from '../../src/grading/grade-rollout.ts';
+import { planGrade } from '../../src/grading/plan-grade.ts';
+import { verdictOf } from '../../src/grading/verdict-of.ts';
+import type { EnvironmentCatalog } from '../../src/model/environment.ts';
+import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import { Deadline } from '../../src/waiting/deadline.ts';
+import type {
+  CallResult,
+  Caller,
+  EnvironmentRef,
+  ExecRequest,
+  GatewayCore,
+  GradeRequest,
+  OpenRequest,
+  RolloutRef,
+  RolloutView,
+  ToolCallRequest,
+} from './core.ts';
+
+export type GatewayCoreDeps = {
+  readonly acquaint: AcquaintDeps;
+  readonly open: OpenDeps;
+  readonly calls: RunCallDeps & TransferDeps & AttachDeps;
+  readonly grading: GradeDeps;
+  readonly lifecycle: LifecycleStore;
+  readonly catalog: EnvironmentCatalog;
+};
+
+/** Joins the features for both faces: each method finds the rollout, lets one feature work, and shows the result. */
+export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
+  const { clock } = deps.calls;
+  const inTime = (waitMs: number) => Deadline.in(clock, waitMs);
+  const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.acquaint.claims, caller, ref);
+
+  async function run(rollout: Acquainted, work: Work, waitMs: number): Promise<CallResult> {
+    const result = await runCall(deps.calls, work, inTime(waitMs));
+    // Only now is it sure that the rollout exists, in this environment.
+    deps.acquaint.acquaintances.remember(rollout.key, rollout);
+    return result;
+  }
+
+  async function viewOf(record: RolloutRecord, ahead: number | null = null): Promise<RolloutView> {
+    return { record, verdict: verdictOf(record), calls: await deps.calls.calls.list(record.key), ahead };
+  }
+
+  return {
+    async open(caller: Caller, request: OpenRequest) {
+      const opened = await openRollout(deps.open, caller, request);
+      return { view: await viewOf(opened.rollout, opened.ahead), created: opened.created };
+    },
+    async toolCall(caller: Caller, request: ToolCallRequest) {
+      const rollout = await acquaint(deps.acquaint, caller, request.rollout, request.open);
+      return run(rollout, planToolCall(rollout, request), request.waitMs);
+    },
+    async exec(caller: Caller, request: ExecRequest) {
+      const { rollout: ref, waitMs, ...exec } = request;
+      const rollout = await acquaint(deps.acquaint, caller, ref, null);
+      return run(rollout, planExec(rollout, exec), waitMs);
+    },
+    async attach(caller, ref, call, waitMs) {
+      const record = await find(caller, ref);
+      const rollout = await acquaintWith(deps.acquaint, record);
+      return attachToCall(deps.calls, rollout, record, call, inTime(waitMs));
+    },
+    async cancel(caller, ref, call) {
+      await cancelCall(deps.calls, await find(caller, ref), call);
+    },
+    async grade(caller: Caller, request: GradeRequest) {
+      const work = await planGrade(deps.acquaint, caller, request);
+      return gradeRollout(deps.grading, work, inTime(request.waitMs));
+    },
+    async putFile(caller, ref, path, body, user) {
+      return putFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, body, user);
+    },
+    async getFile(caller, ref, path, user) {
+      return getFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, user);
+    },
+    async view(caller, ref) {
+      return viewOf(await find(caller, ref));
+    },
+    async heartbeat(caller, ref) {
+      const record = await find(caller, ref);
+      return viewOf((await deps.lifecycle.heartbeat(record.key)) ?? record);
+    },
+    async close(caller, ref, by) {
+      const record = await find(caller, ref);
+      deps.acquaint.acquaintances.forget(record.key);
+      return viewOf((await deps.lifecycle.close(record.key, by)) ?? record);
+    },
+    environments: () => deps.catalog.all(),
+    environment: (ref: EnvironmentRef) => deps.acquaint.environments.newest(ref),
+  };
+}

@@ -1,0 +1,44 @@
+import { Failure } from '../failure/failure.ts';
+import type { Judge } from '../ports/judge.ts';
+import type { GradeJob } from './grade-rollout.ts';
+import { evaluate } from './graders/evaluate.ts';
+import type { Evaluation, Leaf } from './graders/evaluate.ts';
+import { runCommandGrader } from './run-command-grader.ts';
+import type { CommandGraderDeps } from './run-command-grader.ts';
+
+export type EvaluateDeps = CommandGraderDeps & {
+  readonly judge: Judge;
+  /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
+  readonly secret: (name: string) => string | undefined;
+};
+
+/** Runs the environment's grader for one rollout: pure parts here, commands in its sandbox, judges over HTTP. */
+export function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluation> {
+  return evaluate(job.environment.grader, {
+    sample: job.sample,
+    item: job.item,
+    toolCalls: job.rollout.calls,
+    runCommand: (leaf) => runCommandGrader(deps, job, leaf),
+    askJudge: (leaf) => askJudge(deps, job, leaf),
+  });
+}
+
+function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>): Promise<number> {
+  const { url, timeoutMs, retries } = leaf;
+  const body = { sample: job.sample, item: job.item, trace_id: job.rollout.owner.rollout };
+  const request = { url, headers: headersOf(deps, leaf), body, timeoutMs, retries };
+  return deps.judge.score(request, AbortSignal.timeout(job.environment.limits.gradeMs));
+}
+
+function headersOf(deps: EvaluateDeps, leaf: Leaf<'http'>): Record<string, string> {
+  const resolved = Object.entries(leaf.headers).map(([name, value]) => {
+    if (typeof value === 'string') return [name, value];
+    const secret = deps.secret(value.secret);
+    if (secret !== undefined) return [name, secret];
+    throw new Failure(
+      'grader_failed',
+      `the judge needs the secret ${value.secret}, which this gateway does not have`,
+    );
+  });
+  return Object.fromEntries(resolved) as Record<string, string>;
+}

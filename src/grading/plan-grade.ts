@@ -1,0 +1,50 @@
+import { acquaint, acquaintWith, ownerOf } from '../claiming/acquaint.ts';
+import type { AcquaintDeps, Acquainted, Caller, Opening, RolloutRef } from '../claiming/acquaint.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Item } from '../model/grader.ts';
+import type { GradeWork } from './grade-rollout.ts';
+import type { Sample } from './graders/evaluate.ts';
+
+/** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */
+export type GradeAsked = {
+  readonly rollout: RolloutRef;
+  readonly open: Opening | null;
+  readonly sample: Sample;
+};
+
+/**
+ * Finds what is to be graded. A rollout that nobody knows is graded only if it had no call: whatever calls it had, we
+ * lost, and a score would be made up. Throws `rollout_unknown`, and what `acquaint` throws.
+ */
+export async function planGrade(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
+  const rollout = await known(deps, caller, asked);
+  const item = asked.open?.item ?? storedItem(rollout);
+  return { claim: rollout.claim, environment: rollout.environment, item, sample: asked.sample };
+}
+
+type Graded = Acquainted & { readonly storedItem: string | null };
+
+async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
+  const { rollout, attempt } = asked.rollout;
+  const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
+  if (record !== null) return { ...(await acquaintWith(deps, record)), storedItem: record.item };
+  const calls = namedCalls(asked.sample);
+  if (asked.open === null || calls > 0) throw unknown(caller, asked, calls);
+  return { ...(await acquaint(deps, caller, asked.rollout, asked.open)), storedItem: null };
+}
+
+function storedItem(rollout: Graded): Item | null {
+  return rollout.storedItem === null ? null : (JSON.parse(rollout.storedItem) as Item);
+}
+
+/** How many calls the platform says that the rollout made. */
+export function namedCalls(sample: Sample): number {
+  const calls = sample['output_tools'];
+  return Array.isArray(calls) ? calls.length : 0;
+}
+
+function unknown(caller: Caller, asked: GradeAsked, calls: number): Failure {
+  const message = `rollout ${asked.rollout.rollout} of run ${caller.run} is not known here, so it is not scored`;
+  const why = calls > 0 ? `; the platform counts ${calls} calls of it` : '; open it first';
+  return new Failure('rollout_unknown', message + why, { evidence: { calls_named: calls } });
+}
