@@ -27,3 +27,6 @@ export class CommandError extends Error {
     return this.fault === 'yours' ? exitCodes.yours : exitCodes.fleet;
   }
 }
+
+/** Everything was done and told; what was looked at is not in order. */
+export class NotInOrder extends Error {}

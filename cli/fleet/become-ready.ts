@@ -20,9 +20,8 @@ export async function becomeReady(
   { clock, deadlineMs, stopping }: ReadyOptions,
 ): Promise<number> {
   const startedAtMs = clock.monotonicMs();
-  let exit: PartExit | null = null;
-  void process.exited.then((value) => (exit = value));
   for (;;) {
+    const exit = process.exit();
     if (exit !== null) throw new Error(`it ended at once (${describeExit(exit)})`);
     if (stopping.aborted) throw new Error('stopped');
     if (await answersReady(spec)) break;

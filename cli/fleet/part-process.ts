@@ -28,6 +28,8 @@ export type PartProcess = {
   readonly pid: number;
   /** Never rejects. */
   readonly exited: Promise<PartExit>;
+  /** Null while it runs. */
+  exit(): PartExit | null;
   /** SIGTERM, then SIGKILL after the grace; resolves when it is gone. */
   stop(): Promise<void>;
   kill(): void;
@@ -47,25 +49,33 @@ export function startPartProcess(spec: PartSpec, log: LogFile, records: PartReco
   log.take(child.stderr);
   // A part that dies while its stdin is open is reported by `exited`, not by a broken pipe.
   child.stdin.on('error', () => undefined);
+  let exit: PartExit | null = null;
   const exited = new Promise<PartExit>((resolve) => {
     child.once('error', (error) => resolve({ code: null, signal: error.message }));
     child.once('exit', (code, signal) => resolve({ code, signal }));
-  }).finally(() => records.remove(spec.name));
+  }).then((how) => {
+    records.remove(spec.name);
+    return (exit = how);
+  });
   const pid = child.pid ?? 0;
   const identity = identifyProcess(pid);
   if (identity !== null) records.write(spec.name, identity);
-  return { pid, exited, ...endings(pid, spec.stopGraceMs, exited) };
+  const running = { pid, exited, exit: () => exit };
+  return { ...running, ...endings(running, spec.stopGraceMs) };
 }
 
-function endings(pid: number, graceMs: number, exited: Promise<PartExit>) {
-  const kill = () => {
-    if (pid > 0) killGroup(pid);
+type Running = Pick<PartProcess, 'pid' | 'exited' | 'exit'>;
+
+function endings({ pid, exited, exit }: Running, graceMs: number) {
+  // A pid that has ended may already be somebody else's.
+  const send = (signal: NodeJS.Signals) => {
+    if (pid > 0 && exit() === null) killGroup(pid, signal);
   };
   const stop = async () => {
-    const timer = setTimeout(kill, graceMs);
-    if (pid > 0) killGroup(pid, 'SIGTERM');
+    const timer = setTimeout(() => send('SIGKILL'), graceMs);
+    send('SIGTERM');
     await exited;
     clearTimeout(timer);
   };
-  return { kill, stop };
+  return { kill: () => send('SIGKILL'), stop };
 }

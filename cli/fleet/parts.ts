@@ -5,6 +5,8 @@ import type { StateFolder } from './state-folder.ts';
 
 export type PartsOptions = {
   readonly folder: StateFolder;
+  /** What is mounted into sandboxes, built and complete. */
+  readonly payloadDir: string;
   readonly environmentsDir: string;
   readonly gatewayPort: number;
   readonly controllerPort: number;
@@ -27,6 +29,8 @@ const redisMaxMemory = '1gb';
 
 /** Seconds, not minutes: who presses Ctrl-C waits for the prompt. Held requests are given up; a trainer repeats them. */
 const serviceGraceMs = 3_000;
+/** A little less, so that it ends by itself and writes the last events. */
+const gatewayOwnGraceMs = 2_500;
 /** Node removes every sandbox first: processes, mounts, cgroups, folders. */
 const nodeGraceMs = 10_000;
 
@@ -87,6 +91,7 @@ export function gatewayPart(options: PartsOptions): PartSpec {
       CORRAL_KEYS_FILE: options.folder.keysFile,
       CORRAL_DEVELOPMENT_KEY: options.developmentKey,
       CORRAL_EVENT_LOG_DIR: options.folder.events,
+      CORRAL_SHUTDOWN_GRACE_MS: String(gatewayOwnGraceMs),
     },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
     deathSignal: 'KILL',
@@ -95,13 +100,18 @@ export function gatewayPart(options: PartsOptions): PartSpec {
 }
 
 /** What every service is told; each reads what it needs. */
-function variables({ folder, environmentsDir, pool }: PartsOptions): Readonly<Record<string, string>> {
+function variables({
+  folder,
+  payloadDir,
+  environmentsDir,
+  pool,
+}: PartsOptions): Readonly<Record<string, string>> {
   return {
     CORRAL_FLEET: 'local',
     CORRAL_REDIS: folder.redisSocket,
     CORRAL_NODE_STATE_DIR: folder.node,
     CORRAL_NODE_SOCKET: folder.nodeSocket,
-    CORRAL_PAYLOAD_DIR: folder.payload,
+    CORRAL_PAYLOAD_DIR: payloadDir,
     CORRAL_ENVIRONMENTS: environmentsDir,
     CORRAL_FLEET_KEY_FILE: folder.fleetKeyFile,
     CORRAL_POOL_OVERRIDES: JSON.stringify(pool),

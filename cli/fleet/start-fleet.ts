@@ -1,10 +1,11 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { buildPayload } from '../../infra/payload/payload.ts';
 import { loadEnvironments } from '../../src/environments/load-environments.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { readKeys, writeKeys } from '../keys/key-store.ts';
 import { developmentKeyIn } from './development-key.ts';
 import { takeFleetLock } from './fleet-lock.ts';
 import { freePort } from './free-port.ts';
@@ -27,6 +28,8 @@ export type FleetOptions = {
   /** Where the gateway listens on 127.0.0.1; 0 (default) takes any free port. */
   readonly port?: number;
   readonly pool?: PoolOverrides;
+  /** Where payloads are kept, by content; any number of fleets may share it. Default: in the state folder. */
+  readonly payloadDir?: string;
   /** Keeps the records of rollouts on disk; default false: they end with the fleet, the event log stays. */
   readonly keepRecords?: boolean;
   readonly onEvent?: (event: FleetEvent) => void;
@@ -95,10 +98,11 @@ async function prepare(folder: StateFolder, options: FleetOptions): Promise<Part
   const environmentsDir = resolve(options.environmentsDir);
   await loadEnvironments(environmentsDir);
   await ensureFleetKeys(folder.fleetKeyFile);
-  mkdirSync(dirname(folder.payload), { recursive: true });
-  await buildPayload(folder.payload);
+  writeKeys(folder.keysFile, readKeys(folder.keysFile));
+  const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
   return {
     folder,
+    payloadDir: payload.dir,
     environmentsDir,
     gatewayPort: await freePort(options.port ?? 0),
     controllerPort: await freePort(0),

@@ -105,8 +105,8 @@ async function sayHowRestartWent(
   try {
     await sayReady(spec, process, supervision, stopping);
   } catch {
-    // A death is told by whoever waits for the exit; what is left is a part that lives and does not answer.
-    if (!stopping.aborted) supervision.onEvent({ kind: 'slow', part: spec.name });
+    // A death is told by who waits for the exit; what is left is a part that lives and does not answer.
+    if (!stopping.aborted && process.exit() === null) supervision.onEvent({ kind: 'slow', part: spec.name });
   }
 }
 

@@ -33,6 +33,29 @@ const adapter = (name: string, ...packages: readonly string[]): Room => ({
     'an adapter wraps one library behind a port; what two adapters share belongs in a port or in platform',
 });
 
+/** `below`: the features that this one stands upon; they never know of it. */
+const feature = (name: string, ...below: readonly string[]): Room => ({
+  name,
+  files: new RegExp(`^src/${name}/`),
+  may: [...contract, ...below.map((other) => `src/${other}/`)],
+  own: new RegExp(`^src/${name}/`),
+  packages: pureLibraries,
+  builtins: true,
+  because: `a feature decides purely and reaches the world through ports; beside them ${name} stands upon ${below.join(', ') || 'no other feature'}`,
+});
+
+const features = [
+  'waiting',
+  'claiming',
+  'calls',
+  'grading',
+  'pool',
+  'lifecycle',
+  'environments',
+  'tools',
+  'access',
+];
+
 const everything = /^/;
 
 export const rooms: readonly Room[] = [
@@ -90,25 +113,10 @@ export const rooms: readonly Room[] = [
     builtins: false,
     because: 'a port says what we need of the world; naming a library there would decide it',
   },
-  {
-    name: 'call flow',
-    files: /^src\/(calls|grading)\//,
-    may: [...contract, 'src/claiming/', 'src/calls/', 'src/tools/'],
-    own: /^src\/[^/]+\//,
-    packages: pureLibraries,
-    builtins: true,
-    because:
-      'a call claims, runs and renders, and a grade is a call: this flow alone stands upon other features',
-  },
-  {
-    name: 'features',
-    files: /^src\/(claiming|pool|lifecycle|environments|tools|access)\//,
-    may: contract,
-    own: /^src\/[^/]+\//,
-    packages: pureLibraries,
-    builtins: true,
-    because: 'a feature decides purely; the world reaches it through ports, other features through wiring',
-  },
+  feature('claiming', 'waiting', 'tools'),
+  feature('calls', 'waiting', 'tools', 'claiming'),
+  feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
+  ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,
@@ -148,13 +156,7 @@ export const rooms: readonly Room[] = [
   {
     name: 'services',
     files: /^services\/(gateway|controller|node)\//,
-    may: [
-      ...contract,
-      'src/platform/',
-      ...['claiming', 'pool', 'lifecycle', 'calls', 'grading', 'environments', 'tools', 'access'].map(
-        (feature) => `src/${feature}/`,
-      ),
-    ],
+    may: [...contract, 'src/platform/', ...features.map((name) => `src/${name}/`)],
     own: /^services\/[^/]+\//,
     packages: ['fastify', '@fastify/type-provider-typebox', 'typebox'],
     builtins: true,
@@ -182,7 +184,7 @@ export const rooms: readonly Room[] = [
       'infra/payload/',
     ],
     own: /^cli\//,
-    packages: ['commander', 'undici'],
+    packages: ['commander', 'typebox', 'undici'],
     builtins: true,
     because: 'the command line speaks the public protocol and starts services as processes, never as imports',
   },

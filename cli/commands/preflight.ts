@@ -1,0 +1,52 @@
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { CommandError, NotInOrder } from '../command-error.ts';
+import { preflight } from '../preflight/preflight.ts';
+import { describePreflight } from '../preflight/report.ts';
+import { parseRows } from '../preflight/rows.ts';
+import type { Row } from '../preflight/rows.ts';
+import { onSomeFleet } from '../preflight/some-fleet.ts';
+import { show } from '../print/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { withReadingOptions } from './reading-options.ts';
+import type { ReadingOptions } from './reading-options.ts';
+
+type PreflightOptions = ReadingOptions & {
+  readonly items?: string;
+  readonly environments: string;
+  readonly hold: string;
+};
+
+export function addPreflightCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('preflight')
+    .description('try every tool and grader as a training job would, and print the job’s tools and grader')
+    .argument('[environment]', 'only this one (default: all)')
+    .option('--items <file>', 'real dataset rows, JSONL; may bring reference_answer and cheating_answer')
+    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--run <run>', 'the run to name in the printed job')
+    .option('--hold <seconds>', 'with --url: hold one request this long, to find proxies that cut it', '70');
+  withReadingOptions(command).action(async (environment: string | undefined, options: PreflightOptions) => {
+    const rows = options.items === undefined ? null : readRows(options.items);
+    const report = await onSomeFleet(options, terminal, (connection) =>
+      preflight(connection, {
+        only: environment,
+        rows,
+        environmentsDir: options.environments,
+        // On this machine nothing stands in between, so holding a request would only take time.
+        holdS: options.url === undefined ? 0 : Number(options.hold),
+      }),
+    );
+    show(terminal, options.json, report, (data) => describePreflight(data, terminal.width));
+    if (!report.ok) throw new NotInOrder();
+  });
+}
+
+function readRows(file: string): readonly Row[] {
+  try {
+    return parseRows(readFileSync(file, 'utf8'), file);
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(`cannot read ${file}: ${String(error)}`, 'yours', 'give a JSONL file', error);
+  }
+}

@@ -1,0 +1,105 @@
+import { Option } from 'commander';
+import type { Command } from 'commander';
+import type { Static } from 'typebox';
+import { failureCodes } from '../../src/failure/codes.ts';
+import { RolloutsAnswer, RunsAnswer } from '../../src/protocol/native/runs.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { askNative } from '../gateway/native-client.ts';
+import { score } from '../print/amounts.ts';
+import { table } from '../print/table.ts';
+import { show } from '../print/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { lookUp } from '../stories/look-up.ts';
+import { summaryOfLine, summaryOfStory } from '../stories/run-lines.ts';
+import type { RolloutSummary } from '../stories/run-lines.ts';
+import type { RolloutStory } from '../stories/story.ts';
+import { withReadingOptions } from './reading-options.ts';
+import type { ReadingOptions } from './reading-options.ts';
+
+type RolloutsOptions = ReadingOptions & {
+  readonly verdict?: 'scorable' | 'discard';
+  readonly code?: string;
+  readonly limit: string;
+};
+
+/** More than a screen, less than a flood; `--limit` takes more. */
+const defaultLimit = '200';
+
+export function addRolloutsCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('rollouts')
+    .description('which rollouts, and why they were discarded')
+    .option('--run <run>', 'only of this run (default: all)')
+    .addOption(new Option('--verdict <verdict>', 'only these').choices(['scorable', 'discard']))
+    .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
+    .option('--limit <count>', 'at most this many', defaultLimit);
+  withReadingOptions(command).action(async (options: RolloutsOptions) => {
+    const found = await lookUp(questionOf(options), options, process.env);
+    show(terminal, options.json, found, (rollouts) => describeRollouts(rollouts, terminal.width));
+  });
+}
+
+const questionOf = (options: RolloutsOptions) => ({
+  ofFleet: (client: HttpClient) => rolloutsOfFleet(client, options),
+  ofStories: (stories: readonly RolloutStory[]) =>
+    stories
+      .map(summaryOfStory)
+      .filter((rollout) => matches(rollout, options))
+      .slice(0, Number(options.limit)),
+});
+
+async function rolloutsOfFleet(client: HttpClient, options: RolloutsOptions): Promise<RolloutSummary[]> {
+  const limit = Number(options.limit);
+  const runs = options.run === undefined ? await allRuns(client) : [options.run];
+  const found: RolloutSummary[] = [];
+  for (const run of runs) {
+    for await (const page of pagesOf(client, run, options)) {
+      found.push(...page);
+      if (found.length >= limit) return found.slice(0, limit);
+    }
+  }
+  return found;
+}
+
+async function allRuns(client: HttpClient): Promise<readonly string[]> {
+  return (await askNative(client, { method: 'GET', path: '/v1/runs' }, RunsAnswer)).runs;
+}
+
+type Page = Static<typeof RolloutsAnswer>;
+
+async function* pagesOf(client: HttpClient, run: string, { verdict, code }: RolloutsOptions) {
+  let cursor: string | null = null;
+  do {
+    const given = { ...(verdict && { verdict }), ...(code && { code }), ...(cursor && { cursor }) };
+    const path = `/v1/runs/${encodeURIComponent(run)}/rollouts?${new URLSearchParams(given).toString()}`;
+    const page: Page = await askNative(client, { method: 'GET', path }, RolloutsAnswer);
+    yield page.rollouts.map(summaryOfLine);
+    cursor = page.cursor;
+  } while (cursor !== null);
+}
+
+function matches(rollout: RolloutSummary, { run, verdict, code }: RolloutsOptions): boolean {
+  const wanted = { run, verdict, code };
+  return (['run', 'verdict', 'code'] as const).every(
+    (field) => wanted[field] === undefined || rollout[field] === wanted[field],
+  );
+}
+
+export function describeRollouts(rollouts: readonly RolloutSummary[], width: number): string {
+  if (rollouts.length === 0) return 'no such rollout';
+  const columns = [
+    { title: 'rollout', of: (line: RolloutSummary) => line.rolloutId },
+    { title: 'run', of: (line: RolloutSummary) => line.run },
+    { title: 'environment', of: (line: RolloutSummary) => line.environment },
+    { title: 'state', of: (line: RolloutSummary) => line.state ?? line.source },
+    { title: 'calls', of: (line: RolloutSummary) => String(line.calls), right: true },
+    { title: 'score', of: (line: RolloutSummary) => score(line.score), right: true },
+    { title: 'verdict', of: describeVerdict },
+  ];
+  return table(rollouts, columns, width);
+}
+
+function describeVerdict({ verdict, code, cause }: RolloutSummary): string {
+  if (code === null) return verdict ?? '–';
+  return `discard: ${code}${cause === null ? '' : ` (${cause})`}`;
+}

@@ -1,0 +1,49 @@
+import type { Command } from 'commander';
+import { RunAnswer, RunsAnswer } from '../../src/protocol/native/runs.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { askNative } from '../gateway/native-client.ts';
+import { table } from '../print/table.ts';
+import { show } from '../print/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { lookUp } from '../stories/look-up.ts';
+import { runLineOfAnswer, runLinesOfStories } from '../stories/run-lines.ts';
+import type { RunLine } from '../stories/run-lines.ts';
+import { withReadingOptions } from './reading-options.ts';
+import type { ReadingOptions } from './reading-options.ts';
+
+export function addRunsCommand(program: Command, terminal: Terminal): void {
+  const command = program.command('runs').description('training jobs: counts, discards and why');
+  withReadingOptions(command).action(async (options: ReadingOptions) => {
+    const runs = await lookUp({ ofFleet: runsOfFleet, ofStories: runLinesOfStories }, options, process.env);
+    show(terminal, options.json, runs, (lines) => describeRuns(lines, terminal.width));
+  });
+}
+
+async function runsOfFleet(client: HttpClient): Promise<readonly RunLine[]> {
+  const { runs } = await askNative(client, { method: 'GET', path: '/v1/runs' }, RunsAnswer);
+  const lines: RunLine[] = [];
+  for (const run of runs) {
+    const path = `/v1/runs/${encodeURIComponent(run)}`;
+    lines.push(runLineOfAnswer(await askNative(client, { method: 'GET', path }, RunAnswer)));
+  }
+  return lines;
+}
+
+export function describeRuns(runs: readonly RunLine[], width: number): string {
+  if (runs.length === 0) return 'no run yet: a run begins with its first rollout';
+  const columns = [
+    { title: 'run', of: (line: RunLine) => line.run },
+    { title: 'state', of: (line: RunLine) => line.state ?? line.source },
+    { title: 'rollouts', of: (line: RunLine) => String(line.rollouts), right: true },
+    { title: 'open', of: (line: RunLine) => String(line.open ?? '–'), right: true },
+    { title: 'scored', of: (line: RunLine) => String(line.scored), right: true },
+    { title: 'discarded', of: (line: RunLine) => String(line.discarded), right: true },
+    { title: 'failures', of: describeCodes },
+  ];
+  return table(runs, columns, width);
+}
+
+function describeCodes({ codes }: RunLine): string {
+  const all = Object.entries(codes).sort(([, a], [, b]) => b - a);
+  return all.map(([code, count]) => `${code} ${count}`).join(', ') || '–';
+}

@@ -1,0 +1,92 @@
+import type { Command } from 'commander';
+import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { CommandError, exitCodes } from '../command-error.ts';
+import { startFleet } from '../fleet/start-fleet.ts';
+import type { Fleet, FleetEvent } from '../fleet/start-fleet.ts';
+import { defaultStateFolder } from '../fleet/state-folder.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { describeFleetEvent } from '../up/describe-event.ts';
+import { askHostLimitations } from '../up/host-limitations.ts';
+import { curlLines, describeSummary, environmentLine } from '../up/summary.ts';
+import type { UpSummary } from '../up/summary.ts';
+
+type UpOptions = {
+  readonly port: string;
+  readonly state: string;
+  readonly environments: string;
+  readonly keepRecords: boolean;
+  readonly json: boolean;
+};
+
+export function addUpCommand(program: Command, terminal: Terminal): void {
+  program
+    .command('up')
+    .description('run the whole fleet on this machine until Ctrl-C')
+    .option('--port <port>', 'where the gateway listens on 127.0.0.1; 0 takes any free port', '8700')
+    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--state <folder>', 'where the fleet keeps everything', defaultStateFolder)
+    .option('--keep-records', 'keep the records of rollouts over a restart', false)
+    .option('--json', 'one JSON object a line instead of text', false)
+    .action((options: UpOptions) => up(options, terminal));
+}
+
+async function up(options: UpOptions, terminal: Terminal): Promise<void> {
+  const startedMs = performance.now();
+  const stop = untilTold(terminal);
+  const fleet = await startFleet({
+    environmentsDir: options.environments,
+    stateDir: options.state,
+    port: portOf(options.port),
+    keepRecords: options.keepRecords,
+    onEvent: (event) => terminal.remark(told(event, options.json)),
+  });
+  stop.arm(fleet);
+  const summary = await summarise(fleet, options, performance.now() - startedMs);
+  terminal.result(options.json ? JSON.stringify(summary) : `\n${describeSummary(summary)}`);
+  await stop.told;
+  terminal.remark('stopping: gateway, controller, sandboxes, redis (Ctrl-C again kills)');
+  await fleet.stop();
+  terminal.remark('stopped; nothing is left running');
+}
+
+const told = (event: FleetEvent, json: boolean): string =>
+  json ? JSON.stringify(event) : describeFleetEvent(event);
+
+/**
+ * The first signal asks for a clean stop, the second kills every part and ends. Before the fleet is there, the first
+ * ends us at once: the kernel then ends the parts that have started.
+ */
+function untilTold(terminal: Terminal) {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let fleet: Fleet | null = null;
+  let signals = 0;
+  const onSignal = () => {
+    signals += 1;
+    if (fleet !== null && signals === 1) return resolve();
+    terminal.remark('killed');
+    fleet?.kill();
+    process.exit(exitCodes.interrupted);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal);
+  return { told: promise, arm: (started: Fleet) => void (fleet = started) };
+}
+
+async function summarise(fleet: Fleet, options: UpOptions, readyAfterMs: number): Promise<UpSummary> {
+  const environments = (await loadEnvironments(options.environments)).all();
+  const example = environments.find(({ name }) => name === 'shell') ?? environments[0];
+  return {
+    gatewayUrl: fleet.gatewayUrl,
+    apiKey: fleet.apiKey,
+    stateDir: fleet.stateDir,
+    readyAfterMs,
+    limitations: await askHostLimitations(fleet.nodeSocket),
+    environments: environments.map((environment) => environmentLine(environment, {})),
+    tryThis: example === undefined ? [] : curlLines(example, fleet.gatewayUrl, fleet.apiKey),
+  };
+}
+
+function portOf(text: string): number {
+  const port = Number(text);
+  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new CommandError(`not a port: ${text}`, 'yours', 'give a number from 0 to 65535');
+}

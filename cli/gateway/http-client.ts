@@ -1,0 +1,57 @@
+import { Agent, request } from 'undici';
+import { CommandError } from '../command-error.ts';
+import type { Connection } from './connection.ts';
+
+export type HttpAnswer = { readonly status: number; readonly body: string; readonly tookMs: number };
+
+export type HttpRequest = {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly path: string;
+  readonly body?: unknown;
+  /** Instead of the connection's own run. */
+  readonly run?: string;
+  readonly deadlineMs?: number;
+};
+
+/** Speaks to one gateway; answers of any status are answers, only silence is an error. */
+export type HttpClient = {
+  send(request: HttpRequest): Promise<HttpAnswer>;
+  close(): Promise<void>;
+};
+
+/** Reading commands wait for a person; preflight gives longer ones. */
+const defaultDeadlineMs = 30_000;
+
+export function createHttpClient({ url, key, run: connectionRun }: Connection): HttpClient {
+  const dispatcher = new Agent({ connections: 8, headersTimeout: 0, bodyTimeout: 0 });
+  const authorization = `Bearer ${key}`;
+  return {
+    close: () => dispatcher.destroy(),
+    send: async ({ method, path, body, run = connectionRun, deadlineMs = defaultDeadlineMs }) => {
+      const startedMs = performance.now();
+      const signal = AbortSignal.timeout(deadlineMs);
+      const headers = { authorization, ...(run === null ? {} : { 'x-corral-run': run }), ...typeOf(body) };
+      const payload = body === undefined ? {} : { body: JSON.stringify(body) };
+      try {
+        const answer = await request(`${url}${path}`, { method, headers, dispatcher, signal, ...payload });
+        const text = await answer.body.text();
+        return { status: answer.statusCode, body: text, tookMs: performance.now() - startedMs };
+      } catch (error) {
+        throw unreachable(url, error);
+      }
+    },
+  };
+}
+
+const typeOf = (body: unknown) => (body === undefined ? {} : { 'content-type': 'application/json' });
+
+/** Nothing answered at all; see {@link isUnreachable}. */
+class Unreachable extends CommandError {}
+
+export const isUnreachable = (error: unknown): boolean => error instanceof Unreachable;
+
+function unreachable(url: string, cause: unknown): CommandError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const next = 'start a fleet with "corral up", or name another gateway with --url';
+  return new Unreachable(`the gateway at ${url} did not answer: ${reason}`, 'the fleet', next, cause);
+}

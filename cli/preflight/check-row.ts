@@ -1,0 +1,91 @@
+import type { Json } from '../../src/model/grader.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { score as showScore } from '../print/amounts.ts';
+import { tryOut } from './check.ts';
+import type { Check } from './check.ts';
+import { judgeToolAnswer, readScore } from './read-answers.ts';
+import type { Row } from './rows.ts';
+import { sampleArguments } from './sample-arguments.ts';
+import { trainRollout } from './trainer.ts';
+import type { TrainingJob } from './training-job.ts';
+
+export type RowUnderTest = {
+  readonly client: HttpClient;
+  readonly environment: string;
+  readonly job: TrainingJob;
+  readonly row: Row;
+  /** Distinguishes this row's rollouts from all others. */
+  readonly traceId: string;
+  /** Stands before what was tried, `row 3: `; empty for the only one. */
+  readonly label: string;
+};
+
+/** Every tool and the grader on one dataset row, as a training platform would use them. */
+export async function checkRow(under: RowUnderTest): Promise<readonly Check[]> {
+  return [...(await checkTools(under)), ...(await checkAnswers(under))];
+}
+
+async function checkTools({ client, environment, job, row, traceId, label }: RowUnderTest) {
+  const rollout = trainRollout(client, job, `${traceId}-tools`, row.item);
+  const checks: Check[] = [];
+  for (const { function: tool } of job.functions) {
+    const call = async () => judgeToolAnswer(await rollout.call(tool.name, sampleArguments(tool)));
+    checks.push(await tryOut(environment, `${label}tool ${tool.name}`, call));
+  }
+  const grade = async () => judgeScore(readScore(await rollout.grade(undefined)), () => null);
+  checks.push(await tryOut(environment, `${label}grader after those calls`, grade));
+  return checks;
+}
+
+/** A rollout without a call reaches the grader too; then the answers that the row brings. */
+async function checkAnswers(under: RowUnderTest): Promise<readonly Check[]> {
+  const { row, label, environment } = under;
+  let untouched: number | null = null;
+  let reference: number | null = null;
+  const checks = [
+    await tryOut(environment, `${label}grader of an untouched sandbox`, async () => {
+      const score = await gradeAnswer(under, 'untouched', undefined);
+      if (typeof score === 'number') untouched = score;
+      return judgeScore(score, () => null);
+    }),
+  ];
+  if (row.reference !== undefined) {
+    const answer = row.reference;
+    const rule = (score: number) =>
+      untouched !== null && score <= untouched
+        ? 'the reference answer scores no better than no answer'
+        : null;
+    checks.push(
+      await tryOut(environment, `${label}reference answer`, async () => {
+        const score = await gradeAnswer(under, 'reference', answer);
+        if (typeof score === 'number') reference = score;
+        return judgeScore(score, rule);
+      }),
+    );
+  }
+  if (row.cheating !== undefined) {
+    const answer = row.cheating;
+    const rule = (score: number) =>
+      reference !== null && score >= reference ? 'the cheating answer scores as well as the reference' : null;
+    checks.push(
+      await tryOut(environment, `${label}cheating answer`, async () =>
+        judgeScore(await gradeAnswer(under, 'cheating', answer), rule),
+      ),
+    );
+  }
+  return checks;
+}
+
+async function gradeAnswer(under: RowUnderTest, kind: string, answer: Json | undefined) {
+  const rollout = trainRollout(under.client, under.job, `${under.traceId}-${kind}`, under.row.item);
+  return readScore(await rollout.grade(answer));
+}
+
+function judgeScore(score: ReturnType<typeof readScore>, broken: (score: number) => string | null) {
+  if (typeof score !== 'number') return score;
+  const mistake = broken(score);
+  return {
+    ok: mistake === null,
+    detail: `score ${showScore(score)}${mistake === null ? '' : `: ${mistake}`}`,
+  };
+}

@@ -1,0 +1,90 @@
+import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { EnvironmentsAnswer } from '../../src/protocol/native/environments.ts';
+import type { Connection } from '../gateway/connection.ts';
+import { createHttpClient } from '../gateway/http-client.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { askNative } from '../gateway/native-client.ts';
+import type { Check } from './check.ts';
+import { checkRow } from './check-row.ts';
+import { checkWay } from './check-way.ts';
+import type { PreflightReport } from './report.ts';
+import type { Row } from './rows.ts';
+import { sampleItem } from './sample-item.ts';
+import { askTrainingJob } from './training-job.ts';
+import type { TrainingJob } from './training-job.ts';
+
+export type PreflightPlan = {
+  /** Only this environment; undefined = all. */
+  readonly only: string | undefined;
+  /** Real dataset rows; null = one made up from each environment's own file. */
+  readonly rows: readonly Row[] | null;
+  /** Folder of environment files, for made-up rows. */
+  readonly environmentsDir: string;
+  /** How long one request is held on its way; 0 = not at all. */
+  readonly holdS: number;
+};
+
+/** Tries everything and tells what was seen; a failed check does not end it. */
+export async function preflight(connection: Connection, plan: PreflightPlan): Promise<PreflightReport> {
+  // Not the run of the job: rollouts of a preflight are nobody's training data.
+  const run = `preflight-${systemRandom.text(8)}`;
+  const client = createHttpClient({ ...connection, run });
+  const checks: Check[] = [];
+  const jobs: Record<string, TrainingJob> = {};
+  try {
+    const names = plan.only === undefined ? await environmentNames(client) : [plan.only];
+    for (const name of names) {
+      const job = await askTrainingJob(client, name, connection);
+      jobs[name] = job;
+      const tried = plan.rows ?? [await madeUpRow(name, plan.environmentsDir)];
+      checks.push(...(await checkEnvironment(client, name, job, tried, run)));
+    }
+    const [first] = names;
+    if (first !== undefined) checks.push(...(await checkWayTo(client, first, run, plan)));
+  } finally {
+    await client.send({ method: 'DELETE', path: `/v1/runs/${run}` }).catch(() => undefined);
+    await client.close();
+  }
+  return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, jobs };
+}
+
+async function environmentNames(client: HttpClient): Promise<readonly string[]> {
+  const path = '/v1/environments';
+  const { environments } = await askNative(client, { method: 'GET', path }, EnvironmentsAnswer);
+  return environments.map(({ name }) => name);
+}
+
+/** From the environment's own file where it is at hand; a gateway elsewhere may need real rows. */
+async function madeUpRow(name: string, folder: string): Promise<Row> {
+  const catalog = await loadEnvironments(folder).catch(() => null);
+  const environment = catalog?.all().find((one) => one.name === name);
+  const item = environment === undefined ? { id: 'corral-preflight' } : sampleItem(environment);
+  return { item, reference: undefined, cheating: undefined };
+}
+
+async function checkEnvironment(
+  client: HttpClient,
+  environment: string,
+  job: TrainingJob,
+  rows: readonly Row[],
+  run: string,
+): Promise<readonly Check[]> {
+  const checks: Check[] = [];
+  for (const [index, row] of rows.entries()) {
+    const label = rows.length === 1 ? '' : `row ${index + 1}: `;
+    const traceId = `${run}-${environment}-${index + 1}`;
+    checks.push(...(await checkRow({ client, environment, job, row, traceId, label })));
+  }
+  return checks;
+}
+
+async function checkWayTo(
+  client: HttpClient,
+  environment: string,
+  run: string,
+  { rows, environmentsDir, holdS }: PreflightPlan,
+): Promise<readonly Check[]> {
+  const { item } = rows?.[0] ?? (await madeUpRow(environment, environmentsDir));
+  return checkWay({ client, environment, rolloutId: `${run}-way`, run, item, holdS });
+}

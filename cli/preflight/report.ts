@@ -1,0 +1,34 @@
+import { duration } from '../print/amounts.ts';
+import { table } from '../print/table.ts';
+import type { Check } from './check.ts';
+import type { TrainingJob } from './training-job.ts';
+
+export type PreflightReport = {
+  readonly url: string;
+  readonly ok: boolean;
+  readonly checks: readonly Check[];
+  /** By environment name. */
+  readonly jobs: Readonly<Record<string, TrainingJob>>;
+};
+
+export function describePreflight({ url, ok, checks, jobs }: PreflightReport, width: number): string {
+  const lines = table(
+    checks,
+    [
+      { title: '', of: (check) => (check.ok ? 'ok' : 'NOT OK') },
+      { title: 'environment', of: ({ environment }) => environment },
+      { title: 'tried', of: ({ what }) => what },
+      { title: 'took', of: ({ tookMs }) => duration(tookMs), right: true },
+      { title: 'seen', of: ({ detail }) => detail },
+    ],
+    // A failure is told in full, however narrow the window.
+    ok ? width : Infinity,
+  );
+  const failed = checks.filter((check) => !check.ok).length;
+  const verdict = ok ? 'Everything is in order.' : `${failed} of ${checks.length} are not in order.`;
+  return [`preflight of ${url}`, '', lines, '', ...Object.entries(jobs).map(describeJob), verdict].join('\n');
+}
+
+function describeJob([environment, { tools, grader }]: readonly [string, TrainingJob]): string {
+  return `For a training job that uses ${environment}:\n${JSON.stringify({ tools, grader }, null, 2)}\n`;
+}

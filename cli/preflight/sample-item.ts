@@ -1,0 +1,33 @@
+import type { Environment } from '../../src/model/environment.ts';
+import type { Grader, Item, Json } from '../../src/model/grader.ts';
+
+/**
+ * A dataset row that fits the environment, for a preflight without real rows: every field that it exposes and every
+ * field that its grader reads, with values that no answer matches.
+ */
+export function sampleItem({ expose, grader }: Pick<Environment, 'expose' | 'grader'>): Item {
+  const exposed = expose.map((field) => [field, 'corral-preflight'] as const);
+  return Object.fromEntries([['id', 'corral-preflight'], ...exposed, ...gradedFields(grader)]);
+}
+
+function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {
+  switch (grader.kind) {
+    case 'f1':
+    case 'recall':
+      return [[fieldOf(grader.reference), ['corral-preflight']]];
+    case 'text':
+      return [[fieldOf(grader.reference), grader.match === 'numeric' ? '1' : 'corral-preflight']];
+    case 'gate':
+      return [...grader.all, grader.then].flatMap(gradedFields);
+    case 'weighted':
+      return grader.parts.flatMap((part) => gradedFields(part.grader));
+    case 'penalty':
+      return gradedFields(grader.grader);
+    case 'command':
+    case 'http':
+      return [];
+  }
+}
+
+/** `item.files` → `files`; a deeper path gets only its first field, which is as far as a made-up row goes. */
+const fieldOf = (path: string): string => path.replace(/^item\./, '').split('.')[0] ?? path;

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startFleet } from '../fleet/start-fleet.ts';
+import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
+import { findConnection } from '../gateway/connection.ts';
+import type { Connection, ConnectionOptions } from '../gateway/connection.ts';
+import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
+import type { Terminal } from '../print/terminal.ts';
+
+export type SomeFleetOptions = ConnectionOptions & { readonly environments: string };
+
+/** The fleet that is named or runs here; where none does, one of our own that ends with us. */
+export async function onSomeFleet<Result>(
+  options: SomeFleetOptions,
+  terminal: Terminal,
+  work: (connection: Connection) => Promise<Result>,
+): Promise<Result> {
+  const connection = findConnection(options, process.env);
+  if (connection !== null && (await answers(connection, options))) return work(connection);
+  terminal.remark('no fleet runs here: starting one for this preflight');
+  const stateDir = mkdtempSync(join(tmpdir(), 'corral-'));
+  try {
+    const payloadDir = stateFolderAt(options.state ?? defaultStateFolder).payload;
+    const fleet = await startFleet({ environmentsDir: options.environments, stateDir, payloadDir });
+    try {
+      return await work({ url: fleet.gatewayUrl, key: fleet.apiKey, run: options.run ?? null });
+    } finally {
+      await fleet.stop();
+    }
+  } finally {
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+}
+
+/** A gateway that was named must answer; one that only a state folder tells of may be gone. */
+async function answers(connection: Connection, options: SomeFleetOptions): Promise<boolean> {
+  const client = createHttpClient(connection);
+  try {
+    await client.send({ method: 'GET', path: '/healthz' });
+    return true;
+  } catch (error) {
+    if (options.url === undefined && isUnreachable(error)) return false;
+    throw error;
+  } finally {
+    await client.close();
+  }
+}

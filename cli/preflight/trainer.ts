@@ -1,0 +1,63 @@
+import type { Item, Json } from '../../src/model/grader.ts';
+import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
+import type { TrainingJob } from './training-job.ts';
+
+/** A call as the platform records it and sends it to the grader. */
+type OutputTool = {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
+};
+
+/** One rollout as a training platform drives it. */
+export type TrainedRollout = {
+  call(tool: string, args: Record<string, unknown>): Promise<HttpAnswer>;
+  /** `answer`: what the model says at the end; undefined = nothing. */
+  grade(answer: Json | undefined): Promise<HttpAnswer>;
+};
+
+/** The platform's own limit of one request. */
+const requestDeadlineMs = 600_000;
+
+export function trainRollout(
+  client: HttpClient,
+  job: TrainingJob,
+  traceId: string,
+  item: Item,
+): TrainedRollout {
+  const calls: OutputTool[] = [];
+  const post = (url: string, body: unknown) =>
+    client.send({ method: 'POST', path: new URL(url).pathname, body, deadlineMs: requestDeadlineMs });
+  return {
+    call: (tool, args) => {
+      const id = `call_${calls.length + 1}`;
+      const text = JSON.stringify(args);
+      calls.push({ id, type: 'function', function: { name: tool, arguments: text } });
+      const url = job.tools.find(({ name }) => name === tool)?.server_url ?? '';
+      const body = { type: 'function_call', id, call_id: id, name: tool, arguments: text };
+      return post(url, { ...body, item, trace_id: traceId });
+    },
+    grade: (answer) => post(job.grader.url, { sample: sampleOf(answer, calls), item, trace_id: traceId }),
+  };
+}
+
+function sampleOf(answer: Json | undefined, calls: readonly OutputTool[]) {
+  const text = answer === undefined ? '' : typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const json = parsed(text);
+  return {
+    choices: [
+      { index: 0, message: { role: 'assistant', content: text, tool_calls: [] }, finish_reason: 'stop' },
+    ],
+    output_text: text,
+    ...(json === undefined ? {} : { output_json: json }),
+    output_tools: calls,
+  };
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,25 @@
+/** Where a command speaks. Results go to standard output, remarks and progress to standard error. */
+export type Terminal = {
+  result(text: string): void;
+  remark(text: string): void;
+  /** Columns a line may have; Infinity where nobody looks at it. */
+  readonly width: number;
+};
+
+const narrowest = 60;
+
+export const processTerminal: Terminal = {
+  result: (text) => void process.stdout.write(`${text}\n`),
+  remark: (text) => void process.stderr.write(`${text}\n`),
+  width: process.stdout.isTTY ? Math.max(process.stdout.columns, narrowest) : Infinity,
+};
+
+/** `--json` prints the data as it is, otherwise what `describe` makes of it for a person. */
+export function show<Data>(
+  terminal: Terminal,
+  json: boolean,
+  data: Data,
+  describe: (data: Data) => string,
+): void {
+  terminal.result(json ? JSON.stringify(data, null, 2) : describe(data));
+}

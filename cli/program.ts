@@ -1,0 +1,57 @@
+import { Command, CommanderError } from 'commander';
+import { CommandError, NotInOrder, exitCodes } from './command-error.ts';
+import { addKeysCommand } from './commands/keys.ts';
+import { addPreflightCommand } from './commands/preflight.ts';
+import { addRolloutCommand } from './commands/rollout.ts';
+import { addRolloutsCommand } from './commands/rollouts.ts';
+import { addRunsCommand } from './commands/runs.ts';
+import { addUpCommand } from './commands/up.ts';
+import { processTerminal } from './print/terminal.ts';
+import type { Terminal } from './print/terminal.ts';
+
+const exitCodeHelp = `
+Exit codes:
+  ${exitCodes.done}    done
+  ${exitCodes.notInOrder}    done, and what was looked at is not in order (a failed preflight)
+  ${exitCodes.yours}    yours: a wrong option, key, environment, run or rollout
+  ${exitCodes.fleet}    the fleet's or the machine's: nothing answers, a part does not start
+  ${exitCodes.interrupted}  interrupted`;
+
+function createProgram(terminal: Terminal): Command {
+  const program = new Command('corral')
+    .description('One isolated sandbox for every rollout, and never a failure of ours scored as the model’s.')
+    .addHelpText('after', exitCodeHelp)
+    .showHelpAfterError('(see --help)');
+  // Before the commands are added: they inherit it.
+  program.exitOverride();
+  addUpCommand(program, terminal);
+  addPreflightCommand(program, terminal);
+  addRunsCommand(program, terminal);
+  addRolloutsCommand(program, terminal);
+  addRolloutCommand(program, terminal);
+  addKeysCommand(program, terminal);
+  return program;
+}
+
+/** Runs one command and resolves with its exit code; see {@link exitCodes}. Never rejects. */
+export async function runCommandLine(args: readonly string[], terminal = processTerminal): Promise<number> {
+  try {
+    await createProgram(terminal).parseAsync(args, { from: 'user' });
+    return exitCodes.done;
+  } catch (error) {
+    return explain(error, terminal);
+  }
+}
+
+function explain(error: unknown, terminal: Terminal): number {
+  // Commander has already said what was wrong with the command line.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.yours;
+  if (error instanceof NotInOrder) return exitCodes.notInOrder;
+  if (error instanceof CommandError) {
+    terminal.remark(`corral: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`);
+    return error.exitCode;
+  }
+  const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  terminal.remark(`corral: an error that nobody foresaw, so it is ours; please report it:\n${detail}`);
+  return exitCodes.fleet;
+}

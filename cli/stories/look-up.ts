@@ -1,0 +1,66 @@
+import { readEvents } from '../../src/adapters/event-log/read-events.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
+import { CommandError } from '../command-error.ts';
+import { findConnection } from '../gateway/connection.ts';
+import type { ConnectionOptions } from '../gateway/connection.ts';
+import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { NotKnown } from '../gateway/native-client.ts';
+import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
+import { storiesOfEvents } from './stories-of-events.ts';
+import type { RolloutStory } from './story.ts';
+
+/** What a reading command wants to know, from the fleet or from what the event log tells; null = not there. */
+export type Question<Answer> = {
+  readonly ofFleet: (client: HttpClient) => Promise<Answer>;
+  readonly ofStories: (stories: readonly RolloutStory[]) => Answer | null;
+};
+
+/**
+ * Asks the fleet; where it has forgotten, does not answer or was never named, the event log in the state folder. Throws
+ * the fleet's own error when the log knows nothing either.
+ */
+export async function lookUp<Answer>(
+  question: Question<Answer>,
+  options: ConnectionOptions,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<Answer> {
+  try {
+    return await askFleet(question, options, variables);
+  } catch (error) {
+    if (!(error instanceof NotKnown || error instanceof NoFleet || isUnreachable(error))) throw error;
+    const folder = stateFolderAt(options.state ?? defaultStateFolder).events;
+    const stories = storiesOfEvents(await eventsIn(folder));
+    const answer = stories.length === 0 ? null : question.ofStories(stories);
+    if (answer === null) throw error;
+    return answer;
+  }
+}
+
+async function eventsIn(folder: string): Promise<readonly FleetEvent[]> {
+  const events: FleetEvent[] = [];
+  for await (const event of readEvents(folder, {})) events.push(event);
+  return events;
+}
+
+async function askFleet<Answer>(
+  question: Question<Answer>,
+  options: ConnectionOptions,
+  variables: Readonly<Record<string, string | undefined>>,
+): Promise<Answer> {
+  const connection = findConnection(options, variables);
+  if (connection === null) throw new NoFleet();
+  const client = createHttpClient(connection);
+  try {
+    return await question.ofFleet(client);
+  } finally {
+    await client.close();
+  }
+}
+
+class NoFleet extends CommandError {
+  constructor() {
+    const next = 'start one with "corral up", or name one with --url and --key';
+    super('no fleet runs on this state folder, and its event log is empty', 'yours', next);
+  }
+}

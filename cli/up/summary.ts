@@ -1,0 +1,95 @@
+import type { Environment } from '../../src/model/environment.ts';
+import type { PoolOverrides } from '../fleet/parts.ts';
+import { sampleArguments } from '../preflight/sample-arguments.ts';
+import { sampleItem } from '../preflight/sample-item.ts';
+import { duration } from '../print/amounts.ts';
+import { table } from '../print/table.ts';
+
+/** What `corral up` says when the fleet is ready. */
+export type UpSummary = {
+  readonly gatewayUrl: string;
+  readonly apiKey: string;
+  readonly stateDir: string;
+  readonly readyAfterMs: number;
+  /** What this host cannot enforce; empty where it enforces everything. */
+  readonly limitations: readonly string[];
+  readonly environments: readonly EnvironmentLine[];
+  /** Lines to copy into another terminal. */
+  readonly tryThis: readonly string[];
+};
+
+type EnvironmentLine = {
+  readonly name: string;
+  readonly version: string;
+  readonly tools: readonly string[];
+  readonly minReady: number;
+  readonly max: number;
+};
+
+export function environmentLine(environment: Environment, pool: PoolOverrides): EnvironmentLine {
+  const { minReady, max } = { ...environment.pool, ...pool[environment.name] };
+  return {
+    name: environment.name,
+    version: environment.version,
+    tools: Object.keys(environment.tools),
+    minReady,
+    max,
+  };
+}
+
+/** A tool call and a grade of the same rollout, as a training job would send them. */
+export function curlLines(environment: Environment, gatewayUrl: string, apiKey: string): readonly string[] {
+  const [tool] = Object.values(environment.tools);
+  if (tool === undefined) return [];
+  const item = sampleItem(environment);
+  const face = `${gatewayUrl}/rft/${environment.name}`;
+  const call = {
+    type: 'function_call',
+    call_id: 'call_1',
+    name: tool.name,
+    arguments: JSON.stringify(sampleArguments(tool)),
+    item,
+    trace_id: 'trace_1',
+  };
+  const output = { id: 'call_1', type: 'function', function: { name: tool.name, arguments: call.arguments } };
+  const sample = { output_text: '', output_tools: [output] };
+  return [
+    curl(`${face}/tools/${tool.name}`, apiKey, call),
+    curl(`${face}/grade`, apiKey, { sample, item, trace_id: 'trace_1' }),
+  ];
+}
+
+function curl(url: string, apiKey: string, body: unknown): string {
+  const quoted = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
+  return `curl -s ${url} -H 'authorization: Bearer ${apiKey}' -H 'content-type: application/json' -d '${quoted}'`;
+}
+
+export function describeSummary(summary: UpSummary): string {
+  const environments = table(summary.environments, [
+    { title: 'environment', of: ({ name }) => name },
+    { title: 'warm', of: ({ minReady }) => String(minReady), right: true },
+    { title: 'at most', of: ({ max }) => String(max), right: true },
+    { title: 'tools', of: ({ tools }) => tools.join(', ') },
+  ]);
+  return [
+    `Ready after ${duration(summary.readyAfterMs)}.`,
+    '',
+    `gateway          ${summary.gatewayUrl}`,
+    `development key  ${summary.apiKey}   (from this machine only)`,
+    `state and logs   ${summary.stateDir}`,
+    '',
+    environments,
+    '',
+    ...describeLimitations(summary.limitations),
+    '',
+    'Try in another terminal:',
+    ...summary.tryThis.map((line) => `  ${line}`),
+    '',
+    'Ctrl-C stops everything.',
+  ].join('\n');
+}
+
+const describeLimitations = (limitations: readonly string[]): readonly string[] =>
+  limitations.length === 0
+    ? ['This host enforces every limit.']
+    : ['This host cannot enforce everything:', ...limitations.map((sentence) => `  - ${sentence}`)];
