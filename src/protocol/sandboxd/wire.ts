@@ -8,7 +8,7 @@
  *   POST   /probe                           starts a no-op as the command's user: {@link ProbeReply}
  *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link Identity} | 409 bound_elsewhere
  *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
- *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call
+ *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed
  *   POST   /calls/{id}/confirm              the answer is stored elsewhere, its bytes may go: 204
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
  *   POST   /quiesce                         kills every process of the policy's user: {@link QuiesceReply}
@@ -16,8 +16,11 @@
  *   GET    /files?path=&user=               bytes out, streamed | 422 file_error
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
- * /health and /identity also {@link bootHeader}. Another sandbox answers 421 (an address was reused), another boot 412
- * (a new life), and then nothing ran. Every answer carries both headers.
+ * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
+ * (an address was reused; said before the token is looked at, since the token belongs to the sandbox that was meant),
+ * another boot 412 (a new life), and then nothing ran. Every answer carries both headers.
+ *
+ * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room.
  */
 
 /** Gateways speak this version and the one before. */
@@ -35,6 +38,7 @@ export type SandboxdError =
   | 'already_bound' // 409: /prepare after /bind
   | 'call_conflict' // 409: same id, other digest
   | 'expired' // 410
+  | 'answer_confirmed' // 410: the call is done and its bytes were confirmed: whoever confirmed has them
   | 'other_boot' // 412
   | 'payload_too_large' // 413
   | 'invalid_request' // 400
@@ -42,7 +46,8 @@ export type SandboxdError =
   | 'other_sandbox' // 421
   | 'file_error' // 422: the path's own fault, as its user sees it; `errno` says which
   | 'prepare_failed' // 422
-  | 'internal'; // 500
+  | 'internal' // 500
+  | 'journal_full'; // 503: more calls than one life may have, or more than may wait for room
 
 /** Body of every answer that is not 2xx. */
 export type SandboxdErrorBody = {
@@ -74,7 +79,7 @@ export type Identity = Health & {
   readonly expiresInMs: number | null;
   readonly calls: readonly {
     readonly callId: string;
-    readonly state: 'running' | 'done';
+    readonly state: 'received' | 'running' | 'done' | 'confirmed';
     readonly digest: string;
   }[];
 };

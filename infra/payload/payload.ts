@@ -1,0 +1,56 @@
+import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { payloadLayout, payloadNodeArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { compileSandboxd } from './compile.ts';
+import { payloadKey } from './key.ts';
+import { copyRuntime } from './runtime.ts';
+
+/** The folder that is mounted, read-only, into every sandbox. */
+export type Payload = { readonly dir: string; readonly key: string };
+
+/**
+ * Makes the payload in a folder of its own below `targetDir`, or finds it there: the name holds a hash of all that went
+ * in. It is built beside and renamed, so builders may race, and a running sandbox keeps the files that it was started with.
+ */
+export async function buildPayload(targetDir: string): Promise<Payload> {
+  const key = await payloadKey();
+  const dir = join(targetDir, `payload-${key}`);
+  if (!(await exists(dir))) {
+    await mkdir(targetDir, { recursive: true });
+    const building = await mkdtemp(join(targetDir, '.building-'));
+    try {
+      await Promise.all([compileSandboxd(join(building, payloadLayout.code)), copyRuntime(building)]);
+      await publish(building, dir);
+    } finally {
+      await rm(building, { recursive: true, force: true });
+    }
+  }
+  return { dir, key };
+}
+
+/**
+ * Few threads, since each counts toward the sandbox's process limit; and a young generation of the smallest size, since
+ * an idle daemon shall cost little and a busy one only copies bytes.
+ */
+const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1'];
+
+/** How to start sandboxd where the payload is mounted at `mountPoint`. */
+export function sandboxdArgv(mountPoint: string): readonly string[] {
+  return [...payloadNodeArgv(mountPoint), ...nodeFlags, `${mountPoint}/${payloadLayout.main}`];
+}
+
+async function publish(building: string, dir: string): Promise<void> {
+  try {
+    await rename(building, dir);
+  } catch (error) {
+    // Somebody else was quicker, and what they built has the same content.
+    if (!(await exists(dir))) throw error;
+  }
+}
+
+function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

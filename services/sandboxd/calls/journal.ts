@@ -1,0 +1,150 @@
+import type { CallAnswer, CallRequest, Identity } from '../../../src/protocol/sandboxd/wire.ts';
+import { WireError } from '../wire-error.ts';
+import { answerBytes, cancelledAnswer, decodeAnswer, reservedBytes } from './answer.ts';
+import type { RawAnswer } from './answer.ts';
+import { JournalEntry } from './journal-entry.ts';
+
+export type JournalLimits = {
+  /** Answers kept and room reserved for those to come. */
+  readonly bytes: number;
+  /** Calls received that wait for room. */
+  readonly waiting: number;
+  /** Call ids in one life, confirmed ones included. */
+  readonly calls: number;
+};
+
+/** Runs a call; never rejects: whatever goes wrong in starting it is an ending. */
+export type StartCall = (callId: string, request: CallRequest, cancel: AbortSignal) => Promise<RawAnswer>;
+
+/**
+ * Every call by its id, so that it runs at most once however often it is sent:
+ *
+ *   received   waits for room; nothing has run
+ *   running    started once; repeats attach
+ *   done       the answer is kept and every repeat gets the same bytes
+ *   confirmed  somebody else has stored it: only id and digest stay
+ *
+ *   received → running → done → confirmed, and received → done when it is cancelled before it ran.
+ *
+ * Kept bytes are bounded. A running call has the most that it may keep reserved, so that the bound holds when it ends.
+ */
+export class Journal {
+  readonly #entries = new Map<string, JournalEntry>();
+  readonly #limits: JournalLimits;
+  readonly #start: StartCall;
+  #usedBytes = 0;
+
+  constructor(limits: JournalLimits, start: StartCall) {
+    this.#limits = limits;
+    this.#start = start;
+  }
+
+  /** Takes a new call or finds a known one. Throws `call_conflict`, `answer_confirmed` or `journal_full`. */
+  receive(callId: string, request: CallRequest): JournalEntry {
+    const known = this.#entries.get(callId);
+    if (known !== undefined) return matching(known, request.digest);
+    this.#requireSpace();
+    const entry = new JournalEntry(callId, request);
+    this.#entries.set(callId, entry);
+    this.#startWhatFits();
+    return entry;
+  }
+
+  /** Throws `unknown_call` or `answer_confirmed`. */
+  find(callId: string): JournalEntry {
+    return unconfirmed(this.#known(callId));
+  }
+
+  /** Throws `unknown_call`, or `invalid_request` while the call runs. A second confirm is fine. */
+  confirm(callId: string): void {
+    const entry = this.#known(callId);
+    if (entry.state === 'confirmed') return;
+    const answer = entry.answer;
+    if (answer === null)
+      throw new WireError('invalid_request', `call ${callId} is not done: nothing to confirm`);
+    entry.confirm();
+    this.#usedBytes -= answerBytes(answer);
+    this.#startWhatFits();
+  }
+
+  /** Ends a call; one that is done stays as it is. Throws `unknown_call`. */
+  cancel(callId: string): void {
+    const entry = this.#known(callId);
+    if (entry.state !== 'received') return entry.cancel();
+    const answer = cancelledAnswer(callId);
+    this.#usedBytes += answerBytes(answer);
+    entry.finish(answer);
+  }
+
+  cancelAll(): void {
+    for (const callId of this.#entries.keys()) this.cancel(callId);
+  }
+
+  list(): Identity['calls'] {
+    return [...this.#entries.values()].map(({ callId, state, digest }) => ({ callId, state, digest }));
+  }
+
+  #known(callId: string): JournalEntry {
+    const entry = this.#entries.get(callId);
+    if (entry === undefined)
+      throw new WireError('unknown_call', `no call ${callId} was received in this life`);
+    return entry;
+  }
+
+  #requireSpace(): void {
+    const waiting = this.#waiting().length;
+    if (this.#entries.size >= this.#limits.calls || waiting >= this.#limits.waiting) {
+      const counts = `${this.#entries.size} calls received, ${waiting} waiting`;
+      throw new WireError(
+        'journal_full',
+        `no further call is taken: ${counts}; confirm answers that are stored`,
+      );
+    }
+  }
+
+  #waiting(): readonly JournalEntry[] {
+    return [...this.#entries.values()].filter((entry) => entry.state === 'received');
+  }
+
+  /** First come, first served: a large call at the head is not overtaken for ever by small ones. */
+  #startWhatFits(): void {
+    for (const entry of this.#waiting()) {
+      const neededBytes = reservedBytes(entry.request);
+      if (this.#usedBytes + neededBytes > this.#limits.bytes) return;
+      this.#usedBytes += neededBytes;
+      void this.#run(entry, neededBytes);
+    }
+  }
+
+  async #run(entry: JournalEntry, neededBytes: number): Promise<void> {
+    const answer = await this.#start(entry.callId, entry.request, entry.begin());
+    entry.finish(answer);
+    this.#usedBytes += answerBytes(answer) - neededBytes;
+    this.#startWhatFits();
+  }
+}
+
+function matching(entry: JournalEntry, digest: string): JournalEntry {
+  if (entry.digest !== digest) {
+    throw new WireError('call_conflict', `call ${entry.callId} was received with other arguments`);
+  }
+  return unconfirmed(entry);
+}
+
+function unconfirmed(entry: JournalEntry): JournalEntry {
+  if (entry.state !== 'confirmed') return entry;
+  throw new WireError(
+    'answer_confirmed',
+    `call ${entry.callId} is done and its answer was confirmed as stored`,
+  );
+}
+
+/** Waits for an answer. `running` when `waitMs` passed or the asker went away. */
+export async function awaitAnswer(
+  entry: JournalEntry,
+  waitMs: number,
+  gone: AbortSignal,
+): Promise<CallAnswer | 'running'> {
+  const answer = entry.answer ?? (await entry.finishedWithin(waitMs, gone));
+  return answer === null ? 'running' : decodeAnswer(answer);
+}

@@ -1,0 +1,67 @@
+import type { Readable } from 'node:stream';
+import { Capture } from './capture.ts';
+import type { RawCapture } from './capture.ts';
+
+/** How long pipes must be silent after the command's own end before its output counts as complete. */
+const quietMs = 200;
+/** A background process that never falls silent must not hold the answer back for longer. */
+const longestWaitMs = 2000;
+
+/**
+ * Both output streams of a command. Reading goes on for as long as anybody writes: after {@link take} the bytes of
+ * background processes are dropped, since a closed pipe would kill them.
+ */
+export class Output {
+  readonly #captures: readonly [Capture, Capture];
+  #openStreams = 2;
+  #lastWriteMs = performance.now();
+  #taken = false;
+  #onClosed: () => void = () => {};
+
+  constructor(stdout: Readable, stderr: Readable, keepBytes: number) {
+    this.#captures = [new Capture(keepBytes), new Capture(keepBytes)];
+    this.#read(stdout, this.#captures[0]);
+    this.#read(stderr, this.#captures[1]);
+  }
+
+  /** Resolves when both streams have ended, or were silent long enough. Call it at the command's own end. */
+  async settled(): Promise<void> {
+    const endedMs = performance.now();
+    while (this.#openStreams > 0) {
+      // What was written before the end may still be on its way to us: silence counts from the end.
+      const quietAtMs = Math.max(this.#lastWriteMs, endedMs) + quietMs;
+      const waitMs = Math.min(quietAtMs, endedMs + longestWaitMs) - performance.now();
+      if (waitMs <= 0) return;
+      await this.#closedWithin(waitMs);
+    }
+  }
+
+  /** What was kept; whatever comes later is read and dropped. */
+  take(): { readonly stdout: RawCapture; readonly stderr: RawCapture } {
+    const [stdout, stderr] = this.#captures;
+    this.#taken = true;
+    return { stdout: stdout.taken(), stderr: stderr.taken() };
+  }
+
+  #read(stream: Readable, capture: Capture): void {
+    stream.on('data', (chunk: Buffer) => {
+      this.#lastWriteMs = performance.now();
+      if (!this.#taken) capture.push(chunk);
+    });
+    stream.on('error', () => {}); // The peer is gone; 'close' follows and is what counts.
+    stream.once('close', () => {
+      this.#openStreams -= 1;
+      if (this.#openStreams === 0) this.#onClosed();
+    });
+  }
+
+  #closedWithin(waitMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, waitMs);
+      this.#onClosed = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
+import { countEscaped, countTree, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
+import type { Leader, Leaders } from '../processes/leaders.ts';
+import { nothingCaptured } from './capture.ts';
+import type { RawCapture } from './capture.ts';
+import { Output } from './output.ts';
+import { NotStarted, spawnAs } from './spawn-as.ts';
+import type { ProcessSpec, StartedProcess } from './spawn-as.ts';
+
+export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
+  /** UTF-8 text; absent = nothing to read. */
+  readonly stdin: string | undefined;
+  /** From the command's own start; our time before it is not charged. */
+  readonly timeoutMs: number;
+  /** Of each stream. */
+  readonly keepBytes: number;
+};
+
+export type CommandResult = {
+  readonly ending: Ending;
+  readonly stdout: RawCapture;
+  readonly stderr: RawCapture;
+  readonly durationMs: number;
+  readonly escapedProcesses: number;
+  readonly backgroundProcesses: number;
+};
+
+/** Between SIGTERM and SIGKILL at the timeout: enough to flush and remove a lock file. */
+const graceMs = 2000;
+const graceLookMs = 50;
+/** After SIGKILL the exit is a formality; a process stuck in the kernel must not hold the answer for ever. */
+const exitAfterKillMs = 5000;
+
+type Exit = { readonly code: number | null; readonly signal: string | null };
+type Stop = 'exited' | 'timed_out' | 'cancelled';
+
+/**
+ * Runs one command to its answer:
+ *
+ *   starting  → running, or done as `not_started`
+ *   running   → settling at its own exit, or ending at its timeout or by `cancel`
+ *   ending    timeout: TERM to the whole tree, a grace, KILL; cancel: KILL at once, since nobody waits for it → settling
+ *   settling  until the pipes were quiet → done; what still runs in the background is left alone, unless it was ended
+ */
+export async function runCommand(
+  spec: CommandSpec,
+  leaders: Leaders,
+  cancel: AbortSignal,
+): Promise<CommandResult> {
+  const startMs = performance.now();
+  try {
+    const started = await spawnAs({ ...spec, stdin: spec.stdin === undefined ? 'nothing' : 'pipe' });
+    const leader = leaders.add(started.pid, spec.user.ids?.uid ?? null);
+    return await follow(started, leader, spec, startMs, leaders, cancel);
+  } catch (error) {
+    if (!(error instanceof NotStarted)) throw error;
+    return neverStarted(error, performance.now() - startMs);
+  }
+}
+
+async function follow(
+  started: StartedProcess,
+  leader: Leader,
+  spec: CommandSpec,
+  startMs: number,
+  leaders: Leaders,
+  cancel: AbortSignal,
+): Promise<CommandResult> {
+  const exited = exitOf(started);
+  const output = new Output(started.stdout, started.stderr, spec.keepBytes);
+  started.child.stdin?.end(spec.stdin);
+  const stop = await firstStop(exited, spec.timeoutMs, cancel);
+  if (stop !== 'exited') await end(stop, leader.pid);
+  const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
+  await output.settled();
+  return {
+    ending: endingOf(stop, exit),
+    ...output.take(),
+    durationMs: Math.round(performance.now() - startMs),
+    escapedProcesses: stop === 'exited' ? 0 : countEscaped(leader, leaders.sessionsBut(leader)),
+    backgroundProcesses: stop === 'exited' ? countTree(leader.pid) : 0,
+  };
+}
+
+function exitOf({ child }: StartedProcess): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }));
+  });
+}
+
+async function firstStop(exited: Promise<Exit>, timeoutMs: number, cancel: AbortSignal): Promise<Stop> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([cancel, over.signal]);
+  const timedOut = sleep(timeoutMs, 'timed_out' as const, { signal }).catch(() => 'cancelled' as const);
+  try {
+    return await Promise.race([exited.then(() => 'exited' as const), timedOut]);
+  } finally {
+    over.abort();
+  }
+}
+
+async function end(stop: 'timed_out' | 'cancelled', leader: number): Promise<void> {
+  if (stop === 'cancelled') return killTree(leader);
+  const known = terminateTree(leader);
+  for (let waitedMs = 0; waitedMs < graceMs && isTreeAlive(leader, known); waitedMs += graceLookMs) {
+    await sleep(graceLookMs);
+  }
+  return killTree(leader, known);
+}
+
+function endingOf(stop: Stop, exit: Exit | null): Ending {
+  if (stop === 'cancelled') return { kind: 'cancelled' };
+  if (exit?.signal) return { kind: stop === 'exited' ? 'signalled' : 'timed_out', signal: exit.signal };
+  if (exit?.code == null) return { kind: 'timed_out' };
+  return { kind: stop, exitCode: exit.code };
+}
+
+function neverStarted(error: NotStarted, durationMs: number): CommandResult {
+  return {
+    ending: { kind: 'not_started', errno: error.errno, message: error.message },
+    stdout: nothingCaptured,
+    stderr: nothingCaptured,
+    durationMs: Math.round(durationMs),
+    escapedProcesses: 0,
+    backgroundProcesses: 0,
+  };
+}

@@ -1,0 +1,93 @@
+import type { UserIsolation } from '../../src/protocol/sandboxd/wire.ts';
+
+/** `root`: commands run under sandboxd's own id because the environment chose so. */
+export type UserMode = UserIsolation | 'root';
+
+export type ListenAddress =
+  | { readonly kind: 'unix'; readonly path: string }
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number };
+
+export type Config = {
+  readonly sandbox: string;
+  /** sha256 of the token, hex; the token itself is never here, so nobody can read it from us. */
+  readonly tokenSha256: string;
+  readonly listen: ListenAddress;
+  readonly workspace: string;
+  readonly userMode: UserMode;
+  readonly policyUid: number;
+  /** Shared by policy and grader, so that the grader reads what the policy left in the workspace. */
+  readonly policyGid: number;
+  readonly graderUid: number;
+  /** Where the payload is mounted; null when run from sources by an ordinary Node. */
+  readonly payload: string | null;
+  /** The cgroup file that counts kills for memory; null = look where containers have it. */
+  readonly cgroupEvents: string | null;
+};
+
+/** sandboxd's settings, all from `CORRAL_*`. Throws one Error that names every mistake. */
+export function readConfig(env: NodeJS.ProcessEnv, ownUid: number): Config {
+  const mistakes: string[] = [];
+  const config = parse(env, (mistake) => mistakes.push(mistake));
+  if (config.userMode === 'two-user' && ownUid !== 0) {
+    mistakes.push(
+      'CORRAL_USERS=two-user needs to start as root; use single-user, which gives up isolation of ids',
+    );
+  }
+  if (mistakes.length > 0) throw new Error(`sandboxd cannot start: ${mistakes.join('; ')}`);
+  return config;
+}
+
+type Complain = (mistake: string) => void;
+
+function parse(env: NodeJS.ProcessEnv, complain: Complain): Config {
+  return {
+    sandbox: required(env, 'CORRAL_SANDBOX_ID', /^[\x21-\x7e]+$/, 'the id of this sandbox', complain),
+    tokenSha256: required(env, 'CORRAL_TOKEN_SHA256', /^[0-9a-f]{64}$/, '64 hex characters', complain),
+    listen: parseListen(env['CORRAL_LISTEN'] ?? '', complain),
+    workspace: env['CORRAL_WORKSPACE'] ?? '/workspace',
+    userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
+    policyUid: parseId(env, 'CORRAL_POLICY_UID', 1000, complain),
+    policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),
+    graderUid: parseId(env, 'CORRAL_GRADER_UID', 1001, complain),
+    payload: env['CORRAL_PAYLOAD'] ?? null,
+    cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
+  };
+}
+
+function required(
+  env: NodeJS.ProcessEnv,
+  name: string,
+  shape: RegExp,
+  wanted: string,
+  complain: Complain,
+): string {
+  const value = env[name] ?? '';
+  if (!shape.test(value)) complain(`${name} must be ${wanted}, not ${JSON.stringify(value)}`);
+  return value;
+}
+
+function parseListen(text: string, complain: Complain): ListenAddress {
+  const unix = /^unix:(\/.+)$/.exec(text)?.[1];
+  if (unix !== undefined) return { kind: 'unix', path: unix };
+  const tcp = /^tcp:(.+):(\d{1,5})$/.exec(text);
+  if (tcp?.[1] !== undefined && Number(tcp[2]) <= 65_535) {
+    return { kind: 'tcp', host: tcp[1], port: Number(tcp[2]) };
+  }
+  complain(`CORRAL_LISTEN must be unix:/path or tcp:host:port, not ${JSON.stringify(text)}`);
+  return { kind: 'unix', path: '' };
+}
+
+function parseUserMode(text: string, complain: Complain): UserMode {
+  if (text === 'two-user' || text === 'single-user' || text === 'root') return text;
+  complain(`CORRAL_USERS must be two-user, single-user or root, not ${JSON.stringify(text)}`);
+  return 'two-user';
+}
+
+function parseId(env: NodeJS.ProcessEnv, name: string, fallback: number, complain: Complain): number {
+  const text = env[name];
+  if (text === undefined) return fallback;
+  // 0 would be root: commands under sandboxd's own id are chosen by CORRAL_USERS, never by a number.
+  if (!/^[1-9]\d{0,9}$/.test(text))
+    complain(`${name} must be a positive number, not ${JSON.stringify(text)}`);
+  return Number(text);
+}

@@ -1,0 +1,71 @@
+import type { Identity } from '../../src/protocol/sandboxd/wire.ts';
+import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { Binding } from './binding.ts';
+import { Journal } from './calls/journal.ts';
+import { callStarter } from './calls/start-call.ts';
+import type { Config } from './config.ts';
+import { Leaders } from './processes/leaders.ts';
+import { sweepOwn, sweepUser } from './processes/sweep.ts';
+import { isolationOf } from './users.ts';
+
+const journalLimits = {
+  /** 64 answers of the usual 64 KiB a stream; a gateway confirms within milliseconds. */
+  bytes: 8 * 1024 * 1024,
+  /** A rollout's parallel calls are a handful; more is a caller gone wrong. */
+  waiting: 256,
+  /** Ids and digests of that many cost about 2 MB; a rollout's budget is some dozens of calls. */
+  calls: 4096,
+};
+
+/** All that one life of sandboxd knows; made once by `main.ts`. */
+export type Daemon = {
+  readonly config: Config;
+  /** The image's environment together with our own settings, as we were started with. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Random, made at start: another one means that everything before is gone. */
+  readonly boot: string;
+  readonly binding: Binding;
+  readonly journal: Journal;
+  readonly leaders: Leaders;
+  /** Ends this process; called when the binding's time has passed. */
+  readonly end: (exitCode: number) => void;
+};
+
+export function createDaemon(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  boot: string,
+  end: (exitCode: number) => void,
+): Daemon {
+  const leaders = new Leaders();
+  const journal = new Journal(journalLimits, callStarter(config, env, leaders));
+  return { config, env, boot, binding: new Binding(), journal, leaders, end };
+}
+
+export function identityOf({ config, boot, binding, journal }: Daemon): Identity {
+  return {
+    sandbox: config.sandbox,
+    boot,
+    protocol: protocolVersion,
+    state: binding.state,
+    isolation: isolationOf(config),
+    owner: binding.owner,
+    expiresInMs: binding.expiresInMs(performance.now()),
+    calls: journal.list(),
+  };
+}
+
+/** Kills all that the policy left running. */
+export function quiesce({ config, leaders }: Daemon) {
+  return config.userMode === 'two-user' ? sweepUser(config.policyUid) : sweepOwn(leaders.all());
+}
+
+/** Nobody has to remove us: when the binding's time has passed, everything here ends. */
+export function endAtExpiry(daemon: Daemon, expiresInMs: number): void {
+  setTimeout(() => {
+    daemon.binding.expire();
+    daemon.journal.cancelAll();
+    // The exit code 0 tells an expiry from a crash.
+    void quiesce(daemon).finally(() => daemon.end(0));
+  }, expiresInMs);
+}

@@ -1,0 +1,50 @@
+import { text } from 'node:stream/consumers';
+import { listFiles } from './tools/list-files.ts';
+import { readFile } from './tools/read-file.ts';
+import { search } from './tools/search.ts';
+import { ToolArguments, ToolError } from './tools/tool-arguments.ts';
+import { writeFile } from './tools/write-file.ts';
+import { writeOut } from './write-out.ts';
+
+/** A tool yields its text piece by piece, so that a large file is never in memory as a whole. */
+export type BuiltinTool = (values: ToolArguments) => AsyncIterable<string | Uint8Array> | Iterable<string>;
+
+const tools: Readonly<Record<string, BuiltinTool>> = {
+  read_file: readFile,
+  write_file: writeFile,
+  list_files: listFiles,
+  search,
+};
+
+/** Runs a built-in tool with the arguments on stdin. What the model did wrong is said to it as `Error: …`. */
+export async function runTool(name: string): Promise<0 | 1> {
+  try {
+    const tool = tools[name];
+    if (tool === undefined) throw new ToolError(`there is no tool ${name}`);
+    await writeOut(tool(new ToolArguments(JSON.parse(await text(process.stdin)))));
+    return 0;
+  } catch (error) {
+    process.stderr.write(`Error: ${explain(error)}\n`);
+    return 1;
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is not a folder',
+  ENOSPC: 'no space left',
+  EROFS: 'it cannot be written',
+  EINVAL: 'it is not a regular file',
+  ELOOP: 'too many symbolic links',
+  ENAMETOOLONG: 'the name is too long',
+};
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (!('code' in error)) return error.message;
+  const reason = reasons[String(error.code)] ?? error.message;
+  return 'path' in error ? `${reason}: ${String(error.path)}` : reason;
+}

@@ -1,0 +1,41 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import { WireError } from '../wire-error.ts';
+
+/** Who we are, and the hash of the one token that we answer to. */
+export type GateKeeper = { readonly sandbox: string; readonly boot: string; readonly tokenSha256: string };
+
+/** `open`: anybody may ask. `token`: the boot id is only being learnt. `epoch`: it must be named and be ours. */
+export type Admission = 'open' | 'token' | 'epoch';
+
+/**
+ * Lets a request in or throws `other_sandbox`, `unauthorized`, `other_boot` or `invalid_request`, in this order. The
+ * sandbox comes before the token: each has its own, so at a reused address a token that is right elsewhere fails here,
+ * and the caller must learn that somebody else lives here rather than that its key is bad.
+ */
+export function admit(headers: IncomingHttpHeaders, keeper: GateKeeper, admission: Admission): void {
+  if (admission === 'open') return;
+  const sandbox = requiredHeader(headers, sandboxHeader);
+  if (sandbox !== keeper.sandbox)
+    throw new WireError('other_sandbox', `sandbox ${keeper.sandbox} lives here`);
+  if (!isToken(headers.authorization, keeper.tokenSha256)) {
+    throw new WireError('unauthorized', 'the token is not the one of this sandbox');
+  }
+  if (admission === 'token' && headers[bootHeader] === undefined) return;
+  if (requiredHeader(headers, bootHeader) !== keeper.boot) {
+    throw new WireError('other_boot', 'sandboxd has started anew since; nothing ran');
+  }
+}
+
+function requiredHeader(headers: IncomingHttpHeaders, name: string): string {
+  const value = headers[name];
+  if (typeof value === 'string') return value;
+  throw new WireError('invalid_request', `the header ${name} is missing`);
+}
+
+function isToken(authorization: string | undefined, tokenSha256: string): boolean {
+  const token = /^Bearer (.+)$/.exec(authorization ?? '')?.[1] ?? '';
+  const presented = createHash('sha256').update(token).digest();
+  return timingSafeEqual(presented, Buffer.from(tokenSha256, 'hex'));
+}

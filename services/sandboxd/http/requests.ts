@@ -1,0 +1,125 @@
+import { maxKeptBytes } from '../../../src/protocol/sandboxd/wire.ts';
+import type {
+  BindRequest,
+  BuiltinAction,
+  CallRequest,
+  CommandUser,
+  ExecAction,
+  PrepareRequest,
+  WireOwner,
+} from '../../../src/protocol/sandboxd/wire.ts';
+import * as shape from './shape.ts';
+
+/** A day; timers count to 24 of them, and no sandbox is meant to live for one. */
+const longestMs = 86_400_000;
+/** The request may be held for as long as any trainer waits, ten minutes. */
+const longestWaitMs = 600_000;
+const longestIdLength = 256;
+
+const commandUsers = ['policy', 'grader'] as const satisfies readonly CommandUser[];
+const builtins = ['read_file', 'write_file', 'list_files', 'search'] as const;
+
+/** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
+export function parseBind(body: unknown): BindRequest {
+  const { protocol, owner, expiresInMs } = shape.fields(body, 'the body');
+  return {
+    protocol: shape.whole(protocol, 'protocol', 1, 1_000_000),
+    owner: parseOwner(owner),
+    expiresInMs: shape.whole(expiresInMs, 'expiresInMs', 1, longestMs),
+  };
+}
+
+function parseOwner(value: unknown): WireOwner {
+  const { tenant, run, rollout, attempt, role } = shape.fields(value, 'owner');
+  return {
+    tenant: shape.text(tenant, 'owner.tenant'),
+    run: shape.text(run, 'owner.run'),
+    rollout: shape.text(rollout, 'owner.rollout'),
+    attempt: shape.whole(attempt, 'owner.attempt', 0, Number.MAX_SAFE_INTEGER),
+    role: shape.text(role, 'owner.role'),
+  };
+}
+
+export function parsePrepare(body: unknown): PrepareRequest {
+  const { commands, timeoutMs } = shape.fields(body, 'the body');
+  return {
+    commands: shape.list(commands, 'commands', shape.argv),
+    timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
+  };
+}
+
+export function parseCall(body: unknown): CallRequest {
+  const { digest, action, timeoutMs, keepBytes } = shape.fields(body, 'the body');
+  return {
+    digest: shape.text(digest, 'digest'),
+    action: parseAction(action),
+    timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
+    keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
+  };
+}
+
+function parseAction(value: unknown): ExecAction | BuiltinAction {
+  const action = shape.fields(value, 'action');
+  const kind = shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin']);
+  return kind === 'exec' ? parseExec(action) : parseBuiltin(action);
+}
+
+function parseExec({ argv, cwd, env, stdin, user }: shape.Fields): ExecAction {
+  return {
+    kind: 'exec',
+    argv: shape.argv(argv, 'action.argv'),
+    ...(cwd === undefined ? {} : { cwd: shape.text(cwd, 'action.cwd') }),
+    ...(env === undefined ? {} : { env: shape.texts(env, 'action.env') }),
+    ...(stdin === undefined ? {} : { stdin: shape.text(stdin, 'action.stdin') }),
+    ...(user === undefined ? {} : { user: parseUser(user, 'action.user') }),
+  };
+}
+
+function parseBuiltin({ tool, arguments: values }: shape.Fields): BuiltinAction {
+  const checked = Object.entries(shape.fields(values, 'action.arguments')).map(
+    ([name, value]) => [name, scalar(value, `action.arguments.${name}`)] as const,
+  );
+  return {
+    kind: 'builtin',
+    tool: shape.oneOf(tool, 'action.tool', builtins),
+    arguments: Object.fromEntries(checked),
+  };
+}
+
+function scalar(value: unknown, name: string): string | number | boolean {
+  return typeof value === 'number' || typeof value === 'boolean' ? value : shape.text(value, name);
+}
+
+export function parseUser(value: unknown, name: string): CommandUser {
+  return shape.oneOf(value, name, commandUsers);
+}
+
+/** Milliseconds that a request may be held; absent means not at all. */
+export function parseWaitMs(query: URLSearchParams): number {
+  return shape.whole(Number(query.get('waitMs') ?? 0), 'waitMs', 0, longestWaitMs);
+}
+
+export function parseFileQuery(query: URLSearchParams): {
+  readonly path: string;
+  readonly user: CommandUser;
+} {
+  const path = shape.text(query.get('path') ?? undefined, 'path');
+  return { path, user: parseUser(query.get('user') ?? 'policy', 'user') };
+}
+
+/** The id in a path, percent-encoded there. */
+export function parseCallId(segment: string): string {
+  const callId = decode(segment);
+  return shape.text(
+    callId.length > 0 && callId.length <= longestIdLength ? callId : undefined,
+    'the call id',
+  );
+}
+
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Health, ProbeReply } from '../../../src/protocol/sandboxd/wire.ts';
+import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
+import { awaitAnswer } from '../calls/journal.ts';
+import type { JournalEntry } from '../calls/journal-entry.ts';
+import { endAtExpiry, identityOf, quiesce } from '../daemon.ts';
+import type { Daemon } from '../daemon.ts';
+import { readJson } from './body.ts';
+import type { Admission } from './gate.ts';
+import { parseBind, parseCall, parseCallId, parseFileQuery, parsePrepare, parseWaitMs } from './requests.ts';
+
+/** One request in hand. `gone` aborts when its client goes away; what it started goes on. */
+export type Exchange = {
+  readonly daemon: Daemon;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly query: URLSearchParams;
+  /** What the route's pattern caught, still percent-encoded. */
+  readonly caught: string;
+  readonly gone: AbortSignal;
+};
+
+/** What to answer: a status with a JSON body or none. `null`: the handler has answered by itself. */
+export type Reply = { readonly status: number; readonly body?: object } | null;
+
+type Route = {
+  readonly method: string;
+  readonly path: RegExp;
+  readonly admission: Admission;
+  readonly handle: (exchange: Exchange) => Reply | Promise<Reply>;
+};
+
+/** Modules that an idle sandbox never needs are loaded by the first request that does. */
+export const routes: readonly Route[] = [
+  { method: 'GET', path: /^\/health$/, admission: 'open', handle: health },
+  { method: 'GET', path: /^\/identity$/, admission: 'token', handle: identity },
+  { method: 'POST', path: /^\/probe$/, admission: 'token', handle: runProbe },
+  { method: 'POST', path: /^\/prepare$/, admission: 'epoch', handle: runPrepare },
+  { method: 'POST', path: /^\/bind$/, admission: 'epoch', handle: bind },
+  { method: 'PUT', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: startCall },
+  { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
+  { method: 'POST', path: /^\/calls\/([^/]+)\/confirm$/, admission: 'epoch', handle: confirmCall },
+  { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
+  { method: 'POST', path: /^\/quiesce$/, admission: 'epoch', handle: runQuiesce },
+  { method: 'PUT', path: /^\/files$/, admission: 'epoch', handle: fileIn },
+  { method: 'GET', path: /^\/files$/, admission: 'epoch', handle: fileOut },
+];
+
+function health({ daemon }: Exchange): Reply {
+  const { config, boot, binding } = daemon;
+  const body: Health = { sandbox: config.sandbox, boot, protocol: protocolVersion, state: binding.state };
+  return { status: 200, body };
+}
+
+function identity({ daemon }: Exchange): Reply {
+  return { status: 200, body: identityOf(daemon) };
+}
+
+async function runProbe({ daemon }: Exchange): Promise<Reply> {
+  const startMs = performance.now();
+  const { probe } = await import('../files.ts');
+  await probe(daemon.config);
+  const body: ProbeReply = { ok: true, durationMs: Math.round(performance.now() - startMs) };
+  return { status: 200, body };
+}
+
+async function runPrepare({ daemon, request, gone }: Exchange): Promise<Reply> {
+  daemon.binding.requireUnbound();
+  const body = parsePrepare(await readJson(request));
+  const { prepare } = await import('../prepare.ts');
+  return { status: 200, body: await prepare(daemon, body, gone) };
+}
+
+async function bind({ daemon, request }: Exchange): Promise<Reply> {
+  const body = parseBind(await readJson(request));
+  const isFirst = daemon.binding.bind(body, performance.now());
+  if (isFirst) endAtExpiry(daemon, body.expiresInMs);
+  return { status: 200, body: identityOf(daemon) };
+}
+
+async function startCall({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {
+  daemon.binding.requireBound();
+  const waitMs = parseWaitMs(query);
+  const callId = parseCallId(caught);
+  const call = parseCall(await readJson(request));
+  return answered(daemon.journal.receive(callId, call), waitMs, gone);
+}
+
+function attachCall({ daemon, query, caught, gone }: Exchange): Promise<Reply> {
+  daemon.binding.requireBound();
+  return answered(daemon.journal.find(parseCallId(caught)), parseWaitMs(query), gone);
+}
+
+async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal): Promise<Reply> {
+  const answer = await awaitAnswer(entry, waitMs, gone);
+  return answer === 'running' ? { status: 202, body: { state: 'running' } } : { status: 200, body: answer };
+}
+
+function confirmCall({ daemon, caught }: Exchange): Reply {
+  daemon.binding.requireBound();
+  daemon.journal.confirm(parseCallId(caught));
+  return { status: 204 };
+}
+
+function cancelCall({ daemon, caught }: Exchange): Reply {
+  daemon.binding.requireBound();
+  daemon.journal.cancel(parseCallId(caught));
+  return { status: 202 };
+}
+
+async function runQuiesce({ daemon }: Exchange): Promise<Reply> {
+  daemon.binding.requireBound();
+  return { status: 200, body: await quiesce(daemon) };
+}
+
+async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
+  daemon.binding.requireBound();
+  const { path, user } = parseFileQuery(query);
+  const { putFile } = await import('../files.ts');
+  return { status: 200, body: await putFile(daemon.config, user, path, request) };
+}
+
+async function fileOut({ daemon, query, response }: Exchange): Promise<Reply> {
+  daemon.binding.requireBound();
+  const { path, user } = parseFileQuery(query);
+  const { getFile } = await import('../files.ts');
+  await getFile(daemon.config, user, path, response);
+  return null;
+}

@@ -1,0 +1,80 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import type { Daemon } from '../daemon.ts';
+import { WireError } from '../wire-error.ts';
+import { admit } from './gate.ts';
+import { routes } from './routes.ts';
+import type { Reply } from './routes.ts';
+
+/** Above the gateway's own keep-alive, so that it never sends into a connection that we are closing. */
+const keepAliveTimeoutMs = 75_000;
+/** A few gateways with a few parallel calls each; more is somebody who should not be here. */
+const mostConnections = 512;
+
+/** The HTTP face of a daemon; not yet listening. */
+export function createHttpServer(daemon: Daemon): Server {
+  const server = createServer({ keepAliveTimeout: keepAliveTimeoutMs }, (request, response) => {
+    void serve(daemon, request, response);
+  });
+  server.maxConnections = mostConnections;
+  return server;
+}
+
+async function serve(daemon: Daemon, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  response.setHeader(sandboxHeader, daemon.config.sandbox);
+  response.setHeader(bootHeader, daemon.boot);
+  response.on('error', () => {}); // The client is gone; 'close' tells who cares.
+  try {
+    send(response, await dispatch(daemon, request, response));
+  } catch (error) {
+    refuse(request, response, error);
+  }
+}
+
+async function dispatch(daemon: Daemon, request: IncomingMessage, response: ServerResponse): Promise<Reply> {
+  const [path = '', query] = (request.url ?? '').split('?', 2);
+  const route = routes.find((one) => one.method === request.method && one.path.test(path));
+  if (route === undefined) throw new WireError('not_found', `there is no ${request.method} ${path}`);
+  const { sandbox, tokenSha256 } = daemon.config;
+  admit(request.headers, { sandbox, tokenSha256, boot: daemon.boot }, route.admission);
+  const caught = route.path.exec(path)?.[1] ?? '';
+  const gone = closeSignal(response);
+  return route.handle({ daemon, request, response, query: new URLSearchParams(query), caught, gone });
+}
+
+function closeSignal(response: ServerResponse): AbortSignal {
+  const closed = new AbortController();
+  response.once('close', () => closed.abort());
+  return closed.signal;
+}
+
+function send(response: ServerResponse, reply: Reply): void {
+  if (reply === null) return;
+  if (reply.body === undefined) {
+    response.writeHead(reply.status).end();
+    return;
+  }
+  const body = Buffer.from(JSON.stringify(reply.body));
+  response
+    .writeHead(reply.status, { 'content-type': 'application/json', 'content-length': body.length })
+    .end(body);
+}
+
+function refuse(request: IncomingMessage, response: ServerResponse, error: unknown): void {
+  // A file that broke off in the middle: a cut connection is the only honest end.
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const refusal = error instanceof WireError ? error : internal(error);
+  // What is left of a refused body is read and dropped: a connection closed now could take our answer with it.
+  request.resume();
+  send(response, { status: refusal.status, body: refusal.toBody() });
+}
+
+function internal(error: unknown): WireError {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`${JSON.stringify({ level: 'error', message: `unexpected: ${message}` })}\n`);
+  return new WireError('internal', `sandboxd met an error that it does not know: ${message}`);
+}

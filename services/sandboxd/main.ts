@@ -1,0 +1,41 @@
+/**
+ * sandboxd: the daemon in every sandbox. It accepts one rollout for life, runs its calls as another user, keeps their
+ * answers until they are stored elsewhere, and ends itself when its time has passed. `src/protocol/sandboxd/wire.ts` is
+ * all that it speaks.
+ */
+import { randomBytes } from 'node:crypto';
+import { readConfig } from './config.ts';
+import { createDaemon } from './daemon.ts';
+import { createHttpServer } from './http/server.ts';
+import { listen } from './listen.ts';
+import { prepareWorkspace } from './workspace.ts';
+
+/** Stopping and killing what runs takes some milliseconds; nobody may wait long for us to end. */
+const killsTakeMs = 250;
+/** What a process ended by SIGTERM is said to exit with. */
+const terminatedExitCode = 143;
+
+function log(entry: object): void {
+  process.stderr.write(`${JSON.stringify(entry)}\n`);
+}
+
+async function main(): Promise<void> {
+  const config = readConfig(process.env, process.getuid?.() ?? 0);
+  const boot = randomBytes(12).toString('hex');
+  const daemon = createDaemon(config, process.env, boot, (exitCode) => process.exit(exitCode));
+  // As pid 1 we would otherwise not even notice these.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.once(signal, () => {
+      daemon.journal.cancelAll();
+      setTimeout(() => daemon.end(terminatedExitCode), killsTakeMs);
+    });
+  }
+  prepareWorkspace(config);
+  await listen(createHttpServer(daemon), config.listen);
+  log({ level: 'info', message: 'listening', sandbox: config.sandbox, boot });
+}
+
+await main().catch((error: unknown) => {
+  log({ level: 'error', message: error instanceof Error ? error.message : String(error) });
+  process.exit(1);
+});

@@ -1,0 +1,80 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { LinkError } from '../../ports/sandbox-link.ts';
+import type { SandboxTarget } from '../../ports/sandbox-link.ts';
+import { bootHeader, sandboxHeader } from '../../protocol/sandboxd/wire.ts';
+import type {
+  CallAnswer,
+  FileReply,
+  Identity,
+  QuiesceReply,
+  SandboxdErrorBody,
+} from '../../protocol/sandboxd/wire.ts';
+
+/**
+ * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or
+ * `other_boot`; an answer without our header comes from something that is no sandboxd at all, so a stranger.
+ */
+export function checkSpeaker(target: SandboxTarget, status: number, headers: IncomingHttpHeaders): void {
+  if (status === 421 || headers[sandboxHeader] !== target.sandbox)
+    throw new LinkError({ kind: 'other_sandbox' });
+  const boot = headers[bootHeader];
+  const isOther = status === 412 || (target.boot !== null && boot !== target.boot);
+  if (isOther) throw new LinkError({ kind: 'other_boot', boot: typeof boot === 'string' ? boot : null });
+}
+
+/** What sandboxd refused, in its own words. */
+export function refusalOf(status: number, body: string): LinkError {
+  const { error } = parseJson(body) as Partial<SandboxdErrorBody>;
+  const { code = 'unknown', message = `status ${status}`, errno } = error ?? {};
+  return new LinkError({ kind: 'refused', status, code, message, ...(errno !== undefined && { errno }) });
+}
+
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return malformed();
+  }
+}
+
+/**
+ * Light checks: sandboxd is ours and its version is agreed on at bind. They catch an answer that broke off or a mistake
+ * of our own before it is taken for a result. Each throws `maybe_sent`.
+ */
+export function identity(json: unknown): Identity {
+  return has(json, 'boot', 'string') && has(json, 'calls', 'object') ? (json as Identity) : malformed();
+}
+
+export function okReply(json: unknown): { readonly ok: true; readonly durationMs: number } {
+  return has(json, 'durationMs', 'number') ? { ok: true, durationMs: json.durationMs } : malformed();
+}
+
+export function quiesceReply(json: unknown): QuiesceReply {
+  return has(json, 'killed', 'number') && has(json, 'survivors', 'number') ? json : malformed();
+}
+
+export function fileReply(json: unknown): FileReply {
+  return has(json, 'bytes', 'number') ? { bytes: json.bytes } : malformed();
+}
+
+export function callAnswer(json: unknown): CallAnswer | 'running' {
+  if (has(json, 'state', 'string') && json.state === 'running') return 'running';
+  const isWhole = ['ending', 'stdout', 'stderr', 'evidence'].every((field) => has(json, field, 'object'));
+  return isWhole ? (json as CallAnswer) : malformed();
+}
+
+type Named = { string: string; number: number; object: object };
+
+function has<Field extends string, Kind extends keyof Named>(
+  json: unknown,
+  field: Field,
+  kind: Kind,
+): json is Record<Field, Named[Kind]> {
+  if (typeof json !== 'object' || json === null) return false;
+  const value: unknown = Object.getOwnPropertyDescriptor(json, field)?.value;
+  return typeof value === kind && value !== null;
+}
+
+function malformed(): never {
+  throw new LinkError({ kind: 'maybe_sent', detail: 'the answer is not one that sandboxd gives' });
+}

@@ -1,0 +1,70 @@
+import type { CallId, SandboxId } from '../../model/ids.ts';
+import type { SandboxLink } from '../../ports/sandbox-link.ts';
+import type { CommandUser } from '../../protocol/sandboxd/wire.ts';
+import { callAnswer, fileReply, identity, okReply, quiesceReply } from './answers.ts';
+import { createPools } from './pools.ts';
+import { ask, askForBytes } from './request.ts';
+import type { Question, RequestContext } from './request.ts';
+
+export type SandboxdHttpOptions = {
+  /** The token of one sandbox; derived, never stored. */
+  readonly tokenOf: (sandbox: SandboxId) => string;
+  readonly connectTimeoutMs: number;
+};
+
+/**
+ * The line to sandboxd over HTTP, to `unix:/path` and `http://host:port`. Connections are kept alive per address and closed
+ * when unused. Every method throws only `LinkError`.
+ */
+export function createSandboxdHttpLink(
+  options: SandboxdHttpOptions,
+): SandboxLink & { close(): Promise<void> } {
+  const pools = createPools({ connectTimeoutMs: options.connectTimeoutMs });
+  const context: RequestContext = { pools, tokenOf: options.tokenOf };
+
+  return {
+    identity: (target, signal) => ask(context, target, get('/identity'), identity, signal),
+    probe: (target, signal) => ask(context, target, post('/probe'), okReply, signal),
+    prepare: (target, commands, timeoutMs, signal) =>
+      ask(context, target, onceOnly(post('/prepare', { commands, timeoutMs }, timeoutMs)), okReply, signal),
+    bind: (target, request, signal) => ask(context, target, post('/bind', request), identity, signal),
+    call: (target, call, request, waitMs, signal) =>
+      ask(context, target, { ...callPath(call, waitMs), method: 'PUT', json: request }, callAnswer, signal),
+    attach: (target, call, waitMs, signal) =>
+      ask(context, target, { ...callPath(call, waitMs), method: 'GET' }, callAnswer, signal),
+    confirm: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/confirm`), nothing, signal),
+    cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
+    quiesce: (target, signal) => ask(context, target, post('/quiesce'), quiesceReply, signal),
+    putFile: (target, path, body, user, signal) =>
+      ask(context, target, { method: 'PUT', path: filePath(path, user), bytes: body }, fileReply, signal),
+    getFile: (target, path, user, signal) => askForBytes(context, target, get(filePath(path, user)), signal),
+    close: () => pools.close(),
+  };
+}
+
+function get(path: string): Question {
+  return { method: 'GET', path };
+}
+
+function post(path: string, json?: object, heldMs?: number): Question {
+  return { method: 'POST', path, ...(json && { json }), ...(heldMs !== undefined && { heldMs }) };
+}
+
+/** A second one would run beside the first. */
+function onceOnly(question: Question): Question {
+  return { ...question, repeatable: false };
+}
+
+function pathOf(call: CallId): string {
+  return `/calls/${encodeURIComponent(call)}`;
+}
+
+function callPath(call: CallId, waitMs: number): { readonly path: string; readonly heldMs: number } {
+  return { path: `${pathOf(call)}?waitMs=${waitMs}`, heldMs: waitMs };
+}
+
+function filePath(path: string, user: CommandUser): string {
+  return `/files?${new URLSearchParams({ path, user }).toString()}`;
+}
+
+function nothing(): void {}

@@ -1,0 +1,88 @@
+import { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
+import type { SandboxAddress } from '../../model/rollout.ts';
+
+export type PoolOptions = { readonly connectTimeoutMs: number };
+
+/** A pool in use; `release` when the answer has been read. */
+export type Lease = { readonly dispatcher: Dispatcher; readonly release: () => void };
+
+/** Below sandboxd's own 75 s, so that it is never the one to close a connection that we are about to use. */
+const keepAliveMs = 60_000;
+/** An address without requests for so long: its rollout is over, or thinks for a while and pays for a new connection. */
+const unusedMs = 60_000;
+const sweepEveryMs = 15_000;
+/** Addresses that one process speaks to at once. Beyond, the ones unused for longest are closed early. */
+const mostPools = 4096;
+/** Parallel requests to one sandbox; each holds a connection while its command runs. */
+const connectionsPerAddress = 64;
+
+type Entry = { readonly pool: Pool; leases: number; usedAtMs: number };
+
+export type Pools = {
+  lease(address: SandboxAddress): Lease;
+  /** A pool of its own for one request, which is sure to be sent over a new connection. */
+  fresh(address: SandboxAddress): Lease;
+  close(): Promise<void>;
+};
+
+/** Keep-alive connections by address. */
+export function createPools(options: PoolOptions): Pools {
+  const entries = new Map<SandboxAddress, Entry>();
+  const sweep = () => closeUnused(entries, performance.now() - unusedMs);
+  const timer = setInterval(sweep, sweepEveryMs).unref();
+
+  return {
+    lease(address) {
+      const entry = entries.get(address) ?? { pool: openPool(address, options), leases: 0, usedAtMs: 0 };
+      // Last in the map is last used: the first ones are those to close.
+      entries.delete(address);
+      entries.set(address, entry);
+      entry.leases += 1;
+      entry.usedAtMs = performance.now();
+      if (entries.size > mostPools) closeUnused(entries, entry.usedAtMs, entries.size - mostPools);
+      return { dispatcher: entry.pool, release: () => (entry.leases -= 1) };
+    },
+    fresh(address) {
+      const pool = openPool(address, options);
+      return { dispatcher: pool, release: () => discard(pool) };
+    },
+    async close() {
+      clearInterval(timer);
+      const pools = [...entries.values()].map((entry) => entry.pool.destroy());
+      entries.clear();
+      await Promise.all(pools);
+    },
+  };
+}
+
+function openPool(address: SandboxAddress, { connectTimeoutMs }: PoolOptions): Pool {
+  const socketPath = address.startsWith('unix:') ? address.slice('unix:'.length) : null;
+  return new Pool(socketPath === null ? address : 'http://sandbox', {
+    ...(socketPath !== null && { socketPath }),
+    connectTimeout: connectTimeoutMs,
+    connections: connectionsPerAddress,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+    pipelining: 1,
+    // Each request has its own deadline; a held call says nothing for minutes.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
+/** Closes pools that nobody uses and that were last used before `beforeMs`, the oldest first, at most `most` of them. */
+function closeUnused(entries: Map<SandboxAddress, Entry>, beforeMs: number, most = entries.size): void {
+  let closed = 0;
+  for (const [address, entry] of entries) {
+    if (closed >= most) return;
+    if (entry.leases > 0 || entry.usedAtMs > beforeMs) continue;
+    entries.delete(address);
+    discard(entry.pool);
+    closed += 1;
+  }
+}
+
+function discard(pool: Pool): void {
+  pool.destroy().catch(() => {}); // It is gone either way.
+}

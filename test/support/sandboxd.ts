@@ -1,0 +1,168 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { createHash, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { buildPayload, sandboxdArgv } from '../../infra/payload/payload.ts';
+import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
+import { bootId, sandboxId } from '../../src/model/ids.ts';
+import { sandboxAddress } from '../../src/model/rollout.ts';
+import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
+import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import type { BindRequest, CallRequest, ExecAction } from '../../src/protocol/sandboxd/wire.ts';
+
+/** A real sandboxd process for tests, and a line to it. */
+export type TestSandboxd = {
+  readonly process: ChildProcess;
+  readonly folder: string;
+  readonly workspace: string;
+  readonly target: SandboxTarget;
+  readonly token: string;
+  readonly link: SandboxLink;
+  stop(): Promise<void>;
+};
+
+export type TestSandboxdOptions = {
+  readonly users?: 'two-user' | 'single-user' | 'root';
+  readonly env?: Readonly<Record<string, string>>;
+};
+
+/** Ids that nobody else on a test machine has: killing all of theirs hits nobody. */
+export const policyUid = 61_234;
+export const graderUid = 61_235;
+
+const repository = join(import.meta.dirname, '../..');
+
+/** sandboxd straight from its sources on this machine: no namespaces, everything else as in a sandbox. Needs root. */
+export function startSandboxd(options: TestSandboxdOptions = {}): Promise<TestSandboxd> {
+  const folder = temporaryFolder();
+  const main = join(repository, 'services/sandboxd/main.ts');
+  const settings = {
+    CORRAL_LISTEN: `unix:${folder}/d.sock`,
+    CORRAL_WORKSPACE: join(folder, 'workspace'),
+  };
+  return start(folder, join(folder, 'workspace'), [process.execPath, main], settings, options);
+}
+
+const busybox = '/bin/busybox';
+const mountPoint = '/opt/corral';
+
+/** sandboxd from the payload in a bubblewrap root with nothing but a static busybox: no glibc, no Node, no network. */
+export async function startSandboxdInBwrap(
+  payloadDir: string,
+  options: TestSandboxdOptions = {},
+): Promise<TestSandboxd> {
+  const folder = temporaryFolder();
+  const workspace = join(folder, 'workspace');
+  mkdirSync(workspace);
+  const { dir } = await buildPayload(payloadDir);
+  const argv = ['bwrap', ...bareRoot(folder, dir), ...sandboxdArgv(mountPoint)];
+  const settings = {
+    CORRAL_LISTEN: 'unix:/run/corral/d.sock',
+    CORRAL_WORKSPACE: '/workspace',
+    CORRAL_PAYLOAD: mountPoint,
+  };
+  return start(folder, workspace, argv, settings, options);
+}
+
+function bareRoot(folder: string, payload: string): readonly string[] {
+  const namespaces = [
+    '--unshare-pid',
+    '--unshare-net',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--die-with-parent',
+  ];
+  const privileges = ['CAP_SETUID', 'CAP_SETGID', 'CAP_KILL', 'CAP_CHOWN'].flatMap((name) => [
+    '--cap-add',
+    name,
+  ]);
+  return [
+    ...namespaces,
+    ...['--cap-drop', 'ALL', ...privileges],
+    // Named one by one: a parent that bubblewrap makes by itself is its owner's only.
+    ...['--dir', '/bin', '--dir', '/opt', '--dir', '/run'],
+    ...['--ro-bind', busybox, '/bin/busybox', '--symlink', 'busybox', '/bin/sh'],
+    ...['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
+    ...['--ro-bind', payload, mountPoint, '--bind', folder, '/run/corral'],
+    ...['--bind', join(folder, 'workspace'), '/workspace'],
+  ];
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'corral-sandboxd-'));
+  // Commands run as another user and must reach the workspace inside.
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
+async function start(
+  folder: string,
+  workspace: string,
+  argv: readonly string[],
+  settings: Readonly<Record<string, string>>,
+  { users = 'two-user', env = {} }: TestSandboxdOptions,
+): Promise<TestSandboxd> {
+  const sandbox = sandboxId(`s-${randomBytes(4).toString('hex')}`);
+  const token = randomBytes(16).toString('hex');
+  const [program = '', ...rest] = argv;
+  const child = spawn(program, rest, {
+    stdio: ['ignore', 'inherit', 'pipe'],
+    env: {
+      PATH: '/usr/bin:/bin',
+      CORRAL_SANDBOX_ID: sandbox,
+      CORRAL_TOKEN_SHA256: createHash('sha256').update(token).digest('hex'),
+      CORRAL_POLICY_UID: String(policyUid),
+      CORRAL_POLICY_GID: String(policyUid),
+      CORRAL_GRADER_UID: String(graderUid),
+      CORRAL_USERS: users,
+      ...settings,
+      ...env,
+    },
+  });
+  const boot = bootId(await bootOf(child.stderr));
+  const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 2000 });
+  const target = { sandbox, boot, address: sandboxAddress(`unix:${folder}/d.sock`) };
+  const stop = async () => {
+    await link.close();
+    if (child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    }
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { process: child, folder, workspace, target, token, link, stop };
+}
+
+/** Its first words are that it listens, and as which boot; anything else is why it does not. */
+async function bootOf(stderr: Readable): Promise<string> {
+  const said: string[] = [];
+  for await (const line of createInterface({ input: stderr })) {
+    said.push(line);
+    const boot = /"message":"listening".*"boot":"([^"]+)"/.exec(line)?.[1];
+    if (boot === undefined) continue;
+    stderr.resume();
+    return boot;
+  }
+  throw new Error(`sandboxd did not start: ${said.join('\n')}`);
+}
+
+/** Of some rollout; `rollout` tells several apart. */
+export function aBind(rollout = 'r1', expiresInMs = 600_000): BindRequest {
+  const owner = { tenant: 't', run: 'run', rollout, attempt: 1, role: 'policy' };
+  return { protocol: protocolVersion, owner, expiresInMs };
+}
+
+/** A shell command as a call. */
+export function aShellCall(
+  command: string,
+  { timeoutMs = 10_000, keepBytes = 65_536, ...action }: Partial<CallRequest & ExecAction> = {},
+): CallRequest {
+  const argv = ['sh', '-c', command];
+  return { digest: `digest of ${command}`, action: { kind: 'exec', argv, ...action }, timeoutMs, keepBytes };
+}
