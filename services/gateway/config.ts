@@ -1,5 +1,7 @@
 import { readConfig } from '../../src/platform/config.ts';
 import type { ConfigReader, Variables } from '../../src/platform/config.ts';
+import { logLevels } from '../../src/platform/logging.ts';
+import type { LogLevel } from '../../src/ports/log.ts';
 
 /** The gateway's settings. Sizes in bytes, times in milliseconds. */
 export type GatewayConfig = {
@@ -10,6 +12,8 @@ export type GatewayConfig = {
   readonly redisUrl: string;
   readonly environmentsFolder: string;
   readonly fleetKeyFile: string;
+  /** The socket of this machine's node process, where there is one; asked for what the host cannot enforce. */
+  readonly nodeSocket: string | null;
   /** Null: no keys but the development key. */
   readonly keysFile: string | null;
   /** Opens everything from this very machine; null: there is none. */
@@ -20,6 +24,7 @@ export type GatewayConfig = {
   readonly maxHeldBodyBytes: number;
   readonly shutdownGraceMs: number;
   readonly exitWithParent: boolean;
+  readonly logLevel: LogLevel;
 };
 
 const mebibyte = 1024 * 1024;
@@ -39,6 +44,7 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
       ...readKeys(reader),
       ...readBounds(reader),
       exitWithParent: reader.flag('CORRAL_EXIT_WITH_PARENT'),
+      logLevel: reader.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
     };
   });
 }
@@ -54,6 +60,7 @@ function readPlaces(reader: ConfigReader) {
     redisUrl: reader.text('CORRAL_REDIS', { purpose: 'the URL or unix socket of Redis' }),
     environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
+    nodeSocket: reader.optional('CORRAL_NODE_SOCKET'),
     eventLogFolder: reader.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
   };
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { formatKeyFile } from '../../src/access/key-file.ts';
 import { createKeyRing, emptyKeyRing } from '../../src/access/key-ring.ts';
 import type { KeyRing } from '../../src/access/key-ring.ts';
 import { errorFields } from '../../src/platform/logging.ts';
@@ -13,10 +14,21 @@ import type { Log } from '../../src/ports/log.ts';
  */
 const refreshMs = 5_000;
 
-/** The keys of a file; none where there is no file. */
-export function openKeyRing(path: string | null): Promise<KeyRing> {
-  return path === null ? Promise.resolve(emptyKeyRing) : createKeyRing(() => readFile(path, 'utf8'));
+/**
+ * The keys of a file, none where no file is configured. With `mayBeMissing` a file that is not there has no keys until
+ * somebody makes it; otherwise that is an error, because a gateway that knows nobody is a mistake.
+ */
+export function openKeyRing(path: string | null, mayBeMissing: boolean): Promise<KeyRing> {
+  if (path === null) return Promise.resolve(emptyKeyRing);
+  return createKeyRing(() =>
+    readFile(path, 'utf8').catch((error: unknown) => {
+      if (mayBeMissing && isMissing(error)) return formatKeyFile([]);
+      throw error;
+    }),
+  );
 }
+
+const isMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOENT';
 
 /** Takes changes of the key file in force until the signal aborts; a broken file is told and changes nothing. */
 export function watchKeys(ring: KeyRing, clock: Clock, log: Log, signal: AbortSignal): Loop {

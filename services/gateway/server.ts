@@ -12,8 +12,8 @@ import type { Log } from '../../src/ports/log.ts';
 
 export type GatewayParts = FaceParts & {
   readonly needs: readonly Need[];
-  /** `two-user` or `single-user`; null where the gateway cannot know. */
-  readonly isolation: string | null;
+  /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
+  readonly limitations: () => Promise<readonly string[] | null>;
   /** Metrics of the parts behind the faces, as Prometheus text. */
   readonly renderMetrics: () => Promise<string>;
   readonly log: Log;
@@ -46,7 +46,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     routes,
     clock: parts.doors.clock,
     needs: parts.needs,
-    isolation: parts.isolation,
+    limitations: parts.limitations,
     renderMetrics: async () => counts.render(gate, lag) + (await parts.renderMetrics()),
   });
 

@@ -11,8 +11,8 @@ export type Operations = {
   readonly gate: HoldGate;
   readonly clock: Clock;
   readonly needs: readonly Need[];
-  /** How commands are kept from sandboxd here, `two-user` or `single-user`; null where the gateway cannot know. */
-  readonly isolation: string | null;
+  /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
+  readonly limitations: () => Promise<readonly string[] | null>;
   readonly renderMetrics: () => Promise<string>;
   readonly routes: readonly DescribedRoute[];
 };
@@ -25,11 +25,15 @@ export function operationRoutes(app: App, operations: Operations): void {
   app.get('/healthz', () => ({ status: 'ok' }));
 
   app.get('/readyz', async (_request, reply) => {
-    const missing = [...(await findMissing(operations.needs, readinessDeadlineMs, operations.clock))];
+    const [found, limitations] = await Promise.all([
+      findMissing(operations.needs, readinessDeadlineMs, operations.clock),
+      // Weak isolation is told, not a reason to refuse work; not knowing it is told as null.
+      operations.limitations().catch(() => null),
+    ]);
+    const missing = [...found];
     if (operations.gate.closing) missing.push({ name: 'gateway', reason: 'it is stopping' });
     const status = missing.length === 0 ? 'ready' : 'not ready';
-    const { isolation } = operations;
-    return reply.code(missing.length === 0 ? 200 : 503).send({ status, missing, isolation });
+    return reply.code(missing.length === 0 ? 200 : 503).send({ status, missing, limitations });
   });
 
   app.get('/metrics', async (_request, reply) =>

@@ -53,7 +53,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
       clock: systemClock,
     },
     needs: [],
-    isolation: 'two-user',
+    limitations: () => Promise.resolve([]),
     renderMetrics: () => Promise.resolve(''),
     log: silentLog,
     holdLimits: { requests: 100, bodyBytes: 100 * 1024 * 1024 },

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { readGatewayConfig } from './config.ts';
+
+const variables = {
+  CORRAL_LISTEN: '[::1]:9000',
+  CORRAL_REDIS: '/run/redis.sock',
+  CORRAL_ENVIRONMENTS: 'environments',
+  CORRAL_FLEET_KEY_FILE: 'fleet.key',
+  CORRAL_EVENT_LOG_DIR: 'events',
+  CORRAL_DEVELOPMENT_KEY: 'secret',
+};
+
+const readBadConfig = () => readGatewayConfig({ CORRAL_LISTEN: 'here', CORRAL_MAX_FILE_BYTES: '0' });
+
+describe('the gateway’s settings', () => {
+  it('have the defaults of the fleet', () => {
+    expect(readGatewayConfig(variables)).toMatchObject({
+      host: '::1',
+      port: 9000,
+      fleet: 'corral',
+      keysFile: null,
+      maxHeldRequests: 4_000,
+      maxHeldBodyBytes: 536_870_912,
+      maxFileBytes: 268_435_456,
+      shutdownGraceMs: 560_000,
+    });
+  });
+
+  it('name every mistake at once', () => {
+    for (const part of [
+      'CORRAL_LISTEN',
+      'CORRAL_REDIS',
+      'CORRAL_MAX_FILE_BYTES',
+      'nobody could use this gateway',
+    ]) {
+      expect(readBadConfig).toThrow(part);
+    }
+  });
+});

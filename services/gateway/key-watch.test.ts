@@ -1,0 +1,55 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createKey } from '../../src/access/create-key.ts';
+import { formatKeyFile } from '../../src/access/key-file.ts';
+import { tenantId } from '../../src/model/ids.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import type { Log } from '../../src/ports/log.ts';
+import { openKeyRing, watchKeys } from './key-watch.ts';
+
+let folder: string;
+let path: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'corral-keys-'));
+  path = join(folder, 'keys.json');
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const { key } = createKey(
+  { id: 'trainer', tenant: tenantId('acme'), scopes: ['native'], defaultRun: null, expiresAtMs: null },
+  systemRandom,
+);
+const silent = (): void => undefined;
+
+it('a key file that is made, swapped and broken while the gateway runs: the last good one is in force', async () => {
+  const errors: string[] = [];
+  const log: Log = {
+    debug: silent,
+    info: silent,
+    warn: silent,
+    error: (message) => void errors.push(message),
+  };
+  const ring = await openKeyRing(path, true);
+  const stop = new AbortController();
+  const watch = watchKeys(ring, systemClock, log, stop.signal);
+  expect(ring.keys()).toEqual([]);
+
+  await writeFile(join(folder, 'new'), formatKeyFile([key]));
+  await rename(join(folder, 'new'), path);
+  watch.poke();
+  await expect.poll(() => ring.keys(), { timeout: 5_000 }).toEqual([key]);
+
+  await writeFile(path, 'half a fi');
+  watch.poke();
+  await expect.poll(() => errors.length, { timeout: 5_000 }).toBe(1);
+  expect(ring.keys()).toEqual([key]);
+  stop.abort();
+  await watch.done;
+});
+
+it('a key file that must be there and is not: no start', async () => {
+  await expect(openKeyRing(path, false)).rejects.toThrow(/ENOENT/);
+});

@@ -1,0 +1,157 @@
+import { once } from 'node:events';
+import { request as httpRequest } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { FakeGatewayCore } from '../../fakes/gateway-core.ts';
+import { startGateway } from './gateway-under-test.ts';
+import type { GatewayUnderTest } from './gateway-under-test.ts';
+
+let started: GatewayUnderTest[] = [];
+afterEach(async () => {
+  await Promise.all(started.map((gateway) => gateway.stop(1_000)));
+  started = [];
+});
+
+async function start(requests: number, bodyBytes = 1_000_000): Promise<GatewayUnderTest> {
+  const gateway = await startGateway({ holdLimits: { requests, bodyBytes } });
+  started.push(gateway);
+  return gateway;
+}
+
+/** Makes the core hold every call until the returned function is called. */
+function holdCalls(core: FakeGatewayCore): () => void {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  core.gate = promise;
+  return () => resolve(undefined);
+}
+
+function toolCall(gateway: GatewayUnderTest, call: string, padding = 0): Promise<Response> {
+  return fetch(`${gateway.url}/rft/shell/tools/shell`, {
+    method: 'POST',
+    headers: gateway.headersOf('rft:tools'),
+    body: bodyOf(call, padding),
+  });
+}
+
+const bodyOf = (call: string, padding = 0) =>
+  JSON.stringify({
+    id: 'fc',
+    call_id: call,
+    name: 'shell',
+    arguments: '{}',
+    item: { padding: 'x'.repeat(padding) },
+    trace_id: 'trace_1',
+  });
+
+async function asked(core: FakeGatewayCore, count: number): Promise<void> {
+  await expect.poll(() => core.calls.length, { timeout: 5_000 }).toBe(count);
+}
+
+const codeOf = async (answer: Response): Promise<unknown> => ((await answer.json()) as Failed).error?.code;
+type Failed = { readonly error?: { readonly code: string } };
+
+describe('a gateway at its bound', () => {
+  it('of requests: the next one is told gateway_overloaded, and later ones pass', async () => {
+    const gateway = await start(2);
+    const letGo = holdCalls(gateway.core);
+    const held = [toolCall(gateway, 'c1'), toolCall(gateway, 'c2')];
+    await asked(gateway.core, 2);
+    const refused = await toolCall(gateway, 'c3');
+    expect(refused.status).toBe(503);
+    expect(refused.headers.get('retry-after')).not.toBeNull();
+    expect(await codeOf(refused)).toBe('gateway_overloaded');
+    letGo();
+    expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
+    expect((await toolCall(gateway, 'c4')).status).toBe(200);
+  });
+
+  it('of body bytes: the next one is told gateway_overloaded, and later ones pass', async () => {
+    const gateway = await start(100, 500_000);
+    const letGo = holdCalls(gateway.core);
+    const held = toolCall(gateway, 'c1', 300_000);
+    await asked(gateway.core, 1);
+    expect(await codeOf(await toolCall(gateway, 'c2', 300_000))).toBe('gateway_overloaded');
+    letGo();
+    expect((await held).status).toBe(200);
+    expect((await toolCall(gateway, 'c3', 300_000)).status).toBe(200);
+  });
+
+  it('gives back the places of refused requests', async () => {
+    const gateway = await start(1);
+    for (let n = 0; n < 20; n += 1) {
+      const bad = await fetch(`${gateway.url}/rft/shell/tools/shell`, { method: 'POST', body: 'not json' });
+      expect(await codeOf(bad)).toBe('unauthorized');
+      const worse = await fetch(`${gateway.url}/v1/rollouts`, {
+        method: 'POST',
+        headers: gateway.headersOf('native'),
+        body: 'not json',
+      });
+      expect(await codeOf(worse)).toBe('invalid_request');
+    }
+    expect((await toolCall(gateway, 'c1')).status).toBe(200);
+  });
+});
+
+describe('a client that goes away', () => {
+  it('does not stop its call, and its place is given back when the call is answered', async () => {
+    const gateway = await start(1);
+    const letGo = holdCalls(gateway.core);
+    const request = httpRequest(`${gateway.url}/rft/shell/tools/shell`, {
+      method: 'POST',
+      headers: gateway.headersOf('rft:tools'),
+    });
+    const hungUp = once(request, 'error');
+    request.end(bodyOf('c1'));
+    await asked(gateway.core, 1);
+    request.destroy();
+    await hungUp;
+    expect(await codeOf(await toolCall(gateway, 'c2'))).toBe('gateway_overloaded');
+    letGo();
+    await expect.poll(async () => (await toolCall(gateway, 'c3')).status, { timeout: 5_000 }).toBe(200);
+  });
+
+  it('in the middle of its body leaves nothing held, and the core is not asked', async () => {
+    const gateway = await start(1);
+    const request = httpRequest(`${gateway.url}/rft/shell/tools/shell`, {
+      method: 'POST',
+      headers: { ...gateway.headersOf('rft:tools'), 'content-length': 500 },
+    });
+    request.on('error', () => undefined);
+    request.write('{"half":');
+    await expect.poll(async () => (await toolCall(gateway, 'c1')).status, { timeout: 5_000 }).toBe(503);
+    request.destroy();
+    await expect.poll(async () => (await toolCall(gateway, 'c2')).status, { timeout: 5_000 }).toBe(200);
+    expect(gateway.core.calls.length).toBe(1);
+  });
+});
+
+describe('a gateway that stops', () => {
+  it('fails readiness, refuses what is new, and finishes what it holds', async () => {
+    const gateway = await start(10);
+    const letGo = holdCalls(gateway.core);
+    const held = toolCall(gateway, 'c1');
+    await asked(gateway.core, 1);
+    const stopped = gateway.stop(10_000);
+    started = [];
+    const ready = await fetch(`${gateway.url}/readyz`);
+    expect(ready.status).toBe(503);
+    expect(await ready.text()).toContain('stopping');
+    const refused = await toolCall(gateway, 'c2');
+    expect([refused.status, await codeOf(refused)]).toEqual([503, 'shutting_down']);
+    letGo();
+    const answer = await held;
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('connection')).toBe('close');
+    await stopped;
+    await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
+  });
+
+  it('cuts off what is not done when its grace is over', async () => {
+    const gateway = await start(10);
+    holdCalls(gateway.core);
+    const held = toolCall(gateway, 'c1').catch(() => 'cut off');
+    await asked(gateway.core, 1);
+    await gateway.stop(1);
+    started = [];
+    expect(await held).toBe('cut off');
+  });
+});

@@ -1,0 +1,95 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { startGateway } from './gateway-under-test.ts';
+import type { GatewayUnderTest } from './gateway-under-test.ts';
+
+let gateway: GatewayUnderTest | null = null;
+afterEach(async () => {
+  await gateway?.stop(1_000);
+  gateway = null;
+});
+
+async function get(path: string): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = await fetch(`${gateway?.url ?? ''}${path}`);
+  return { status: answer.status, text: await answer.text() };
+}
+
+describe('the operators’ addresses', () => {
+  it('need no key', async () => {
+    gateway = await startGateway();
+    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json']) {
+      expect((await get(path)).status).toBe(200);
+    }
+  });
+
+  it('/readyz names what is missing, also what does not answer, and what the host cannot enforce', async () => {
+    gateway = await startGateway({
+      limitations: () => Promise.resolve(['no memory limit: no cgroup']),
+      needs: [
+        { name: 'redis', check: () => Promise.reject(new Error('connection refused')) },
+        { name: 'fleet', check: () => Promise.resolve(null) },
+        { name: 'isolation', check: () => Promise.resolve('one user only') },
+        { name: 'slow', check: () => new Promise(() => undefined) },
+      ],
+    });
+    const { status, text } = await get('/readyz');
+    expect(status).toBe(503);
+    expect(JSON.parse(text)).toEqual({
+      status: 'not ready',
+      missing: [
+        { name: 'redis', reason: expect.stringContaining('connection refused') },
+        { name: 'isolation', reason: 'one user only' },
+        { name: 'slow', reason: expect.stringContaining('no answer') },
+      ],
+      limitations: ['no memory limit: no cgroup'],
+    });
+  });
+
+  it('/metrics counts answers and failures, and tells the event loop’s lag', async () => {
+    gateway = await startGateway({ renderMetrics: () => Promise.resolve('corral_other 1\n') });
+    await get('/rft/nothing');
+    const { text } = await get('/metrics');
+    expect(text).toContain('corral_gateway_answers_total{face="rft",status="500"} 1');
+    expect(text).toContain('corral_gateway_failures_total{face="rft",code="invalid_request"} 1');
+    expect(text).toMatch(/corral_gateway_event_loop_lag_seconds\{quantile="0.99"\} [\d.e-]+\n/);
+    expect(text).toContain('corral_other 1');
+  });
+
+  it('/openapi.json describes every route of the native face from its own schemas', async () => {
+    gateway = await startGateway();
+    const document = JSON.parse((await get('/openapi.json')).text) as Document;
+    expect(
+      Object.entries(document.paths).map(([path, methods]) => [path, Object.keys(methods).sort()]),
+    ).toEqual([
+      ['/v1/rollouts', ['post']],
+      ['/v1/rollouts/{id}', ['delete', 'get']],
+      ['/v1/rollouts/{id}/heartbeat', ['post']],
+      ['/v1/rollouts/{id}/finish', ['post']],
+      ['/v1/rollouts/{id}/grade', ['post']],
+      ['/v1/rollouts/{id}/calls', ['post']],
+      ['/v1/rollouts/{id}/exec', ['post']],
+      ['/v1/rollouts/{id}/calls/{call_id}', ['get']],
+      ['/v1/rollouts/{id}/calls/{call_id}/cancel', ['post']],
+      ['/v1/runs', ['get']],
+      ['/v1/runs/{run}', ['delete', 'get']],
+      ['/v1/runs/{run}/rollouts', ['get']],
+      ['/v1/runs/{run}/heartbeat', ['post']],
+      ['/v1/environments', ['get']],
+      ['/v1/environments/{name}/tools', ['get']],
+      ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
+    ]);
+    const call = document.paths['/v1/rollouts/{id}/calls']?.['post'];
+    expect(call).toMatchObject({
+      parameters: [
+        { name: 'id', in: 'path', required: true },
+        { name: 'attempt', in: 'query', required: false },
+        { name: 'wait_s', in: 'query', required: false },
+      ],
+      requestBody: {
+        content: { 'application/json': { schema: { required: ['call_id', 'name', 'arguments'] } } },
+      },
+      responses: { 200: {}, default: {} },
+    });
+  });
+});
+
+type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
