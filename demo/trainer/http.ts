@@ -1,0 +1,29 @@
+import { Agent, request } from 'undici';
+
+export type Reply = { readonly status: number; readonly body: string };
+
+/** One POST of a JSON body. Rejects when the connection is lost or the platform's time is up. */
+export type Post = (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Reply>;
+
+/** The platform gives each tool call and each grader call ten minutes. */
+const requestTimeoutMs = 600_000;
+
+/** Opens a client with as many connections as are asked for at once: a burst must not queue on this side. */
+export function openHttp(): { readonly post: Post; readonly close: () => Promise<void> } {
+  const dispatcher = new Agent({
+    headersTimeout: requestTimeoutMs,
+    bodyTimeout: requestTimeoutMs,
+    pipelining: 1,
+  });
+  const post: Post = async (url, headers, body) => {
+    const reply = await request(url, {
+      method: 'POST',
+      dispatcher,
+      headers: { ...headers, 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(requestTimeoutMs),
+    });
+    return { status: reply.statusCode, body: await reply.body.text() };
+  };
+  return { post, close: () => dispatcher.close() };
+}
