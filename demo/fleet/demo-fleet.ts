@@ -1,0 +1,56 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startFleet } from '../../cli/fleet/start-fleet.ts';
+import type { Fleet, FleetEvent } from '../../cli/fleet/start-fleet.ts';
+import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+
+export const environment = 'code-edit-planning';
+export const environmentTools = ['shell', 'read_file'];
+
+const environmentsDir = fileURLToPath(new URL('../../environments/', import.meta.url));
+
+/** A warm pool of the default size takes seconds; after this the burst begins with what is there. */
+const warmDeadlineMs = 60_000;
+
+export type DemoFleet = Pick<Fleet, 'gatewayUrl' | 'apiKey' | 'sandboxes'> & {
+  /** Ends every part and removes its folder; idempotent. */
+  readonly stop: () => Promise<void>;
+};
+
+/** A fleet in a folder of its own, with a pool for the one environment of the demo. */
+export async function startDemoFleet(
+  minReady: number,
+  onEvent: (event: FleetEvent) => void,
+): Promise<DemoFleet> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'corral-demo-'));
+  const remove = () => rm(stateDir, { recursive: true, force: true });
+  try {
+    const fleet = await startFleet({ environmentsDir, stateDir, pool: await poolsFor(minReady), onEvent });
+    const { gatewayUrl, apiKey } = fleet;
+    const stop = () => fleet.stop().then(remove);
+    return { gatewayUrl, apiKey, sandboxes: () => fleet.sandboxes(), stop };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+/** The rest of the gallery keeps nothing warm: this machine is for the burst. */
+async function poolsFor(minReady: number): Promise<Record<string, { readonly minReady: number }>> {
+  const catalog = await loadEnvironments(environmentsDir);
+  const idle = catalog.all().map(({ name }) => [name, { minReady: 0 }] as const);
+  return { ...Object.fromEntries(idle), [environment]: { minReady } };
+}
+
+/** Waits until the pool has `minReady` sandboxes; answers how many there are when it stops waiting. */
+export async function warmPool(fleet: DemoFleet, minReady: number, clock: Clock): Promise<number> {
+  const giveUpMs = clock.monotonicMs() + warmDeadlineMs;
+  for (;;) {
+    const free = (await fleet.sandboxes()).filter((one) => one.owner === null).length;
+    if (free >= minReady || clock.monotonicMs() > giveUpMs) return free;
+    await clock.sleep(100);
+  }
+}

@@ -1,0 +1,69 @@
+import type { RolloutEvent } from '../trainer/record.ts';
+
+export type Kill = {
+  readonly rollout: string;
+  readonly task: string;
+  readonly sandbox: string;
+  /** Milliseconds since the burst began. */
+  readonly atMs: number;
+};
+
+export type KillerWorld = {
+  readonly victims: ReadonlySet<string>;
+  readonly sandboxOf: (rollout: string) => Promise<string | null>;
+  readonly pidOf: (sandbox: string) => Promise<number | null>;
+  /** Sends SIGKILL. */
+  readonly kill: (pid: number) => void;
+  readonly nowMs: () => number;
+};
+
+/**
+ * Kills the sandbox of each victim once, as soon as it has answered a call. A victim whose sandbox cannot be found yet
+ * is tried again after its next answer; one that ends first stays alive, and the demo's expectations will say so.
+ */
+export class Killer {
+  readonly #world: KillerWorld;
+  readonly #kills = new Map<string, Kill>();
+  readonly #ended = new Set<string>();
+  readonly #attempts = new Map<string, Promise<void>>();
+  readonly #mistakes: string[] = [];
+
+  constructor(world: KillerWorld) {
+    this.#world = world;
+  }
+
+  /** Told of every event of every rollout. */
+  hear(event: RolloutEvent): void {
+    if (!this.#world.victims.has(event.rollout)) return;
+    if (event.kind === 'scored' || event.kind === 'discarded') this.#ended.add(event.rollout);
+    if (event.kind === 'call answered') this.#attempt(event);
+  }
+
+  get kills(): readonly Kill[] {
+    return [...this.#kills.values()];
+  }
+
+  /** Resolves when no attempt is under way; says what went wrong with those that failed. */
+  async settled(): Promise<readonly string[]> {
+    await Promise.all(this.#attempts.values());
+    return this.#mistakes;
+  }
+
+  #attempt(event: RolloutEvent): void {
+    if (this.#kills.has(event.rollout) || this.#attempts.has(event.rollout)) return;
+    const attempt = this.#strike(event)
+      .catch((error: unknown) => {
+        this.#mistakes.push(`the sandbox of ${event.rollout} was not killed: ${String(error)}`);
+      })
+      .finally(() => this.#attempts.delete(event.rollout));
+    this.#attempts.set(event.rollout, attempt);
+  }
+
+  async #strike({ rollout, task }: RolloutEvent): Promise<void> {
+    const sandbox = await this.#world.sandboxOf(rollout);
+    const pid = sandbox === null ? null : await this.#world.pidOf(sandbox);
+    if (sandbox === null || pid === null || this.#ended.has(rollout)) return;
+    this.#world.kill(pid);
+    this.#kills.set(rollout, { rollout, task, sandbox, atMs: this.#world.nowMs() });
+  }
+}

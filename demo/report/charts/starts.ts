@@ -1,0 +1,51 @@
+import type { LineSeriesOption } from 'echarts';
+import type { FleetRollout } from '../../fleet/fleet-view.ts';
+import { quantile } from '../quantile.ts';
+import { startTimes } from '../report.ts';
+import { drawSvg, legend, tones, valueAxis } from './drawing.ts';
+
+/** How many rollouts of each launch type had their sandbox after how long: a step up for each rollout. */
+export function drawStarts(rollouts: readonly FleetRollout[]): string {
+  const series = [
+    stepSeries('warm', tones.orange, startTimes(rollouts, 'warm')),
+    stepSeries('cold', tones.blue, startTimes(rollouts, 'cold')),
+  ].flat();
+  return drawSvg(
+    {
+      legend: legend(),
+      grid: { left: 60, right: 60, top: 44, bottom: 54 },
+      xAxis: { ...valueAxis('time from first call to a sandbox of its own (ms)'), min: 0 },
+      yAxis: { ...valueAxis('rollouts that have one (%)'), min: 0, max: 100, interval: 25, nameGap: 40 },
+      series,
+    },
+    320,
+  );
+}
+
+function stepSeries(type: string, color: string, times: readonly number[]): readonly LineSeriesOption[] {
+  if (times.length === 0) return [];
+  const sorted = times.toSorted((a, b) => a - b);
+  const share = (index: number) => ((index + 1) / sorted.length) * 100;
+  return [
+    {
+      type: 'line',
+      name: `${type} (${times.length})`,
+      color,
+      step: 'end',
+      showSymbol: false,
+      lineStyle: { width: 2.5 },
+      data: [[sorted[0] ?? 0, 0], ...sorted.map((time, index) => [time, share(index)])],
+      markPoint: {
+        symbol: 'circle',
+        symbolSize: 9,
+        label: { position: 'right', color, fontWeight: 'bold', formatter: '{b}' },
+        data: [0.5, 0.99].map((at) => quantileMark(at, times)),
+      },
+    },
+  ];
+}
+
+function quantileMark(at: number, times: readonly number[]) {
+  const time = quantile(times, at) ?? 0;
+  return { name: `p${at * 100} ${Math.round(time)} ms`, coord: [time, at * 100] };
+}
