@@ -33,7 +33,7 @@ redis_is_new_enough() {
 
 # A dynamic busybox cannot start in the test root that has no C library.
 busybox_is_static() {
-  busybox=$(command -v busybox) && ! grep -q 'ld-linux' "$busybox"
+  busybox=$(command -v busybox) && ! ldd "$busybox" >/dev/null 2>&1
 }
 
 missing_packages() {
@@ -69,7 +69,7 @@ install_debian_packages() {
   fi
   rm -f "$log"
   left=$(missing_packages "${1:-}" | tr '\n' ' ')
-  [ -z "$left" ] || fail "installed, but still not usable: $left(redis-server must be 7 or newer); $by_hand"
+  [ -z "$left" ] || fail "apt-get installed it, but it is too old or cannot be used: $left; $by_hand"
 }
 
 install_npm_packages

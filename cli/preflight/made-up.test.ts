@@ -1,0 +1,94 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { describe, expect, test } from 'vitest';
+import { parseRows } from './rows.ts';
+import { sampleArguments } from './sample-arguments.ts';
+import { sampleItem } from './sample-item.ts';
+import type { Grader } from '../../src/model/grader.ts';
+
+const text = (match: 'exact' | 'numeric', reference: string): Grader => ({
+  kind: 'text',
+  answer: 'output_text',
+  reference,
+  match,
+  tolerance: 0,
+  partialWithin: 0,
+});
+
+describe('made-up arguments', () => {
+  const schemas = {
+    words: { type: 'string' },
+    count: { type: 'integer', minimum: 3 },
+    exact: { type: 'boolean' },
+    mode: { enum: ['fast', 'slow'] },
+    list: { type: 'array', items: { type: 'string' } },
+    deep: { type: 'object' },
+    shown: { type: 'string', examples: ['as shown'] },
+    left: { type: 'string' },
+  };
+  const required = Object.keys(schemas).filter((name) => name !== 'left');
+  const parameters = { type: 'object', properties: schemas, required, additionalProperties: false };
+
+  test('the tool’s own schema accepts them, and nothing optional is sent', () => {
+    const args = sampleArguments({ name: 'anything', parameters });
+    expect(new Ajv2020().validate(parameters, args)).toBe(true);
+    expect(args).toMatchObject({ count: 3, mode: 'fast', shown: 'as shown' });
+    expect(args).not.toHaveProperty('left');
+  });
+
+  test('a file tool gets a file and a folder tool a folder', () => {
+    const path = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] };
+    expect(sampleArguments({ name: 'read_file', parameters: path })).toEqual({
+      path: 'corral-preflight.txt',
+    });
+    expect(sampleArguments({ name: 'list_files', parameters: path })).toEqual({ path: '.' });
+  });
+});
+
+describe('a made-up item', () => {
+  const f1: Grader = { kind: 'f1', answer: 'output_json.files', reference: 'item.files' };
+  test.each<[string, Grader, object]>([
+    ['a set grader', f1, { files: ['corral-preflight'] }],
+    ['a number grader', text('numeric', 'item.total'), { total: '1' }],
+    [
+      'a penalty over one',
+      { kind: 'penalty', grader: f1, freeCalls: 1, each: 0.1, floor: 0 },
+      { files: ['corral-preflight'] },
+    ],
+    [
+      'a gate and a weighted',
+      {
+        kind: 'gate',
+        all: [text('exact', 'item.a')],
+        // oxlint-disable-next-line unicorn/no-thenable -- the grader's own word, and nobody awaits it
+        then: { kind: 'weighted', parts: [{ weight: 1, grader: f1 }] },
+      },
+      { a: 'corral-preflight', files: ['corral-preflight'] },
+    ],
+  ])('has every field that %s reads, and what the environment exposes', (_name, grader, fields) => {
+    expect(sampleItem({ expose: ['repo'], grader })).toEqual({
+      id: 'corral-preflight',
+      repo: 'corral-preflight',
+      ...fields,
+    });
+  });
+});
+
+describe('rows of a file', () => {
+  test('answers to try are taken out of the item', () => {
+    const [row] = parseRows(
+      '{"id": "a", "reference_answer": "7", "cheating_answer": null}\n\n',
+      'rows.jsonl',
+    );
+    expect(row).toEqual({ item: { id: 'a' }, reference: '7', cheating: null });
+  });
+
+  test('every bad line is named at once', () => {
+    expect(() => parseRows('{"id": 1}\n[1]\n{"id"', 'rows.jsonl')).toThrow(
+      /rows\.jsonl: line 2: not an object; line 3: /,
+    );
+  });
+
+  test('a file without rows is refused', () => {
+    expect(() => parseRows('\n', 'rows.jsonl')).toThrow('rows.jsonl: no row');
+  });
+});

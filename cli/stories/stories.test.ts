@@ -1,0 +1,128 @@
+import { describe, expect, test } from 'vitest';
+import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '../../src/model/ids.ts';
+import { rolloutKey } from '../../src/model/rollout.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
+import { describeStory } from './describe-story.ts';
+import { runLinesOfStories, summaryOfStory } from './run-lines.ts';
+import { storiesOfEvents } from './stories-of-events.ts';
+import { blameOf } from './story.ts';
+
+const keyOf = (rollout: string, attempt = 1) =>
+  rolloutKey({
+    tenant: tenantId('t'),
+    run: runId('nightly'),
+    rollout: rolloutId(rollout),
+    attempt,
+    role: 'policy',
+  });
+
+const common = { atMs: 1000, environment: 'shell', version: 'abcdef0123456789' };
+
+function settled(
+  rollout: string,
+  call: string,
+  change: Partial<Extract<FleetEvent, { kind: 'call_settled' }>>,
+) {
+  const event: FleetEvent = {
+    ...common,
+    kind: 'call_settled',
+    key: keyOf(rollout),
+    blame: null,
+    epoch: { sandbox: sandboxId('s-1'), boot: bootId('b') },
+    lastCommand: `sh -c\n"${call}"`,
+    evidence: {},
+    summary: {
+      call: callId(call),
+      tool: 'shell',
+      state: 'settled',
+      outcome: 'completed',
+      code: null,
+      admitted: 'yes',
+      exitCode: 0,
+      startedAtMs: 1000,
+      durationMs: 12,
+      waitedMs: 3,
+      outputBytes: 42,
+      sandbox: sandboxId('s-1'),
+    },
+  };
+  return { ...event, ...change };
+}
+
+const good = settled('r1', 'c1', {});
+const lost = settled('r1', 'c2', {
+  blame: 'infrastructure',
+  evidence: { signal: 'SIGKILL' },
+  summary: {
+    ...good.summary,
+    call: callId('c2'),
+    outcome: 'infrastructure_failure',
+    code: 'sandbox_lost',
+    exitCode: null,
+  },
+});
+const discarded: FleetEvent = {
+  ...common,
+  kind: 'verdict',
+  key: keyOf('r1'),
+  verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed' },
+  score: null,
+  suspected: null,
+  evidence: {},
+};
+const scored: FleetEvent = { ...discarded, key: keyOf('r2'), verdict: { kind: 'scorable' }, score: 0.75 };
+
+test('the event log tells a rollout call by call, with its verdict and what decided it', () => {
+  const [story] = storiesOfEvents([good, lost, discarded]);
+  expect(story).toMatchObject({
+    source: 'event log',
+    rolloutId: 'r1',
+    run: 'nightly',
+    verdict: { code: 'sandbox_lost' },
+    evidence: { signal: 'SIGKILL' },
+  });
+  expect(story?.calls.map(({ callId, blame }) => [callId, blame])).toEqual([
+    ['c1', null],
+    ['c2', 'infrastructure'],
+  ]);
+});
+
+test('one screen says what happened, whose it was and why', () => {
+  const [story] = storiesOfEvents([good, lost, discarded]);
+  const screen = story === undefined ? '' : describeStory(story, 120);
+  expect(screen).toContain('verdict      discard: sandbox_lost (sandboxd_killed)');
+  expect(screen).toContain('evidence     signal=SIGKILL');
+  expect(screen).toMatch(/c2 +shell +infrastructure_failure: sandbox_lost +infrastructure/);
+  expect(screen).toContain('sh -c "c1"');
+});
+
+test('a run counts what was scored and what was discarded, and why', () => {
+  const [run] = runLinesOfStories(storiesOfEvents([good, lost, discarded, scored]));
+  expect(run).toMatchObject({
+    run: 'nightly',
+    rollouts: 2,
+    scored: 1,
+    discarded: 1,
+    codes: { sandbox_lost: 1 },
+  });
+});
+
+test('a rollout without a verdict is in no list of discards', () => {
+  const [story] = storiesOfEvents([good]);
+  expect(story && summaryOfStory(story)).toMatchObject({ verdict: null, code: null, calls: 1 });
+});
+
+describe('blame', () => {
+  test.each([
+    ['completed', 0, null, null],
+    ['completed', 1, null, 'model'],
+    ['timed_out', null, null, 'model'],
+    ['refused', null, null, 'model'],
+    ['cancelled', null, null, null],
+    ['infrastructure_failure', null, 'infrastructure', 'infrastructure'],
+    ['infrastructure_failure', null, null, 'infrastructure'],
+    [null, null, null, null],
+  ] as const)('%s with exit code %s and table blame %s is %s', (outcome, exitCode, table, blame) => {
+    expect(blameOf(outcome, exitCode, table)).toBe(blame);
+  });
+});

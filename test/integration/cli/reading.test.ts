@@ -1,0 +1,158 @@
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { runCommandLine } from '../../../cli/program.ts';
+import { createEventLog } from '../../../src/adapters/event-log/event-log.ts';
+import { rolloutId, runId, tenantId } from '../../../src/model/ids.ts';
+import { rolloutKey } from '../../../src/model/rollout.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { createLogger } from '../../../src/platform/logging.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+
+let folder = '';
+let server: Server | null = null;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'corral-reading-'));
+});
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = null;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Runs a command on this state folder and collects what it says. */
+async function corral(...args: readonly string[]) {
+  const results: string[] = [];
+  const remarks: string[] = [];
+  const terminal = {
+    result: (text: string) => void results.push(text),
+    remark: (text: string) => void remarks.push(text),
+    width: 120,
+  };
+  const code = await runCommandLine([...args, '--state', folder], terminal);
+  return { code, said: results.join('\n'), remarks: remarks.join('\n') };
+}
+
+/** A gateway that gives the same answer to everything; its state folder names it. */
+async function gatewayAnswering(status: number, body: unknown) {
+  server = createServer((_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(typeof body === 'string' ? body : JSON.stringify(body));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  writeFileSync(join(folder, 'fleet.json'), JSON.stringify({ gatewayUrl: `http://127.0.0.1:${port}` }));
+  writeFileSync(join(folder, 'development.key'), 'corral_development_x\n');
+}
+
+const failure = (code: string, blame: string, message: string) => ({
+  error: {
+    code,
+    blame,
+    message,
+    rollout_id: null,
+    admitted: 'no',
+    retryable: false,
+    tainted: false,
+    evidence: {},
+  },
+});
+
+/** What a fleet that has since forgotten wrote down. */
+async function writeEvents() {
+  const events = join(folder, 'events');
+  mkdirSync(events);
+  const quiet = createLogger({ service: 'test', level: 'error', clock: systemClock });
+  const log = createEventLog({ folder: events, clock: systemClock, random: systemRandom, log: quiet });
+  const owner = { tenant: tenantId('t'), run: runId('nightly'), attempt: 1, role: 'policy' } as const;
+  for (const rollout of ['trace_1', 'trace_2']) {
+    log.append({
+      kind: 'verdict',
+      atMs: systemClock.nowMs(),
+      key: rolloutKey({ ...owner, rollout: rolloutId(rollout) }),
+      environment: 'shell',
+      version: 'abc',
+      verdict: rollout === 'trace_1' ? { kind: 'discard', code: 'sandbox_lost' } : { kind: 'scorable' },
+      score: rollout === 'trace_1' ? null : 0.5,
+      suspected: null,
+      evidence: { signal: 'SIGKILL' },
+    });
+  }
+  await log.flush();
+}
+
+describe('where the fleet has forgotten or does not run, the event log is told', () => {
+  test('runs', async () => {
+    await writeEvents();
+    const { code, said } = await corral('runs');
+    expect(code).toBe(0);
+    expect(said).toMatch(/nightly +event log +2 +– +1 +1 +sandbox_lost 1/);
+  });
+
+  test('rollouts that were discarded', async () => {
+    await writeEvents();
+    const { said } = await corral('rollouts', '--verdict', 'discard', '--json');
+    expect(JSON.parse(said)).toMatchObject([
+      { rolloutId: 'trace_1', code: 'sandbox_lost', source: 'event log' },
+    ]);
+  });
+
+  test('one rollout that the gateway knows no more', async () => {
+    await writeEvents();
+    await gatewayAnswering(404, failure('rollout_unknown', 'infrastructure', 'no such rollout'));
+    const { code, said } = await corral('rollout', 'trace_1', '--run', 'nightly');
+    expect(code).toBe(0);
+    expect(said).toContain('verdict      discard: sandbox_lost');
+  });
+
+  test('a fleet that was killed leaves its address behind, and nothing answers there', async () => {
+    await writeEvents();
+    await gatewayAnswering(200, {});
+    server?.closeAllConnections();
+    server?.close();
+    expect((await corral('runs')).code).toBe(0);
+  });
+});
+
+describe('errors say what happened, whose fault it is and what to do', () => {
+  test('no fleet and no event: exit code 2', async () => {
+    const { code, remarks } = await corral('runs');
+    expect(code).toBe(2);
+    expect(remarks).toMatch(/no fleet runs.*whose: yours.*corral up/s);
+  });
+
+  test('a wrong key: exit code 2, and the event log is not asked instead', async () => {
+    await writeEvents();
+    await gatewayAnswering(401, failure('unauthorized', 'caller', 'this key is not known'));
+    const { code, remarks, said } = await corral('runs');
+    expect([code, said]).toEqual([2, '']);
+    expect(remarks).toMatch(/this key is not known.*--key/s);
+  });
+
+  test('something else listens there: exit code 3 and what it said', async () => {
+    await gatewayAnswering(200, '<html>Welcome to nginx</html>');
+    const { code, remarks } = await corral('runs');
+    expect(code).toBe(3);
+    expect(remarks).toMatch(/not Corral's: <html>Welcome.*proxy/s);
+  });
+
+  test('a fleet in trouble: exit code 3', async () => {
+    await gatewayAnswering(503, failure('state_unavailable', 'infrastructure', 'Redis does not answer'));
+    const { code, remarks } = await corral('runs');
+    expect(code).toBe(3);
+    expect(remarks).toMatch(/Redis does not answer.*whose: the fleet/s);
+  });
+
+  test('a rollout that nobody knows: exit code 2', async () => {
+    await writeEvents();
+    expect((await corral('rollout', 'trace_9')).code).toBe(2);
+  });
+});
