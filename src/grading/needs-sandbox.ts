@@ -6,7 +6,7 @@ export function needsSandbox(grader: Grader): boolean {
     case 'command':
       return true;
     case 'gate':
-      return [...grader.all, grader.then].some(needsSandbox);
+      return [...grader.all, grader.grader].some(needsSandbox);
     case 'weighted':
       return grader.parts.some((part) => needsSandbox(part.grader));
     case 'penalty':

@@ -46,7 +46,8 @@ export type Grader =
       readonly timeoutMs: number;
       readonly retries: number;
     }
-  | { readonly kind: 'gate'; readonly all: readonly Grader[]; readonly then: Grader }
+  /** All of `all` must give their full score first; then the score is the grader's. */
+  | { readonly kind: 'gate'; readonly all: readonly Grader[]; readonly grader: Grader }
   | {
       readonly kind: 'weighted';
       readonly parts: readonly { readonly weight: number; readonly grader: Grader }[];

@@ -1,0 +1,22 @@
+# Grades `total.sh` of the workspace: the share of hidden cases that it gets right, written to $CORRAL_SCORE_FILE.
+#
+# The model's script is untrusted and now runs under the grader's user. It gets an empty environment, so it is not told
+# where the score goes, and a few seconds; the score is written last. What it is compared with never leaves this shell.
+
+passed=0
+cases=0
+
+check() { # printf format of the input, expected output
+  cases=$((cases + 1))
+  # shellcheck disable=SC2059
+  got=$(printf "$1" | env -i PATH="$PATH" timeout 5 sh /workspace/total.sh 2>/dev/null)
+  [ "$got" = "$2" ] && passed=$((passed + 1))
+}
+
+check 'name,amount\na,1\nb,2\n' 3
+check 'name,amount\n' 0
+check 'name,amount\na,10\nb,-4\nc,0\n' 6
+check 'name,amount\na,2.5\nb,2.5\n' 5
+check 'name,amount\n\na,1\n\nb,1\n' 2
+
+awk -v passed="$passed" -v cases="$cases" 'BEGIN { printf "%.4f\n", passed / cases }' > "$CORRAL_SCORE_FILE"

@@ -1,0 +1,82 @@
+import type { Environment, Limits } from '../../model/environment.ts';
+import { graderFields } from '../../model/grader-fields.ts';
+import { environmentName } from '../../model/ids.ts';
+import { versionOf } from '../digest.ts';
+import type { Report } from '../mistakes.ts';
+import { parseDurationMs } from '../quantities.ts';
+import type { EnvironmentYaml } from '../schema/environment.ts';
+import { splicedScript, unknownPlaceholder } from './command-rules.ts';
+import type { Folder } from './folder.ts';
+import { compileGrader } from './grader.ts';
+import { compileTemplate } from './template.ts';
+import { compileTexts } from './texts.ts';
+import { compileTools } from './tools.ts';
+
+/** An environment from its YAML, which has the right shape. What else is wrong is reported; the result counts only if nothing was. */
+export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report: Report): Environment {
+  const expose = yaml.expose ?? [];
+  const environment = {
+    name: environmentName(yaml.name),
+    description: yaml.description ?? '',
+    template: compileTemplate(yaml.sandbox, folder, report),
+    setup: compileSetup(yaml, expose, report),
+    expose,
+    tools: compileTools(yaml.tools, expose, report),
+    limits: compileLimits(yaml, report),
+    grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
+    texts: compileTexts(yaml.texts ?? {}, report),
+    pool: compilePool(yaml, report),
+  };
+  checkExposed(environment, report);
+  return { ...environment, version: versionOf(environment, yaml) };
+}
+
+function compileSetup({ setup = [] }: EnvironmentYaml, expose: readonly string[], report: Report) {
+  const { commands, timeout } = Array.isArray(setup) ? { commands: setup, timeout: undefined } : setup;
+  for (const [index, argv] of commands.entries()) {
+    const place = Array.isArray(setup) ? ['setup', index] : ['setup', 'commands', index];
+    for (const broken of [unknownPlaceholder(argv, [], expose), splicedScript(argv)]) {
+      if (broken !== null) report(place, broken);
+    }
+  }
+  return { commands, timeoutMs: parseDurationMs(timeout ?? '60s') };
+}
+
+/** What the model can read in its sandbox is no test of it. */
+function checkExposed({ expose, grader }: Pick<Environment, 'expose' | 'grader'>, report: Report): void {
+  const read = graderFields(grader);
+  for (const [index, field] of expose.entries()) {
+    if (read.includes(field)) {
+      report(
+        ['expose', index],
+        `exposes ${field}, which the grader compares with: the model could read the answer`,
+      );
+    }
+  }
+}
+
+/** Reasons for the numbers: docs/environments.md, "Limits". */
+function compileLimits({ limits = {} }: EnvironmentYaml, report: Report): Limits {
+  const compiled = {
+    toolCalls: limits.tool_calls ?? 40,
+    outputBytes: limits.output_bytes ?? 65_536,
+    rolloutMs: parseDurationMs(limits.rollout ?? '30m'),
+    idleMs: parseDurationMs(limits.idle ?? '15m'),
+    gradeMs: parseDurationMs(limits.grade ?? '30m'),
+    hardLifeMs: parseDurationMs(limits.hard_life ?? '2h'),
+  };
+  if (compiled.hardLifeMs < compiled.rolloutMs) {
+    report(
+      ['limits', 'hard_life'],
+      'must not be shorter than rollout: sandboxes would end under running rollouts',
+    );
+  }
+  return compiled;
+}
+
+function compilePool({ pool = {} }: EnvironmentYaml, report: Report): Environment['pool'] {
+  const max = pool.max ?? 100;
+  const minReady = pool.min_ready ?? 1;
+  if (minReady > max) report(['pool', 'min_ready'], 'must not be above max');
+  return { minReady, max, maxAgeMs: parseDurationMs(pool.max_age ?? '1h') };
+}

@@ -1,0 +1,7 @@
+/** What compiling needs to know of the files around a YAML file; paths are as written there. */
+export interface Folder {
+  absolute(path: string): string;
+  /** The file's text, or null where it cannot be read. */
+  text(path: string): string | null;
+  isFolder(path: string): boolean;
+}

@@ -1,0 +1,101 @@
+import type { Grader } from '../../model/grader.ts';
+import type { Path, Report } from '../mistakes.ts';
+import { parseDurationMs } from '../quantities.ts';
+import type { GraderYaml } from '../schema/grader.ts';
+import type { Folder } from './folder.ts';
+
+type Yaml<Kind extends GraderYaml['kind']> = Extract<GraderYaml, { kind: Kind }>;
+type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
+
+/** Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. */
+const defaults = { commandTimeout: '10m', judgeTimeout: '60s', judgeRetries: 2 } as const;
+
+/** The grader with its parts, defaults filled in and files read. */
+export function compileGrader(yaml: GraderYaml, inHand: InHand): Grader {
+  const part = (inner: GraderYaml, ...steps: Path): Grader =>
+    compileGrader(inner, { ...inHand, place: [...inHand.place, ...steps] });
+  switch (yaml.kind) {
+    case 'f1':
+    case 'recall':
+      return { kind: yaml.kind, answer: yaml.answer, reference: yaml.reference };
+    case 'text':
+      return textGrader(yaml, inHand);
+    case 'command':
+      return commandGrader(yaml, inHand);
+    case 'http':
+      return httpGrader(yaml);
+    case 'gate':
+      return {
+        kind: 'gate',
+        all: yaml.all.map((check, index) => part(check, 'all', index)),
+        grader: part(yaml.grader, 'grader'),
+      };
+    case 'weighted':
+      return {
+        kind: 'weighted',
+        parts: yaml.parts.map(({ weight, grader }, index) => ({
+          weight,
+          grader: part(grader, 'parts', index, 'grader'),
+        })),
+      };
+    case 'penalty':
+      return {
+        kind: 'penalty',
+        grader: part(yaml.grader, 'grader'),
+        freeCalls: yaml.free_calls,
+        each: yaml.each,
+        floor: yaml.floor ?? 0,
+      };
+  }
+}
+
+function textGrader(yaml: Yaml<'text'>, { place, report }: InHand): Grader {
+  const tolerance = yaml.tolerance ?? 0;
+  const partialWithin = yaml.partial_within ?? tolerance;
+  if (partialWithin < tolerance) {
+    report([...place, 'partial_within'], 'must not be below tolerance: nearer answers would earn less');
+  }
+  const match = yaml.match ?? 'normalised';
+  return {
+    kind: 'text',
+    answer: yaml.answer ?? 'output_text',
+    reference: yaml.reference,
+    match,
+    tolerance,
+    partialWithin,
+  };
+}
+
+function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
+  return {
+    kind: 'command',
+    argv: yaml.command,
+    files: filesOf(yaml, inHand),
+    timeoutMs: parseDurationMs(yaml.timeout ?? defaults.commandTimeout),
+    onExit: yaml.on_exit,
+    onTimeout: yaml.on_timeout,
+    onOutOfMemory: yaml.on_out_of_memory,
+    onBroken: yaml.on_broken,
+  };
+}
+
+function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InHand) {
+  const texts = Object.entries(files).map(([name, written]) => {
+    if (typeof written === 'string') return [name, written];
+    const text = folder.text(written.file);
+    if (text === null)
+      report([...place, 'files', name], `names the file ${written.file}, which cannot be read`);
+    return [name, text ?? ''];
+  });
+  return Object.fromEntries(texts) as Readonly<Record<string, string>>;
+}
+
+function httpGrader(yaml: Yaml<'http'>): Grader {
+  return {
+    kind: 'http',
+    url: yaml.url,
+    headers: yaml.headers ?? {},
+    timeoutMs: parseDurationMs(yaml.timeout ?? defaults.judgeTimeout),
+    retries: yaml.retries ?? defaults.judgeRetries,
+  };
+}

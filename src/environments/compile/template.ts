@@ -1,0 +1,88 @@
+import type { Image, Template } from '../../model/environment.ts';
+import { placeholdersIn, itemFieldOf } from '../../model/placeholder.ts';
+import { digestOf } from '../digest.ts';
+import type { Report } from '../mistakes.ts';
+import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
+import type { SandboxYaml } from '../schema/sandbox.ts';
+import type { Folder } from './folder.ts';
+
+/** Enough for a shell and common tools; an idle sandbox needs a tenth of the request. */
+const defaults = {
+  cpu: { request: '100m', limit: '1' },
+  memory: { request: '128Mi', limit: '512Mi' },
+  disk: '1Gi',
+  processes: 256,
+  startTimeout: '60s',
+} as const;
+
+/** What a sandbox is created from, with defaults and absolute folders. */
+export function compileTemplate(yaml: SandboxYaml, folder: Folder, report: Report): Template {
+  checkPrepare(yaml, report);
+  const image = compileImage(yaml.image, folder, report);
+  const template = {
+    image,
+    cpu: cpuShare(yaml.cpu ?? defaults.cpu, report),
+    memory: memoryShare(yaml.memory ?? defaults.memory, report),
+    diskBytes: parseBytes(yaml.disk ?? defaults.disk),
+    processes: yaml.processes ?? defaults.processes,
+    network: yaml.network ?? 'none',
+    runAs: yaml.run_as ?? 'user',
+    env: yaml.env ?? {},
+    data: compileData(yaml, image, folder, report),
+    prepare: yaml.prepare ?? [],
+    startTimeoutMs: parseDurationMs(yaml.start_timeout ?? defaults.startTimeout),
+  };
+  return { digest: digestOf(template), ...template };
+}
+
+const rootfsPrefix = 'rootfs:';
+
+function compileImage(text: string, folder: Folder, report: Report): Image {
+  if (text === 'host') return { kind: 'host' };
+  if (!text.startsWith(rootfsPrefix)) return { kind: 'image', reference: text };
+  const path = text.slice(rootfsPrefix.length);
+  if (!folder.isFolder(path)) report(['sandbox', 'image'], `names the folder ${path}, which is not there`);
+  return { kind: 'rootfs', path: folder.absolute(path) };
+}
+
+function compileData(yaml: SandboxYaml, image: Image, folder: Folder, report: Report): Template['data'] {
+  const data = yaml.data ?? [];
+  if (data.length > 0 && image.kind === 'image') {
+    report(['sandbox', 'data'], 'are folders of this machine and need image: host or rootfs:PATH');
+  }
+  return data.map(({ source, target }, index) => {
+    if (!folder.isFolder(source)) {
+      report(['sandbox', 'data', index, 'source'], `names the folder ${source}, which is not there`);
+    }
+    return { source: folder.absolute(source), target };
+  });
+}
+
+function cpuShare(yaml: NonNullable<SandboxYaml['cpu']>, report: Report): Template['cpu'] {
+  const { request, limit } = typeof yaml === 'object' ? yaml : { request: yaml, limit: yaml };
+  const share = { requestMilli: parseCpuMilli(request), limitMilli: parseCpuMilli(limit) };
+  if (share.requestMilli > share.limitMilli) report(['sandbox', 'cpu'], requestAboveLimit);
+  return share;
+}
+
+function memoryShare(yaml: NonNullable<SandboxYaml['memory']>, report: Report): Template['memory'] {
+  const { request, limit } = typeof yaml === 'object' ? yaml : { request: yaml, limit: yaml };
+  const share = { requestBytes: parseBytes(request), limitBytes: parseBytes(limit) };
+  if (share.requestBytes > share.limitBytes) report(['sandbox', 'memory'], requestAboveLimit);
+  return share;
+}
+
+const requestAboveLimit = 'requests more than its limit; raise the limit or lower the request';
+
+/** Warm sandboxes are prepared before anyone knows for which task. */
+function checkPrepare({ prepare = [] }: SandboxYaml, report: Report): void {
+  for (const [index, argv] of prepare.entries()) {
+    const field = argv.flatMap(placeholdersIn).find((name) => itemFieldOf(name) !== null);
+    if (field !== undefined) {
+      report(
+        ['sandbox', 'prepare', index],
+        `uses {${field}}, but it runs before there is a task; put it in setup`,
+      );
+    }
+  }
+}

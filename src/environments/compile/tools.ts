@@ -1,0 +1,106 @@
+import type { JsonSchema, Tool } from '../../model/environment.ts';
+import { itemFieldOf, placeholdersIn } from '../../model/placeholder.ts';
+import { builtinTools } from '../builtin-tools.ts';
+import type { Path, Report } from '../mistakes.ts';
+import { parseDurationMs } from '../quantities.ts';
+import type { BuiltinToolName, ToolYaml } from '../schema/tool.ts';
+import { modelChoosesProgram, splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { compileParameters, parameterNames, textParameters } from './parameters.ts';
+
+/** Two minutes for a command that nobody thought about; an hour is the longest any face lets one run. */
+const defaultTimeout = '120s';
+const longestTimeoutMs = 3_600_000;
+
+type InHand = {
+  readonly name: string;
+  readonly yaml: ToolYaml;
+  readonly place: Path;
+  readonly expose: readonly string[];
+  readonly report: Report;
+};
+
+/** The tools of an environment by name, with descriptions and schemas filled in. */
+export function compileTools(
+  tools: Readonly<Record<string, ToolYaml>>,
+  expose: readonly string[],
+  report: Report,
+): Readonly<Record<string, Tool>> {
+  return Object.fromEntries(
+    Object.entries(tools).map(([name, yaml]) => [
+      name,
+      compileTool({ name, yaml, place: ['tools', name], expose, report }),
+    ]),
+  );
+}
+
+function compileTool(inHand: InHand): Tool {
+  const { yaml, place, report } = inHand;
+  if ((yaml.command === undefined) === (yaml.builtin === undefined)) {
+    report(place, 'must have either a command or a builtin');
+  }
+  const timeoutMs = parseDurationMs(yaml.timeout ?? defaultTimeout);
+  if (timeoutMs > longestTimeoutMs) report([...place, 'timeout'], 'must be at most 1h');
+  return yaml.builtin === undefined
+    ? commandTool(inHand, timeoutMs)
+    : builtinTool(inHand, yaml.builtin, timeoutMs);
+}
+
+function builtinTool(
+  { name, yaml, place, report }: InHand,
+  builtin: BuiltinToolName,
+  timeoutMs: number,
+): Tool {
+  for (const field of ['parameters', 'infrastructure_exit'] as const) {
+    if (yaml[field] !== undefined) report([...place, field], 'is fixed for a builtin tool; leave it out');
+  }
+  const { description, parameters } = builtinTools[builtin];
+  const run: Tool['run'] =
+    builtin === 'shell'
+      ? { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] }
+      : { kind: 'builtin', tool: builtin };
+  return { name, description: yaml.description ?? description, parameters, timeoutMs, run };
+}
+
+function commandTool(inHand: InHand, timeoutMs: number): Tool {
+  const { name, yaml } = inHand;
+  const argv = yaml.command ?? [];
+  const parameters = parametersOf(inHand, argv);
+  checkCommand(inHand, argv, parameters);
+  return {
+    name,
+    description: yaml.description ?? `Runs ${name} in the workspace and returns its output. ${freshProcess}`,
+    parameters,
+    timeoutMs,
+    run: { kind: 'command', argv, infrastructureExits: exitsOf(inHand, argv) },
+  };
+}
+
+const freshProcess = 'Each call is a fresh process: files stay, nothing else carries over.';
+
+/** Where the author declares none, every placeholder of the command is a required text. */
+function parametersOf({ yaml, place, report }: InHand, argv: readonly string[]): JsonSchema {
+  if (yaml.parameters !== undefined)
+    return compileParameters(yaml.parameters, [...place, 'parameters'], report);
+  const names = argv.flatMap(placeholdersIn).filter((name) => itemFieldOf(name) === null);
+  return textParameters([...new Set(names)]);
+}
+
+function checkCommand(
+  { place, expose, report }: InHand,
+  argv: readonly string[],
+  parameters: JsonSchema,
+): void {
+  const rules = [unknownPlaceholder(argv, parameterNames(parameters), expose), splicedScript(argv)];
+  for (const broken of rules) if (broken !== null) report([...place, 'command'], broken);
+}
+
+function exitsOf({ yaml, place, report }: InHand, argv: readonly string[]): readonly number[] {
+  const exits = [yaml.infrastructure_exit ?? []].flat();
+  if (exits.length > 0 && modelChoosesProgram(argv)) {
+    report(
+      [...place, 'infrastructure_exit'],
+      'needs a program that the model cannot choose: here it could exit with that code whenever it likes, and have a bad rollout discarded',
+    );
+  }
+  return exits;
+}

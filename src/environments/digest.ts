@@ -1,0 +1,31 @@
+import { createHash } from 'node:crypto';
+import canonicalize from 'canonicalize';
+import { environmentVersion, templateDigest } from '../model/ids.ts';
+import type { EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
+import type { Environment, Template } from '../model/environment.ts';
+import type { EnvironmentYaml } from './schema/environment.ts';
+
+/** sha256 of everything a sandbox is created from: sandboxes of one digest are interchangeable until they are bound. */
+export function digestOf(template: Omit<Template, 'digest'>): TemplateDigest {
+  return templateDigest(sha256(template));
+}
+
+/**
+ * sha256 of everything a result can depend on: the file with its defaults filled in and the graders' files read.
+ * Folders count as they are written, so that the version is the same on every machine. The pool is left out: an
+ * operator who resizes it must not end the runs that pinned this version.
+ */
+export function versionOf(
+  environment: Omit<Environment, 'version'>,
+  { sandbox }: EnvironmentYaml,
+): EnvironmentVersion {
+  const { digest: _digest, ...template } = environment.template;
+  const asWritten = { ...template, image: sandbox.image, data: sandbox.data ?? [] };
+  return environmentVersion(sha256({ ...environment, template: asWritten, pool: null }));
+}
+
+function sha256(value: unknown): string {
+  return createHash('sha256')
+    .update(canonicalize(value) ?? '', 'utf8')
+    .digest('hex');
+}

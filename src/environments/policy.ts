@@ -1,0 +1,106 @@
+import type { Environment, Image } from '../model/environment.ts';
+import type { Path, Report } from './mistakes.ts';
+import { parseBytes, parseCpuMilli, parseDurationMs } from './quantities.ts';
+import type { PolicyYaml } from './schema/policy.ts';
+
+/** What the operator of a fleet allows, whatever an environment says. */
+export type OperatorPolicy = {
+  /** Patterns of images (`host`, `rootfs:/srv/*`, references) and of data folders; `*` is anything. */
+  readonly images: readonly string[];
+  readonly data: readonly string[];
+  readonly networks: readonly string[];
+  readonly runAs: readonly Environment['template']['runAs'][];
+  readonly ceilings: Ceilings;
+};
+
+/** Infinity where there is none. */
+type Ceilings = {
+  readonly cpuMilli: number;
+  readonly memoryBytes: number;
+  readonly diskBytes: number;
+  readonly processes: number;
+  readonly rolloutMs: number;
+  readonly hardLifeMs: number;
+  readonly poolMax: number;
+};
+
+export function compilePolicy({ images, data, networks, run_as, ceilings = {} }: PolicyYaml): OperatorPolicy {
+  return {
+    images: images ?? ['*'],
+    data: data ?? ['*'],
+    networks: networks ?? ['none'],
+    runAs: run_as ?? ['user', 'root'],
+    ceilings: {
+      cpuMilli: upTo(ceilings.cpu, parseCpuMilli),
+      memoryBytes: upTo(ceilings.memory, parseBytes),
+      diskBytes: upTo(ceilings.disk, parseBytes),
+      processes: upTo(ceilings.processes, Number),
+      rolloutMs: upTo(ceilings.rollout, parseDurationMs),
+      hardLifeMs: upTo(ceilings.hard_life, parseDurationMs),
+      poolMax: upTo(ceilings.pool, Number),
+    },
+  };
+}
+
+const upTo = <Amount>(amount: Amount | undefined, parse: (amount: Amount) => number): number =>
+  amount === undefined ? Number.POSITIVE_INFINITY : parse(amount);
+
+/** One machine of one's own: everything but a network, which nobody has defined. */
+export const openPolicy: OperatorPolicy = compilePolicy({});
+
+/** Reports what of an environment its operator does not allow. */
+export function checkPolicy(environment: Environment, policy: OperatorPolicy, report: Report): void {
+  const { template } = environment;
+  const image = imageText(template.image);
+  if (!matchesOne(policy.images, image)) {
+    report(['sandbox', 'image'], `is ${image}, and the operator allows: ${policy.images.join(', ')}`);
+  }
+  for (const [index, { source }] of template.data.entries()) {
+    if (matchesOne(policy.data, source)) continue;
+    report(
+      ['sandbox', 'data', index, 'source'],
+      `is ${source}, and the operator allows: ${policy.data.join(', ')}`,
+    );
+  }
+  checkMember(policy.networks, template.network, ['sandbox', 'network'], report);
+  checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
+  checkCeilings(environment, policy.ceilings, report);
+}
+
+function checkMember(allowed: readonly string[], value: string, place: Path, report: Report): void {
+  if (!allowed.includes(value)) report(place, `is ${value}, and the operator allows: ${allowed.join(', ')}`);
+}
+
+function checkCeilings({ template, limits, pool }: Environment, ceilings: Ceilings, report: Report): void {
+  const amounts: readonly (readonly [Path, number, number, string])[] = [
+    [['sandbox', 'cpu'], template.cpu.limitMilli, ceilings.cpuMilli, 'm'],
+    [['sandbox', 'memory'], template.memory.limitBytes, ceilings.memoryBytes, ' bytes'],
+    [['sandbox', 'disk'], template.diskBytes, ceilings.diskBytes, ' bytes'],
+    [['sandbox', 'processes'], template.processes, ceilings.processes, ''],
+    [['limits', 'rollout'], limits.rolloutMs, ceilings.rolloutMs, ' ms'],
+    [['limits', 'hard_life'], limits.hardLifeMs, ceilings.hardLifeMs, ' ms'],
+    [['pool', 'max'], pool.max, ceilings.poolMax, ''],
+  ];
+  for (const [place, amount, ceiling, unit] of amounts) {
+    if (amount > ceiling)
+      report(place, `is ${amount}${unit}, and the operator's ceiling is ${ceiling}${unit}`);
+  }
+}
+
+function imageText(image: Image): string {
+  switch (image.kind) {
+    case 'host':
+      return 'host';
+    case 'rootfs':
+      return `rootfs:${image.path}`;
+    case 'image':
+      return image.reference;
+  }
+}
+
+function matchesOne(patterns: readonly string[], text: string): boolean {
+  return patterns.some((pattern) => {
+    const literal = pattern.split('*').map((part) => part.replaceAll(/[$()+.?[\\\]^{|}]/g, String.raw`\$&`));
+    return new RegExp(`^${literal.join('.*')}$`, 's').test(text);
+  });
+}

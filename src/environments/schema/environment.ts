@@ -1,0 +1,77 @@
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { GraderSchema } from './grader.ts';
+import type { GraderYaml } from './grader.ts';
+import { Argv, Count, Duration, Name, strict } from './parts.ts';
+import { SandboxSchema } from './sandbox.ts';
+import { ToolSchema } from './tool.ts';
+
+/** Long enough for any sentence, short enough that our own words never crowd out the command's. */
+const Sentence = Type.String({ maxLength: 500, description: 'a text of at most 500 characters' });
+
+const TextsYaml = strict({
+  exit_code: Type.Optional(Sentence),
+  signalled: Type.Optional(Sentence),
+  timed_out: Type.Optional(Sentence),
+  bytes_cut: Type.Optional(Sentence),
+  not_started: Type.Optional(Sentence),
+  bad_arguments: Type.Optional(Sentence),
+  unknown_tool: Type.Optional(Sentence),
+  budget_spent: Type.Optional(Sentence),
+  time_spent: Type.Optional(Sentence),
+  out_of_memory: Type.Optional(Sentence),
+  sandbox_broken: Type.Optional(Sentence),
+  cancelled: Type.Optional(Sentence),
+});
+
+const Limits = strict({
+  tool_calls: Type.Optional(Type.Integer({ minimum: 1, description: 'a whole number from 1' })),
+  output_bytes: Type.Optional(
+    Type.Integer({ minimum: 1024, maximum: 262_144, description: 'bytes from 1024 to 262144 (256 KiB)' }),
+  ),
+  rollout: Type.Optional(Duration),
+  idle: Type.Optional(Duration),
+  grade: Type.Optional(Duration),
+  hard_life: Type.Optional(Duration),
+});
+
+/** A whole environment file. */
+export const EnvironmentSchema = strict(
+  {
+    name: Name,
+    description: Type.Optional(Type.String()),
+    sandbox: SandboxSchema,
+    setup: Type.Optional(
+      Type.Union(
+        [Type.Array(Argv), strict({ commands: Type.Array(Argv), timeout: Type.Optional(Duration) })],
+        {
+          description: 'a list of commands, or {commands, timeout}',
+        },
+      ),
+    ),
+    expose: Type.Optional(
+      Type.Array(
+        Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]*$', description: 'the name of an item field' }),
+      ),
+    ),
+    tools: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' }), ToolSchema, {
+      additionalProperties: false,
+      minProperties: 1,
+      title: 'tools are letters, digits, _ and -, at most 64',
+      description: 'tools by name: {shell: {builtin: shell}}',
+    }),
+    limits: Type.Optional(Limits),
+    grader: Type.Unsafe<GraderYaml>({ $ref: '#/$defs/grader' }),
+    texts: Type.Optional(TextsYaml),
+    pool: Type.Optional(
+      strict({
+        min_ready: Type.Optional(Count),
+        max: Type.Optional(Type.Integer({ minimum: 1, description: 'a whole number from 1' })),
+        max_age: Type.Optional(Duration),
+      }),
+    ),
+  },
+  { $defs: { grader: GraderSchema } },
+);
+
+export type EnvironmentYaml = Static<typeof EnvironmentSchema>;

@@ -1,0 +1,50 @@
+import { Type } from 'typebox';
+import type { TObjectOptions, TProperties } from 'typebox';
+import { bytesPattern, cpuPattern, durationPattern } from '../quantities.ts';
+
+/*
+ * Pieces of the schemas of YAML files. Every `description` completes the sentence "must be …" that an author reads.
+ */
+
+/** An object that admits no other field: a mistyped name must not be a silent default. */
+export const strict = <Properties extends TProperties>(
+  properties: Properties,
+  options: TObjectOptions = {},
+) => Type.Object(properties, { ...options, additionalProperties: false });
+
+export const Duration = Type.String({
+  pattern: durationPattern,
+  description: 'a duration such as 500ms, 60s, 30m or 2h',
+});
+
+const cpuWords = 'cores such as 100m, 0.5 or 2';
+export const Cpu = Type.Union([Type.String({ pattern: cpuPattern }), Type.Number({ exclusiveMinimum: 0 })], {
+  description: cpuWords,
+});
+
+const bytesWords = 'an amount of bytes such as 512Mi, 1Gi or 65536';
+export const Bytes = Type.Union([Type.String({ pattern: bytesPattern }), Type.Integer({ minimum: 1 })], {
+  description: bytesWords,
+});
+
+export const CpuShare = Type.Union([Cpu, strict({ request: Cpu, limit: Cpu })], {
+  description: `${cpuWords}, or {request, limit} of those`,
+});
+
+export const MemoryShare = Type.Union([Bytes, strict({ request: Bytes, limit: Bytes })], {
+  description: `${bytesWords}, or {request, limit} of those`,
+});
+
+export const Count = Type.Integer({ minimum: 0, description: 'a whole number from 0' });
+
+export const Argv = Type.Array(Type.String(), {
+  minItems: 1,
+  description: 'a program and its arguments, each an element of a list: ["git", "status"]',
+});
+
+export const Name = Type.String({
+  pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',
+  description: 'lower-case letters, digits and dashes, at most 63: it stands in URLs and labels',
+});
+
+export const AbsolutePath = Type.String({ pattern: '^/.', description: 'an absolute path in the sandbox' });

@@ -1,0 +1,31 @@
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { AbsolutePath, Argv, Bytes, CpuShare, Duration, MemoryShare, Name, strict } from './parts.ts';
+
+/** What a sandbox is created from. */
+export const SandboxSchema = strict({
+  image: Type.String({
+    minLength: 1,
+    description: 'host, rootfs:PATH or an image reference such as python:3.12-slim',
+  }),
+  cpu: Type.Optional(CpuShare),
+  memory: Type.Optional(MemoryShare),
+  disk: Type.Optional(Bytes),
+  processes: Type.Optional(Type.Integer({ minimum: 16, description: 'a whole number from 16' })),
+  network: Type.Optional(Name),
+  run_as: Type.Optional(
+    Type.Union([Type.Literal('user'), Type.Literal('root')], { description: 'user or root' }),
+  ),
+  env: Type.Optional(
+    Type.Record(Type.String({ pattern: '^(?!CORRAL_)[A-Za-z_][A-Za-z0-9_]*$' }), Type.String(), {
+      additionalProperties: false,
+      title: 'variables are letters, digits and _, and CORRAL_… are ours',
+      description: 'variables by name, all texts: {LANG: C.UTF-8}',
+    }),
+  ),
+  data: Type.Optional(Type.Array(strict({ source: Type.String({ minLength: 1 }), target: AbsolutePath }))),
+  prepare: Type.Optional(Type.Array(Argv)),
+  start_timeout: Type.Optional(Duration),
+});
+
+export type SandboxYaml = Static<typeof SandboxSchema>;

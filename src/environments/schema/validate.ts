@@ -1,0 +1,81 @@
+import { Ajv } from 'ajv';
+import type { ErrorObject } from 'ajv';
+import type { Static, TSchema } from 'typebox';
+import type { Path, Report } from '../mistakes.ts';
+
+const ajv = new Ajv({ allErrors: true, verbose: true, discriminator: true, strict: false });
+
+/** A check of one kind of YAML file: true when the value has the schema's shape, else every mistake is reported. */
+export function fileCheck<Schema extends TSchema>(
+  schema: Schema,
+): (value: unknown, report: Report) => value is Static<Schema> {
+  const validate = ajv.compile<Static<Schema>>(schema);
+  return (value, report): value is Static<Schema> => {
+    if (validate(value)) return true;
+    for (const error of meaningful(validate.errors ?? [])) report(placeOf(error), sentenceOf(error));
+    return false;
+  };
+}
+
+/**
+ * Of a value that fits none of several shapes, the checker tells what is wrong with it by each of them. Where it came
+ * near to one (the mistake is inside it), only that is meant; else only that it fits none.
+ */
+function meaningful(errors: readonly ErrorObject[]): readonly ErrorObject[] {
+  const noise = new Set<ErrorObject>();
+  for (const choice of errors.filter(({ keyword }) => keyword === 'anyOf')) {
+    const branches = errors.filter((error) => belongsTo(error, choice));
+    const inside = branches.filter((error) => isInside(error, choice));
+    for (const error of branches) if (!inside.includes(error)) noise.add(error);
+    if (inside.length > 0) noise.add(choice);
+  }
+  return errors.filter((error) => !noise.has(error));
+}
+
+const belongsTo = (error: ErrorObject, choice: ErrorObject): boolean =>
+  error.schemaPath.startsWith(`${choice.schemaPath}/`) &&
+  `${error.instancePath}/`.startsWith(`${choice.instancePath}/`);
+
+const isInside = (error: ErrorObject, choice: ErrorObject): boolean =>
+  error.instancePath !== choice.instancePath ||
+  error.keyword === 'required' ||
+  error.keyword === 'additionalProperties';
+
+function placeOf(error: ErrorObject): Path {
+  const path = error.instancePath
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .map((step) => (/^\d+$/.test(step) ? Number(step) : step));
+  return error.keyword === 'additionalProperties' ? [...path, textOf(error, 'additionalProperty')] : path;
+}
+
+function sentenceOf(error: ErrorObject): string {
+  switch (error.keyword) {
+    case 'required':
+      return `needs the field ${textOf(error, 'missingProperty')}`;
+    case 'additionalProperties':
+      return unknownName(error);
+    case 'minProperties':
+      return 'must not be empty';
+    default: {
+      const meant: unknown = error.parentSchema?.['description'];
+      return typeof meant === 'string'
+        ? `must be ${meant}`
+        : (error.message ?? 'is not what is expected here');
+    }
+  }
+}
+
+function textOf(error: ErrorObject, param: string): string {
+  const params: Readonly<Record<string, unknown>> = error.params;
+  return String(params[param]);
+}
+
+/** Where the author chooses the names, the schema's title says how they look; elsewhere only ours are known. */
+function unknownName({ parentSchema }: ErrorObject): string {
+  const rule: unknown = parentSchema?.['title'];
+  if (typeof rule === 'string') return `has no good name: ${rule}`;
+  const known: unknown = parentSchema?.['properties'];
+  return `is unknown here; known are: ${Object.keys(known ?? {}).join(', ')}`;
+}

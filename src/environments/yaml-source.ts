@@ -1,0 +1,62 @@
+import { isCollection, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import type { Document, Node } from 'yaml';
+import type { Mistake, Path } from './mistakes.ts';
+
+/** A YAML file as read: its value, what the parser disliked, and where in the file each place of the value is. */
+export class YamlSource {
+  readonly file: string;
+  /** Where it is no YAML at all, or says one key twice; `value` is undefined then. */
+  readonly syntaxMistakes: readonly Mistake[];
+  readonly value: unknown;
+  readonly #document: Document;
+  readonly #lines: LineCounter;
+
+  constructor(file: string, text: string) {
+    this.file = file;
+    this.#lines = new LineCounter();
+    this.#document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false });
+    const errors = this.#document.errors.map(({ pos, message }) => ({ at: pos[0], message }));
+    if (errors.length === 0)
+      this.value = valueOf(this.#document, (message) => errors.push({ at: 0, message }));
+    this.syntaxMistakes = errors.map(({ at, message }) => ({
+      file,
+      line: this.#lines.linePos(at).line,
+      path: '',
+      message: `is not valid YAML: ${message}`,
+    }));
+  }
+
+  mistake(path: Path, message: string): Mistake {
+    return { file: this.file, line: this.#lineOf(path), path: path.join('.'), message };
+  }
+
+  /** The line of the place, or of the nearest thing around it that exists. */
+  #lineOf(path: Path): number {
+    let node: unknown = this.#document.contents;
+    let start = startOf(node) ?? 0;
+    for (const step of path) {
+      start = startOf(keyOf(node, step)) ?? start;
+      node = isCollection(node) ? node.get(step, true) : undefined;
+    }
+    return this.#lines.linePos(start).line;
+  }
+}
+
+/** Aliases that point nowhere, or that unfold to millions of values, show only here. */
+function valueOf(document: Document, onError: (message: string) => void): unknown {
+  try {
+    return document.toJS();
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    onError(error.message);
+    return undefined;
+  }
+}
+
+const startOf = (node: unknown): number | undefined => (node as Node | undefined)?.range?.[0];
+
+/** In a map a mistake is shown at the key, in a list at the element itself. */
+function keyOf(node: unknown, step: string | number): unknown {
+  if (!isMap(node)) return isCollection(node) ? node.get(step, true) : undefined;
+  return node.items.find(({ key }) => isScalar(key) && key.value === step)?.key;
+}

@@ -1,0 +1,48 @@
+import type { Grader, Item, Json } from '../../model/grader.ts';
+
+/** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */
+export type Sample = { readonly [key: string]: Json };
+
+/** What a grader of this kind is, whatever stands around it. */
+export type Leaf<Kind extends Grader['kind']> = Extract<Grader, { readonly kind: Kind }>;
+
+/** How a command grader ended. What `bad` is worth is written in the environment, because the policy may have caused it. */
+export type CommandGrade =
+  | { readonly kind: 'scored'; readonly score: number }
+  | {
+      readonly kind: 'bad';
+      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken';
+      /** For a person: "exit code 2", "no score file". */
+      readonly reason: string;
+    };
+
+/** What a grader may look at, and the two things that it cannot do by thinking. */
+export type GradingContext = {
+  readonly sample: Sample;
+  readonly item: Item | null;
+  /** The rollout's tool calls by our own record. */
+  readonly toolCalls: number;
+  readonly runCommand: (leaf: Leaf<'command'>) => Promise<CommandGrade>;
+  readonly askJudge: (leaf: Leaf<'http'>) => Promise<number>;
+};
+
+export type Scored = {
+  readonly kind: 'scored';
+  /** Finite. */
+  readonly score: number;
+  /** How it came about, part by part; for people. */
+  readonly detail: { readonly [key: string]: Json };
+  /** Set when a command grader ended badly and the environment gave that a score: the policy may have done it. */
+  readonly suspected: 'command' | null;
+};
+
+export type Discarded = {
+  readonly kind: 'discarded';
+  readonly suspected: 'command';
+  readonly reason: string;
+};
+
+export type Evaluation = Scored | Discarded;
+
+/** Grades a part of a composed grader. */
+export type EvaluatePart = (part: Grader) => Promise<Evaluation>;

@@ -1,0 +1,42 @@
+import type { AnswerPath, Json } from '../../model/grader.ts';
+import type { Sample } from './evaluation.ts';
+
+/**
+ * The model's answer at a path like `output_text` or `output_json.files`; undefined where there is none. Trainers leave
+ * fields out: the text is then the last message's, and the JSON is what that text holds, in a fence or bare.
+ */
+export function answerAt(sample: Sample, path: AnswerPath): Json | undefined {
+  const [root = '', ...fields] = path.split('.');
+  return fields.reduce(fieldOf, rootOf(sample, root));
+}
+
+function rootOf(sample: Sample, root: string): Json | undefined {
+  const given = sample[root];
+  if (given !== undefined && given !== null) return given;
+  if (root === 'output_text') return messageText(sample);
+  if (root === 'output_json') return jsonIn(answerAt(sample, 'output_text'));
+  return undefined;
+}
+
+function messageText(sample: Sample): Json | undefined {
+  return ['0', 'message', 'content'].reduce(fieldOf, sample['choices']);
+}
+
+/** One step down, into an object's own field or an array's element. */
+export function fieldOf(value: Json | undefined, field: string): Json | undefined {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, field)) return undefined;
+  return (value as { readonly [key: string]: Json })[field];
+}
+
+const fence = /^```[\w-]*\s*\n([\s\S]*?)\n?\s*```$/;
+
+/** JSON that a text holds as its whole content or in one Markdown fence; undefined where it is no JSON. */
+export function jsonIn(text: Json | undefined): Json | undefined {
+  if (typeof text !== 'string') return undefined;
+  const trimmed = text.trim();
+  try {
+    return JSON.parse(fence.exec(trimmed)?.[1] ?? trimmed) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,48 @@
+import { posix } from 'node:path';
+import type { Json } from '../../model/grader.ts';
+import type { GradingContext, Leaf, Scored } from './evaluation.ts';
+import { textsAt } from './item-reference.ts';
+import { answerAt, jsonIn } from './sample-answer.ts';
+
+/**
+ * `f1` and `recall` of a set of texts, mostly paths. The answer may be a list, JSON text of one, or one entry a line;
+ * order, repeats and `./` make no difference. An answer that is none of it is the empty set: score 0.
+ */
+export function gradeBySet(grader: Leaf<'f1' | 'recall'>, { sample, item }: GradingContext): Scored {
+  const truth = setOf(textsAt(item, grader.reference));
+  const answer = setOf(entriesOf(answerAt(sample, grader.answer)));
+  const hits = answer.intersection(truth).size;
+  const score = grader.kind === 'f1' ? f1(hits, answer.size, truth.size) : recall(hits, truth.size);
+  const detail = { kind: grader.kind, score, hits, answered: answer.size, expected: truth.size };
+  return { kind: 'scored', score, detail, suspected: null };
+}
+
+/** Nothing expected and nothing answered is a perfect answer. */
+const f1 = (hits: number, answered: number, expected: number): number =>
+  answered + expected === 0 ? 1 : (2 * hits) / (answered + expected);
+
+const recall = (hits: number, expected: number): number => (expected === 0 ? 1 : hits / expected);
+
+function entriesOf(answer: Json | undefined): readonly string[] {
+  if (typeof answer === 'number') return [String(answer)];
+  if (Array.isArray(answer)) return answer.flatMap((each: Json) => entryOf(each));
+  if (typeof answer !== 'string') return [];
+  const json = jsonIn(answer);
+  return Array.isArray(json) ? entriesOf(json) : answer.split('\n').map(withoutListMark);
+}
+
+const entryOf = (value: Json): readonly string[] =>
+  typeof value === 'string' || typeof value === 'number' ? [String(value)] : [];
+
+/** `- path`, `* path` and backquotes around it are how models write a list. */
+function withoutListMark(line: string): string {
+  return line
+    .trim()
+    .replace(/^[-*]\s+/, '')
+    .replace(/^`(.*)`$/, '$1');
+}
+
+function setOf(entries: readonly string[]): Set<string> {
+  const named = entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
+  return new Set(named.map((entry) => posix.normalize(entry).replace(/(?<=.)\/$/, '')));
+}

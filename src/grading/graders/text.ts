@@ -1,0 +1,46 @@
+import type { Json } from '../../model/grader.ts';
+import type { GradingContext, Leaf, Scored } from './evaluation.ts';
+import { textsAt } from './item-reference.ts';
+import { closeness } from './numeric.ts';
+import { answerAt } from './sample-answer.ts';
+
+type TextGrader = Leaf<'text'>;
+
+/** Compares the answer with the reference, or with each of several accepted ones: the best match counts. */
+export function gradeByText(grader: TextGrader, { sample, item }: GradingContext): Scored {
+  const accepted = textsAt(item, grader.reference);
+  const answer = textOf(answerAt(sample, grader.answer));
+  const scores = accepted.map((reference) => (answer === null ? 0 : match(grader, answer, reference)));
+  const score = Math.max(0, ...scores);
+  return { kind: 'scored', score, detail: { kind: 'text', match: grader.match, score }, suspected: null };
+}
+
+function textOf(answer: Json | undefined): string | null {
+  if (typeof answer === 'string') return answer;
+  return typeof answer === 'number' || typeof answer === 'boolean' ? String(answer) : null;
+}
+
+function match(grader: TextGrader, answer: string, reference: string): number {
+  switch (grader.match) {
+    case 'exact':
+      return answer.trim() === reference.trim() ? 1 : 0;
+    case 'normalised':
+      return normalise(answer) === normalise(reference) ? 1 : 0;
+    case 'numeric':
+      return closeness(answer, reference, grader);
+  }
+}
+
+// The minus of a number and the percent sign are no decoration: "-5", "5" and "5%" are three answers.
+const punctuation = /(?!(?<!\w)-\d)(?!%)\p{P}/gu;
+
+/**
+ * Case, white space, punctuation and English articles make no difference. A text of nothing else is compared as it is,
+ * so that "!" does not equal "?".
+ */
+export function normalise(text: string): string {
+  const plain = text.normalize('NFKC').toLowerCase().trim();
+  const words = plain.replaceAll(punctuation, ' ').replaceAll(/\b(?:a|an|the)\b/g, ' ');
+  const bare = words.split(/\s+/u).filter((word) => word !== '');
+  return bare.length === 0 ? plain : bare.join(' ');
+}

@@ -1,0 +1,32 @@
+import type { Grader } from './grader.ts';
+
+/**
+ * The item's top-level fields that a grader compares with, without repeats: what must be in every row, and what the
+ * sandbox must never see. `command` and `http` graders get the whole item, so what they read cannot be told from here.
+ */
+export function graderFields(grader: Grader): readonly string[] {
+  return [...new Set(references(grader).map(topLevelField))];
+}
+
+/** The field of `item.files` or `item.answer.files`: what holds the reference in the row. */
+export function topLevelField(reference: string): string {
+  return reference.split('.')[1] ?? '';
+}
+
+function references(grader: Grader): readonly string[] {
+  switch (grader.kind) {
+    case 'f1':
+    case 'recall':
+    case 'text':
+      return [grader.reference];
+    case 'command':
+    case 'http':
+      return [];
+    case 'gate':
+      return [...grader.all, grader.grader].flatMap(references);
+    case 'weighted':
+      return grader.parts.flatMap((part) => references(part.grader));
+    case 'penalty':
+      return references(grader.grader);
+  }
+}

@@ -1,0 +1,119 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { Tool } from '../model/environment.ts';
+import type { Json } from '../model/grader.ts';
+
+export type ToolArguments = { readonly [key: string]: Json };
+
+export type Arguments =
+  | { readonly ok: true; readonly value: ToolArguments }
+  /** The model's failure; `reason` completes the sentence "bad arguments: …". */
+  | { readonly ok: false; readonly reason: string };
+
+/** Deeper than any tool's schema is; it bounds what walks the value after this. */
+const maxDepth = 32;
+
+/**
+ * The arguments object of a call, from JSON text or as it came. Never throws: what is no object is the model's
+ * failure. Half characters (lone surrogates) become U+FFFD, as they would on the way into any command.
+ */
+export function parseArguments(raw: Json): Arguments {
+  const value = typeof raw === 'string' ? fromText(raw) : raw;
+  if (value instanceof SyntaxError) return bad(`they are not valid JSON: ${value.message}`);
+  if (!isObject(value)) return bad('they must be a JSON object');
+  if (depthBeyond(value, maxDepth)) return bad(`they are nested deeper than ${maxDepth} levels`);
+  return { ok: true, value: wellFormedObject(value) };
+}
+
+const bad = (reason: string): Arguments => ({ ok: false, reason });
+
+function fromText(text: string): Json | SyntaxError {
+  try {
+    return JSON.parse(text) as Json;
+  } catch (error) {
+    if (error instanceof SyntaxError) return error;
+    throw error;
+  }
+}
+
+function isObject(value: Json): value is ToolArguments {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Walks level by level rather than by recursion: the depth is what is in doubt. */
+function depthBeyond(value: Json, limit: number): boolean {
+  let level: readonly Json[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > limit) return true;
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
+  }
+  return false;
+}
+
+function wellFormed(value: Json): Json {
+  if (typeof value === 'string') return value.toWellFormed();
+  if (Array.isArray(value)) return value.map(wellFormed);
+  return isObject(value) ? wellFormedObject(value) : value;
+}
+
+function wellFormedObject(value: ToolArguments): ToolArguments {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key.toWellFormed(), wellFormed(each)]),
+  );
+}
+
+// `strict: false`: authors may carry annotations of their own in a schema; that it compiles was checked at load.
+const ajv = new Ajv2020({ strict: false, allErrors: true });
+
+/** One compiled check for each tool of a loaded environment; it goes when the environment does. */
+const compiled = new WeakMap<Tool, ValidateFunction>();
+
+/** More mistakes than this at once teach nobody anything. */
+const maxReasons = 3;
+
+/** The arguments again when they fit the tool's schema, else what is wrong with them, for the model. Never throws. */
+export function checkArguments(tool: Tool, args: ToolArguments): Arguments {
+  const reason = mistakesIn(tool, args) ?? nulIn(tool, args);
+  return reason === null ? { ok: true, value: args } : { ok: false, reason };
+}
+
+function mistakesIn(tool: Tool, args: ToolArguments): string | null {
+  const validate = checkOf(tool);
+  if (validate(args)) return null;
+  const reasons = new Set((validate.errors ?? []).map(reasonOf));
+  return [...reasons].slice(0, maxReasons).join('; ');
+}
+
+/** No program can be given a NUL among its arguments; the built-in tools take text in a body and can. */
+function nulIn(tool: Tool, args: ToolArguments): string | null {
+  if (tool.run.kind !== 'command') return null;
+  const name = Object.keys(args).find((each) => JSON.stringify(args[each]).includes(String.raw`\u0000`));
+  return name === undefined ? null : `${name} must not contain a NUL character`;
+}
+
+function checkOf(tool: Tool): ValidateFunction {
+  const known = compiled.get(tool);
+  if (known !== undefined) return known;
+  const validate = ajv.compile(tool.parameters);
+  compiled.set(tool, validate);
+  return validate;
+}
+
+function reasonOf(error: ErrorObject): string {
+  const where = error.instancePath.slice(1).replaceAll('/', '.');
+  const params: Readonly<Record<string, unknown>> = error.params;
+  switch (error.keyword) {
+    case 'required':
+      return `${dotted(where, params['missingProperty'])} is missing`;
+    case 'additionalProperties':
+      return `${dotted(where, params['additionalProperty'])} is not a parameter of this tool`;
+    case 'enum':
+      return `${where} must be one of ${JSON.stringify(params['allowedValues'])}`;
+    default:
+      return `${where === '' ? 'the arguments' : where} ${error.message ?? 'do not fit'}`;
+  }
+}
+
+function dotted(where: string, name: unknown): string {
+  return where === '' ? String(name) : `${where}.${String(name)}`;
+}

@@ -1,0 +1,33 @@
+import type { Texts } from '../model/environment.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import { fillText } from './fill-text.ts';
+
+/**
+ * What Corral itself says about a command after its output, one sentence a line. A clean exit is worth a word only
+ * where there is nothing else to read: an empty answer looks like a broken tool.
+ */
+export function notesOn(answer: CallAnswer, texts: Texts, timeoutMs: number): readonly string[] {
+  const killed = (answer.evidence.outOfMemoryKills ?? 0) > 0;
+  const ending = endingNote(answer, texts, timeoutMs);
+  return [...(ending === null ? [] : [ending]), ...(killed ? [texts.outOfMemory] : [])];
+}
+
+function endingNote({ ending, stdout, stderr }: CallAnswer, texts: Texts, timeoutMs: number): string | null {
+  switch (ending.kind) {
+    case 'exited': {
+      const silent = stdout.totalBytes + stderr.totalBytes === 0;
+      return ending.exitCode === 0 && !silent ? null : fillText(texts.exitCode, { code: ending.exitCode });
+    }
+    case 'signalled':
+      return fillText(texts.signalled, { signal: ending.signal });
+    case 'timed_out':
+      return fillText(texts.timedOut, { seconds: inSeconds(timeoutMs) });
+    case 'cancelled':
+      return texts.cancelled;
+    case 'not_started':
+      return fillText(texts.notStarted, { reason: ending.message });
+  }
+}
+
+/** Whole seconds where they are whole, else tenths. */
+const inSeconds = (durationMs: number): number => Math.round(durationMs / 100) / 10;
