@@ -26,8 +26,8 @@ export const defaultStateFolder = '.corral';
 
 /** The kernel's bound on the path of a unix socket (108 with its end mark). */
 const longestSocketPath = 107;
-/** The longest socket path below the root: one sandbox's own, `/node/sandboxes/<19 of id>/run/d.sock`. */
-const longestBelowRoot = 46;
+/** The longest socket path below the root is one sandbox's own; node leaves room for an id of 32. */
+const longestBelowRoot = `/node/sandboxes/${'x'.repeat(32)}/run/d.sock`.length;
 
 export function stateFolderAt(root: string): StateFolder {
   return {

@@ -59,8 +59,7 @@ describe('a made-up item', () => {
       {
         kind: 'gate',
         all: [text('exact', 'item.a')],
-        // oxlint-disable-next-line unicorn/no-thenable -- the grader's own word, and nobody awaits it
-        then: { kind: 'weighted', parts: [{ weight: 1, grader: f1 }] },
+        grader: { kind: 'weighted', parts: [{ weight: 1, grader: f1 }] },
       },
       { a: 'corral-preflight', files: ['corral-preflight'] },
     ],

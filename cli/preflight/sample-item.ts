@@ -18,7 +18,7 @@ function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {
     case 'text':
       return [[fieldOf(grader.reference), grader.match === 'numeric' ? '1' : 'corral-preflight']];
     case 'gate':
-      return [...grader.all, grader.then].flatMap(gradedFields);
+      return [...grader.all, grader.grader].flatMap(gradedFields);
     case 'weighted':
       return grader.parts.flatMap((part) => gradedFields(part.grader));
     case 'penalty':
