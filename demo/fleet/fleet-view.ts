@@ -63,8 +63,8 @@ async function readJson(url: string, headers: Readonly<Record<string, string>>):
   return body;
 }
 
-/** Exported for its test: one line of `GET /v1/runs/{run}/rollouts`. */
-export function rolloutOf(line: JsonObject): FleetRollout {
+/** One line of `GET /v1/runs/{run}/rollouts`. */
+function rolloutOf(line: JsonObject): FleetRollout {
   const verdict = isObject(line['verdict']) ? line['verdict'] : {};
   const launchType = textIn(line, 'launch_type');
   const [placed, active] = [textIn(line, 'placed_at'), textIn(line, 'active_at')];

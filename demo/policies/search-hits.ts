@@ -17,8 +17,8 @@ const ignoredFolders = [
 export function countCommand(terms: readonly string[], options: { readonly skipTests: boolean }): string {
   const excluded = options.skipTests ? ignoredFolders.map((name) => ` --exclude-dir=${name}`).join('') : '';
   const patterns = terms.map((term) => ` -e ${shellQuoted(term)}`).join('');
-  // 400 lines are more than anyone weighs, and stay well below the output limit of the tool.
-  return `cd repo && grep -rowFI${excluded} --exclude='*.map'${patterns} . | sort | uniq -c | sort -rn | head -n 400`;
+  // 200 lines are more than anyone weighs, and stay below the 16 KiB of one output.
+  return `cd repo && grep -rowFI${excluded} --exclude='*.map'${patterns} . | sort | uniq -c | sort -rn | head -n 200`;
 }
 
 const hitLine = /^\s*(\d+) \.\/([^:]+):(.+)$/;

@@ -14,10 +14,10 @@ h2 { font-size: 19px; line-height: 1.3; margin: 0 0 4px; }
 section { background: var(--card); border: 1px solid var(--grid); border-radius: 10px; padding: 22px 24px; margin: 0 0 24px; }
 figure { margin: 0; }
 figure svg { width: 100%; height: auto; display: block; }
-.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(140px, 1fr)); gap: 12px; margin: 0 0 24px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 0 0 24px; }
 .tiles div { background: var(--card); border: 1px solid var(--grid); border-radius: 10px; padding: 12px 16px; }
 dt { color: var(--quiet); font-size: 13px; }
-dd { margin: 0; font-size: 22px; font-weight: 600; font-variant-numeric: tabular-nums; }
+dd { margin: 0; font-size: 20px; white-space: nowrap; font-weight: 600; font-variant-numeric: tabular-nums; }
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--grid); }
 th { color: var(--quiet); font-weight: 500; }

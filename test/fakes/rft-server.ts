@@ -57,5 +57,6 @@ export async function startFakeRftServer(
 async function readJson(request: IncomingMessage): Promise<SeenRequest['body']> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString('utf8')) as SeenRequest['body'];
+  const text = Buffer.concat(chunks).toString('utf8');
+  return text === '' ? {} : (JSON.parse(text) as SeenRequest['body']);
 }

@@ -2,12 +2,15 @@ import type { BarSeriesOption } from 'echarts';
 import { policies } from '../../policies/roster.ts';
 import type { RolloutRecord } from '../../trainer/record.ts';
 import { countByTool } from '../report.ts';
-import { drawSvg, ink, legend, tones, valueAxis } from './drawing.ts';
+import { chartWidth, drawSvg, ink, legend, tones, valueAxis } from './drawing.ts';
 
 /** Tool calls that the environment's grader takes nothing off for. */
 const freeCalls = 12;
 
 const toolTones: Readonly<Record<string, string>> = { shell: tones.blue, read_file: tones.orange };
+
+/** Where the columns stand, so that the names of policies can stand over them. */
+const plot = { left: 56, right: 30, top: 70, bottom: 40, height: 340 } as const;
 
 /** One column a rollout, gathered by policy, each stacked by tool. */
 export function drawCalls(records: readonly RolloutRecord[]): string {
@@ -16,7 +19,7 @@ export function drawCalls(records: readonly RolloutRecord[]): string {
   return drawSvg(
     {
       legend: legend({ data: tools }),
-      grid: { left: 56, right: 30, top: 70, bottom: 40 },
+      grid: { left: plot.left, right: plot.right, top: plot.top, bottom: plot.bottom },
       xAxis: {
         type: 'category',
         data: sorted.map((record) => record.rollout),
@@ -29,9 +32,13 @@ export function drawCalls(records: readonly RolloutRecord[]): string {
         axisLine: { lineStyle: { color: ink.grid } },
       },
       yAxis: { ...valueAxis('tool calls'), minInterval: 1 },
-      series: [...tools.map((tool) => toolSeries(tool, sorted)), policyAreas(sorted)],
+      graphic: { elements: policyBands(sorted) },
+      series: [
+        ...tools.map((tool) => toolSeries(tool, sorted)),
+        { type: 'bar', stack: 'calls', data: [], markLine: freeCallsLine },
+      ],
     },
-    340,
+    plot.height,
   );
 }
 
@@ -52,30 +59,45 @@ const toolSeries = (tool: string, records: readonly RolloutRecord[]): BarSeriesO
   data: records.map((record) => countByTool(record.calls)[tool] ?? 0),
 });
 
-/** An empty series that carries the names of the policies above their columns, and the line of the free calls. */
-function policyAreas(records: readonly RolloutRecord[]): BarSeriesOption {
-  const spans = policies.flatMap((policy, index) => {
+/** The name of each policy over its columns, and a shade behind every second policy. */
+function policyBands(records: readonly RolloutRecord[]) {
+  const columnPx = (chartWidth - plot.left - plot.right) / records.length;
+  return policies.flatMap((policy, index) => {
     const first = records.findIndex((record) => record.policy === policy.name);
-    const last = records.findLastIndex((record) => record.policy === policy.name);
-    if (first === -1) return [];
-    const shade = { color: index % 2 === 0 ? ink.band : 'transparent', opacity: 0.5 };
-    return [[{ name: policy.name, xAxis: first, itemStyle: shade }, { xAxis: last }] as const];
+    const count = records.filter((record) => record.policy === policy.name).length;
+    if (count === 0) return [];
+    const x = plot.left + first * columnPx;
+    const width = count * columnPx;
+    return [bandShade(x, width, index), bandName(policy.name, x + width / 2)];
   });
-  return {
-    type: 'bar',
-    stack: 'calls',
-    data: [],
-    markArea: {
-      silent: true,
-      label: { color: ink.text, position: 'top', fontSize: 12 },
-      data: spans.map(([from, to]) => [from, to]),
-    },
-    markLine: {
-      silent: true,
-      symbol: 'none',
-      lineStyle: { color: tones.red, type: 'dashed' },
-      label: { formatter: `${freeCalls} are free`, color: tones.red, position: 'insideEndTop' },
-      data: [{ yAxis: freeCalls }],
-    },
-  };
 }
+
+const bandShade = (x: number, width: number, index: number) => ({
+  type: 'rect' as const,
+  z: -1,
+  silent: true,
+  shape: { x, y: plot.top - 22, width, height: plot.height - plot.top - plot.bottom + 22 },
+  style: { fill: index % 2 === 0 ? ink.band : 'transparent', opacity: 0.5 },
+});
+
+const bandName = (name: string, x: number) => ({
+  type: 'text' as const,
+  silent: true,
+  style: {
+    text: name,
+    x,
+    y: plot.top - 17,
+    align: 'center' as const,
+    fill: ink.text,
+    fontSize: 12,
+    fontFamily: 'inherit',
+  },
+});
+
+const freeCallsLine: NonNullable<BarSeriesOption['markLine']> = {
+  silent: true,
+  symbol: 'none',
+  lineStyle: { color: tones.red, type: 'dashed' },
+  label: { formatter: `${freeCalls} are free`, color: tones.red, position: 'insideEndTop' },
+  data: [{ yAxis: freeCalls }],
+};
