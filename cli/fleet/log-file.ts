@@ -6,7 +6,8 @@ import type { Clock } from '../../src/ports/clock.ts';
 
 /** Two files of this size a part: enough for hours of ordinary talk, and a bound for a part that floods. */
 const defaultMaxBytes = 8 * 1024 * 1024;
-const keptLines = 12;
+/** A stack trace with its message, which stands first. */
+const keptLines = 20;
 
 export type LogFile = {
   readonly path: string;

@@ -65,7 +65,7 @@ test('a part that dies is started again, and both are told', async () => {
 
 test('a part that fails its first start ends the start, with its last words and where to read more', async () => {
   const failing = start(spec('echo "cannot open the door" >&2; exit 7'));
-  await expect(failing).rejects.toMatchObject({ fault: 'this machine' });
+  await expect(failing).rejects.toMatchObject({ fault: 'the fleet' });
   await expect(failing).rejects.toThrow(/exit code 7.*cannot open the door/s);
   expect(readdirSync(join(folder, 'parts'))).toEqual([]);
 });

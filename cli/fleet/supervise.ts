@@ -116,7 +116,7 @@ function startFailure(part: PartName, log: LogFile, cause: unknown): CommandErro
   const said = lines.length === 0 ? 'It said nothing.' : `Its last lines:\n${lines.join('\n')}`;
   return new CommandError(
     `${part} did not start: ${reason}. ${said}`,
-    'this machine',
+    'the fleet',
     `read the lines above; all of them are in ${log.path}`,
     cause,
   );
