@@ -2,7 +2,7 @@ import type { Random } from '../../src/ports/random.ts';
 import { shuffled } from '../seeded-random.ts';
 import type { RolloutPlan } from '../trainer/rollout.ts';
 
-/** These make at least three more steps after their first answer, so a kill lands in the middle of the work. */
+/** These go on for several steps after their first answer, so a kill lands in the middle of the work. */
 const longPlays = new Set(['expert', 'over-caller']);
 
 /** Which rollouts lose their sandbox: one of each task before a second of any, long plays before short ones. */
