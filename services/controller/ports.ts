@@ -11,8 +11,13 @@ import type { Random } from '../../src/ports/random.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '../../src/ports/sandbox-provider.ts';
 
+/** `refused`: Redis holds the fleet of an earlier life of its own, which may have forgotten something. */
+export type Adoption = 'adopted' | 'already' | 'refused';
+
 /** All that a controller needs from the world. */
 export type ControllerPorts = {
+  /** Makes the Redis at the other end the fleet's, unless it holds what it may not be trusted with. */
+  readonly adopt: () => Promise<Adoption>;
   readonly pool: PoolStore;
   readonly lifecycle: LifecycleStore;
   readonly claims: Pick<ClaimStore, 'find'>;

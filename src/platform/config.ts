@@ -86,4 +86,4 @@ function createReader(variables: Variables, mistakes: string[]): ConfigReader {
 const said = (name: string, text: string | null) =>
   text === null ? `${name} is not set` : `${name} is ${JSON.stringify(text)}`;
 
-const wholeNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : Number.NaN);
+const wholeNumber = (text: string) => (/^-?\d+$/.test(text) ? Number(text) : undefined);

@@ -1,0 +1,75 @@
+import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
+import { createLocalProvider } from '../../src/adapters/local/provider.ts';
+import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
+import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
+import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
+import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
+import { errorFields } from '../../src/platform/logging.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createSandboxTokens } from '../../src/platform/tokens.ts';
+import type { Log } from '../../src/ports/log.ts';
+import type { ControllerConfig } from './config.ts';
+import { startController } from './controller.ts';
+import { serveOperations } from './http.ts';
+
+/** Redis answers in well under a millisecond; seconds mean that it does not. */
+const redisTimeoutMs = 2_000;
+/** A sandbox's address is on this machine or in this cluster: a connection takes milliseconds. */
+const connectTimeoutMs = 2_000;
+
+/** Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw. */
+export async function runController(config: ControllerConfig, log: Log): Promise<() => Promise<void>> {
+  const catalog = await loadEnvironments(config.environmentsDir);
+  const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
+  const onTrouble = (error: Error) => log.warn('trouble with Redis', errorFields(error));
+  const state = await connectFleetState({
+    url: config.redis,
+    fleet: config.fleet,
+    commandTimeoutMs: redisTimeoutMs,
+    onTrouble,
+  });
+  const queue = createLaunchQueue({
+    redis: config.redis,
+    fleet: config.fleet,
+    max: config.startBudget,
+    random: systemRandom,
+    onError: onTrouble,
+  });
+  const provider = createLocalProvider({ socketPath: config.nodeSocket, clock: systemClock });
+  const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
+  const prometheus = createPrometheus();
+
+  const adopt = () => state.adoptRedis(config.redisPersisted ? 'persisted' : 'empty');
+  // Before the loops begin, so that the first start of a fleet is not full of errors.
+  await adopt();
+  const controller = startController(
+    {
+      ...state,
+      adopt,
+      queue,
+      provider,
+      link,
+      tokens,
+      clock: systemClock,
+      random: systemRandom,
+      metrics: prometheus.metrics,
+      log,
+    },
+    { newest: catalog.all(), poolOverrides: config.poolOverrides, startBudget: config.startBudget },
+  );
+  const operations =
+    config.listen === null
+      ? null
+      : await serveOperations({
+          listen: config.listen,
+          missing: () => controller.missing(),
+          metrics: prometheus,
+        });
+
+  return async () => {
+    await controller.stop();
+    await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);
+  };
+}

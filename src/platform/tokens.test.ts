@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { createFakeRandom } from '../../test/fakes/random.ts';
+import { createSandboxTokens, sandboxToken, tokenSha256 } from './tokens.ts';
+
+const older = 'aa'.repeat(32);
+const newer = 'bb'.repeat(32);
+
+test('a token depends on the fleet key and on the sandbox', () => {
+  const tokens = createSandboxTokens({ current: older, previous: null });
+  const random = createFakeRandom();
+  const one = tokens.newSandbox(random);
+  const other = tokens.newSandbox(random);
+  expect(tokens.tokenOf(one)).toBe(sandboxToken(older, one));
+  expect(new Set([sandboxToken(older, one), sandboxToken(newer, one), sandboxToken(older, other)]).size).toBe(
+    3,
+  );
+});
+
+test('while keys are rotated, old sandboxes keep their token and new ones get the new key', () => {
+  const random = createFakeRandom();
+  const before = createSandboxTokens({ current: older, previous: null });
+  const during = createSandboxTokens({ current: newer, previous: older });
+  const old = before.newSandbox(random);
+  const fresh = during.newSandbox(random);
+  expect(during.tokenOf(old)).toBe(before.tokenOf(old));
+  expect(during.tokenOf(fresh)).toBe(sandboxToken(newer, fresh));
+});
+
+test('ids fit into host names and socket paths', () => {
+  const sandbox = createSandboxTokens({ current: older, previous: null }).newSandbox(createFakeRandom());
+  expect(sandbox).toMatch(/^s[0-9a-f]{4}-[0-9a-z]{13}$/);
+});
+
+test('a sandbox is given only the sha256 of its token', () => {
+  expect(tokenSha256('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});

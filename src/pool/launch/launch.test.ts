@@ -1,0 +1,218 @@
+import { expect, test } from 'vitest';
+import { createFakeClock, settled } from '../../../test/fakes/clock.ts';
+import { fakeEnvironment, fakeTemplate } from '../../../test/fakes/environment.ts';
+import { createFakeLog } from '../../../test/fakes/log.ts';
+import { createFakeMetrics } from '../../../test/fakes/metrics.ts';
+import { createFakePoolStore } from '../../../test/fakes/pool-store.ts';
+import { fakeOwner } from '../../../test/fakes/rollout-record.ts';
+import { Failure } from '../../failure/failure.ts';
+import { sandboxId } from '../../model/ids.ts';
+import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
+import { LinkError } from '../../ports/sandbox-link.ts';
+import type { CreateRequest } from '../../ports/sandbox-provider.ts';
+import type { Identity } from '../../protocol/sandboxd/wire.ts';
+import { planPools } from '../plans.ts';
+import { createPresence } from '../presence.ts';
+import { launch } from './launch.ts';
+
+const sandbox = sandboxId('sandbox-1');
+const address = sandboxAddress('unix:/run/1.sock');
+const template = fakeTemplate({ prepare: [['true']] });
+const identity: Identity = {
+  sandbox,
+  boot: 'boot-1',
+  protocol: 1,
+  state: 'unbound',
+  isolation: 'two-user',
+  owner: null,
+  expiresInMs: null,
+  calls: [],
+};
+
+/** A ticket's world in which everything works, unless a step is replaced. */
+function world() {
+  const clock = createFakeClock();
+  const pool = createFakePoolStore();
+  const presence = createPresence();
+  const log = createFakeLog();
+  const metrics = createFakeMetrics();
+  const stop = new AbortController();
+  const created: CreateRequest[] = [];
+  const steps = {
+    create: async (request: CreateRequest): Promise<void> => {
+      created.push(request);
+      presence.apply({ kind: 'running', sandbox: request.sandbox, address });
+    },
+    identity: async (): Promise<Identity> => identity,
+    prepare: async (): Promise<{ ok: true; durationMs: number }> => ({ ok: true, durationMs: 1 }),
+    probe: async (): Promise<{ ok: true; durationMs: number }> => ({ ok: true, durationMs: 1 }),
+  };
+  pool.answers.reservations.set('ticket', { sandbox, template: template.digest });
+  const plans = planPools([fakeEnvironment({ template })], [], new Map());
+  const run = () =>
+    launch(
+      {
+        pool,
+        presence,
+        clock,
+        log,
+        metrics,
+        plans: () => plans,
+        newSandbox: () => sandbox,
+        startBudget: 4,
+        tokenSha256Of: (one) => `sha of ${one}`,
+        provider: { create: (request) => steps.create(request) },
+        link: {
+          identity: () => steps.identity(),
+          prepare: () => steps.prepare(),
+          probe: () => steps.probe(),
+        },
+      },
+      'ticket',
+      stop.signal,
+    );
+  return { clock, pool, presence, metrics, stop, created, steps, run };
+}
+
+test('a ticket for which nothing is wanted ends without making anything', async () => {
+  const { pool, run, created } = world();
+  pool.answers.reservations.clear();
+  expect(await run()).toBe(false);
+  expect(created).toEqual([]);
+});
+
+test('a start that passes every step becomes ready under the boot that answered', async () => {
+  const { pool, run, created, metrics } = world();
+  expect(await run()).toBe(true);
+  expect(created).toEqual([{ sandbox, template, tokenSha256: 'sha of sandbox-1' }]);
+  expect(pool.readied).toEqual([{ sandbox, boot: 'boot-1', address }]);
+  expect(metrics.recorded[0]?.values[0]).toEqual({ type: 'warm', result: 'ready' });
+});
+
+test('a start that a rollout was waiting for counts as cold', async () => {
+  const { pool, run, metrics } = world();
+  pool.answers.waiter = rolloutKey(fakeOwner());
+  await run();
+  expect(metrics.recorded[0]?.values[0]).toEqual({ type: 'cold', result: 'ready' });
+});
+
+test('a sandboxd that is not up yet is asked again until it answers', async () => {
+  const { pool, run, steps, clock } = world();
+  let asked = 0;
+  steps.identity = () => {
+    asked += 1;
+    const refused = new LinkError({ kind: 'not_sent', detail: 'ECONNREFUSED' });
+    return asked < 4 ? Promise.reject(refused) : Promise.resolve(identity);
+  };
+  const ended = run();
+  await clock.advance(200);
+  await ended;
+  expect(asked).toBe(4);
+  expect(pool.readied).toHaveLength(1);
+});
+
+test('a sandbox that already works for a rollout is left alone: an earlier holder of the ticket finished it', async () => {
+  const { pool, run, steps } = world();
+  const owner = { tenant: 't', run: 'r', rollout: 'x', attempt: 1, role: 'policy' };
+  steps.identity = () => Promise.resolve({ ...identity, state: 'bound', owner });
+  await run();
+  expect(pool.readied).toEqual([]);
+  expect(pool.failures).toEqual([]);
+});
+
+test.each([
+  {
+    why: 'an image that cannot be had keeps its code',
+    step: 'create',
+    thrown: new Failure('image_unavailable', 'no such image'),
+    code: 'image_unavailable',
+  },
+  {
+    why: 'a start that fits nowhere keeps its code',
+    step: 'create',
+    thrown: new Failure('unschedulable', 'no node has room'),
+    code: 'unschedulable',
+  },
+  {
+    why: 'an error that nobody classified is a failed start',
+    step: 'create',
+    thrown: new TypeError('oops'),
+    code: 'start_failed',
+  },
+  {
+    why: "a prepare command's own failure is the environment's",
+    step: 'prepare',
+    thrown: new LinkError({ kind: 'refused', status: 422, code: 'prepare_failed', message: 'exit 1' }),
+    code: 'setup_failed',
+  },
+  {
+    why: 'a line that breaks during prepare is a failed start',
+    step: 'prepare',
+    thrown: new LinkError({ kind: 'maybe_sent', detail: 'ECONNRESET' }),
+    code: 'start_failed',
+  },
+  {
+    why: 'a sandbox that cannot run a no-op is a failed start',
+    step: 'probe',
+    thrown: new LinkError({ kind: 'refused', status: 500, code: 'internal', message: 'EAGAIN' }),
+    code: 'start_failed',
+  },
+] as const)('$why', async ({ step, thrown, code }) => {
+  const { pool, run, steps } = world();
+  Object.assign(steps, { [step]: () => Promise.reject(thrown) });
+  await run();
+  expect(pool.failures).toMatchObject([{ sandbox, code }]);
+  expect(pool.readied).toEqual([]);
+});
+
+test('a sandbox that is gone before it is ready fails the start at once, with the cause', async () => {
+  const { pool, presence, run, steps, metrics } = world();
+  steps.create = () => Promise.resolve();
+  const ended = run();
+  await settled();
+  presence.apply({ kind: 'gone', sandbox, cause: 'out_of_memory', evidence: {} });
+  await ended;
+  expect(pool.failures[0]?.message).toContain('out_of_memory');
+  expect(metrics.recorded[0]?.values[0]).toEqual({ type: 'failed', result: 'start_failed' });
+});
+
+test('a start that hangs is given up at its timeout, naming the step in which it stood', async () => {
+  const { pool, clock, run, steps } = world();
+  steps.probe = () => new Promise(() => undefined);
+  const ended = run();
+  await clock.advance(template.startTimeoutMs);
+  await ended;
+  expect(pool.failures).toMatchObject([{ code: 'start_timeout' }]);
+  expect(pool.failures[0]?.message).toContain('probe');
+});
+
+test('a provider that is away all the time is not held against the template', async () => {
+  const { pool, clock, run, steps } = world();
+  steps.create = () => Promise.reject(new Failure('provider_unavailable', 'node does not answer'));
+  const ended = run();
+  await clock.advance(template.startTimeoutMs);
+  await ended;
+  expect(pool.failures).toMatchObject([{ code: 'provider_unavailable' }]);
+  expect(clock.sleeping()).toBe(0);
+});
+
+test('a worker that is stopped lets the ticket go to another and reports no failure', async () => {
+  const { pool, run, steps, stop, clock } = world();
+  steps.probe = () => new Promise(() => undefined);
+  const ended = run();
+  await settled();
+  stop.abort(new Error('stopping'));
+  await expect(ended).rejects.toThrow('stopping');
+  expect(pool.failures).toEqual([]);
+  expect(clock.sleeping()).toBe(0);
+});
+
+test('when fleet state does not take the ready sandbox, the ticket is given to another worker', async () => {
+  const { pool, run, steps } = world();
+  steps.probe = async () => {
+    pool.answers.nextError = new Failure('state_unavailable', 'Redis is away');
+    return { ok: true, durationMs: 1 };
+  };
+  await expect(run()).rejects.toThrow('Redis is away');
+  expect(pool.failures).toEqual([]);
+});

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest';
+import { fakeEnvironment, fakeTemplate } from '../../test/fakes/environment.ts';
+import { environmentName, templateDigest } from '../model/ids.ts';
+import { planPools, slotTimeoutMs, targetsOf } from './plans.ts';
+
+const digest = templateDigest('template-a');
+const none = new Map();
+
+test('an environment keeps what its pool says', () => {
+  expect(targetsOf(planPools([fakeEnvironment()], [], none))).toEqual([
+    { template: digest, minReady: 2, max: 10 },
+  ]);
+});
+
+test('environments that share a template share a pool: sizes add up, the shortest age counts', () => {
+  const one = fakeEnvironment({ pool: { minReady: 2, max: 10, maxAgeMs: 5_000 } });
+  const other = fakeEnvironment({
+    name: environmentName('b'),
+    pool: { minReady: 3, max: 20, maxAgeMs: 9_000 },
+  });
+  expect(planPools([one, other], [], none).get(digest)).toMatchObject({
+    minReady: 5,
+    max: 30,
+    maxAgeMs: 5_000,
+  });
+});
+
+test('a template of an older version is served but not kept ready', () => {
+  const old = fakeEnvironment({ template: fakeTemplate({ digest: templateDigest('old') }) });
+  const plans = planPools([fakeEnvironment()], [old], none);
+  expect(plans.get(templateDigest('old'))).toMatchObject({ minReady: 0, max: 10, wanted: false });
+  expect(plans.get(digest)).toMatchObject({ minReady: 2, wanted: true });
+});
+
+test('an older version with the same template adds nothing', () => {
+  expect(planPools([fakeEnvironment()], [fakeEnvironment()], none).get(digest)).toMatchObject({
+    minReady: 2,
+    max: 10,
+  });
+});
+
+test("an operator's sizes stand before the environment's, and no pool is larger than its bound", () => {
+  const overrides = new Map([[environmentName('plain'), { minReady: 50, max: 20 }]]);
+  expect(targetsOf(planPools([fakeEnvironment()], [], overrides))).toEqual([
+    { template: digest, minReady: 20, max: 20 },
+  ]);
+});
+
+test('a slot outlives the longest start timeout', () => {
+  const slow = fakeEnvironment({ template: fakeTemplate({ startTimeoutMs: 90_000 }) });
+  expect(slotTimeoutMs(planPools([slow], [], none))).toBeGreaterThan(90_000);
+});

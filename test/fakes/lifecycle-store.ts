@@ -1,0 +1,64 @@
+import type { LossCause } from '../../src/failure/codes.ts';
+import type { Evidence } from '../../src/failure/failure.ts';
+import type { RunId, SandboxId, TenantId } from '../../src/model/ids.ts';
+import type { LifecycleStore, LossEffect } from '../../src/ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+
+export type FakeLifecycleStore = LifecycleStore & {
+  readonly losses: { readonly sandbox: SandboxId; readonly cause: LossCause; readonly evidence: Evidence }[];
+  readonly closedRuns: RunId[];
+  readonly answers: {
+    effect: LossEffect;
+    /** Handed out at most `limit` at a time, until none is left. */
+    expired: RolloutRecord[];
+    takenBack: number;
+    lapsed: readonly { readonly tenant: TenantId; readonly run: RunId }[];
+    /** Rollouts left in a run; each `closeRun` takes off its limit. */
+    leftInRun: number;
+    nextError: Error | null;
+  };
+};
+
+/** Ends of rollouts, runs and sandboxes, told what to answer, remembering what it was told. */
+export function createFakeLifecycleStore(): FakeLifecycleStore {
+  const answers: FakeLifecycleStore['answers'] = {
+    effect: { kind: 'none' },
+    expired: [],
+    takenBack: 0,
+    lapsed: [],
+    leftInRun: 0,
+    nextError: null,
+  };
+  const losses: FakeLifecycleStore['losses'] = [];
+  const closedRuns: RunId[] = [];
+  const failing = () => {
+    const { nextError } = answers;
+    answers.nextError = null;
+    return nextError === null ? Promise.resolve() : Promise.reject(nextError);
+  };
+
+  return {
+    answers,
+    losses,
+    closedRuns,
+    lose: async (sandbox, _boot, cause, evidence) => {
+      await failing();
+      losses.push({ sandbox, cause, evidence });
+      return answers.effect;
+    },
+    close: () => Promise.resolve(null),
+    heartbeat: () => Promise.resolve(null),
+    expireDue: async (limit) => {
+      await failing();
+      return answers.expired.splice(0, limit);
+    },
+    takeBackGrants: () => Promise.resolve(answers.takenBack),
+    heartbeatRun: () => Promise.resolve(true),
+    closeRun: (_tenant, run, limit) => {
+      closedRuns.push(run);
+      answers.leftInRun = Math.max(0, answers.leftInRun - limit);
+      return Promise.resolve(answers.leftInRun);
+    },
+    lapsedRuns: () => Promise.resolve(answers.lapsed),
+  };
+}

@@ -1,0 +1,87 @@
+import type { BootId, SandboxId, TemplateDigest } from '../../src/model/ids.ts';
+import type { FailureCode } from '../../src/failure/codes.ts';
+import type { RolloutKey, SandboxAddress } from '../../src/model/rollout.ts';
+import type { LaunchReservation, PoolStore, TemplateCounts } from '../../src/ports/fleet/pool.ts';
+
+type Known = Awaited<ReturnType<PoolStore['known']>> extends ReadonlyMap<SandboxId, infer Row> ? Row : never;
+
+export type FakePoolStore = PoolStore & {
+  readonly readied: {
+    readonly sandbox: SandboxId;
+    readonly boot: BootId;
+    readonly address: SandboxAddress;
+  }[];
+  readonly failures: { readonly sandbox: SandboxId; readonly code: FailureCode; readonly message: string }[];
+  readonly forgotten: SandboxId[];
+  readonly retirements: {
+    readonly template: TemplateDigest;
+    readonly maxAgeMs: number;
+    readonly keepReady: number;
+  }[];
+  /** What the methods answer; tests write it. */
+  readonly answers: {
+    counts: readonly TemplateCounts[];
+    /** By ticket; a ticket that is not here gets nothing to do. */
+    reservations: Map<string, LaunchReservation>;
+    /** Who gets a sandbox that becomes ready. */
+    waiter: RolloutKey | null;
+    draining: readonly SandboxId[];
+    overdue: readonly SandboxId[];
+    known: Map<SandboxId, Known>;
+    /** Thrown by the next call of any method, once. */
+    nextError: Error | null;
+  };
+  /** Rings whoever listens for work. */
+  hint(): void;
+};
+
+/** Fleet state as the pool sees it, told what to answer, remembering what it was told. */
+export function createFakePoolStore(): FakePoolStore {
+  const answers: FakePoolStore['answers'] = {
+    counts: [],
+    reservations: new Map(),
+    waiter: null,
+    draining: [],
+    overdue: [],
+    known: new Map(),
+    nextError: null,
+  };
+  const listeners = new Set<() => void>();
+  const readied: FakePoolStore['readied'] = [];
+  const failures: FakePoolStore['failures'] = [];
+  const forgotten: SandboxId[] = [];
+  const retirements: FakePoolStore['retirements'] = [];
+
+  const answer = <Value>(value: Value): Promise<Value> => {
+    const { nextError } = answers;
+    answers.nextError = null;
+    return nextError === null ? Promise.resolve(value) : Promise.reject(nextError);
+  };
+  const noted = <Entry>(list: Entry[], entry: Entry) => answer(undefined).then(() => void list.push(entry));
+
+  return {
+    answers,
+    readied,
+    failures,
+    forgotten,
+    retirements,
+    hint: () => {
+      for (const listener of listeners) listener();
+    },
+    counts: () => answer(answers.counts),
+    knownTemplates: () => answer(answers.counts.map((one) => one.template)),
+    reserve: (ticket) => answer(answers.reservations.get(ticket) ?? null),
+    ready: (sandbox, boot, address) => noted(readied, { sandbox, boot, address }).then(() => answers.waiter),
+    launchFailed: (sandbox, code, message) => noted(failures, { sandbox, code, message }),
+    overdueLaunches: () => answer(answers.overdue),
+    draining: (limit) => answer(answers.draining.slice(0, limit)),
+    retire: (template, maxAgeMs, keepReady) =>
+      noted(retirements, { template, maxAgeMs, keepReady }).then(() => 0),
+    forget: (sandbox) => noted(forgotten, sandbox),
+    known: () => answer(answers.known),
+    onWork: (listener) => {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
+  };
+}

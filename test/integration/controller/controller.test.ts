@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
+import { itemKey, sandboxId, templateDigest } from '../../../src/model/ids.ts';
+import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
+import { fakeEnvironment } from '../../fakes/environment.ts';
+import { fakeOwner } from '../../fakes/rollout-record.ts';
+import { startRedis } from '../../support/redis.ts';
+import type { PrivateRedis } from '../../support/redis.ts';
+import { createEngine } from './engine.ts';
+import type { Engine } from './engine.ts';
+import { eventually, openController, openState } from './fleet.ts';
+
+const digest = templateDigest('template-a');
+const environment = fakeEnvironment({ pool: { minReady: 6, max: 20, maxAgeMs: 3_600_000 } });
+const settings = { newest: [environment], poolOverrides: new Map(), startBudget: 4 };
+
+const doomedWorker = join(import.meta.dirname, 'doomed-worker.ts');
+
+let redis: PrivateRedis;
+let state: FleetState;
+let engine: Engine;
+let running: { stop(): Promise<void> }[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+beforeEach(async () => {
+  await redis.restart('nothing');
+  state = await openState(redis.socket);
+  engine = createEngine();
+  running = [];
+});
+afterEach(async () => {
+  await Promise.all(running.map((one) => one.stop()));
+  await state.close();
+});
+afterAll(() => redis.stop());
+
+async function controller(given = settings) {
+  const opened = await openController(redis.socket, engine, given);
+  running.push(opened);
+  return opened;
+}
+
+const claimOf = (rollout: string): ClaimRequest => ({
+  owner: fakeOwner(rollout),
+  face: 'rft',
+  environment: environment.name,
+  version: environment.version,
+  template: digest,
+  itemKey: itemKey('item-1'),
+  item: null,
+  idleMs: 900_000,
+  hardLifeMs: 7_200_000,
+});
+const counts = async () => (await state.pool.counts([digest]))[0];
+const ready = (number: number) =>
+  eventually(`${number} sandboxes are ready`, async () => (await counts())?.ready === number);
+
+test('a pool is filled to its size and not beyond', async () => {
+  const { controller: one } = await controller();
+  await ready(6);
+  expect(engine.created).toHaveLength(6);
+  expect(one.missing()).toEqual([]);
+});
+
+test('two controllers share the work and together create no sandbox too many', async () => {
+  await Promise.all([controller(), controller()]);
+  await ready(6);
+  const rollouts = Array.from({ length: 20 }, (_, number) => claimOf(`rollout-${number}`));
+  const claims = await Promise.all(rollouts.map((claim) => state.claims.claim(claim)));
+  const waiting = claims.flatMap((claim) => (claim.kind === 'waiting' ? [claim.rollout.key] : []));
+  expect(waiting).toHaveLength(14);
+  await eventually('all have a sandbox', async () =>
+    (await state.claims.renew(waiting)).values().every(({ kind }) => kind === 'held'),
+  );
+  expect(engine.created).toHaveLength(20);
+  expect(new Set(engine.created).size).toBe(20);
+});
+
+test('a controller that stops in the middle of its launches loses none: another goes on with the same sandboxes', async () => {
+  const held = engine.hold();
+  const first = await controller();
+  await eventually('the start budget is used up', () => engine.created.length === settings.startBudget);
+  const begun = [...engine.created];
+  running = [];
+  await first.stop();
+  held.lift();
+  await controller();
+  await ready(6);
+  expect(engine.created).toHaveLength(6);
+  expect(engine.alive()).toEqual(expect.arrayContaining(begun));
+});
+
+test('a controller that is killed in the middle of a launch loses nothing: its ticket and its sandbox go to another', async () => {
+  const one = { ...environment, pool: { ...environment.pool, minReady: 1, max: 1 } };
+  const doomed = spawn(process.execPath, [doomedWorker, redis.socket, digest], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await once(doomed.stdout, 'data');
+  doomed.kill('SIGKILL');
+  await controller({ ...settings, newest: [one] });
+  // Its lock of 10 s must run out, and the next look for such tickets come.
+  await eventually('the sandbox it had reserved is ready', async () => (await counts())?.ready === 1, 25_000);
+  expect(engine.created).toEqual([sandboxId('doomed')]);
+}, 40_000);
+
+test('a sandbox that is killed leaves the pool and is replaced', async () => {
+  await controller();
+  await ready(6);
+  const [victim] = engine.created;
+  if (victim === undefined) throw new Error('no sandbox was created');
+  engine.kill(victim, 'evicted');
+  await eventually('it is forgotten', async () => !(await state.pool.known()).has(victim));
+  await ready(6);
+  expect(engine.created).toHaveLength(7);
+});
+
+test('the sandbox of a killed claim is swapped, and that of a finished rollout is destroyed', async () => {
+  await controller();
+  await ready(6);
+  const claim = await state.claims.claim(claimOf('rollout-1'));
+  const before = claim.rollout?.epoch?.sandbox;
+  if (claim.kind !== 'held' || before === undefined) throw new Error('the claim was not granted');
+  engine.kill(before, 'preempted');
+  await eventually('it has another', async () => {
+    const after = await state.claims.find(fakeOwner('rollout-1'), 1);
+    return after?.epoch !== null && after?.epoch.sandbox !== before;
+  });
+  const after = await state.claims.find(fakeOwner('rollout-1'), 1);
+  const second = after?.epoch?.sandbox;
+  if (second === undefined) throw new Error('the rollout has no sandbox');
+  await state.lifecycle.close(claim.rollout.key, 'finished');
+  await eventually('it is destroyed', () => !engine.alive().includes(second));
+  await eventually('it is forgotten', async () => !(await state.pool.known()).has(second));
+});
+
+test("a claimed sandbox carries its owner in the provider's labels within seconds", async () => {
+  await controller();
+  await ready(6);
+  const claim = await state.claims.claim(claimOf('rollout-1'));
+  const sandbox = claim.rollout?.epoch?.sandbox;
+  if (sandbox === undefined) throw new Error('the claim was not granted');
+  await eventually('it is labelled', () => engine.labels.has(sandbox));
+  expect(engine.labels.get(sandbox)).toEqual(fakeOwner('rollout-1'));
+});
+
+test('a sandbox that fleet state does not know is not destroyed while it may still be a launch', async () => {
+  const stranger = sandboxId('stranger');
+  engine.plant(stranger, digest, null);
+  await controller();
+  await ready(6);
+  expect(engine.alive()).toContain(stranger);
+});
