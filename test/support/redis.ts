@@ -9,78 +9,88 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export type PrivateRedis = {
   /** Path of its unix socket. */
   readonly socket: string;
-  /** Kills it without warning and starts another at the same path; with `persisted`, what it held is there again. */
-  restart(keeping?: 'nothing' | 'persisted'): Promise<void>;
+  /** Kills it without warning and starts another in its place; `persisted`: with what it held. */
+  restart(holding: 'nothing' | 'persisted'): Promise<void>;
   /** Freezes and thaws it, as a machine that swaps does. */
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
+  freeze(): void;
+  thaw(): void;
   stop(): Promise<void>;
 };
 
+export type RedisSettings = {
+  /** Every write goes to a file, so that a restart can bring it back. */
+  readonly onDisk?: boolean;
+};
+
 /** A redis-server of one test file: on a unix socket in a folder of its own, gone with both when it is stopped. */
-export async function startRedis(): Promise<PrivateRedis> {
+export async function startRedis({ onDisk = false }: RedisSettings = {}): Promise<PrivateRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'corral-redis-'));
   const socket = join(folder, 'redis.sock');
-  let server = await launch(folder, socket);
-  // A test runner that is killed must not leave a server behind.
+  let server = await launch(folder, socket, onDisk);
+  // A test runner that gives up must not leave a server behind.
   const killWithUs = () => server.kill('SIGKILL');
   process.once('exit', killWithUs);
-  const end = async () => {
-    if (server.exitCode !== null || server.signalCode !== null) return;
-    const exited = once(server, 'exit');
-    server.kill('SIGKILL');
-    await exited;
-  };
   return {
     socket,
-    restart: async (keeping = 'nothing') => {
-      await end();
-      if (keeping === 'nothing') await rm(join(folder, 'appendonlydir'), { recursive: true, force: true });
-      server = await launch(folder, socket);
+    restart: async (holding) => {
+      await kill(server);
+      if (holding === 'nothing') await rm(join(folder, 'appendonlydir'), { recursive: true, force: true });
+      server = await launch(folder, socket, onDisk);
     },
-    signal: (signal) => server.kill(signal),
+    freeze: () => void server.kill('SIGSTOP'),
+    thaw: () => void server.kill('SIGCONT'),
     stop: async () => {
       process.off('exit', killWithUs);
-      await end();
+      await kill(server);
       await rm(folder, { recursive: true, force: true });
     },
   };
 }
 
-async function launch(folder: string, socket: string): Promise<ChildProcess> {
-  const settings = {
-    port: '0',
-    unixsocket: socket,
-    dir: folder,
-    save: '',
-    // Written out at exit of each event loop round: a killed server then comes back with all that it answered.
-    appendonly: 'yes',
-    appendfsync: 'no',
-  };
-  const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
+async function kill(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return;
+  const exited = once(server, 'exit');
+  server.kill('SIGKILL');
+  await exited;
+}
+
+async function launch(folder: string, socket: string, onDisk: boolean): Promise<ChildProcess> {
+  const flags = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''];
   await rm(socket, { force: true });
-  const server = spawn('redis-server', flags, { stdio: 'ignore' });
-  await untilItListens(server, socket);
-  return server;
+  const server = spawn('redis-server', [...flags, '--appendonly', onDisk ? 'yes' : 'no'], { stdio: 'ignore' });
+  const failed = new Promise<never>((_, reject) => {
+    server.once('error', reject);
+    server.once('exit', (code) => reject(new Error(`redis-server ended with ${code} instead of starting`)));
+  });
+  try {
+    await Promise.race([untilItAnswers(socket), failed]);
+    return server;
+  } catch (thrown) {
+    server.kill('SIGKILL');
+    throw thrown;
+  } finally {
+    failed.catch(() => undefined);
+  }
 }
 
 /** A server starts in about 15 ms; ten seconds is a machine that is badly overloaded. */
-const startTimeoutMs = 10_000;
+const startTries = 2_000;
 
-async function untilItListens(server: ChildProcess, socket: string): Promise<void> {
-  const deadline = Date.now() + startTimeoutMs;
-  while (server.exitCode === null && Date.now() < deadline) {
+async function untilItAnswers(socket: string): Promise<void> {
+  for (let tried = 0; tried < startTries; tried += 1) {
     if (await answers(socket)) return;
     await sleep(5);
   }
-  server.kill('SIGKILL');
-  throw new Error('redis-server did not start; is Debian package redis-server installed?');
+  throw new Error('redis-server does not answer');
 }
 
 function answers(socket: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const attempt = connect(socket);
-    attempt.once('data', () => resolve(true));
+    const attempt = connect(socket, () => attempt.write('PING\r\n'));
     attempt.once('error', () => resolve(false));
-    attempt.once('connect', () => attempt.write('PING\r\n'));
-  }).then((up) => up === true);
+    attempt.once('data', () => {
+      attempt.destroy();
+      resolve(true);
+    });
+  });
 }

@@ -14,13 +14,18 @@ import type { RolloutRecord, Taint } from '../../ports/fleet/records.ts';
 import { evidenceOf } from './evidence.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 
-/** Fields of a rollout's hash that make its record, in the order in which scripts answer them. */
+/**
+ * Fields of a rollout's hash that make its record, in the order in which scripts answer them. The first four are those
+ * by which claimReply() of lib/presence.lua decides.
+ */
 export const recordFields = [
   'state',
+  'template',
+  'taintCode',
+  'closedBy',
   'face',
   'environment',
   'version',
-  'template',
   'itemKey',
   'wave',
   'generation',
@@ -28,7 +33,6 @@ export const recordFields = [
   'boot',
   'address',
   'launchType',
-  'taintCode',
   'taintCause',
   'taintEvidence',
   'taintAtMs',
@@ -40,7 +44,6 @@ export const recordFields = [
   'closedAtMs',
   'leaseUntilMs',
   'score',
-  'closedBy',
 ] as const;
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */

@@ -15,8 +15,9 @@ export function classifyTrouble(thrown: unknown): unknown {
   return notServing.test(thrown.message) ? unavailable(thrown.message, thrown) : thrown;
 }
 
-export function isNoScript(thrown: unknown): boolean {
-  return thrown instanceof Error && thrown.message.startsWith('NOSCRIPT');
+/** A Redis that was restarted without its disk has no functions. */
+export function isMissingFunction(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.message.startsWith('ERR Function not found');
 }
 
 /** A second is about what a reconnection takes. */

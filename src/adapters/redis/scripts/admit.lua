@@ -1,4 +1,3 @@
--- uses: call
 -- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
 -- since; a new one only goes out in an active rollout that is not barred and has budget and time left.
 local id, call, tool, digest, timeoutMs, idleMs, toolCalls, rolloutMs, generation, boot = unpack(ARGV, 2)

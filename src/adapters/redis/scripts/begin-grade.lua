@@ -1,4 +1,3 @@
--- uses: ending
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after taint.
 local id, gradeMs = ARGV[2], tonumber(ARGV[3])
 local turnsMax = 3

@@ -1,4 +1,3 @@
--- uses: presence ending
 -- A rollout's call claims a sandbox: creates the rollout at its first call, grants a ready sandbox when nobody
 -- stands before it, else puts it in line. Every repeat follows the first.
 local id, face, environment, version, template, itemKey, item, idleMs, hardLifeMs = unpack(ARGV, 2)
@@ -31,26 +30,22 @@ end
 
 local function listInRun()
   local ordinal = redis.call('HINCRBY', key.run .. run, 'rollouts', 1)
-  local runs = key.runs .. string.match(run, '^[^/]+')
   redis.call('SADD', key.open .. run, id)
   redis.call('ZADD', key.rollouts .. run, ordinal, id)
-  redis.call('ZADD', runs, nowMs, run)
-  if ordinal == 1 then
-    redis.call('ZREMRANGEBYSCORE', runs, '-inf', nowMs - keptForReportsMs)
-    trimRun(run)
-  end
+  if ordinal == 1 then trimRun(run) end
   return ordinal
 end
 
-local function create(inheritedWave)
+-- Writes the record of a new rollout; what follows `wave` is what it gets at once.
+local function create(wave, ...)
   local hardEndMs = nowMs + hardLifeMs
-  write(id, 'state', 'waiting', 'face', face, 'environment', environment, 'version', version,
-    'template', template, 'itemKey', itemKey, 'wave', enterGroup(id, itemKey, inheritedWave),
-    'generation', 0, 'calls', 0, 'placedAtMs', nowMs, 'idleMs', idleMs, 'hardEndMs', hardEndMs,
-    'ordinal', listInRun())
+  local leaseUntilMs = nowMs + idleMs
+  write(id, 'face', face, 'environment', environment, 'version', version, 'template', template,
+    'itemKey', itemKey, 'wave', wave, 'calls', 0, 'placedAtMs', nowMs, 'idleMs', idleMs,
+    'hardEndMs', hardEndMs, 'leaseUntilMs', leaseUntilMs, 'ordinal', listInRun(), ...)
+  redis.call('ZADD', key.leases, math.min(leaseUntilMs, hardEndMs), id)
   redis.call('SET', key.newest .. lineage, attempt)
   keepItem()
-  leaseUntil(id, nowMs + idleMs, hardEndMs)
   renewRun(run, face)
 end
 
@@ -62,14 +57,17 @@ if knownEnvironment then return claimAgain(knownEnvironment) end
 local newest = tonumber(redis.call('GET', key.newest .. lineage) or 0)
 if newest > attempt then return { 'refused', 'rollout_closed', false } end
 
-local mustWait = redis.call('ZCARD', key.ready .. template) == 0 or nextWaiter(template) ~= nil
+-- Whoever stands in line is served first; a ready sandbox beside a waiter is only there until this script ends.
+local mustWait = nextWaiter(template) ~= nil or redis.call('ZCARD', key.ready .. template) == 0
 if mustWait and lineStaysFull(run) then return { 'refused', 'line_full', false } end
 
-create(newest > 0 and supersede(newest) or nil)
+local inherited = newest > 0 and supersede(newest)
+local wave = inherited and inheritWave(id, itemKey, inherited) or enterGroup(id, itemKey)
 if mustWait then
+  create(wave, 'state', 'waiting', 'generation', 0)
   joinLine(id, template, nowMs)
   serveLine(template)
 else
-  grant(id, popReady(template), 'warm')
+  create(wave, 'generation', 1, takeOver(id, popReady(template), 'warm'))
 end
 return claimReply(id)

@@ -1,4 +1,3 @@
--- uses: ending
 -- Closes a run for new rollouts at once and its open ones by portions; says how many are left.
 local run, limit = ARGV[2], tonumber(ARGV[3])
 redis.call('HSET', key.run .. run, 'state', 'closed')

@@ -1,4 +1,3 @@
--- uses: ending
 -- Finish and delete win over everything that still runs.
 local id, by = unpack(ARGV, 2)
 local state = read(id, 'state')

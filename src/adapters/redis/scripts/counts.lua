@@ -1,4 +1,3 @@
--- uses: line breaker
 -- The pool in numbers, a row for each template asked for.
 local rows = {}
 for index = 2, #ARGV do

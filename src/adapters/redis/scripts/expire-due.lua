@@ -1,4 +1,3 @@
--- uses: ending
 -- Closes rollouts whose lease has passed while nothing was dispatched or being graded, and all whose hard life is over.
 local limit = tonumber(ARGV[2])
 local lookAgainMs = 10 * 1000 -- a rollout that is busy past its lease is looked at again then

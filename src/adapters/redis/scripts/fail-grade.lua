@@ -1,4 +1,3 @@
--- uses: ending
 -- A turn of grading failed; says how many turns are left. The last one decides: the rollout is discarded.
 local id, turn, evidence = unpack(ARGV, 2)
 local turnsMax = 3

@@ -1,4 +1,3 @@
--- uses: start
 -- The provider no longer has the sandbox. One that a rollout still holds stays: its loss goes through the one door first.
 local sandbox = ARGV[2]
 failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')

@@ -1,4 +1,3 @@
--- uses: line
 -- Templates that rollouts wait for or sandboxes exist of; the others are forgotten here.
 local known = {}
 for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do

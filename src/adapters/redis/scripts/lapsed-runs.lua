@@ -1,4 +1,3 @@
--- uses: run
 -- Native runs whose lease is over while rollouts are open. A run without open rollouts holds nothing, so its lease is
 -- dropped: a trainer that pauses between steps does not lose its run.
 local limit = tonumber(ARGV[2])

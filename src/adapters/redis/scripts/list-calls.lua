@@ -1,4 +1,3 @@
--- uses: call
 -- All recorded calls of a rollout, at most `callsMax`.
 local id = ARGV[2]
 local replies = {}

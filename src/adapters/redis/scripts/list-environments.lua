@@ -1,4 +1,3 @@
--- uses: moment
 -- Every version that is still kept.
 local found = {}
 for _, version in ipairs(redis.call('ZRANGE', key.environments, nowMs - ARGV[2], '+inf', 'BYSCORE')) do

@@ -1,4 +1,3 @@
--- uses: rollout
 -- A page of a run's rollouts in the order they came, after ordinal `cursor`. A script looks at a bounded number of
 -- them, so a page may be short; the cursor says where to go on, and is false at the end.
 local run, verdict, code, cursor = unpack(ARGV, 2)

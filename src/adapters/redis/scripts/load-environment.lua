@@ -1,4 +1,3 @@
--- uses: moment
 -- A version that is asked for is in use: it starts its life again.
 local version, keptMs = ARGV[2], tonumber(ARGV[3])
 local text = redis.call('GETEX', key.environment .. version, 'PX', keptMs)

@@ -1,4 +1,3 @@
--- uses: call
 -- What is recorded of a call, with its answer while that is kept.
 local id, call = unpack(ARGV, 2)
 local summary, text = readCall(id, call)

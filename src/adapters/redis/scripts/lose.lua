@@ -1,4 +1,3 @@
--- uses: ending
 -- The one door of loss: a sandbox is known to be gone. Before its rollout's first dispatch it is swapped silently;
 -- after it the rollout is tainted, for good.
 local sandbox, boot, cause, evidence = unpack(ARGV, 2)

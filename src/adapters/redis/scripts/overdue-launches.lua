@@ -1,4 +1,3 @@
--- uses: start
 -- Starts that hang: their slots go back, and they are destroyed.
 local portion = 100
 local overdue = redis.call('ZRANGEBYSCORE', key.starts, '-inf', nowMs, 'LIMIT', 0, portion)

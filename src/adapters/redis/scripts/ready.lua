@@ -1,4 +1,3 @@
--- uses: grant breaker
 -- A started sandbox answered: to the next waiter, else to the warm pool. A start that was given up meanwhile stays
 -- given up, and one that is not ours is never adopted. Says whose it is.
 local sandbox, boot, address = unpack(ARGV, 2)

@@ -1,4 +1,3 @@
--- uses: run
 -- Renews a run's lease; 0 for a run that is unknown or closed.
 local run = ARGV[2]
 local rollouts, state = unpack(redis.call('HMGET', key.run .. run, 'rollouts', 'state'))

@@ -1,4 +1,3 @@
--- uses: presence
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them; says what each is now.
 local refusals, templates = {}, {}
 for index = 2, #ARGV do

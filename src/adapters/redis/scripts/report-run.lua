@@ -1,4 +1,3 @@
--- uses: run
 -- A run in sum: its counters, then one row for each wave of each listed group.
 local run = ARGV[2]
 local counters = redis.call('HGETALL', key.run .. run)

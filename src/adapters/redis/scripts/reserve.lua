@@ -1,4 +1,3 @@
--- uses: line sandbox breaker
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
 -- ARGV: ticket, sandbox, start budget, start timeout, then template, minReady, max for each target.

@@ -1,4 +1,3 @@
--- uses: sandbox
 -- Unclaimed sandboxes that are too old or too many go, the oldest first.
 local template, maxAgeMs, keepReady = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local portion = 100

@@ -1,4 +1,3 @@
--- uses: ending
 -- A call gets its outcome, exactly once; whoever comes later gets what was stored then. Also for calls that were
 -- never dispatched: what the model got wrong is recorded like everything else.
 local id, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs, outputBytes, answer,

@@ -1,4 +1,3 @@
--- uses: ending
 -- A score is stored once and never recomputed. On the RFT face nothing more can come, so it closes the rollout.
 local id, turn, score, detail = unpack(ARGV, 2)
 local state, face, taintCode, closedBy, stored = read(id, 'state', 'face', 'taintCode', 'closedBy', 'score')

@@ -1,4 +1,3 @@
--- uses: presence
 -- A sandbox that would not take its rollout is given up. Compare-and-set on the generation, and only before the first
 -- dispatch; whoever comes too late gets the current state.
 local id, generation, reason, evidence = unpack(ARGV, 2)

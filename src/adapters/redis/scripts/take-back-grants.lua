@@ -1,4 +1,3 @@
--- uses: grant
 -- Grants that nobody dispatched on or renewed in time: the sandbox may have been bound, so it is destroyed; the
 -- rollout keeps its place, silent until somebody asks for it again.
 local afterMs = tonumber(ARGV[2])

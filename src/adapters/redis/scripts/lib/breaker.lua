@@ -1,4 +1,3 @@
--- uses: moment
 -- The breaker of a template: closed until ten starts in a row have failed, then open. While it is open one probe may
 -- be out, and a new one every 30 s; one success closes it.
 

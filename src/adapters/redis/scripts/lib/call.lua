@@ -1,4 +1,3 @@
--- uses: run
 -- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first
 -- dispatch that never changes.
 --   1 tool  2 digest  3 startedAtMs  4 dispatched  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs

@@ -1,4 +1,3 @@
--- uses: call grant
 -- Ends of rollouts. A taint is not an end: the rollout stays where it is, barred, until it is closed or its lease is over.
 
 -- Keys of a closed rollout get their last life: bytes for repeats, the rest for reports.
@@ -25,7 +24,7 @@ local function closeRollout(id, state, closedBy)
   leaveOpenSets(id, template)
   drainOf(id, sandbox)
   write(id, 'state', state, 'closedBy', closedBy, 'closedAtMs', nowMs)
-  redis.call('HINCRBY', groupKey(id, item), wave .. ':open', -1)
+  leaveGroup(id, item, wave)
   if state == 'expired' and not score then discard(id, 'rollout_expired', false) end
   keepForAWhile(id)
   trimRun(runOf(id))

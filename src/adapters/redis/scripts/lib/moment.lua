@@ -1,3 +1,2 @@
--- uses: time
--- One script is one moment: everything in it happens at this millisecond.
-local nowMs = clock()
+-- One transition is one moment: the clock is read once when it begins, and everything in it happens at this millisecond.
+local nowMs = 0

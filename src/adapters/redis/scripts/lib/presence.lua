@@ -1,4 +1,3 @@
--- uses: grant run
 -- "Still here", said by a claim or a renewal, and what a caller is told about the rollout then.
 
 -- A waiter whose place is over takes a new one, at the end.
@@ -30,9 +29,10 @@ end
 
 -- { held | waiting | refused, how many are ahead or the code, the record }
 local function claimReply(id)
-  local state, template, taintCode, closedBy = read(id, 'state', 'template', 'taintCode', 'closedBy')
+  local values = record(id)
+  local state, template, taintCode, closedBy = unpack(values, 1, 4)
   local barred = barredCode(state, taintCode, closedBy)
-  if barred then return { 'refused', barred, record(id) } end
-  if state == 'waiting' then return { 'waiting', aheadOf(id, template), record(id) } end
-  return { 'held', 0, record(id) }
+  if barred then return { 'refused', barred, values } end
+  if state == 'waiting' then return { 'waiting', aheadOf(id, template), values } end
+  return { 'held', 0, values }
 end

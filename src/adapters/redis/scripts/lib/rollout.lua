@@ -1,4 +1,3 @@
--- uses: moment
 -- A rollout is a hash under its id, `tenant/run/rollout/attempt/role` with each part percent-encoded; the run's name
 -- is therefore a prefix of the id, and nothing has to be looked up to know whose it is.
 

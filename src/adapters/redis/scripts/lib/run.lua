@@ -1,4 +1,3 @@
--- uses: rollout
 -- Runs and groups: what a trainer is told in sum. Counters live in the run's hash, statistics of a wave in the
 -- group's hash under `<wave>:<field>`.
 
@@ -17,11 +16,15 @@ local function renewRun(run, face)
   if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + runLeaseMs, run) end
 end
 
--- Cuts the run's lists to their bounds, and every life that hangs on the run to seven days from now.
+-- Cuts the run's lists to their bounds, and lets everything that hangs on the run live for seven days from now.
 local function trimRun(run)
   redis.call('ZREMRANGEBYRANK', key.rollouts .. run, 0, -rolloutsListed - 1)
   redis.call('ZREMRANGEBYRANK', key.discards .. run, 0, -rolloutsListed - 1)
   redis.call('ZREMRANGEBYRANK', key.groups .. run, 0, -groupsListed - 1)
+  local runs = key.runs .. string.match(run, '^[^/]+')
+  redis.call('ZADD', runs, nowMs, run)
+  redis.call('ZREMRANGEBYSCORE', runs, '-inf', nowMs - keptForReportsMs)
+  redis.call('PEXPIRE', runs, keptForReportsMs)
   for _, name in ipairs({ key.run, key.rollouts, key.discards, key.groups }) do
     redis.call('PEXPIRE', name .. run, keptForReportsMs)
   end
@@ -31,33 +34,43 @@ local function groupKey(id, item)
   return key.group .. runOf(id) .. '/' .. item
 end
 
-local function openWave(group, wave)
-  for _, field in ipairs({ 'n', 'open', 'scored', 'discarded', 'mean', 'm2', 'best' }) do
+-- A wave takes rollouts while one of them is open and the last start is less than ten minutes ago.
+local function takesMore(open, startedMs)
+  return tonumber(open) > 0 and nowMs - startedMs <= waveStaysOpenMs
+end
+
+local function openWave(id, group, wave, item)
+  for _, field in ipairs({ 'n', 'scored', 'discarded', 'mean', 'm2', 'best' }) do
     redis.call('HDEL', group, (wave - wavesKept) .. ':' .. field)
   end
-  redis.call('HSET', group, 'wave', wave)
-  return wave
-end
-
--- A wave takes rollouts while one of them is open and the last start is less than ten minutes ago.
-local function waveFor(group)
-  local wave, startedMs = unpack(redis.call('HMGET', group, 'wave', 'startedMs'))
-  if not wave then return openWave(group, 1) end
-  local open = tonumber(redis.call('HGET', group, wave .. ':open') or 0)
-  if open > 0 and nowMs - startedMs <= waveStaysOpenMs then return tonumber(wave) end
-  return openWave(group, wave + 1)
-end
-
--- A new rollout enters the open wave of its item. Its lower attempt, when that was never scored, hands on its place.
-local function enterGroup(id, item, inheritedWave)
-  local group = groupKey(id, item)
-  local wave = inheritedWave or waveFor(group)
-  if not inheritedWave then redis.call('HINCRBY', group, wave .. ':n', 1) end
-  redis.call('HINCRBY', group, wave .. ':open', 1)
-  redis.call('HSET', group, 'startedMs', nowMs)
   redis.call('PEXPIRE', group, keptForReportsMs)
   redis.call('ZADD', key.groups .. runOf(id), nowMs, item)
+end
+
+-- A new rollout enters the open wave of its item, or opens the next. `open` and `n` are of the current wave.
+local function enterGroup(id, item)
+  local group = groupKey(id, item)
+  local wave, startedMs, open, n = unpack(redis.call('HMGET', group, 'wave', 'startedMs', 'open', 'n'))
+  if not wave or not takesMore(open, startedMs) then
+    wave, open, n = (wave or 0) + 1, 0, 0
+    redis.call('HSET', group, 'wave', wave) -- before the life of the key is set
+    openWave(id, group, wave, item)
+  end
+  redis.call('HSET', group, 'wave', wave, 'startedMs', nowMs, 'open', open + 1, 'n', n + 1, wave .. ':n', n + 1)
   return wave
+end
+
+-- A higher attempt takes the place of a lower one that never had a verdict: one more is open, no more are there.
+local function inheritWave(id, item, wave)
+  local group = groupKey(id, item)
+  if redis.call('HGET', group, 'wave') == wave then redis.call('HINCRBY', group, 'open', 1) end
+  return wave
+end
+
+local function leaveGroup(id, item, wave)
+  local group = groupKey(id, item)
+  if redis.call('HGET', group, 'wave') == wave then redis.call('HINCRBY', group, 'open', -1) end
+  redis.call('PEXPIRE', group, keptForReportsMs)
 end
 
 -- Mean and squared distance by Welford: equal scores have a spread of exactly 0.

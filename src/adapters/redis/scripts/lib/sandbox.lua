@@ -1,4 +1,3 @@
--- uses: moment
 -- A sandbox: starting → ready → draining → gone (no key). `owner` is set by its one grant and never again: a sandbox
 -- that has had a rollout can only be destroyed.
 

@@ -1,4 +1,3 @@
--- uses: sandbox breaker
 -- A start that failed gives its slot back at once, and its ticket may start something else.
 local function failStart(sandbox, code, message)
   local template, phase, ticket = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'ticket'))

@@ -1,0 +1,237 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { bootId, callId } from '../../../src/model/ids.ts';
+import {
+  admitOf,
+  claimOf,
+  drainingOf,
+  held,
+  keyOf,
+  minute,
+  recordOf,
+  settlementOf,
+  startWorld,
+  type World,
+} from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  await world.reset();
+  await world.supply(3);
+});
+
+const admit = async (call: string, overrides = {}) =>
+  world.fleet.calls.admit(admitOf(await recordOf(world.fleet, keyOf('a')), call, overrides));
+const settle = (call: string, overrides = {}) =>
+  world.fleet.calls.settle(settlementOf(keyOf('a'), call, overrides));
+
+describe('an admission', () => {
+  test('with the stamp of its grant makes the rollout active and sends the call', async () => {
+    const claimed = await held(world.fleet, claimOf('a'));
+    const reply = await world.fleet.calls.admit(admitOf(claimed, 'call-1'));
+    expect(reply).toMatchObject({
+      kind: 'dispatch',
+      again: false,
+      epoch: claimed.epoch,
+      rollout: { state: 'active', calls: 1, inFlight: 1 },
+    });
+  });
+
+  test('before any claim, in line, without a stamp, with an old stamp or another boot is not_active', async () => {
+    const claimed = await held(world.fleet, claimOf('a'));
+    const { fleet } = world;
+    const stamp = { generation: claimed.generation, boot: bootId('another') };
+    const kinds = [
+      await fleet.calls.admit({ ...admitOf(claimed, 'c'), key: keyOf('nobody') }),
+      await fleet.calls.admit(admitOf(claimed, 'c', { activation: null })),
+      await fleet.calls.admit(admitOf({ ...claimed, generation: 0 }, 'c')),
+      await fleet.calls.admit(admitOf(claimed, 'c', { activation: stamp })),
+    ].map(({ kind }) => kind);
+    expect(kinds).toEqual(['not_active', 'not_active', 'not_active', 'not_active']);
+  });
+
+  test('of parallel first calls activates once and sends each', async () => {
+    const claimed = await held(world.fleet, claimOf('a'));
+    const calls = ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8'];
+    const replies = await Promise.all(calls.map((call) => world.fleet.calls.admit(admitOf(claimed, call))));
+    expect(replies.map(({ kind }) => kind)).toEqual(calls.map(() => 'dispatch'));
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ calls: 8, inFlight: 8 });
+  });
+
+  test('of one call sent twenty times at once sends it first once, and again to the others', async () => {
+    const claimed = await held(world.fleet, claimOf('a'));
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => world.fleet.calls.admit(admitOf(claimed, 'c1'))),
+    );
+    const again = replies.map((reply) => reply.kind === 'dispatch' && reply.again);
+    expect(again.filter((repeat) => !repeat)).toHaveLength(1);
+    expect((await recordOf(world.fleet, keyOf('a'))).calls).toBe(1);
+  });
+
+  test('sets the lease to the call deadline and the idle time, so that a running command cannot idle out', async () => {
+    await world.running('a');
+    expect((await recordOf(world.fleet, keyOf('a'))).leaseUntilMs).toBe(world.nowMs() + 17 * minute);
+  });
+
+  test('of a settled call gets the stored answer', async () => {
+    await world.active('a');
+    const reply = await admit('call-1');
+    expect(reply).toMatchObject({ kind: 'settled', answer: '{"output":"of call-1"}' });
+  });
+
+  test('of a known id with other arguments is a conflict, running or settled', async () => {
+    await world.running('a');
+    const other = { digest: 'e'.repeat(64) };
+    expect((await admit('call-1', other)).kind).toBe('conflict');
+    await settle('call-1');
+    expect((await admit('call-1', other)).kind).toBe('conflict');
+  });
+
+  test('after finish is barred, while a recorded call still gets its record', async () => {
+    await world.active('a');
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    expect(await admit('call-2')).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
+    expect((await admit('call-1')).kind).toBe('settled');
+  });
+});
+
+describe('budgets', () => {
+  test('distinct calls are counted, repeats are not, and beyond the budget is budget_spent', async () => {
+    await held(world.fleet, claimOf('a'));
+    const budget = { toolCalls: 2, rolloutMs: 30 * minute };
+    for (const call of ['c1', 'c1', 'c2', 'c2']) await admit(call, { budget });
+    expect(await admit('c3', { budget })).toMatchObject({ kind: 'refused', reason: 'budget_spent' });
+    expect((await admit('c2', { budget })).kind).toBe('dispatch');
+  });
+
+  test('a refusal for a spent budget is not counted; one for bad arguments is', async () => {
+    await world.active('a');
+    await settle('c2', { outcome: 'refused', code: 'budget_spent', admitted: 'no' });
+    expect((await recordOf(world.fleet, keyOf('a'))).calls).toBe(1);
+    await settle('c3', { outcome: 'refused', code: 'bad_arguments', admitted: 'no' });
+    expect((await recordOf(world.fleet, keyOf('a'))).calls).toBe(2);
+  });
+
+  test('calls without a budget (exec, files) cost none', async () => {
+    await world.active('a');
+    await admit('x1', { budget: null });
+    expect((await recordOf(world.fleet, keyOf('a'))).calls).toBe(1);
+  });
+
+  test('the rollout time counts from its activation, not from its wait', async () => {
+    await held(world.fleet, claimOf('a'));
+    await world.step(40 * minute);
+    expect((await admit('c1')).kind).toBe('dispatch');
+    await world.step(30 * minute);
+    expect((await admit('c2')).kind).toBe('dispatch');
+    await world.step(1);
+    expect(await admit('c3')).toMatchObject({ kind: 'refused', reason: 'time_spent' });
+  });
+});
+
+describe('a settlement', () => {
+  test('sent ten times at once is first once; the others get what was stored', async () => {
+    await world.running('a');
+    const replies = await Promise.all(
+      Array.from({ length: 10 }, (_, index) => settle('call-1', { answer: `{"n":${index}}` })),
+    );
+    expect(replies.filter(({ first }) => first)).toHaveLength(1);
+    expect(new Set(replies.map(({ answer }) => answer)).size).toBe(1);
+  });
+
+  test('begins the idle time at the last end, also when the deadline was later', async () => {
+    await world.running('a');
+    await world.step(minute);
+    await settle('call-1');
+    expect((await recordOf(world.fleet, keyOf('a'))).leaseUntilMs).toBe(world.nowMs() + 15 * minute);
+  });
+
+  test('does not shorten the lease of another call that still runs', async () => {
+    await world.running('a');
+    await admit('call-2', { timeoutMs: 60 * minute });
+    const { leaseUntilMs } = await recordOf(world.fleet, keyOf('a'));
+    await settle('call-1');
+    expect((await recordOf(world.fleet, keyOf('a'))).leaseUntilMs).toBe(leaseUntilMs);
+  });
+
+  test('with a taint bars the rollout, settles what else runs with the code, and destroys the sandbox', async () => {
+    const rollout = await world.running('a');
+    await admit('call-2');
+    const taint = { code: 'dependency_failed', evidence: { exit: 75 } } as const;
+    await settle('call-1', { outcome: 'infrastructure_failure', code: taint.code, answer: null, taint });
+    expect((await recordOf(world.fleet, keyOf('a'))).taint).toMatchObject(taint);
+    const [first, other] = await world.fleet.calls.list(keyOf('a'));
+    expect([first?.code, other?.code]).toEqual(['dependency_failed', 'dependency_failed']);
+    expect(await drainingOf(world.fleet)).toEqual([rollout.epoch?.sandbox]);
+    expect(await admit('call-3')).toMatchObject({ kind: 'barred', code: 'dependency_failed' });
+    expect(await admit('call-1')).toMatchObject({ kind: 'barred', code: 'dependency_failed' });
+  });
+
+  test('that says the model broke its sandbox makes later calls broken, not tainted', async () => {
+    await world.running('a');
+    await settle('call-1', { code: 'sandbox_broken', broken: 'out of memory' });
+    const reply = await admit('call-2');
+    expect(reply).toMatchObject({ kind: 'broken', rollout: { broken: 'out of memory', taint: null } });
+  });
+
+  test('of a call that never was dispatched is recorded without a sandbox', async () => {
+    await held(world.fleet, claimOf('a'));
+    await settle('c1', { outcome: 'refused', code: 'unknown_tool', admitted: 'no', exitCode: null });
+    expect(await world.fleet.calls.lookup(keyOf('a'), callId('c1'))).toMatchObject({
+      epoch: null,
+      digest: 'd'.repeat(64),
+      answer: '{"output":"of c1"}',
+      summary: { sandbox: null, state: 'settled', outcome: 'refused', exitCode: null },
+    });
+  });
+
+  test('for a rollout that nobody knows is rollout_unknown', async () => {
+    const lost = world.fleet.calls.settle(settlementOf(keyOf('nobody'), 'c1'));
+    await expect(lost).rejects.toMatchObject({ code: 'rollout_unknown' });
+  });
+});
+
+describe('what is kept', () => {
+  test('the full bytes of the last 16 calls; older ones are answer_expired, with their summary', async () => {
+    await world.active('a');
+    for (let index = 2; index <= 17; index += 1) {
+      await admit(`call-${index}`);
+      await settle(`call-${index}`);
+    }
+    expect(await admit('call-1')).toMatchObject({
+      kind: 'answer_expired',
+      summary: { outcome: 'completed', exitCode: 0 },
+    });
+    expect((await admit('call-2')).kind).toBe('settled');
+    expect(await world.fleet.calls.list(keyOf('a'))).toHaveLength(17);
+  });
+
+  test('a summary takes at most 200 bytes', async () => {
+    await world.running('a');
+    await settle('call-1', { outcome: 'infrastructure_failure', code: 'outcome_unknown', outputBytes: 1e9 });
+    const [stored] = await world.redis.hvals('corral:{test}:calls:acme/run-1/a/1/policy');
+    expect(stored?.length).toBeLessThanOrEqual(200);
+  });
+
+  test('bytes until 40 minutes after the close, summaries seven days', async () => {
+    await world.active('a');
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    const lifeOf = (name: string) => world.redis.pttl(`corral:{test}:${name}:acme/run-1/a/1/policy`);
+    for (const name of ['answers', 'answer-order', 'item']) {
+      expect(await lifeOf(name)).toBeGreaterThan(39 * minute);
+      expect(await lifeOf(name)).toBeLessThanOrEqual(40 * minute);
+    }
+    for (const name of ['rollout', 'calls']) {
+      expect(await lifeOf(name)).toBeGreaterThan(7 * 24 * 60 * minute - minute);
+    }
+  });
+
+  test('of an unknown call nothing', async () => {
+    await world.active('a');
+    expect(await world.fleet.calls.lookup(keyOf('a'), callId('nobody'))).toBeNull();
+    expect(await world.fleet.calls.list(keyOf('nobody'))).toEqual([]);
+  });
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  admitOf,
+  claimOf,
+  drainingOf,
+  held,
+  keyOf,
+  minute,
+  recordOf,
+  sandboxOf,
+  settlementOf,
+  startWorld,
+  type World,
+} from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  await world.reset();
+  await world.supply(2);
+});
+
+const key = keyOf('a');
+const begin = () => world.fleet.grades.begin(key, 30 * minute);
+const score = (turn: number, value: number) => world.fleet.grades.score(key, turn, value, {});
+
+describe('the begin of a grading', () => {
+  test('refuses new call ids from then on, while recorded ones get their record', async () => {
+    const rollout = await world.active('a');
+    expect(await begin()).toMatchObject({ kind: 'run', turn: 1, rollout: { state: 'grading' } });
+    const late = await world.fleet.calls.admit(admitOf(rollout, 'call-2'));
+    expect(late).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
+    expect((await world.fleet.calls.admit(admitOf(rollout, 'call-1'))).kind).toBe('settled');
+  });
+
+  test('waits for dispatched calls, and lets no new ones in meanwhile', async () => {
+    const rollout = await world.running('a');
+    expect(await begin()).toEqual({ kind: 'wait', for: 'calls' });
+    expect((await world.fleet.calls.admit(admitOf(rollout, 'call-2'))).kind).toBe('barred');
+    await world.fleet.calls.settle(settlementOf(key, 'call-1'));
+    expect((await begin()).kind).toBe('run');
+  });
+
+  test('asked twenty times at once runs one grader', async () => {
+    await world.active('a');
+    const kinds = (await Promise.all(Array.from({ length: 20 }, begin))).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === 'run')).toHaveLength(1);
+    expect(kinds.filter((kind) => kind === 'wait')).toHaveLength(19);
+  });
+
+  test('is barred by a taint with its code: the grader is a veto', async () => {
+    const rollout = await world.active('a');
+    await world.fleet.lifecycle.lose(sandboxOf(rollout), null, 'preempted', {});
+    expect(await begin()).toMatchObject({ kind: 'barred', code: 'sandbox_lost' });
+  });
+
+  test('is barred when the rollout was finished without a score, or is unknown', async () => {
+    await world.active('a');
+    await world.fleet.lifecycle.close(key, 'finished');
+    expect(await begin()).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
+    expect(await world.fleet.grades.begin(keyOf('nobody'), 1)).toEqual({
+      kind: 'barred',
+      code: 'rollout_unknown',
+      rollout: null,
+    });
+  });
+
+  test('of a rollout without calls leaves its line or keeps its fresh sandbox', async () => {
+    const rollout = await held(world.fleet, claimOf('a'));
+    expect(await begin()).toMatchObject({ kind: 'run', rollout: { epoch: rollout.epoch } });
+    await world.step(60_000);
+    expect(await world.fleet.lifecycle.takeBackGrants(30_000)).toBe(0);
+  });
+
+  test('goes to another turn when the process that graded died and its time is up', async () => {
+    await world.active('a');
+    await begin();
+    await world.step(30 * minute - 1);
+    expect(await begin()).toEqual({ kind: 'wait', for: 'grader' });
+    await world.step(1);
+    expect(await begin()).toMatchObject({ kind: 'run', turn: 2 });
+  });
+});
+
+describe('a score', () => {
+  test('is stored once and never computed again', async () => {
+    await world.active('a', { face: 'native' });
+    await begin();
+    expect(await score(1, 0.1 + 0.2)).toEqual({ first: true, score: 0.1 + 0.2 });
+    expect(await score(1, 0.9)).toEqual({ first: false, score: 0.1 + 0.2 });
+    expect(await begin()).toMatchObject({ kind: 'scored', score: 0.1 + 0.2 });
+  });
+
+  test('closes the rollout on the RFT face and destroys its sandbox; a repeat still gets it', async () => {
+    const rollout = await world.active('a');
+    await begin();
+    await score(1, 1);
+    const record = await recordOf(world.fleet, key);
+    expect(record).toMatchObject({ state: 'closed', closedBy: 'scored', score: 1 });
+    expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+    expect(await begin()).toMatchObject({ kind: 'scored', score: 1 });
+  });
+
+  test('leaves a native rollout open until it is finished', async () => {
+    await world.active('a', { face: 'native' });
+    await begin();
+    await score(1, 1);
+    expect((await recordOf(world.fleet, key)).state).toBe('grading');
+  });
+
+  test('never follows a taint: what comes after it is void', async () => {
+    const rollout = await world.active('a');
+    await begin();
+    await world.fleet.lifecycle.lose(sandboxOf(rollout), null, 'node_lost', {});
+    await expect(score(1, 1)).rejects.toMatchObject({ code: 'sandbox_lost' });
+    expect((await recordOf(world.fleet, key)).score).toBeNull();
+  });
+
+  test('after a delete is void', async () => {
+    await world.active('a');
+    await begin();
+    await world.fleet.lifecycle.close(key, 'deleted');
+    await expect(score(1, 1)).rejects.toMatchObject({ code: 'rollout_closed' });
+  });
+
+  test.each([Number.NaN, Number.POSITIVE_INFINITY])('of %s is grader_failed', async (value) => {
+    await world.active('a');
+    await begin();
+    await expect(score(1, value)).rejects.toMatchObject({ code: 'grader_failed' });
+  });
+});
+
+describe('a failed grader', () => {
+  const fail = (turn: number) => world.fleet.grades.failed(key, turn, { error: 'judge is down' });
+
+  test('may run three times, then the rollout is barred with grader_failed', async () => {
+    await world.active('a');
+    for (const left of [2, 1, 0]) {
+      const begun = await begin();
+      if (begun.kind !== 'run') throw new Error(begun.kind);
+      expect(await fail(begun.turn)).toEqual({ turnsLeft: left });
+    }
+    expect(await begin()).toMatchObject({ kind: 'barred', code: 'grader_failed' });
+  });
+
+  test('of an earlier turn does not end the one that runs', async () => {
+    await world.active('a');
+    await begin();
+    await world.step(30 * minute);
+    await begin();
+    await fail(1);
+    expect(await begin()).toEqual({ kind: 'wait', for: 'grader' });
+  });
+});

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { bootId, sandboxId } from '../../../src/model/ids.ts';
+import {
+  admitOf,
+  claimOf,
+  drainingOf,
+  held,
+  keyOf,
+  recordOf,
+  sandboxOf,
+  settlementOf,
+  startWorld,
+  template,
+  type World,
+} from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.reset());
+
+const lose = (sandbox: string, boot: string | null = null) =>
+  world.fleet.lifecycle.lose(sandboxId(sandbox), boot === null ? null : bootId(boot), 'evicted', {
+    node: 'n1',
+  });
+
+test('a sandbox lost before the first dispatch is swapped silently for another', async () => {
+  const [lost, other] = await world.supply(2);
+  await held(world.fleet, claimOf('a'));
+  const effect = await lose(lost ?? '');
+  expect(effect).toMatchObject({ kind: 'swapped', rollout: { state: 'claimed', taint: null } });
+  expect((await recordOf(world.fleet, keyOf('a'))).epoch?.sandbox).toBe(other);
+});
+
+test('a sandbox lost before the first dispatch with none ready sends its rollout to the head of the line', async () => {
+  const [lost] = await world.supply(1);
+  await held(world.fleet, claimOf('a'));
+  await world.fleet.claims.claim(claimOf('b'));
+  await lose(lost ?? '');
+  expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ kind: 'waiting', ahead: 0 });
+});
+
+test('a sandbox lost after the first dispatch taints, with cause and evidence, for good', async () => {
+  await world.supply(2);
+  const rollout = await world.active('a');
+  expect(await lose(sandboxOf(rollout))).toMatchObject({ kind: 'tainted' });
+  const record = await recordOf(world.fleet, keyOf('a'));
+  expect(record.taint).toEqual({
+    code: 'sandbox_lost',
+    cause: 'evicted',
+    evidence: { node: 'n1' },
+    atMs: world.nowMs(),
+  });
+  expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+});
+
+test('calls in flight at the loss settle as sandbox_lost; a settlement that comes later is not first', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a', 'c1');
+  await world.fleet.calls.admit(admitOf(rollout, 'c2'));
+  await lose(sandboxOf(rollout));
+  for (const summary of await world.fleet.calls.list(keyOf('a'))) {
+    expect(summary).toMatchObject({
+      state: 'settled',
+      outcome: 'infrastructure_failure',
+      code: 'sandbox_lost',
+      admitted: 'unknown',
+    });
+  }
+  const late = await world.fleet.calls.settle(settlementOf(keyOf('a'), 'c1'));
+  expect(late).toMatchObject({ first: false, answer: null, summary: { code: 'sandbox_lost' } });
+});
+
+test('a call settled just before the loss keeps its answer', async () => {
+  await world.supply(1);
+  const rollout = await world.active('a');
+  await lose(sandboxOf(rollout));
+  const reply = await world.fleet.calls.admit(admitOf(rollout, 'call-1'));
+  expect(reply).toMatchObject({ kind: 'settled', summary: { outcome: 'completed' } });
+});
+
+test('a loss told twenty times at once has one effect', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a');
+  const effects = await Promise.all(Array.from({ length: 20 }, () => lose(sandboxOf(rollout))));
+  expect(effects.filter(({ kind }) => kind === 'tainted')).toHaveLength(1);
+});
+
+test('a settlement and a loss at once settle the call once, whichever wins', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a');
+  const [settled] = await Promise.all([
+    world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1')),
+    lose(sandboxOf(rollout)),
+  ]);
+  const [summary] = await world.fleet.calls.list(keyOf('a'));
+  expect(summary?.outcome).toBe(settled.first ? 'completed' : 'infrastructure_failure');
+  expect((await recordOf(world.fleet, keyOf('a'))).taint?.code).toBe('sandbox_lost');
+});
+
+test('the loss of another life of the sandbox changes nothing', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a');
+  expect(await lose(sandboxOf(rollout), 'an-older-boot')).toEqual({ kind: 'none' });
+  expect(await lose(sandboxOf(rollout), rollout.epoch?.boot ?? '')).toMatchObject({ kind: 'tainted' });
+});
+
+test('the loss of a sandbox that the model broke does not taint', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a');
+  await world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1', { broken: 'filled its disk' }));
+  expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
+  expect((await recordOf(world.fleet, keyOf('a'))).taint).toBeNull();
+  expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+});
+
+test('the loss of a sandbox whose score is stored does not taint', async () => {
+  await world.supply(1);
+  const rollout = await world.active('a', { face: 'native' });
+  await world.fleet.grades.begin(keyOf('a'), 1_000);
+  await world.fleet.grades.score(keyOf('a'), 1, 0.5, {});
+  expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
+  expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ taint: null, score: 0.5 });
+});
+
+test('an unclaimed sandbox that is lost leaves the pool', async () => {
+  const [lost] = await world.supply(1);
+  expect(await lose(lost ?? '')).toEqual({ kind: 'none' });
+  expect((await world.fleet.pool.counts([template]))[0]).toMatchObject({ ready: 0 });
+  expect((await world.fleet.claims.claim(claimOf('a'))).kind).toBe('waiting');
+});
+
+test('a sandbox that nobody knows is no loss', async () => {
+  expect(await lose('stranger')).toEqual({ kind: 'none' });
+});
