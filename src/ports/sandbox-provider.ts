@@ -16,10 +16,14 @@ export interface SandboxProvider {
   list(): Promise<readonly ProvidedSandbox[]>;
   /**
    * Calls `onEvent` for every change until the signal aborts; reconnects by itself. Each (re)connection starts with
-   * one event `listed` for everything that exists, so nothing is missed in between.
+   * one event `listed` for everything that exists, so nothing is missed in between. Where the provider remembers how
+   * sandboxes ended lately, those `gone` events come first, so a `gone` may be seen twice, and of an unknown sandbox.
    */
   watch(onEvent: (event: ProviderEvent) => void, signal: AbortSignal): Promise<void>;
-  /** Writes who owns the sandbox and when it may be removed where a list without our memory shows it. */
+  /**
+   * Writes who owns the sandbox and when it may be removed where a list without our memory shows it. Of a sandbox that
+   * is gone it changes nothing: the watch tells that.
+   */
   label(sandbox: SandboxId, owner: Owner, expiresAtMs: number): Promise<void>;
   /** What this host cannot enforce, in sentences for a person; empty on a host that enforces everything. */
   limitations(): Promise<readonly string[]>;

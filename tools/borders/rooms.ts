@@ -129,7 +129,7 @@ export const rooms: readonly Room[] = [
   adapter('redis', 'ioredis'),
   // BullMQ takes its connection as an ioredis client.
   adapter('bullmq', 'bullmq', 'ioredis'),
-  adapter('local', 'undici'),
+  adapter('local', 'undici', 'typebox'),
   adapter('sandboxd-http', 'undici'),
   adapter('judge-http', 'undici'),
   adapter('event-log'),
@@ -147,7 +147,7 @@ export const rooms: readonly Room[] = [
   {
     name: 'wiring',
     files: /^services\/[^/]+\/(main|config|([a-z-]+-)?wiring)\.ts$/,
-    may: ['src/'],
+    may: ['src/', 'infra/payload/'],
     own: /^services\/[^/]+\//,
     packages: 'any',
     builtins: true,

@@ -1,0 +1,140 @@
+import { join } from 'node:path';
+import type { Template } from '../../../src/model/environment.ts';
+import { graderId, places, policyId, sandboxSocketName } from './places.ts';
+import type { RootStep } from './root-layout.ts';
+
+/** `users`: how sandboxd runs commands; `single-user` wherever node is not root. */
+export type Users = 'two-user' | 'single-user' | 'root';
+
+export type Plan = {
+  readonly sandbox: string;
+  readonly template: Template;
+  readonly tokenSha256: string;
+  readonly users: Users;
+  readonly root: readonly RootStep[];
+  /** Bound into /etc, source by target; missing ones are left out. */
+  readonly etc: Readonly<Record<string, string>>;
+  readonly payloadFolder: string;
+  /** Folder of the host in which sandboxd's socket appears. */
+  readonly runFolder: string;
+  /** Folder with `workspace` and `tmp` on one size-limited file system; null: two of bubblewrap's own. */
+  readonly diskFolder: string | null;
+  readonly outOfMemoryFile: string | null;
+  /** Those of {@link machineFiles} that this kernel has. */
+  readonly hiddenFiles: readonly string[];
+};
+
+/** As containers have it; programs use it for locks and shared tables, and it counts as memory. */
+const sharedMemoryBytes = 64 * 1024 * 1024;
+
+/** Files of /proc that speak of or to the whole machine and are open to user 0, who is not the host's root here. */
+export const machineFiles = ['/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', '/proc/timer_list'];
+
+/** One option with its values; `--perms` and `--size` speak of the option after them. */
+type Option = readonly string[];
+
+/** bubblewrap's options for one sandbox; they go through a pipe, so that no process list shows the environment. */
+export function bwrapArguments(plan: Plan): readonly string[] {
+  const options: readonly Option[] = [
+    ...isolation(plan),
+    ...plan.root.map(rootOption),
+    ...Object.entries(plan.etc).map(([target, source]) => ['--ro-bind-try', source, target]),
+    ...kernelFolders(plan.hiddenFiles),
+    ...writableFolders(plan),
+    ...ownFolders(plan),
+    ...plan.template.data.map(({ source, target }) => ['--ro-bind', source, target]),
+    // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
+    ['--remount-ro', '/'],
+    ['--chdir', places.workspace],
+    ['--clearenv'],
+    ...Object.entries(environment(plan)).map(([name, value]) => ['--setenv', name, value]),
+  ];
+  return options.flat();
+}
+
+function isolation({ users, sandbox }: Plan): readonly Option[] {
+  return [
+    ...(users === 'single-user' ? oneId : twoIds),
+    ['--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
+    ['--die-with-parent', '--new-session'],
+    ['--hostname', sandbox],
+  ];
+}
+
+const oneId: readonly Option[] = [
+  ['--unshare-user'],
+  ['--uid', String(policyId)],
+  ['--gid', String(policyId)],
+  ['--cap-drop', 'ALL'],
+];
+
+// No user namespace: it would map one id only, and the command's user must be another than sandboxd's.
+const twoIds: readonly Option[] = [
+  ['--cap-drop', 'ALL'],
+  ['--cap-add', 'CAP_SETUID'],
+  ['--cap-add', 'CAP_SETGID'],
+  ['--cap-add', 'CAP_KILL'],
+];
+
+function rootOption(step: RootStep): Option {
+  switch (step.kind) {
+    case 'bind':
+      return ['--ro-bind', step.source, step.target];
+    case 'link':
+      return ['--symlink', step.to, step.target];
+    case 'folder':
+      return ['--dir', step.target];
+  }
+}
+
+const kernelFolders = (hidden: readonly string[]): readonly Option[] => [
+  ['--proc', '/proc'],
+  // Without a user namespace user 0 could write the host's settings here (core_pattern runs programs outside).
+  ['--ro-bind', '/proc/sys', '/proc/sys'],
+  ...hidden.map((file) => ['--ro-bind', '/dev/null', file]),
+  ['--dev', '/dev'],
+  ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', '/dev/shm'],
+];
+
+function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
+  if (diskFolder === null) {
+    const size = String(template.diskBytes);
+    return [
+      ['--perms', '0755', '--size', size, '--tmpfs', places.workspace],
+      ['--perms', '1777', '--size', size, '--tmpfs', places.temporary],
+    ];
+  }
+  return [
+    ['--bind', join(diskFolder, 'workspace'), places.workspace],
+    ['--bind', join(diskFolder, 'tmp'), places.temporary],
+  ];
+}
+
+function ownFolders({ payloadFolder, runFolder, outOfMemoryFile }: Plan): readonly Option[] {
+  return [
+    ['--ro-bind', payloadFolder, places.payload],
+    ['--bind', runFolder, places.daemon],
+    ...(outOfMemoryFile === null ? [] : [['--ro-bind', outOfMemoryFile, eventsFile(outOfMemoryFile)]]),
+  ];
+}
+
+const eventsFile = (file: string) => join(places.groupEvents, file.slice(file.lastIndexOf('/') + 1));
+
+function environment(plan: Plan): Readonly<Record<string, string>> {
+  return {
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+    HOME: places.workspace,
+    LANG: 'C.UTF-8',
+    ...plan.template.env,
+    CORRAL_SANDBOX_ID: plan.sandbox,
+    CORRAL_TOKEN_SHA256: plan.tokenSha256,
+    CORRAL_LISTEN: `unix:${places.daemon}/${sandboxSocketName}`,
+    CORRAL_WORKSPACE: places.workspace,
+    CORRAL_POLICY_UID: String(policyId),
+    CORRAL_POLICY_GID: String(policyId),
+    CORRAL_GRADER_UID: String(graderId),
+    CORRAL_USERS: plan.users,
+    CORRAL_PAYLOAD: places.payload,
+    ...(plan.outOfMemoryFile === null ? {} : { CORRAL_CGROUP_EVENTS: eventsFile(plan.outOfMemoryFile) }),
+  };
+}

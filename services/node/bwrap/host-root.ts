@@ -1,0 +1,61 @@
+import { lstat, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Entry, ListFolder } from './root-layout.ts';
+
+/** Of the host's root a sandbox sees its programs and libraries, never what people or services keep there. */
+const programs = /^(usr|bin|sbin|lib|lib32|lib64|libx32)$/;
+
+/** Of /etc it sees what programs need to start and to speak TLS: no accounts, no keys, no names of this host. */
+export const hostEtc = [
+  'alternatives',
+  'ca-certificates.conf',
+  'ld.so.cache',
+  'ld.so.conf',
+  'ld.so.conf.d',
+  'localtime',
+  'mime.types',
+  'os-release',
+  'ssl/certs',
+  'ssl/openssl.cnf',
+  'terminfo',
+] as const;
+
+/** Our own files of /etc: the two users that a sandbox has, beside root; they share a group. */
+const ownEtc = {
+  passwd: [
+    'root:x:0:0:root:/root:/bin/sh',
+    'policy:x:1000:1000:policy:/workspace:/bin/sh',
+    'grader:x:1001:1000:grader:/tmp:/bin/sh',
+    'nobody:x:65534:65534:nobody:/nonexistent:/bin/false',
+  ],
+  group: ['root:x:0:', 'policy:x:1000:', 'nogroup:x:65534:'],
+  hosts: ['127.0.0.1 localhost', '::1 localhost'],
+  'nsswitch.conf': ['passwd: files', 'group: files', 'hosts: files'],
+} as const;
+
+export const ownEtcNames = Object.keys(ownEtc) as readonly string[];
+
+/** Writes our own files of /etc into `folder`; every sandbox of kind `host` binds them. */
+export async function writeOwnEtc(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const [name, lines] of Object.entries(ownEtc)) {
+    await writeFile(join(folder, name), `${lines.join('\n')}\n`, { mode: 0o644 });
+  }
+}
+
+/** The names in a folder of this host, without following links. */
+export const listFolder: ListFolder = async (path) => {
+  const names = await readdir(path);
+  return Promise.all(names.sort().map((name) => entryOf(path, name)));
+};
+
+/** The host's root as sandboxes see it. */
+export const listHostRoot: ListFolder = async (path) =>
+  path === '/' ? (await listFolder('/')).filter(({ name }) => programs.test(name)) : listFolder(path);
+
+async function entryOf(folder: string, name: string): Promise<Entry> {
+  const path = join(folder, name);
+  const found = await lstat(path);
+  if (found.isSymbolicLink()) return { name, kind: 'link', to: await readlink(path) };
+  return { name, kind: found.isDirectory() ? 'folder' : 'file' };
+}

@@ -1,0 +1,27 @@
+/** Where things are inside every sandbox. Part of what environments may rely on. */
+export const places = {
+  workspace: '/workspace',
+  temporary: '/tmp',
+  payload: '/opt/corral',
+  /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
+  daemon: '/run/corral',
+  /** The kernel's account of kills for memory in this sandbox, read-only; absent where memory is not controlled. */
+  groupEvents: '/run/corral-cgroup',
+} as const;
+
+export const sandboxSocketName = 'd.sock';
+
+/** A template's data may not hide what every sandbox has. */
+const reserved = ['/proc', '/dev', '/sys', '/opt/corral', '/run'];
+const whole: ReadonlySet<string> = new Set(['/', places.workspace, places.temporary]);
+
+export function isReserved(target: string): boolean {
+  return whole.has(target) || reserved.some((place) => target === place || target.startsWith(`${place}/`));
+}
+
+/** The user whose id commands run under, and the grader's. Never ids of people on this host: nothing here is theirs. */
+export const policyId = 1000;
+export const graderId = 1001;
+
+/** The kernel keeps a socket's path in 108 bytes, the last of them zero. */
+export const longestSocketPath = 107;

@@ -1,0 +1,96 @@
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Group, GroupLimits, Groups } from './groups.ts';
+import type { GroupLayout } from './layout.ts';
+import { handOn } from './v2.ts';
+
+/** How long members of a killed group may take to leave it, and how often we look: the kernel has no event for it on v1. */
+const leaveMs = 2000;
+const lookEveryMs = 5;
+
+/** Groups at `corral/<fleet>/<sandbox>`; `fleet` must be unique to this node's state folder. */
+export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): Groups {
+  const above = layout.hierarchies.map(({ base }) => join(base, 'corral', fleet));
+  const open = (sandbox: string): Group => {
+    const folders = above.map((folder) => join(folder, sandbox));
+    const file = outOfMemoryFile(layout, fleet, sandbox);
+    return {
+      joinFiles: folders.map((folder) => join(folder, 'cgroup.procs')),
+      outOfMemoryFile: file,
+      outOfMemoryKills: () => (file === null ? Promise.resolve(null) : readKills(file)),
+      members: async () => [...new Set((await Promise.all(folders.map(membersOf))).flat())],
+      remove: async () => void (await Promise.all(folders.map((folder) => removeFolder(folder, clock)))),
+    };
+  };
+  return {
+    version: layout.version,
+    limitations: layout.limitations,
+    open,
+    create: async (sandbox, limits) => {
+      await make(layout, above, sandbox, limits);
+      return open(sandbox);
+    },
+    list: async () => [...new Set((await Promise.all(above.map(foldersIn))).flat())],
+    close: async () => {
+      // `corral` itself goes only when no other node of this machine has groups in it.
+      for (const folder of above) await rmdir(folder).catch(ignore);
+      for (const folder of above) await rmdir(dirname(folder)).catch(ignore);
+    },
+  };
+}
+
+async function make(layout: GroupLayout, above: readonly string[], sandbox: string, limits: GroupLimits) {
+  for (const [index, { settings }] of layout.hierarchies.entries()) {
+    const parent = above[index] ?? '';
+    const folder = join(parent, sandbox);
+    await mkdir(parent, { recursive: true });
+    if (layout.version === 'v2') await handOnTo(parent);
+    await mkdir(folder, { recursive: true });
+    for (const { file, value } of settings(limits)) await writeFile(join(folder, file), value);
+  }
+}
+
+async function handOnTo(parent: string): Promise<void> {
+  for (const folder of [dirname(parent), parent]) await handOn(folder);
+}
+
+function outOfMemoryFile({ outOfMemory }: GroupLayout, fleet: string, sandbox: string): string | null {
+  return outOfMemory === null ? null : join(outOfMemory.base, 'corral', fleet, sandbox, outOfMemory.file);
+}
+
+/** The number in the line `oom_kill N`, which v1 and v2 share. */
+export function killsIn(text: string): number | null {
+  const found = /^oom_kill (\d+)$/m.exec(text);
+  return found === null ? null : Number(found[1]);
+}
+
+const readKills = (file: string) => readFile(file, 'utf8').then(killsIn, () => null);
+
+const membersOf = (folder: string) =>
+  readFile(join(folder, 'cgroup.procs'), 'utf8').then(
+    (text) => text.split('\n').filter(Boolean).map(Number),
+    () => [] as number[],
+  );
+
+const foldersIn = (folder: string) =>
+  readdir(folder, { withFileTypes: true }).then(
+    (entries) => entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name),
+    () => [] as string[],
+  );
+
+async function removeFolder(folder: string, clock: Clock): Promise<void> {
+  const until = clock.monotonicMs() + leaveMs;
+  for (;;) {
+    try {
+      return await rmdir(folder);
+    } catch (thrown) {
+      const code = thrown instanceof Error && 'code' in thrown ? thrown.code : null;
+      if (code === 'ENOENT') return;
+      if (code !== 'EBUSY' || clock.monotonicMs() > until) throw thrown;
+      await clock.sleep(lookEveryMs);
+    }
+  }
+}
+
+const ignore = () => undefined;

@@ -1,0 +1,61 @@
+import { readConfig } from '../../src/platform/config.ts';
+import type { ConfigReader, Variables } from '../../src/platform/config.ts';
+import { logLevels } from '../../src/platform/logging.ts';
+import type { LogLevel } from '../../src/ports/log.ts';
+import { longestSocketPath, sandboxSocketName } from './bwrap/places.ts';
+
+export type NodeConfig = {
+  /** Holds the socket, one folder for each sandbox, and nothing that must outlive the machine. */
+  readonly stateFolder: string;
+  /** Named in control groups. */
+  readonly fleet: string;
+  /** sandboxd with its own Node and libraries, as it is bound into every sandbox. */
+  readonly payloadFolder: string;
+  /** How many sandboxes may be starting at once. */
+  readonly startConcurrency: number;
+  readonly exitWithParent: boolean;
+  readonly logLevel: LogLevel;
+};
+
+/** Two cores start about twenty sandboxes a second; more at once only makes each of them slower. */
+const startConcurrency = 8;
+
+/** Ids are shorter in practice; longer ones are refused when they come. */
+const typicalIdBytes = 32;
+
+/** Throws `ConfigMistakes`. */
+export function loadConfig(variables: Variables): NodeConfig {
+  return readConfig(variables, (read) => ({
+    stateFolder: stateFolder(read),
+    fleet: read.text('CORRAL_FLEET', {
+      fallback: 'local',
+      pattern: /^[a-z0-9][a-z0-9-]{0,30}$/,
+      purpose: 'the name of the fleet: lower-case letters, digits and dashes',
+    }),
+    payloadFolder: absolute(read, 'CORRAL_PAYLOAD_DIR', 'the folder of the built sandboxd payload'),
+    startConcurrency: read.whole('CORRAL_NODE_START_CONCURRENCY', {
+      fallback: startConcurrency,
+      min: 1,
+      max: 256,
+      purpose: 'how many sandboxes may be starting at once',
+    }),
+    exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
+    logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
+  }));
+}
+
+function stateFolder(read: ConfigReader): string {
+  const folder = absolute(read, 'CORRAL_NODE_STATE_DIR', 'the folder for sandboxes and the socket');
+  const inside = `/sandboxes/${'x'.repeat(typicalIdBytes)}/run/${sandboxSocketName}`;
+  const longest = longestSocketPath - inside.length;
+  if (Buffer.byteLength(folder) > longest) {
+    read.mistake(
+      `CORRAL_NODE_STATE_DIR is ${folder}, longer than ${longest} bytes: sandboxes' sockets are inside it, and the kernel takes ${longestSocketPath} bytes for a socket's path`,
+    );
+  }
+  return folder;
+}
+
+function absolute(read: ConfigReader, name: string, purpose: string): string {
+  return read.text(name, { pattern: /^\//, purpose: `${purpose}, an absolute path` });
+}

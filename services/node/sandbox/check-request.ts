@@ -1,0 +1,33 @@
+import { Failure } from '../../../src/failure/failure.ts';
+import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
+import { isReserved, longestSocketPath } from '../bwrap/places.ts';
+
+/** Refuses, with `start_failed`, what can never start on this host; the sentence says what to change. */
+export function checkRequest({ sandbox, template }: CreateRequest, socketPath: string): void {
+  const { image, network, data } = template;
+  if (image.kind === 'image') {
+    refuse(
+      `this machine's sandboxes cannot be made from the image ${image.reference}: use {host: true} or a rootfs folder, or run on a cluster`,
+      { image: image.reference },
+    );
+  }
+  if (network !== 'none') {
+    refuse(`network "${network}" is not offered on this machine: only "none" is`, { network });
+  }
+  const hidden = data.find(({ target }) => isReserved(target) || target.includes('/../'));
+  if (hidden !== undefined) {
+    refuse(`data may not be mounted at ${hidden.target}: every sandbox has its own things there`, {
+      target: hidden.target,
+    });
+  }
+  if (Buffer.byteLength(socketPath) > longestSocketPath) {
+    refuse(
+      `the socket of sandbox ${sandbox} would be at ${socketPath}, longer than the ${longestSocketPath} bytes the kernel takes: use a shorter CORRAL_NODE_STATE_DIR`,
+      { socketPath },
+    );
+  }
+}
+
+function refuse(sentence: string, evidence: Readonly<Record<string, string>>): never {
+  throw new Failure('start_failed', sentence, { evidence });
+}

@@ -1,0 +1,191 @@
+import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { Owner } from '../../../src/model/rollout.ts';
+import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
+import type { Group, Groups } from '../cgroups/groups.ts';
+import { buildLaunch, groupLimits } from './build.ts';
+import type { Site } from './build.ts';
+import { deathOf } from './death.ts';
+import type { Asked, Death } from './death.ts';
+import { listening } from './listening.ts';
+import { identify, isAlive, killProcess } from './process-identity.ts';
+import type { ProcessIdentity } from './process-identity.ts';
+import type { Records, SandboxRecord } from './record.ts';
+import type { StartLine } from './start-line.ts';
+
+/**
+ * One sandbox of this node. Its life:
+ *
+ *   in line    accepted, waits for a place of the starting budget
+ *   starting   folder, group and processes are made; ends when sandboxd's socket appears
+ *   running    sandboxd listens
+ *   ending     asked to go, or its first process ended; all its processes, its group and its folder are removed
+ *   gone       nothing of it is left
+ *
+ * `starting` and `running` may also end by themselves; every way leads through `ending`.
+ */
+export type Life = {
+  readonly request: CreateRequest;
+  readonly createdAtMs: number;
+  phase: 'starting' | 'running';
+  owner: Owner | null;
+  expiresAtMs: number | null;
+  /** Why it is to end; the first reason stays. */
+  asked: Asked | null;
+  readonly stop: AbortController;
+  group: Group | null;
+  outer: ProcessIdentity | null;
+  init: ProcessIdentity | null;
+  /** As of the last look. */
+  outOfMemoryKills: number | null;
+  /** The last write of its record: one at a time. */
+  recorded: Promise<void>;
+};
+
+export type LifeTools = {
+  readonly clock: Clock;
+  readonly line: StartLine;
+  readonly groups: Groups;
+  readonly records: Records;
+  readonly launch: Launch;
+  readonly site: Site;
+  /** Called once, when sandboxd listens. */
+  readonly onRunning: (life: Life) => void;
+};
+
+export function newLife(request: CreateRequest, createdAtMs: number): Life {
+  return {
+    request,
+    createdAtMs,
+    phase: 'starting',
+    owner: null,
+    expiresAtMs: null,
+    asked: null,
+    stop: new AbortController(),
+    group: null,
+    outer: null,
+    init: null,
+    outOfMemoryKills: null,
+    recorded: Promise.resolve(),
+  };
+}
+
+/** Tells a sandbox to end. What is in line leaves it, what runs is killed. */
+export function end(life: Life, reason: Asked): void {
+  life.asked ??= reason;
+  life.stop.abort();
+}
+
+/** From the line to the grave; resolves when nothing of it is left. Rejects when the host would not let go of it. */
+export async function live(life: Life, tools: LifeTools): Promise<Death> {
+  let ending: Ending | null = null;
+  try {
+    ending = await run(life, tools);
+  } catch (thrown) {
+    ending = { exitCode: null, signal: null, lastWords: messageOf(thrown) };
+  }
+  const kills = (await life.group?.outOfMemoryKills()) ?? null;
+  await removeAll(life, tools);
+  return deathOf({
+    ending,
+    asked: life.asked,
+    outOfMemoryKills: kills,
+    outOfMemoryKillsBefore: life.outOfMemoryKills,
+    expiresAtMs: life.expiresAtMs,
+    endedAtMs: tools.clock.nowMs(),
+  });
+}
+
+async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
+  const leave = await tools.line.enter(life.stop.signal);
+  if (leave === null) return null;
+  try {
+    const launched = await start(life, tools);
+    await reachRunning(life, launched, tools);
+    leave();
+    return await launched.ended;
+  } finally {
+    leave();
+  }
+}
+
+async function start(life: Life, tools: LifeTools): Promise<Launched> {
+  const { sandbox, template } = life.request;
+  const folder = await tools.records.make(sandbox);
+  await writeRecord(life, tools.records);
+  life.group = await tools.groups.create(sandbox, groupLimits(template));
+  const launched = await tools.launch(await buildLaunch(life.request, folder, life.group, tools.site));
+  life.outer = await identify(launched.pid);
+  const kill = () => void killLife(life);
+  life.stop.signal.addEventListener('abort', kill, { once: true });
+  if (life.stop.signal.aborted) kill();
+  return launched;
+}
+
+async function reachRunning(life: Life, launched: Launched, tools: LifeTools): Promise<void> {
+  const initPid = await launched.initPid;
+  life.init = initPid === null ? null : await identify(initPid);
+  // Asked to end while only the outer process was known: now there is something to kill.
+  if (life.stop.signal.aborted) await killLife(life);
+  await writeRecord(life, tools.records);
+  const came = await awaitSocket(life, launched, tools);
+  if (came === 'timeout') return end(life, 'start_timeout');
+  if (came === 'ended' || life.stop.signal.aborted) return;
+  life.phase = 'running';
+  tools.onRunning(life);
+}
+
+async function awaitSocket(
+  life: Life,
+  launched: Launched,
+  { clock, records }: LifeTools,
+): Promise<'listening' | 'ended' | 'timeout'> {
+  const { sandbox, template } = life.request;
+  const settled = new AbortController();
+  try {
+    return await Promise.race([
+      listening(records.folderOf(sandbox).socket, settled.signal).then(() => 'listening' as const),
+      launched.ended.then(() => 'ended' as const),
+      clock.sleep(template.startTimeoutMs, settled.signal).then(() => 'timeout' as const),
+    ]);
+  } finally {
+    settled.abort();
+  }
+}
+
+// Killing process 1 of its namespace takes every process of the sandbox with it, and bubblewrap ends only after that.
+async function killLife(life: Life): Promise<void> {
+  const target = life.init ?? life.outer;
+  if (target !== null) await killProcess(target);
+}
+
+/** How long a killed namespace may take to be gone. */
+const dyingMs = 5000;
+const lookEveryMs = 5;
+
+async function removeAll(life: Life, { clock, records }: LifeTools): Promise<void> {
+  const { init } = life;
+  life.stop.abort();
+  await life.recorded;
+  if (init !== null) {
+    await killProcess(init);
+    const until = clock.monotonicMs() + dyingMs;
+    while ((await isAlive(init)) && clock.monotonicMs() < until) await clock.sleep(lookEveryMs);
+  }
+  await life.group?.remove();
+  await records.remove(life.request.sandbox);
+}
+
+/** Writes down what is known of it now, after any write that is under way. */
+export function writeRecord(life: Life, records: Records): Promise<void> {
+  const written = life.recorded.then(() => records.write(recordOf(life)));
+  life.recorded = written.catch(() => undefined);
+  return written;
+}
+
+function recordOf({ request, createdAtMs, outer, init, owner, expiresAtMs }: Life): SandboxRecord {
+  const { sandbox, template, tokenSha256 } = request;
+  return { sandbox, template: template.digest, tokenSha256, createdAtMs, outer, init, owner, expiresAtMs };
+}
+
+const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

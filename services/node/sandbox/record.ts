@@ -1,0 +1,82 @@
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { Value } from 'typebox/value';
+import { OwnerBody } from '../../../src/protocol/node/parts.ts';
+import { sandboxSocketName } from '../bwrap/places.ts';
+
+const Process = Type.Union([Type.Object({ pid: Type.Integer(), startTicks: Type.Integer() }), Type.Null()]);
+
+/** One file for each sandbox: what a later life of node must know to remove what this one left. */
+export const SandboxRecord = Type.Object({
+  sandbox: Type.String(),
+  template: Type.String(),
+  tokenSha256: Type.String(),
+  createdAtMs: Type.Number(),
+  /** bubblewrap outside, and its process 1 inside; null before they run. */
+  outer: Process,
+  init: Process,
+  owner: Type.Union([OwnerBody, Type.Null()]),
+  expiresAtMs: Type.Union([Type.Number(), Type.Null()]),
+});
+export type SandboxRecord = Static<typeof SandboxRecord>;
+
+/** A sandbox's folder in the state folder, and what is in it. */
+export type SandboxFolder = {
+  readonly path: string;
+  /** Bound into the sandbox; only sandboxd's user may enter. */
+  readonly run: string;
+  /** Mount point of its disk, empty as the host sees it. */
+  readonly disk: string;
+  readonly socket: string;
+};
+
+export type Records = {
+  folderOf(sandbox: string): SandboxFolder;
+  make(sandbox: string): Promise<SandboxFolder>;
+  write(record: SandboxRecord): Promise<void>;
+  /** Null when it is missing or not a whole record (a crash while it was made). */
+  read(sandbox: string): Promise<SandboxRecord | null>;
+  /** Every sandbox that has a folder, with or without a whole record. */
+  list(): Promise<readonly string[]>;
+  remove(sandbox: string): Promise<void>;
+};
+
+export function createRecords(stateFolder: string): Records {
+  const all = join(stateFolder, 'sandboxes');
+  const fileOf = (sandbox: string) => join(all, sandbox, 'record.json');
+  const folderOf = (sandbox: string): SandboxFolder => {
+    const path = join(all, sandbox);
+    const run = join(path, 'run');
+    return { path, run, disk: join(path, 'disk'), socket: join(run, sandboxSocketName) };
+  };
+  return {
+    folderOf,
+    make: async (sandbox) => {
+      const folder = folderOf(sandbox);
+      for (const each of [folder.path, folder.run, folder.disk]) {
+        await mkdir(each, { recursive: true, mode: 0o700 });
+      }
+      return folder;
+    },
+    write: async (record) => {
+      const file = fileOf(record.sandbox);
+      // Renamed into place: whoever reads it finds the old or the new one, whole.
+      await writeFile(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
+      await rename(`${file}.new`, file);
+    },
+    read: async (sandbox) => parse(await readFile(fileOf(sandbox), 'utf8').catch(() => '')),
+    list: () => readdir(all).catch(() => []),
+    remove: (sandbox) => rm(join(all, sandbox), { recursive: true, force: true }),
+  };
+}
+
+function parse(text: string): SandboxRecord | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return Value.Check(SandboxRecord, value) ? value : null;
+  } catch {
+    return null;
+  }
+}

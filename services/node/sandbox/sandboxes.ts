@@ -1,0 +1,138 @@
+import { Failure } from '../../../src/failure/failure.ts';
+import type { SandboxId } from '../../../src/model/ids.ts';
+import { sandboxAddress } from '../../../src/model/rollout.ts';
+import type { Owner, SandboxAddress } from '../../../src/model/rollout.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import type { CreateRequest, ProvidedSandbox } from '../../../src/ports/sandbox-provider.ts';
+import { checkRequest } from './check-request.ts';
+import type { Death } from './death.ts';
+import type { Feed } from './feed.ts';
+import { end, live, newLife, writeRecord } from './life.ts';
+import type { Life, LifeTools } from './life.ts';
+
+/** Every sandbox of this node, and the rules by which they come and go. */
+export type Sandboxes = {
+  /** Accepts, or throws `start_failed` (it can never start here) or `provider_unavailable` (too many wait). Idempotent by id. */
+  create(request: CreateRequest): void;
+  /** Accepts; the feed says when it is gone. An id that is unknown may never start afterwards. */
+  destroy(sandbox: SandboxId): void;
+  /** Of a sandbox that is gone it does nothing. */
+  label(sandbox: SandboxId, owner: Owner, expiresAtMs: number): Promise<void>;
+  list(): readonly ProvidedSandbox[];
+  /** Looks at every living sandbox once: ends those past their expiry, notes kills for memory. */
+  look(): Promise<void>;
+  /** Ends all and accepts no more; resolves when nothing is left. */
+  stop(): Promise<void>;
+};
+
+export type SandboxesOptions = Omit<LifeTools, 'onRunning'> & { readonly feed: Feed; readonly log: Log };
+
+/** sandboxd ends itself at expiry; one that still runs this long after it is removed from outside. */
+const expiryGraceMs = 10_000;
+
+/** Ids that may not start (again): far more than a fleet has creates and destroys on their way to us. */
+const rememberedEnds = 10_000;
+
+export function createSandboxes(options: SandboxesOptions): Sandboxes {
+  const { feed, log, records, line, clock } = options;
+  const lives = new Map<SandboxId, Life>();
+  const graves = new Map<Life, Promise<void>>();
+  const ended = new Set<SandboxId>();
+  let stopping = false;
+
+  const addressOf = (sandbox: SandboxId): SandboxAddress =>
+    sandboxAddress(`unix:${records.folderOf(sandbox).socket}`);
+  const onRunning = ({ request: { sandbox } }: Life) =>
+    feed.tell({ kind: 'running', sandbox, address: addressOf(sandbox) });
+
+  const bury = (life: Life, death: Death) => {
+    const { sandbox } = life.request;
+    lives.delete(sandbox);
+    remember(ended, sandbox);
+    log.info('sandbox gone', { sandbox, cause: death.cause });
+    feed.tell({ kind: 'gone', sandbox, ...death });
+  };
+  const begin = async (life: Life) => {
+    try {
+      bury(life, await live(life, { ...options, onRunning }));
+    } catch (thrown) {
+      // It stays in the list, so that a later destroy tries again.
+      log.error('sandbox could not be removed', {
+        sandbox: life.request.sandbox,
+        error: String(thrown),
+      });
+    } finally {
+      graves.delete(life);
+    }
+  };
+
+  return {
+    create: (request) => {
+      const { sandbox } = request;
+      if (lives.has(sandbox)) return;
+      if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
+      if (ended.has(sandbox)) throw alreadyGone(sandbox);
+      checkRequest(request, records.folderOf(sandbox).socket);
+      if (!line.hasRoom()) throw lineFull();
+      const life = newLife(request, clock.nowMs());
+      lives.set(sandbox, life);
+      graves.set(life, begin(life));
+    },
+    destroy: (sandbox) => {
+      const life = lives.get(sandbox);
+      if (life === undefined) return remember(ended, sandbox);
+      end(life, 'deleted');
+      // Its removal failed before: another try, from the same place.
+      if (!graves.has(life)) graves.set(life, begin(life));
+    },
+    label: async (sandbox, owner, expiresAtMs) => {
+      const life = lives.get(sandbox);
+      if (life === undefined) return;
+      Object.assign(life, { owner, expiresAtMs });
+      await writeRecord(life, records).catch((thrown: unknown) => {
+        // Its folder went while we wrote: the feed tells that it is gone.
+        if (!life.stop.signal.aborted) throw thrown;
+      });
+    },
+    list: () => [...lives.values()].map((life) => provided(life, addressOf(life.request.sandbox))),
+    look: async () => {
+      await Promise.all([...lives.values()].map((life) => lookAt(life, clock.nowMs())));
+    },
+    stop: async () => {
+      stopping = true;
+      for (const life of lives.values()) end(life, 'node_stopping');
+      await Promise.all(graves.values());
+    },
+  };
+}
+
+async function lookAt(life: Life, nowMs: number): Promise<void> {
+  if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
+  life.outOfMemoryKills = (await life.group?.outOfMemoryKills()) ?? null;
+}
+
+function provided(life: Life, address: SandboxAddress): ProvidedSandbox {
+  return {
+    sandbox: life.request.sandbox,
+    template: life.request.template.digest,
+    phase: life.phase,
+    address: life.phase === 'running' ? address : null,
+    createdAtMs: life.createdAtMs,
+    owner: life.owner,
+    expiresAtMs: life.expiresAtMs,
+  };
+}
+
+function remember(ended: Set<SandboxId>, sandbox: SandboxId): void {
+  ended.add(sandbox);
+  const [oldest] = ended;
+  if (ended.size > rememberedEnds && oldest !== undefined) ended.delete(oldest);
+}
+
+const alreadyGone = (sandbox: SandboxId) =>
+  new Failure('start_failed', `sandbox ${sandbox} is already gone: a sandbox lives once, take a new id`);
+
+const lineFull = () =>
+  new Failure('provider_unavailable', 'too many sandboxes wait to be started on this machine: ask again', {
+    retryAfterMs: 1000,
+  });

@@ -1,0 +1,76 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Static, TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+import { Failure } from '../../../src/failure/failure.ts';
+import type { Log } from '../../../src/ports/log.ts';
+import type { NodeErrorBody } from '../../../src/protocol/node/wire.ts';
+
+/** A request that does not follow the protocol. */
+export class BadRequest extends Error {
+  readonly status: 400 | 404 | 413;
+
+  constructor(status: 400 | 404 | 413, message: string) {
+    super(message);
+    this.name = 'BadRequest';
+    this.status = status;
+  }
+}
+
+/** A template with its data folders and environment; nothing here is larger. */
+const longestBodyBytes = 1024 * 1024;
+
+/** The body, checked. Throws {@link BadRequest} with the first thing that is wrong. */
+export async function readBody<Schema extends TSchema>(
+  request: IncomingMessage,
+  schema: Schema,
+): Promise<Static<Schema>> {
+  const value = parse(await readText(request));
+  if (Value.Check(schema, value)) return value;
+  const [first] = Value.Errors(schema, value);
+  throw new BadRequest(400, `body${first?.instancePath ?? ''} ${first?.message ?? 'is wrong'}`);
+}
+
+async function readText(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > longestBodyBytes)
+      throw new BadRequest(413, `the body is longer than ${longestBodyBytes} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new BadRequest(400, 'the body is not JSON');
+  }
+}
+
+export function answer(response: ServerResponse, status: number, body?: object): void {
+  response.writeHead(status, body === undefined ? {} : { 'content-type': 'application/json' });
+  response.end(body === undefined ? undefined : JSON.stringify(body));
+}
+
+/** Turns what a handler threw into an error body; what nobody foresaw is logged and may be asked again. */
+export function refuse(response: ServerResponse, thrown: unknown, log: Log): void {
+  const [status, code] = classify(thrown);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  if (status === 500) log.error('request failed', { error: message });
+  if (response.headersSent) return void response.destroy();
+  // The rest of a body that we refused is not read.
+  response.shouldKeepAlive = false;
+  const body: NodeErrorBody = { error: { code, message } };
+  answer(response, status, body);
+}
+
+function classify(thrown: unknown): readonly [number, NodeErrorBody['error']['code']] {
+  if (thrown instanceof BadRequest) return [thrown.status, 'invalid_request'];
+  if (thrown instanceof Failure && thrown.code === 'start_failed') return [422, 'start_failed'];
+  if (thrown instanceof Failure && thrown.code === 'provider_unavailable')
+    return [503, 'provider_unavailable'];
+  return [500, 'provider_unavailable'];
+}

@@ -1,0 +1,89 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { every } from '../../src/platform/every.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Log } from '../../src/ports/log.ts';
+import { nodeSocketName } from '../../src/protocol/node/wire.ts';
+import { writeOwnEtc } from './bwrap/host-root.ts';
+import { launch } from './bwrap/launch.ts';
+import { createGroups } from './cgroups/create-groups.ts';
+import { detectLayout } from './cgroups/detect.ts';
+import { groupName } from './cgroups/group-name.ts';
+import type { NodeConfig } from './config.ts';
+import { limitationsOf } from './limitations.ts';
+import { lookEveryMs } from './sandbox/death.ts';
+import { createFeed } from './sandbox/feed.ts';
+import { removeOrphans } from './sandbox/orphans.ts';
+import { createRecords } from './sandbox/record.ts';
+import { createSandboxes } from './sandbox/sandboxes.ts';
+import { createStartLine } from './sandbox/start-line.ts';
+import { createHandle } from './serving/handle.ts';
+import { refuseSecondNode, serve } from './serving/serve.ts';
+
+/** The longest waiting line of a fleet is 10,000 rollouts, of which one machine may get this many launches at once. */
+const longestStartLine = 2000;
+
+export type NodeParts = {
+  readonly config: NodeConfig;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** sandboxd's command line inside a sandbox. */
+  readonly sandboxdArgv: readonly string[];
+};
+
+export type RunningNode = {
+  readonly socketPath: string;
+  /** Ends every sandbox, then itself. */
+  stop(): Promise<void>;
+};
+
+/** Starts a node: removes what an earlier life left, then serves. */
+export async function startNode(parts: NodeParts): Promise<RunningNode> {
+  const { config, clock, log, sandboxdArgv } = parts;
+  const { stateFolder, payloadFolder } = config;
+  const etcFolder = join(stateFolder, 'etc');
+  const isRoot = process.getuid?.() === 0;
+  await mkdir(stateFolder, { recursive: true, mode: 0o700 });
+  await writeOwnEtc(etcFolder);
+  const groups = createGroups(await detectLayout(), groupName(config.fleet, stateFolder), clock);
+  const feed = createFeed();
+  const records = createRecords(stateFolder);
+  const sandboxes = createSandboxes({
+    clock,
+    log,
+    feed,
+    records,
+    groups,
+    launch,
+    line: createStartLine(config.startConcurrency, longestStartLine),
+    site: { payloadFolder, sandboxdArgv, etcFolder, isRoot },
+  });
+  const limitations = limitationsOf(groups, isRoot);
+  const socketPath = join(stateFolder, nodeSocketName);
+  // Before anything is served: a create may bring the id of an orphan again.
+  await refuseSecondNode(socketPath);
+  await removeOrphans({ records, groups, feed, log });
+  const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);
+
+  const stopping = new AbortController();
+  const looking = every(
+    {
+      intervalMs: lookEveryMs,
+      clock,
+      signal: stopping.signal,
+      onError: (thrown) => log.error('look failed', { error: String(thrown) }),
+    },
+    () => sandboxes.look(),
+  );
+  log.info('node serves', { socketPath, cgroups: groups.version, limitations: limitations.join(' ') });
+  return {
+    socketPath,
+    stop: async () => {
+      stopping.abort();
+      await looking.done;
+      await sandboxes.stop();
+      await server.close();
+      await groups.close();
+    },
+  };
+}

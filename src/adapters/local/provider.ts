@@ -1,0 +1,40 @@
+import { Pool } from 'undici';
+import type { Clock } from '../../ports/clock.ts';
+import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
+import { LimitationsAnswer, ListAnswer } from '../../protocol/node/wire.ts';
+import type { CreateBody, LabelBody } from '../../protocol/node/wire.ts';
+import { createAsk } from './ask.ts';
+import { watchNode } from './watch.ts';
+
+export type LocalProviderOptions = {
+  /** `node.sock` in node's state folder. */
+  readonly socketPath: string;
+  readonly clock: Clock;
+};
+
+export type LocalProvider = SandboxProvider & {
+  /** Ends its connections; a watch is ended by its own signal. */
+  close(): Promise<void>;
+};
+
+/** Requests to one node at a time; creates are accepted in a millisecond, so more would only wait inside node. */
+const connections = 16;
+
+/** The provider of one machine: a client of `node`, which alone makes and ends sandboxes there. */
+export function createLocalProvider({ socketPath, clock }: LocalProviderOptions): LocalProvider {
+  const pool = new Pool('http://node', { connections, socketPath });
+  const ask = createAsk(pool, socketPath);
+  return {
+    create: ({ sandbox, template, tokenSha256 }) =>
+      ask.send('PUT', path(sandbox), { template, tokenSha256 } satisfies CreateBody),
+    destroy: (sandbox) => ask.send('DELETE', path(sandbox)),
+    label: (sandbox, owner, expiresAtMs) =>
+      ask.send('PUT', path(sandbox, '/label'), { owner, expiresAtMs } satisfies LabelBody),
+    list: async () => (await ask.read('/sandboxes', ListAnswer)).sandboxes,
+    limitations: async () => (await ask.read('/limitations', LimitationsAnswer)).limitations,
+    watch: (onEvent, signal) => watchNode({ socketPath, clock, onEvent, signal }),
+    close: () => pool.destroy(),
+  };
+}
+
+const path = (sandbox: string, part = '') => `/sandboxes/${encodeURIComponent(sandbox)}${part}`;

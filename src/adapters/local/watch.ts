@@ -1,0 +1,61 @@
+import { createInterface } from 'node:readline';
+import { Client } from 'undici';
+import { Value } from 'typebox/value';
+import type { Clock } from '../../ports/clock.ts';
+import type { ProviderEvent } from '../../ports/sandbox-provider.ts';
+import { WatchLine, watchSilenceMs } from '../../protocol/node/wire.ts';
+
+export type WatchOptions = {
+  readonly socketPath: string;
+  readonly clock: Clock;
+  readonly onEvent: (event: ProviderEvent) => void;
+  readonly signal: AbortSignal;
+};
+
+/** The pause after a connection that ended: doubled while none brings a line, so that a dead node costs little. */
+const firstPauseMs = 50;
+const longestPauseMs = 2000;
+
+/** Watches until the signal aborts, over as many connections as it takes. Never rejects. */
+export async function watchNode(options: WatchOptions): Promise<void> {
+  const { clock, signal } = options;
+  let pauseMs = firstPauseMs;
+  while (!signal.aborted) {
+    const heard = await watchOnce(options);
+    pauseMs = heard ? firstPauseMs : Math.min(pauseMs * 2, longestPauseMs);
+    await clock.sleep(pauseMs, signal);
+  }
+}
+
+/** One connection, until it ends in whatever way; returns whether it brought anything. */
+async function watchOnce({ socketPath, onEvent, signal }: WatchOptions): Promise<boolean> {
+  // undici ends a body that is silent for longer; node says something every few seconds.
+  const client = new Client('http://node', {
+    socketPath,
+    headersTimeout: watchSilenceMs,
+    bodyTimeout: watchSilenceMs,
+  });
+  let heard = false;
+  try {
+    const { body, statusCode } = await client.request({ method: 'GET', path: '/watch', signal });
+    if (statusCode !== 200) return false;
+    for await (const line of createInterface({ input: body })) {
+      if (signal.aborted) break;
+      const event = eventIn(line);
+      heard = true;
+      if (event !== null) onEvent(event);
+    }
+  } catch {
+    // Whatever ended it: the next connection starts from the whole list.
+  } finally {
+    await client.destroy();
+  }
+  return heard;
+}
+
+/** Null for a sign of life. Throws on a line that is none of node's, which ends the connection. */
+function eventIn(line: string): ProviderEvent | null {
+  const value: unknown = JSON.parse(line);
+  if (!Value.Check(WatchLine, value)) throw new Error(`node sent an unknown line: ${line.slice(0, 200)}`);
+  return value.kind === 'alive' ? null : value;
+}

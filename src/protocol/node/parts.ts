@@ -1,0 +1,94 @@
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import type { LossCause } from '../../failure/codes.ts';
+import type { Evidence } from '../../failure/failure.ts';
+import type { Template } from '../../model/environment.ts';
+import type { RolloutId, RunId, SandboxId, TemplateDigest, TenantId } from '../../model/ids.ts';
+import type { SandboxAddress } from '../../model/rollout.ts';
+
+const closed = { additionalProperties: false };
+const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()]);
+
+/** An id becomes a folder, a host name and a cgroup: letters, digits and dashes, and no longer than a host name. */
+export const sandboxIdPattern = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
+
+const SandboxIdText = Type.Unsafe<SandboxId>(Type.String({ pattern: sandboxIdPattern.source }));
+const AbsolutePath = Type.String({ pattern: '^/[^\\u0000]*$' });
+const Amount = Type.Integer({ minimum: 1 });
+const Argv = Type.Array(Type.String(), { minItems: 1 });
+
+const ImageBody = Type.Union([
+  Type.Object({ kind: Type.Literal('host') }, closed),
+  Type.Object({ kind: Type.Literal('rootfs'), path: AbsolutePath }, closed),
+  Type.Object({ kind: Type.Literal('image'), reference: Type.String() }, closed),
+]);
+
+export const TemplateBody = Type.Unsafe<Template>(
+  Type.Object(
+    {
+      digest: Type.String({ pattern: '^[A-Za-z0-9:-]{1,128}$' }),
+      image: ImageBody,
+      cpu: Type.Object({ requestMilli: Amount, limitMilli: Amount }, closed),
+      memory: Type.Object({ requestBytes: Amount, limitBytes: Amount }, closed),
+      diskBytes: Amount,
+      processes: Amount,
+      network: Type.String(),
+      runAs: Type.Union([Type.Literal('user'), Type.Literal('root')]),
+      env: Type.Record(Type.String({ pattern: '^[^=\\u0000]+$' }), Type.String({ pattern: '^[^\\u0000]*$' })),
+      data: Type.Array(Type.Object({ source: AbsolutePath, target: AbsolutePath }, closed)),
+      prepare: Type.Array(Argv),
+      startTimeoutMs: Amount,
+    },
+    closed,
+  ),
+);
+
+export const OwnerBody = Type.Object(
+  {
+    tenant: Type.Unsafe<TenantId>(Type.String()),
+    run: Type.Unsafe<RunId>(Type.String()),
+    rollout: Type.Unsafe<RolloutId>(Type.String()),
+    attempt: Type.Integer(),
+    role: Type.Literal('policy'),
+  },
+  closed,
+);
+
+const Address = Type.Unsafe<SandboxAddress>(Type.String());
+
+const ProvidedSandboxBody = Type.Object({
+  sandbox: SandboxIdText,
+  template: Type.Unsafe<TemplateDigest>(Type.String()),
+  phase: Type.Union([Type.Literal('starting'), Type.Literal('running'), Type.Literal('gone')]),
+  address: nullable(Address),
+  createdAtMs: Type.Number(),
+  owner: nullable(OwnerBody),
+  expiresAtMs: nullable(Type.Number()),
+});
+
+export const SandboxList = Type.Array(ProvidedSandboxBody);
+
+/** Complete by type: a cause that is missing here does not compile. */
+const lossCauses = {
+  sandboxd_killed: true,
+  sandbox_exited: true,
+  deleted: true,
+  evicted: true,
+  preempted: true,
+  node_lost: true,
+  pod_replaced: true,
+  boot_changed: true,
+  out_of_memory: true,
+  expired: true,
+} as const satisfies Record<LossCause, true>;
+
+const Cause = Type.Unsafe<LossCause>(Type.String({ enum: Object.keys(lossCauses) }));
+const EvidenceBody = Type.Unsafe<Evidence>(Type.Record(Type.String(), Type.Unknown()));
+
+export const ProviderEventLine = Type.Union([
+  Type.Object({ kind: Type.Literal('listed'), sandboxes: SandboxList }),
+  Type.Object({ kind: Type.Literal('running'), sandbox: SandboxIdText, address: Address }),
+  Type.Object({ kind: Type.Literal('gone'), sandbox: SandboxIdText, cause: Cause, evidence: EvidenceBody }),
+]);
+export type ProviderEventLine = Static<typeof ProviderEventLine>;
