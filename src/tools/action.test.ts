@@ -1,0 +1,46 @@
+import { describe, expect, test } from 'vitest';
+import type { Tool } from '../model/environment.ts';
+import { actionOf } from './action.ts';
+
+const tool = (run: Tool['run']): Tool => ({
+  name: 'tool',
+  description: 'a tool',
+  parameters: { type: 'object' },
+  timeoutMs: 1000,
+  run,
+});
+
+const command = (...argv: string[]) => tool({ kind: 'command', argv, infrastructureExits: [] });
+
+describe('a command', () => {
+  test('gets each value as part of one argv element, whatever is in it', () => {
+    const action = actionOf(command('grep', '--', '{query}', 'in-{path}'), {
+      query: `'; rm -rf / "$(x)" {path}`,
+      path: 'a b',
+    });
+    expect(action).toMatchObject({ argv: ['grep', '--', `'; rm -rf / "$(x)" {path}`, 'in-a b'] });
+  });
+
+  test('gets numbers and lists as text and what was not given as nothing', () => {
+    const action = actionOf(command('x', '{count}', '{paths}', '{absent}'), { count: 3, paths: ['a'] });
+    expect(action).toMatchObject({ argv: ['x', '3', '["a"]', ''] });
+  });
+
+  test('has the exposed item fields in its environment and in its placeholders', () => {
+    const exposed = { 'repo-name': 'fastify' };
+    expect(actionOf(command('ls', '/repos/{item.repo-name}', '{{item.repo-name}}'), {}, exposed)).toEqual({
+      kind: 'exec',
+      argv: ['ls', '/repos/fastify', '{item.repo-name}'],
+      env: { CORRAL_ITEM_REPO_NAME: 'fastify' },
+    });
+  });
+});
+
+test('a built-in tool gets its arguments as they are, and null counts as not given', () => {
+  const action = actionOf(tool({ kind: 'builtin', tool: 'read_file' }), {
+    path: 'a',
+    start_line: 2,
+    end_line: null,
+  });
+  expect(action).toEqual({ kind: 'builtin', tool: 'read_file', arguments: { path: 'a', start_line: 2 } });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, test } from 'vitest';
+import type { Tool } from '../model/environment.ts';
+import { checkArguments, parseArguments } from './arguments.ts';
+
+describe('arguments as they come', () => {
+  test.each([
+    ['JSON text', '{"command": "ls"}'],
+    ['an object', { command: 'ls' }],
+  ])('%s is taken', (_what, raw) => {
+    expect(parseArguments(raw)).toEqual({ ok: true, value: { command: 'ls' } });
+  });
+
+  test.each([
+    ['text that is no JSON', 'ls -l'],
+    ['empty text', ''],
+    ['a JSON list', '["ls"]'],
+    ['JSON null', 'null'],
+    ['a number', 7],
+    ['a list', ['ls']],
+    ['a megabyte of brackets', `{"a": ${'['.repeat(500_000)}${']'.repeat(500_000)}}`],
+  ])('%s is the failure of the model', (_what, raw) => {
+    expect(parseArguments(raw)).toMatchObject({ ok: false });
+  });
+
+  test('half a character becomes the replacement character, as it would for the command', () => {
+    const raw = String.raw`{"a": ["\ud800x"]}`;
+    expect(parseArguments(raw)).toEqual({ ok: true, value: { a: ['\ufffdx'] } });
+  });
+});
+
+const tool: Tool = {
+  name: 'count',
+  description: 'counts',
+  parameters: {
+    type: 'object',
+    properties: {
+      path: { type: 'string' },
+      mode: { enum: ['lines', 'words'] },
+      range: { type: 'object', properties: { from: { type: 'integer' } } },
+    },
+    required: ['path'],
+    additionalProperties: false,
+  },
+  timeoutMs: 1000,
+  run: { kind: 'command', argv: ['wc', '{path}'], infrastructureExits: [] },
+};
+
+describe('arguments against the schema of their tool', () => {
+  test('those that fit go on', () => {
+    const value = { path: 'a', mode: 'lines' };
+    expect(checkArguments(tool, value)).toEqual({ ok: true, value });
+  });
+
+  test.each([
+    [{}, 'path is missing'],
+    [{ path: 1 }, 'path must be string'],
+    [{ path: 'a', depth: 2 }, 'depth is not a parameter of this tool'],
+    [{ path: 'a', mode: 'bytes' }, 'mode must be one of ["lines","words"]'],
+    [{ path: 'a', range: { from: 'x' } }, 'range.from must be integer'],
+    [{ path: 'a\u0000b' }, 'path must not contain a NUL character'],
+    [{ path: 1, mode: 2 }, 'path must be string; mode must be one of ["lines","words"]'],
+  ])('%j is refused with a reason that the model can act on: %s', (args, reason) => {
+    expect(checkArguments(tool, args)).toEqual({ ok: false, reason });
+  });
+});

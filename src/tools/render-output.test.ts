@@ -1,0 +1,127 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { aCutStream, anAnswer, aStream } from '../../test/builders/call-answer.ts';
+import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import { encodedBytes } from './encoded-text.ts';
+import { maxOutputBytes, renderOutput } from './render-output.ts';
+
+const { texts } = fakeEnvironment();
+
+const textOf = (answer: CallAnswer, outputBytes = 65_536, timeoutMs?: number) =>
+  renderOutput(answer, texts, outputBytes, timeoutMs).text;
+
+describe('what the model reads', () => {
+  test.each<[string, CallAnswer, string]>([
+    ['a clean exit with output is the output alone', anAnswer({ stdout: aStream('hi\n') }), 'hi\n'],
+    ['a clean exit without output says so', anAnswer(), '[exit code 0]'],
+    [
+      'stderr follows stdout on a line of its own, then the exit code',
+      anAnswer({
+        stdout: aStream('out'),
+        stderr: aStream('err'),
+        ending: { kind: 'exited', exitCode: 2 },
+      }),
+      'out\nerr\n[exit code 2]',
+    ],
+    [
+      'a signal is named',
+      anAnswer({ ending: { kind: 'signalled', signal: 'SIGSEGV' } }),
+      '[killed by SIGSEGV]',
+    ],
+    [
+      'a command killed for memory says so, also where its shell went on',
+      anAnswer({ stdout: aStream('x'), evidence: { outOfMemoryKills: 1 } }),
+      'x\nError: out of memory',
+    ],
+    [
+      'a program that could not be started has no exit code',
+      anAnswer({ ending: { kind: 'not_started', errno: 'ENOENT', message: 'no such program' } }),
+      'Error: no such program',
+    ],
+  ])('%s', (_what, answer, text) => {
+    expect(textOf(answer)).toBe(text);
+  });
+
+  test('partial output of a command that ran out of time comes before the time it had', () => {
+    const answer = anAnswer({ stdout: aStream('so far\n'), ending: { kind: 'timed_out' } });
+    expect(textOf(answer, 65_536, 1500)).toBe('so far\n[timed out after 1.5 s]');
+  });
+});
+
+describe('what does not fit', () => {
+  test('bytes that sandboxd dropped are named where they are missing', () => {
+    const answer = anAnswer({ stdout: aCutStream('first', 'last', 1_000_000) });
+    expect(renderOutput(answer, texts, 65_536)).toEqual({
+      text: 'first\n[1000000 bytes cut]\nlast',
+      truncated: { stdout: true, stderr: false },
+      totalBytes: 1_000_009,
+      cutBytes: 1_000_000,
+    });
+  });
+
+  test('head and tail are kept and the bytes between are counted exactly', () => {
+    const numbers = Array.from({ length: 2000 }, (_each, index) => `line ${index}`).join('\n');
+    const { text, cutBytes } = renderOutput(anAnswer({ stdout: aStream(numbers) }), texts, 1024);
+    const [head = '', tail = ''] = text.split(/\n?\[\d+ bytes cut\]\n/);
+    expect(numbers.startsWith(head)).toBe(true);
+    expect(numbers.endsWith(tail)).toBe(true);
+    expect(text).toContain(`[${cutBytes} bytes cut]`);
+    // The line end before the mark is the output's own or ours.
+    expect(cutBytes).toBeGreaterThanOrEqual(numbers.length - head.length - tail.length - 1);
+    expect(cutBytes).toBeLessThanOrEqual(numbers.length - head.length - tail.length);
+  });
+
+  test('a flood on stdout leaves room for what stderr says', () => {
+    const answer = anAnswer({ stdout: aStream('x'.repeat(100_000)), stderr: aStream('the reason') });
+    expect(textOf(answer, 2048)).toContain('\nthe reason');
+  });
+
+  test('a flood on stderr leaves room for what stdout says', () => {
+    const answer = anAnswer({ stdout: aStream('the result\n'), stderr: aStream('x'.repeat(100_000)) });
+    expect(textOf(answer, 2048).startsWith('the result\n')).toBe(true);
+  });
+
+  test('no environment can ask for more than a body may carry', () => {
+    const answer = anAnswer({ stdout: aStream('\u0000'.repeat(1_000_000)) });
+    expect(encodedBytes(textOf(answer, 10 ** 9))).toBeLessThanOrEqual(maxOutputBytes);
+  });
+});
+
+const anyStream = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 400 }).map(aStream),
+  fc
+    .tuple(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ maxLength: 200 }), fc.nat(10 ** 9))
+    .map(([head, tail, cut]) => aCutStream(head, tail, cut + 1)),
+);
+
+const anyEnding = fc.constantFrom<CallAnswer['ending']>(
+  { kind: 'exited', exitCode: 0 },
+  { kind: 'exited', exitCode: 137 },
+  { kind: 'timed_out' },
+  { kind: 'not_started', errno: 'E2BIG', message: 'the arguments are too long for this system'.repeat(9) },
+);
+
+test('whatever a command prints, the encoded output keeps the limit and every byte is shown or counted', () => {
+  fc.assert(
+    fc.property(
+      anyStream,
+      anyStream,
+      anyEnding,
+      fc.integer({ min: 300, max: 3000 }),
+      (stdout, stderr, ending, limit) => {
+        const { text, cutBytes, totalBytes } = renderOutput(
+          anAnswer({ stdout, stderr, ending }),
+          texts,
+          limit,
+        );
+        expect(encodedBytes(text)).toBeLessThanOrEqual(limit);
+        expect(text.isWellFormed() || !(stdout.head + stderr.head).isWellFormed()).toBe(true);
+        expect(cutBytes).toBeLessThanOrEqual(totalBytes);
+        if (limit < 1000) return;
+        // Notes and marks fit beside output here, so what is shown is all that was not cut.
+        expect(Buffer.byteLength(text)).toBeGreaterThanOrEqual(totalBytes - cutBytes);
+      },
+    ),
+  );
+});
