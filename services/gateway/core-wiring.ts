@@ -7,6 +7,7 @@ import { PinnedEnvironments } from '../../src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
 import { evaluateJob } from '../../src/grading/evaluate-job.ts';
 import type { Grade } from '../../src/grading/grade-rollout.ts';
+import { Wakes } from '../../src/claiming/wakes.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { Item } from '../../src/model/grader.ts';
 import type { CallId, TemplateDigest } from '../../src/model/ids.ts';
@@ -55,7 +56,8 @@ export type WiredCore = {
 
 /** The gateway's core over the given world: the same in production, in tests and in the simulator. */
 export function createGatewayCore(world: GatewayWorld): WiredCore {
-  const room = new WaitingRoom(world.claims, world.clock, world.onTrouble);
+  const wakes = new Wakes(world.claims);
+  const room = new WaitingRoom(world.claims, wakes, world.clock, world.onTrouble);
   const ongoingCalls = new Ongoing<CallResult>(world.clock);
   const ongoingGrades = new Ongoing<Grade>(world.clock);
   const acquaint = {
@@ -67,6 +69,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const obtain = {
     ...world,
     room,
+    wakes,
     moveIn: new MoveIn(world.link, world.clock, setupOf, (environment) => environment.limits.hardLifeMs),
     lastStartFailure: (template: TemplateDigest) => lastStartFailure(world.pool, template),
   };
@@ -84,6 +87,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     close: async () => {
       await Promise.all([ongoingCalls.idle(), ongoingGrades.idle()]);
       await room.close();
+      wakes.close();
     },
   };
 }

@@ -8,14 +8,16 @@ import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import type { Wakes } from '../claiming/wakes.ts';
 import { targetOf } from '../claiming/move-in.ts';
 import { nextStep } from './next-step.ts';
-import type { Ask, Running } from './work.ts';
+import type { Running } from './work.ts';
 
 export type ExchangeDeps = {
   readonly calls: Pick<CallStore, 'lookup'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly clock: Clock;
+  readonly wakes: Wakes;
 };
 
 /** How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. */
@@ -47,7 +49,7 @@ export async function exchange(deps: ExchangeDeps, running: Running, deadline: D
   let detail = 'never asked';
   for (let tries = 0; ; tries += 1) {
     try {
-      const answer = await poll(running.ask, deadline);
+      const answer = await poll(deps.wakes, running, deadline);
       if (answer !== 'running') return { kind: 'answered', answer };
       reached = true;
       tries = 0;
@@ -73,9 +75,20 @@ async function recordedSoFar(deps: ExchangeDeps, running: Running) {
   }
 }
 
-async function poll(ask: Ask, deadline: Deadline): Promise<CallAnswer | 'running'> {
+/**
+ * One held request. A wake-up of the rollout ends it early: a sandbox whose node is gone never closes its connections,
+ * and fleet state knows before any timeout does.
+ */
+async function poll(wakes: Wakes, running: Running, deadline: Deadline): Promise<CallAnswer | 'running'> {
   const waitMs = Math.min(longestPollMs, deadline.remainingMs);
-  return ask(waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
+  const woken = new AbortController();
+  const stopListening = wakes.on(running.work.key, () => woken.abort());
+  try {
+    const signal = AbortSignal.any([woken.signal, AbortSignal.timeout(waitMs + answerGraceMs)]);
+    return await running.ask(waitMs, signal);
+  } finally {
+    stopListening();
+  }
 }
 
 /** Returns whether the command may have been delivered. */

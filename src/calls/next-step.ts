@@ -37,6 +37,8 @@ function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextS
   if (refused.code === 'expired') return { kind: 'lose', cause: 'expired' };
   // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };
+  // Nothing ran; there is room again when answers are confirmed.
+  if (refused.code === 'journal_full') return { kind: 'again', reached: false };
   return {
     kind: 'fail',
     reason: `sandboxd refused with ${refused.status} ${refused.code}: ${refused.message}`,

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
-import { aRollout } from '../../test/builders/rollout.ts';
+import { fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { verdictOf } from './verdict-of.ts';
 
 const taint = { code: 'sandbox_lost', cause: 'sandboxd_killed', evidence: {}, atMs: 1 } as const;
 
 test('a rollout without taint is scorable while it runs and when it is scored', () => {
-  expect(verdictOf(aRollout({ state: 'active' }))).toEqual({ kind: 'scorable' });
-  expect(verdictOf(aRollout({ state: 'closed', score: 1 }))).toEqual({ kind: 'scorable' });
+  expect(verdictOf(fakeRollout({ state: 'active' }))).toEqual({ kind: 'scorable' });
+  expect(verdictOf(fakeRollout({ state: 'closed', score: 1 }))).toEqual({ kind: 'scorable' });
 });
 
 test('a tainted rollout is discarded with the code and cause of its taint, also when it was scored', () => {
   const discard = { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed' };
-  expect(verdictOf(aRollout({ taint }))).toEqual(discard);
-  expect(verdictOf(aRollout({ taint, state: 'closed', score: 1 }))).toEqual(discard);
+  expect(verdictOf(fakeRollout({ taint }))).toEqual(discard);
+  expect(verdictOf(fakeRollout({ taint, state: 'closed', score: 1 }))).toEqual(discard);
 });
 
 test('a rollout that expired before it was graded is discarded, one that was scored before is not', () => {
-  expect(verdictOf(aRollout({ state: 'expired' }))).toEqual({ kind: 'discard', code: 'rollout_expired' });
-  expect(verdictOf(aRollout({ state: 'expired', score: 0 }))).toEqual({ kind: 'scorable' });
+  expect(verdictOf(fakeRollout({ state: 'expired' }))).toEqual({ kind: 'discard', code: 'rollout_expired' });
+  expect(verdictOf(fakeRollout({ state: 'expired', score: 0 }))).toEqual({ kind: 'scorable' });
 });

@@ -24,8 +24,9 @@ export class Deadline {
     return new Deadline(this.#clock, this.#atMs - durationMs);
   }
 
+  /** Whole milliseconds, because timers and signals take no others. */
   get remainingMs(): number {
-    return Math.max(0, this.#atMs - this.#clock.monotonicMs());
+    return Math.max(0, Math.ceil(this.#atMs - this.#clock.monotonicMs()));
   }
 
   get passed(): boolean {

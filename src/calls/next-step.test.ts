@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import type { LinkTrouble } from '../ports/sandbox-link.ts';
+import { nextStep } from './next-step.ts';
+
+const refused = (status: number, code: string): LinkTrouble => ({
+  kind: 'refused',
+  status,
+  code,
+  message: code,
+});
+
+test.each<[string, LinkTrouble, object]>([
+  ['no connection', { kind: 'not_sent', detail: '' }, { kind: 'again', reached: false }],
+  ['a connection that broke', { kind: 'maybe_sent', detail: '' }, { kind: 'again', reached: true }],
+  ['another life', { kind: 'other_boot', boot: 'b' }, { kind: 'lose', cause: 'boot_changed' }],
+  ['another sandbox at the address', { kind: 'other_sandbox' }, { kind: 'lose', cause: 'pod_replaced' }],
+  ['other arguments', refused(409, 'call_conflict'), { kind: 'conflict' }],
+  ['an id that the journal lacks', refused(404, 'unknown_call'), { kind: 'absent' }],
+  ['the end of its life', refused(410, 'expired'), { kind: 'lose', cause: 'expired' }],
+  ['an answer stored elsewhere', refused(410, 'answer_confirmed'), { kind: 'again', reached: true }],
+  ['a full journal', refused(503, 'journal_full'), { kind: 'again', reached: false }],
+])('sandboxd answers with %s', (_name, trouble, step) => {
+  expect(nextStep(trouble)).toEqual(step);
+});
+
+test('a refusal that nobody foresaw is a failure of ours, with what was said', () => {
+  expect(nextStep(refused(400, 'invalid_request'))).toMatchObject({
+    kind: 'fail',
+    reason: expect.stringContaining('invalid_request'),
+  });
+});

@@ -1,0 +1,104 @@
+import { expect, test } from 'vitest';
+import { createFakeClock } from '../../test/fakes/clock.ts';
+import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import type { RolloutKey } from '../model/rollout.ts';
+import type { ClaimReply } from '../ports/fleet/claims.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { WaitingRoom } from './waiting-room.ts';
+import { Wakes } from './wakes.ts';
+
+const { key } = fakeRollout();
+
+function aRoom() {
+  const clock = createFakeClock();
+  const renewed: (readonly RolloutKey[])[] = [];
+  const replies = new Map<RolloutKey, ClaimReply>();
+  const listeners: ((key: RolloutKey) => void)[] = [];
+  let trouble: Error | null = null;
+  const claims = {
+    onWake: (listener: (key: RolloutKey) => void) => {
+      listeners.push(listener);
+      return () => undefined;
+    },
+    renew: async (keys: readonly RolloutKey[]) => {
+      renewed.push(keys);
+      if (trouble !== null) throw trouble;
+      return replies;
+    },
+  };
+  const wakes = new Wakes(claims);
+  const seen: unknown[] = [];
+  const room = new WaitingRoom(claims, wakes, clock, (error) => seen.push(error));
+  return {
+    clock,
+    room,
+    renewed,
+    replies,
+    seen,
+    wake: () => listeners.forEach((listener) => listener(key)),
+    fail: (error: Error | null) => {
+      trouble = error;
+    },
+  };
+}
+
+/** Null the first `times`, then `there`. */
+function reader(times: number) {
+  let looks = 0;
+  return {
+    looks: () => looks,
+    read: async () => {
+      looks += 1;
+      return looks > times ? 'there' : null;
+    },
+  };
+}
+
+test('a waiter looks again at every wake-up', async () => {
+  const { clock, room, wake } = aRoom();
+  const { read, looks } = reader(2);
+  const held = room.hold(key, Deadline.in(clock, 60_000), read);
+  await clock.advance(10);
+  wake();
+  await clock.advance(10);
+  expect(looks()).toBe(2);
+  wake();
+  expect(await held).toBe('there');
+  await room.close();
+});
+
+test('a lost wake-up costs a second: the renewal tells who was granted', async () => {
+  const { clock, room, replies } = aRoom();
+  const { read } = reader(1);
+  const held = room.hold(key, Deadline.in(clock, 60_000), read);
+  replies.set(key, { kind: 'held', rollout: fakeRollout() });
+  await clock.advance(1_000);
+  expect(await held).toBe('there');
+  await room.close();
+});
+
+test('a waiter in vain leaves with null at its deadline, and nobody is renewed after it', async () => {
+  const { clock, room, renewed } = aRoom();
+  const held = room.hold(key, Deadline.in(clock, 2_500), async () => null);
+  await clock.advance(2_500);
+  expect(await held).toBeNull();
+  expect(renewed).toEqual([[key], [key]]);
+  await clock.advance(5_000);
+  expect(renewed).toHaveLength(2);
+  expect(room.size).toBe(0);
+  await room.close();
+});
+
+test('a renewal that fails is told and tried again; nobody loses the place', async () => {
+  const { clock, room, replies, fail, seen } = aRoom();
+  const { read } = reader(1);
+  const held = room.hold(key, Deadline.in(clock, 60_000), read);
+  fail(new Error('redis is away'));
+  await clock.advance(1_000);
+  expect(seen).toHaveLength(1);
+  fail(null);
+  replies.set(key, { kind: 'held', rollout: fakeRollout() });
+  await clock.advance(1_000);
+  expect(await held).toBe('there');
+  await room.close();
+});

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { rolloutId } from '../../../src/model/ids.ts';
+import { answering } from '../../fakes/sandbox-link.ts';
+import { caller, CoreWorld } from '../../support/core-world.ts';
+
+const never = () => new Promise<never>(() => undefined);
+
+test('arguments that break the schema are text for the model, and nothing runs', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  const result = await world.call('trace_1', 'call_1', 'sh', { cmd: 'ls' });
+  expect(result).toMatchObject({ outcome: 'refused', code: 'bad_arguments' });
+  expect(result.output).toMatch(/^Error: /);
+  expect(world.link.ran).toEqual([]);
+});
+
+test('a tool that the job names and the environment lacks is the caller’s failure, not the model’s', async () => {
+  await using world = await CoreWorld.start();
+  await expect(world.call('trace_1', 'call_1', 'web', {})).rejects.toMatchObject({
+    code: 'tool_not_configured',
+  });
+});
+
+test('the budget counts calls, not repeats; what goes beyond it is text for the model', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  for (let call = 1; call <= 10; call += 1) await world.sh('trace_1', `call_${call}`, 'echo');
+  await world.sh('trace_1', 'call_1', 'echo');
+  const beyond = await world.sh('trace_1', 'call_11', 'echo');
+  expect(beyond).toMatchObject({ outcome: 'refused', code: 'budget_spent' });
+  expect(world.link.ran).toHaveLength(10);
+});
+
+test.each([
+  ['an exit code', { kind: 'exited', exitCode: 137 }, 'completed', null],
+  ['a signal', { kind: 'signalled', signal: 'SIGKILL' }, 'completed', null],
+  ['its own timeout', { kind: 'timed_out' }, 'timed_out', 'command_timeout'],
+  [
+    'no such program',
+    { kind: 'not_started', errno: 'ENOENT', message: 'x' },
+    'refused',
+    'command_not_started',
+  ],
+] as const)('a command that ends by %s is an answer', async (_name, ending, outcome, code) => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  world.link.behaviour = () => answering({ ending });
+  expect(await world.sh('trace_1', 'call_1', 'x')).toMatchObject({ outcome, code });
+});
+
+test('a tool whose backend failed by its own word taints the rollout: no result, no grade', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  world.link.behaviour = () =>
+    answering({ stderr: 'index is down', ending: { kind: 'exited', exitCode: 75 } });
+  await expect(world.call('trace_1', 'call_1', 'look_up', { command: 'x' })).rejects.toMatchObject({
+    code: 'dependency_failed',
+    admitted: 'yes',
+  });
+  await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({ code: 'dependency_failed' });
+  await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'dependency_failed' });
+});
+
+test('the same exit code of a program that the model chose is the model’s', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
+  expect(await world.sh('trace_1', 'call_1', 'exit 75')).toMatchObject({
+    exitCode: 75,
+    outcome: 'completed',
+  });
+});
+
+test('a sandbox killed while its command runs: 503 for the call, for every later one and for the grader', async () => {
+  await using world = await CoreWorld.start();
+  const sandbox = await world.ready();
+  await world.ready();
+  world.link.behaviour = never;
+  const call = world.sh('trace_1', 'call_1', 'sleep');
+  const told = expect(call).rejects.toMatchObject({ code: 'sandbox_lost', admitted: 'unknown' });
+  await sleep(100);
+  world.link.kill(sandbox);
+  await world.state.lifecycle.lose(sandbox, null, 'sandboxd_killed', { signal: 'SIGKILL' });
+  await told;
+  await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({
+    code: 'sandbox_lost',
+    evidence: { cause: 'sandboxd_killed' },
+  });
+  await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'sandbox_lost' });
+});
+
+test('a sandbox killed before the first call is swapped silently and the rollout is scorable', async () => {
+  await using world = await CoreWorld.start();
+  const first = await world.ready();
+  await world.ready();
+  await world.open('trace_1', { rollout: rolloutId('trace_1') });
+  world.link.kill(first);
+  await world.state.lifecycle.lose(first, null, 'sandboxd_killed', {});
+  expect(await world.sh('trace_1', 'call_1', 'echo')).toMatchObject({ output: 'echo' });
+  const view = await world.wired.core.view(caller, { rollout: rolloutId('trace_1'), attempt: null });
+  expect(view.verdict).toEqual({ kind: 'scorable' });
+});
+
+test('a sandbox of another life answers: the rollout is tainted at that moment, nothing runs in the new life', async () => {
+  await using world = await CoreWorld.start();
+  const sandbox = await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.start(sandbox, 'boot-new');
+  await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({
+    code: 'sandbox_lost',
+    evidence: { cause: 'boot_changed' },
+  });
+  expect(world.link.ran).toEqual(['call_1']);
+});
+
+test('every settled call is recorded once with its blame', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  await world.sh('trace_1', 'call_1', 'echo');
+  await world.call('trace_1', 'call_2', 'sh', {});
+  expect(world.events.map((event) => (event.kind === 'call_settled' ? event.blame : event.kind))).toEqual([
+    null,
+    'model',
+  ]);
+});

@@ -1,0 +1,150 @@
+import { createGatewayCore } from '../../services/gateway/core-wiring.ts';
+import type { WiredCore } from '../../services/gateway/core-wiring.ts';
+import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
+import type { FleetState } from '../../src/adapters/redis/fleet-state.ts';
+import { createCatalog } from '../../src/environments/catalog.ts';
+import type { Environment, Tool } from '../../src/model/environment.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
+import { sandboxAddress } from '../../src/model/rollout.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { Judge } from '../../src/ports/judge.ts';
+import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '../../services/gateway/core.ts';
+import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
+import { fakeEnvironment } from '../fakes/environment.ts';
+import { createFakeRandom } from '../fakes/random.ts';
+import { startRedis } from './redis.ts';
+import type { PrivateRedis } from './redis.ts';
+
+const sh: Tool = {
+  name: 'sh',
+  description: 'runs a command',
+  parameters: {
+    type: 'object',
+    properties: { command: { type: 'string' } },
+    required: ['command'],
+    additionalProperties: false,
+  },
+  timeoutMs: 2_000,
+  run: { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] },
+};
+
+/** A tool whose program the model does not choose, so that its exit code 75 may say that its backend failed. */
+const lookUp: Tool = {
+  ...sh,
+  name: 'look_up',
+  run: { kind: 'command', argv: ['look-up', '{command}'], infrastructureExits: [75] },
+};
+
+export const caller: Caller = { face: 'rft', tenant: tenantId('lab'), run: runId('run-1') };
+export const plain: EnvironmentRef = { name: 'plain', version: null };
+
+/** The gateway core over a real Redis and sandboxes in memory: everything but the wire and the machines. */
+export class CoreWorld implements AsyncDisposable {
+  readonly redis: PrivateRedis;
+  readonly state: FleetState;
+  readonly link = new FakeSandboxLink();
+  readonly events: FleetEvent[] = [];
+  readonly environment: Environment;
+  readonly wired: WiredCore;
+  readonly #random = createFakeRandom();
+  #sandboxes = 0;
+
+  private constructor(redis: PrivateRedis, state: FleetState, environment: Environment, judge: Judge) {
+    this.redis = redis;
+    this.state = state;
+    this.environment = environment;
+    this.wired = this.gateway(judge);
+  }
+
+  static async start(given: Partial<Environment> = {}, judge: Judge = noJudge): Promise<CoreWorld> {
+    const redis = await startRedis();
+    const state = await connectFleetState({
+      url: redis.socket,
+      fleet: 'test',
+      commandTimeoutMs: 2_000,
+      onTrouble: () => undefined,
+    });
+    await state.adoptRedis('empty');
+    const environment = fakeEnvironment({ tools: { sh, look_up: lookUp }, ...given });
+    return new CoreWorld(redis, state, environment, judge);
+  }
+
+  /** Another gateway of the same fleet: it shares nothing with the first but Redis and the sandboxes. */
+  gateway(judge: Judge = noJudge): WiredCore {
+    return createGatewayCore({
+      ...this.state,
+      published: this.state.environments,
+      link: this.link,
+      judge,
+      catalog: createCatalog([this.environment]),
+      clock: systemClock,
+      random: this.#random,
+      secret: () => undefined,
+      record: (event) => this.events.push(event),
+      onTrouble: () => undefined,
+    });
+  }
+
+  /** Adds a ready sandbox, as a controller does after its no-op; returns its id. */
+  async ready() {
+    this.#sandboxes += 1;
+    const sandbox = sandboxId(`sb-${this.#sandboxes}`);
+    const { digest } = this.environment.template;
+    this.link.start(sandbox, `boot-${this.#sandboxes}`);
+    const target = { template: digest, minReady: 1_000, max: 1_000 };
+    await this.state.pool.reserve(`ticket-${this.#sandboxes}`, sandbox, [target], 1_000, 60_000);
+    await this.state.pool.ready(sandbox, bootId(`boot-${this.#sandboxes}`), sandboxAddress('unix:/fake'));
+    return sandbox;
+  }
+
+  /** A tool call as the RFT face makes it. */
+  sh(rollout: string, call: string, command: string, core = this.wired.core): Promise<CallResult> {
+    return this.call(rollout, call, 'sh', { command }, core);
+  }
+
+  call(
+    rollout: string,
+    call: string,
+    tool: string,
+    args: object,
+    core = this.wired.core,
+  ): Promise<CallResult> {
+    return core.toolCall(caller, {
+      rollout: { rollout: rolloutId(rollout), attempt: null },
+      open: { environment: plain, item: { id: 'item-1', answer: 'yes' } },
+      call: callId(call),
+      tool,
+      arguments: JSON.stringify(args),
+      timeoutMs: null,
+      waitMs: this.waitMs,
+    });
+  }
+
+  grade(rollout: string, outputText: string, calls: readonly string[] = [], core = this.wired.core) {
+    return core.grade(caller, {
+      rollout: { rollout: rolloutId(rollout), attempt: null },
+      open: { environment: plain, item: { id: 'item-1', answer: 'yes' } },
+      sample: { output_text: outputText, output_tools: calls.map((id) => ({ id })) },
+      waitMs: this.waitMs,
+    });
+  }
+
+  open(rollout: string, over: Partial<OpenRequest> = {}) {
+    const request = { rollout: rolloutId(rollout), attempt: 1, environment: plain, item: null, ...over };
+    return this.wired.core.open({ ...caller, face: 'native' }, request);
+  }
+
+  /** How long requests are held; longer than an RFT call's own reserve, so that there is time to wait in line. */
+  waitMs = 20_000;
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.wired.close();
+    await this.state.close();
+    await this.redis.stop();
+  }
+}
+
+const noJudge: Judge = {
+  score: () => Promise.reject(new Error('this test has no judge')),
+};
