@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, constantFrom, integer, nat, oneof, property, string, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { aCutStream, anAnswer, aStream } from '../../test/builders/call-answer.ts';
 import { fakeEnvironment } from '../../test/fakes/environment.ts';
@@ -88,14 +88,14 @@ describe('what does not fit', () => {
   });
 });
 
-const anyStream = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 400 }).map(aStream),
-  fc
-    .tuple(fc.string({ unit: 'binary', maxLength: 200 }), fc.string({ maxLength: 200 }), fc.nat(10 ** 9))
-    .map(([head, tail, cut]) => aCutStream(head, tail, cut + 1)),
+const anyStream = oneof(
+  string({ unit: 'binary', maxLength: 400 }).map(aStream),
+  tuple(string({ unit: 'binary', maxLength: 200 }), string({ maxLength: 200 }), nat(10 ** 9)).map(
+    ([head, tail, cut]) => aCutStream(head, tail, cut + 1),
+  ),
 );
 
-const anyEnding = fc.constantFrom<CallAnswer['ending']>(
+const anyEnding = constantFrom<CallAnswer['ending']>(
   { kind: 'exited', exitCode: 0 },
   { kind: 'exited', exitCode: 137 },
   { kind: 'timed_out' },
@@ -103,12 +103,12 @@ const anyEnding = fc.constantFrom<CallAnswer['ending']>(
 );
 
 test('whatever a command prints, the encoded output keeps the limit and every byte is shown or counted', () => {
-  fc.assert(
-    fc.property(
+  assert(
+    property(
       anyStream,
       anyStream,
       anyEnding,
-      fc.integer({ min: 300, max: 3000 }),
+      integer({ min: 300, max: 3000 }),
       (stdout, stderr, ending, limit) => {
         const { text, cutBytes, totalBytes } = renderOutput(
           anAnswer({ stdout, stderr, ending }),

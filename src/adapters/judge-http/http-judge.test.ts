@@ -6,7 +6,7 @@ import { createFakeClock } from '../../../test/fakes/clock.ts';
 import type { FakeClock } from '../../../test/fakes/clock.ts';
 import { createFakeRandom } from '../../../test/fakes/random.ts';
 import type { JudgeRequest } from '../../ports/judge.ts';
-import { createJudgeHttp } from './judge-http.ts';
+import { createHttpJudge } from './http-judge.ts';
 
 type Answer = (response: ServerResponse) => void;
 
@@ -43,7 +43,7 @@ async function aJudge(...answers: Answer[]) {
     () => server.closeAllConnections(),
   );
   const clock = createFakeClock();
-  const judge = createJudgeHttp({ clock, random: createFakeRandom([0.5]) });
+  const judge = createHttpJudge({ clock, random: createFakeRandom([0.5]) });
   closers.push(() => judge.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/score`;
   const ask = (given: Partial<JudgeRequest> = {}, signal = new AbortController().signal) =>

@@ -6,7 +6,7 @@ import type { Random } from '../../ports/random.ts';
 import { askOnce } from './ask-once.ts';
 import type { Asked } from './ask-once.ts';
 
-export type JudgeHttp = Judge & { close(): Promise<void> };
+export type HttpJudge = Judge & { close(): Promise<void> };
 
 type Deps = { readonly clock: Clock; readonly random: Random };
 
@@ -23,7 +23,7 @@ const maxConnections = 64;
  * Asks judges over HTTP: `POST url` with the body as JSON, answered by `{"score": number}`. `timeoutMs` is for one
  * try. A `Retry-After` is obeyed if that leaves time for the try after it inside `timeoutMs × (retries + 1)`.
  */
-export function createJudgeHttp(deps: Deps): JudgeHttp {
+export function createHttpJudge(deps: Deps): HttpJudge {
   const dispatcher = new Agent({ connections: maxConnections, maxResponseSize: maxAnswerBytes });
   return {
     score: (request, signal) => askUntilScored(deps, dispatcher, request, signal),
