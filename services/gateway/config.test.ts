@@ -14,7 +14,8 @@ const readBadConfig = () => readGatewayConfig({ CORRAL_LISTEN: 'here', CORRAL_MA
 
 describe('the gateway’s settings', () => {
   it('have the defaults of the fleet', () => {
-    expect(readGatewayConfig(variables)).toMatchObject({
+    expect(readGatewayConfig({ ...variables, CORRAL_SECRET_JUDGE: 's3' })).toMatchObject({
+      secrets: new Map([['JUDGE', 's3']]),
       host: '::1',
       port: 9000,
       fleet: 'corral',

@@ -23,6 +23,8 @@ export type GatewayConfig = {
   readonly maxHeldRequests: number;
   readonly maxHeldBodyBytes: number;
   readonly shutdownGraceMs: number;
+  /** What environments mean by `{secret: NAME}`: the variables `CORRAL_SECRET_NAME`. */
+  readonly secrets: ReadonlyMap<string, string>;
   readonly exitWithParent: boolean;
   readonly logLevel: LogLevel;
 };
@@ -43,6 +45,7 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
       ...readPlaces(reader),
       ...readKeys(reader),
       ...readBounds(reader),
+      secrets: secretsOf(variables),
       exitWithParent: reader.flag('CORRAL_EXIT_WITH_PARENT'),
       logLevel: reader.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
     };
@@ -52,6 +55,16 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
 function splitListen(listen: string): { readonly host: string; readonly port: number } {
   const colon = listen.lastIndexOf(':');
   return { host: listen.slice(0, colon).replaceAll(/[[\]]/g, ''), port: Number(listen.slice(colon + 1)) };
+}
+
+const secretPrefix = 'CORRAL_SECRET_';
+
+function secretsOf(variables: Variables): ReadonlyMap<string, string> {
+  const secrets = new Map<string, string>();
+  for (const [name, value] of Object.entries(variables)) {
+    if (name.startsWith(secretPrefix) && value) secrets.set(name.slice(secretPrefix.length), value);
+  }
+  return secrets;
 }
 
 function readPlaces(reader: ConfigReader) {

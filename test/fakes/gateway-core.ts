@@ -25,8 +25,11 @@ export class FakeGatewayCore implements GatewayCore {
   result: CallResult = aCallResult();
   gradeResult: GradeResult = { score: 0.5, detail: {}, replayed: false };
   created = true;
-  /** What `getFile` gives and `putFile` has got. */
-  file: readonly Uint8Array[] = [];
+  /** What `getFile` gives; an error among the chunks is thrown there. */
+  file: Iterable<Uint8Array | Error> = [];
+  /** Whether the last `getFile` was read to its end, or let go. */
+  fileLetGo = false;
+  /** What `putFile` has got. */
   received: Buffer = Buffer.alloc(0);
 
   open: GatewayCore['open'] = (...args) =>
@@ -50,7 +53,7 @@ export class FakeGatewayCore implements GatewayCore {
 
   getFile: GatewayCore['getFile'] = async (...args) => {
     await this.#answer('getFile', args, undefined);
-    return chunksOf(this.file);
+    return this.#chunks();
   };
 
   environment: GatewayCore['environment'] = (ref) => {
@@ -58,16 +61,24 @@ export class FakeGatewayCore implements GatewayCore {
     throw this.failure ?? new Error('the fake has no environment');
   };
 
+  async *#chunks(): AsyncGenerator<Uint8Array> {
+    this.fileLetGo = false;
+    try {
+      for (const chunk of this.file) {
+        if (chunk instanceof Error) throw chunk;
+        yield await Promise.resolve(chunk);
+      }
+    } finally {
+      this.fileLetGo = true;
+    }
+  }
+
   async #answer<Value>(method: keyof GatewayCore, args: readonly unknown[], value: Value): Promise<Value> {
     this.calls.push({ method, args });
     await this.gate;
     if (this.failure !== null) throw this.failure;
     return value;
   }
-}
-
-async function* chunksOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
-  for (const chunk of chunks) yield await Promise.resolve(chunk);
 }
 
 export function aCallResult(changes: Partial<CallResult> = {}): CallResult {

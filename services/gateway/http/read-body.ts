@@ -34,10 +34,13 @@ export async function readBody(
   return Buffer.concat(chunks, bytes);
 }
 
-/** The chunks of a body as they come, refusing more than `maxBytes`; for bodies that are passed on, not kept. */
-export async function* limitedChunks(stream: Readable, maxBytes: number): AsyncGenerator<Buffer> {
+/** The chunks as they come, refusing more than `maxBytes` in all; for bytes that are passed on, not kept. */
+export async function* limited<Chunk extends Uint8Array>(
+  chunks: AsyncIterable<Chunk>,
+  maxBytes: number,
+): AsyncGenerator<Chunk> {
   let bytes = 0;
-  for await (const chunk of chunksOf(stream)) {
+  for await (const chunk of chunks) {
     bytes += chunk.length;
     if (bytes > maxBytes) throw tooLarge(maxBytes);
     yield chunk;
@@ -65,8 +68,11 @@ function refusalOf(
   }
 }
 
-/** Leaving the loop early must not destroy the stream: the answer still has to go out on the same connection. */
-async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
+/**
+ * A request's body, chunk by chunk. Leaving the loop early must not destroy the stream: the answer still has to go out on
+ * the same connection.
+ */
+export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
   try {
     for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
       yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));

@@ -6,7 +6,7 @@ import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
-import { limitedChunks, tooLarge } from '../http/read-body.ts';
+import { chunksOf, limited, tooLarge } from '../http/read-body.ts';
 import { takeRolloutRef } from '../http/taking.ts';
 
 /**
@@ -25,7 +25,7 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       const path = pathOf(request.params['*']);
       if (Number(request.headers['content-length'] ?? 0) > maxFileBytes) throw tooLarge(maxFileBytes);
-      const body = limitedChunks(request.raw, maxFileBytes);
+      const body = limited(chunksOf(request.raw), maxFileBytes);
       const caller = callerOf(request, 'native');
       const { bytes } = await core.putFile(caller, rollout, path, body, request.query.user ?? 'policy');
       return { path, bytes };
@@ -41,8 +41,8 @@ export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): v
       const caller = callerOf(request, 'native');
       const bytes = await core.getFile(caller, rollout, path, request.query.user ?? 'policy');
       // Too large a file shows as a broken connection: by then the status has been sent.
-      const limited = limitedChunks(Readable.from(bytes), maxFileBytes);
-      return reply.type('application/octet-stream').send(Readable.from(limited));
+      const stream = Readable.from(limited(bytes, maxFileBytes), { objectMode: false });
+      return reply.type('application/octet-stream').send(stream);
     },
   );
 }

@@ -150,6 +150,14 @@ describe('the life of a rollout', () => {
   });
 });
 
+const getFile = () =>
+  fetch(`${gateway.url}/v1/rollouts/trace_1/files/x`, { headers: gateway.headersOf('native') });
+
+/** More bytes than any limit. */
+function* endless(): Generator<Uint8Array> {
+  for (;;) yield new Uint8Array(64 * 1024);
+}
+
 describe('files', () => {
   const { authorization: _none, ...type } = { authorization: '', 'content-type': 'application/octet-stream' };
   const put = (body: Buffer, path = 'dir/a%20b.bin') =>
@@ -195,6 +203,33 @@ describe('files', () => {
       duplex: 'half',
     });
     expect(answer.status).toBe(413);
+  });
+
+  it('beyond the limit come out as a broken connection, never as a whole file', async () => {
+    gateway.core.file = endless();
+    await expect(getFile().then((answer) => answer.arrayBuffer())).rejects.toThrow();
+    expect(gateway.core.fileLetGo).toBe(true);
+  });
+
+  it('that fail before their first byte are a failure of the table', async () => {
+    gateway.core.file = [new Failure('sandbox_lost', 'gone')];
+    const answer = await getFile();
+    expect(answer.status).toBe(503);
+    expect(await answer.json()).toMatchObject({ error: { code: 'sandbox_lost', rollout_id: 'trace_1' } });
+  });
+
+  it('whose reader goes away are let go', async () => {
+    const generous = await startGateway({ fileBytes: Number.MAX_SAFE_INTEGER });
+    generous.core.file = endless();
+    const leaving = new AbortController();
+    const answer = await fetch(`${generous.url}/v1/rollouts/trace_1/files/x`, {
+      headers: generous.headersOf('native'),
+      signal: leaving.signal,
+    });
+    expect(answer.status).toBe(200);
+    leaving.abort();
+    await expect.poll(() => generous.core.fileLetGo, { timeout: 5_000 }).toBe(true);
+    await generous.stop(1_000);
   });
 
   it('without a name are refused', async () => {

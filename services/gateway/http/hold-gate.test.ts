@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { HoldGate } from './hold-gate.ts';
+
+const overloaded = expect.objectContaining({ code: 'gateway_overloaded' });
+
+describe('the hold gate', () => {
+  it('counts requests and bytes in, and out once however often they are released', () => {
+    const gate = new HoldGate({ requests: 2, bodyBytes: 100 });
+    const first = gate.enter();
+    first.grow(60);
+    const second = gate.enter();
+    expect(() => second.grow(41)).toThrow(overloaded);
+    second.grow(40);
+    expect(() => gate.enter()).toThrow(overloaded);
+    first.release();
+    first.release();
+    expect([gate.requests, gate.bodyBytes]).toEqual([1, 40]);
+    second.release();
+    expect([gate.requests, gate.bodyBytes]).toEqual([0, 0]);
+  });
+
+  it('lets nobody in while it closes, and is closed when the last has left', async () => {
+    const gate = new HoldGate({ requests: 2, bodyBytes: 100 });
+    const held = gate.enter();
+    let closed = false;
+    const closing = gate.close().then(() => {
+      closed = true;
+    });
+    expect(() => gate.enter()).toThrow(expect.objectContaining({ code: 'shutting_down' }));
+    await Promise.resolve();
+    expect(closed).toBe(false);
+    held.release();
+    await closing;
+  });
+
+  it('that holds nothing closes at once', async () => {
+    await new HoldGate({ requests: 1, bodyBytes: 1 }).close();
+  });
+});

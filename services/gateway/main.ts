@@ -1,0 +1,24 @@
+import { systemClock } from '../../src/platform/clock.ts';
+import { createLogger, errorFields } from '../../src/platform/logging.ts';
+import { onShutdown } from '../../src/platform/shutdown.ts';
+import { readGatewayConfig } from './config.ts';
+import { wireGateway } from './wiring.ts';
+
+/** After the grace of held requests: settling, flushing and closing take at most this. */
+const closingMs = 10_000;
+
+try {
+  const config = readGatewayConfig(process.env);
+  const log = createLogger({ service: 'gateway', level: config.logLevel, clock: systemClock });
+  const gateway = await wireGateway(config, log);
+  onShutdown(() => gateway.stop(), {
+    log,
+    graceMs: config.shutdownGraceMs + closingMs,
+    exitWithParent: config.exitWithParent,
+  });
+  log.info('listening', { url: await gateway.start() });
+} catch (thrown) {
+  const log = createLogger({ service: 'gateway', level: 'info', clock: systemClock });
+  log.error('the gateway cannot start', errorFields(thrown));
+  process.exit(1);
+}

@@ -1,0 +1,44 @@
+import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
+import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
+import { createLocalProvider } from '../../src/adapters/local/provider.ts';
+import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
+import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
+import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
+import { errorFields } from '../../src/platform/logging.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createSandboxTokens } from '../../src/platform/tokens.ts';
+import type { Log } from '../../src/ports/log.ts';
+import type { GatewayConfig } from './config.ts';
+
+/** Redis answers in well under a millisecond; seconds mean that it does not. */
+const redisTimeoutMs = 2_000;
+/** A sandbox's address is on this machine or in this cluster: a connection takes milliseconds. */
+const connectTimeoutMs = 2_000;
+
+export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
+
+/** Everything outside the process that a gateway needs, and how to let go of it. Throws what loading and connecting throw. */
+export async function openWorld(config: GatewayConfig, log: Log) {
+  const catalog = await loadEnvironments(config.environmentsFolder);
+  const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
+  const state = await connectFleetState({
+    url: config.redisUrl,
+    fleet: config.fleet,
+    commandTimeoutMs: redisTimeoutMs,
+    onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),
+  });
+  const system = { clock: systemClock, random: systemRandom };
+  const events = createEventLog({ folder: config.eventLogFolder, log, ...system });
+  const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
+  const judge = createHttpJudge(system);
+  const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
+  const close = async (): Promise<void> => {
+    await events.flush();
+    await Promise.all([link.close(), judge.close(), node?.close(), state.close()]);
+  };
+  return { ...system, catalog, state, events, link, judge, node, close };
+}
+
+const nodeOf = (socketPath: string) => createLocalProvider({ socketPath, clock: systemClock });
