@@ -1,0 +1,35 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { serveOperations } from './http.ts';
+import type { OperationsServer } from './http.ts';
+
+let server: OperationsServer;
+let missing: readonly string[] = [];
+beforeEach(async () => {
+  server = await serveOperations({
+    listen: { host: '127.0.0.1', port: 0 },
+    missing: () => missing,
+    metrics: { render: () => Promise.resolve('corral_up 1\n'), contentType: 'text/plain' },
+  });
+});
+afterEach(() => server.close());
+
+const get = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method });
+
+test('it is ready only when nothing is missing, and says what is', async () => {
+  missing = ['fleet state: Redis has not answered'];
+  const waiting = await get('/readyz');
+  expect(waiting.status).toBe(503);
+  expect(await waiting.json()).toEqual({ status: 'not ready', missing });
+  missing = [];
+  expect((await get('/readyz')).status).toBe(200);
+});
+
+test('it is alive whatever is missing, and shows its metrics', async () => {
+  expect((await get('/healthz')).status).toBe(200);
+  expect(await (await get('/metrics')).text()).toBe('corral_up 1\n');
+});
+
+test('anything else is told what is here', async () => {
+  expect((await get('/nothing')).status).toBe(404);
+  expect((await get('/metrics', 'POST')).status).toBe(405);
+});

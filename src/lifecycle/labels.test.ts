@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { bootId, sandboxId } from '../model/ids.ts';
+import { rolloutKey } from '../model/rollout.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { createLabeller } from './labels.ts';
+
+const sandbox = sandboxId('sandbox-1');
+const held = fakeRollout({ epoch: { sandbox, boot: bootId('boot-1') } });
+
+function world(record: RolloutRecord | null) {
+  const pool = createFakePoolStore();
+  const labels: unknown[] = [];
+  const errors: Error[] = [];
+  const label = createLabeller({
+    pool,
+    claims: { find: () => Promise.resolve(record) },
+    provider: {
+      label: async (one, owner, expiresAtMs) => {
+        const error = errors.pop();
+        if (error !== undefined) throw error;
+        labels.push({ sandbox: one, owner, expiresAtMs });
+      },
+    },
+    hardEndMs: () => 99,
+  });
+  pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: rolloutKey(fakeOwner()) });
+  return { pool, labels, errors, label };
+}
+
+test('an adopted sandbox is labelled once with its owner and its end', async () => {
+  const { label, labels } = world(held);
+  await label();
+  await label();
+  expect(labels).toEqual([{ sandbox, owner: fakeOwner(), expiresAtMs: 99 }]);
+});
+
+test('a label that failed is written at the next look', async () => {
+  const { label, labels, errors } = world(held);
+  errors.push(new Error('node is away'));
+  await expect(label()).rejects.toThrow('node is away');
+  await label();
+  expect(labels).toHaveLength(1);
+});
+
+test('a sandbox that its rollout let go of gets no label', async () => {
+  const { label, labels } = world(fakeRollout());
+  await label();
+  expect(labels).toEqual([]);
+});
+
+test("a warm sandbox that is nobody's gets no label", async () => {
+  const { pool, label, labels } = world(held);
+  pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: null });
+  await label();
+  expect(labels).toEqual([]);
+});

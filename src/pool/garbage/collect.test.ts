@@ -1,0 +1,118 @@
+import { expect, test } from 'vitest';
+import { createFakeClock } from '../../../test/fakes/clock.ts';
+import { createFakeLifecycleStore } from '../../../test/fakes/lifecycle-store.ts';
+import { createFakeLog } from '../../../test/fakes/log.ts';
+import { createFakeMetrics } from '../../../test/fakes/metrics.ts';
+import { createFakePoolStore } from '../../../test/fakes/pool-store.ts';
+import { fakeOwner, fakeRollout } from '../../../test/fakes/rollout-record.ts';
+import { bootId, sandboxId, templateDigest } from '../../model/ids.ts';
+import type { SandboxId } from '../../model/ids.ts';
+import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
+import type { Owner } from '../../model/rollout.ts';
+import { LinkError } from '../../ports/sandbox-link.ts';
+import type { ProvidedSandbox } from '../../ports/sandbox-provider.ts';
+import type { RolloutRecord } from '../../ports/fleet/records.ts';
+import { createCollector } from './collect.ts';
+
+const sandbox = sandboxId('sandbox-1');
+const patience = { strangerMs: 60_000, missingMs: 15_000, silentMs: 7_200_000 };
+const provided: ProvidedSandbox = {
+  sandbox,
+  template: templateDigest('template-a'),
+  phase: 'running',
+  address: sandboxAddress('unix:/run/1.sock'),
+  createdAtMs: 0,
+  owner: null,
+  expiresAtMs: null,
+};
+
+type Says = Owner | 'unbound' | 'nothing';
+
+/** A provider that has `sandboxes`, each of which says whose it is when asked. */
+function world(
+  sandboxes: readonly ProvidedSandbox[],
+  says: Says = 'nothing',
+  record: RolloutRecord | null = null,
+) {
+  const pool = createFakePoolStore();
+  const lifecycle = createFakeLifecycleStore();
+  const clock = createFakeClock();
+  const destroyed: SandboxId[] = [];
+  const identity = () => {
+    if (says === 'nothing')
+      return Promise.reject(new LinkError({ kind: 'not_sent', detail: 'ECONNREFUSED' }));
+    const owner = says === 'unbound' ? null : says;
+    return Promise.resolve({
+      sandbox,
+      boot: 'boot-1',
+      protocol: 1,
+      state: 'bound',
+      isolation: 'two-user',
+      owner,
+      expiresInMs: null,
+      calls: [],
+    } as const);
+  };
+  const collect = createCollector({
+    pool,
+    lifecycle,
+    clock,
+    link: { identity },
+    claims: { find: () => Promise.resolve(record) },
+    provider: { list: () => Promise.resolve(sandboxes), destroy: async (one) => void destroyed.push(one) },
+    patience: () => patience,
+    metrics: createFakeMetrics(),
+    log: createFakeLog(),
+  });
+  /** Looks now and again after `laterMs`. */
+  const lookTwice = async (laterMs: number) => {
+    await collect(new AbortController().signal);
+    await clock.advance(laterMs);
+    await collect(new AbortController().signal);
+  };
+  return { pool, lifecycle, destroyed, lookTwice };
+}
+
+test("a stranger that says it is nobody's is destroyed after a start timeout, not before", async () => {
+  const { destroyed, lookTwice } = world([provided], 'unbound');
+  await lookTwice(59_000);
+  expect(destroyed).toEqual([]);
+  await lookTwice(1_000);
+  expect(destroyed).toEqual([sandbox]);
+});
+
+test('a stranger that works for a live rollout is left alone', async () => {
+  const record = fakeRollout({ epoch: { sandbox, boot: bootId('boot-1') } });
+  const { destroyed, lookTwice } = world([provided], fakeOwner(), record);
+  await lookTwice(600_000);
+  expect(destroyed).toEqual([]);
+});
+
+test('a stranger whose rollout is closed is destroyed', async () => {
+  const record = fakeRollout({ state: 'closed', epoch: { sandbox, boot: bootId('boot-1') } });
+  const { destroyed, lookTwice } = world([provided], fakeOwner(), record);
+  await lookTwice(60_000);
+  expect(destroyed).toEqual([sandbox]);
+});
+
+test('a stranger that does not answer is neither adopted nor destroyed', async () => {
+  const { destroyed, lookTwice } = world([provided]);
+  await lookTwice(3_600_000);
+  expect(destroyed).toEqual([]);
+});
+
+test('a held sandbox that the provider has no more goes through the one door of loss, at the second look', async () => {
+  const { pool, lifecycle, lookTwice } = world([]);
+  pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: rolloutKey(fakeOwner()) });
+  await lookTwice(14_000);
+  expect(lifecycle.losses).toEqual([]);
+  await lookTwice(1_000);
+  expect(lifecycle.losses).toMatchObject([{ sandbox, cause: 'deleted' }]);
+});
+
+test('a draining sandbox that the provider has no more is forgotten', async () => {
+  const { pool, lookTwice } = world([]);
+  pool.answers.known.set(sandbox, { phase: 'draining', sinceMs: 0, owner: null });
+  await lookTwice(15_000);
+  expect(pool.forgotten).toEqual([sandbox]);
+});
