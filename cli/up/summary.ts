@@ -45,6 +45,7 @@ export function curlLines(environment: Environment, gatewayUrl: string, apiKey: 
   const face = `${gatewayUrl}/rft/${environment.name}`;
   const call = {
     type: 'function_call',
+    id: 'fc_1',
     call_id: 'call_1',
     name: tool.name,
     arguments: JSON.stringify(sampleArguments(tool)),

@@ -1,0 +1,135 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startFleet } from '../../../cli/fleet/start-fleet.ts';
+import type { Fleet, FleetEvent } from '../../../cli/fleet/start-fleet.ts';
+import type { UpSummary } from '../../../cli/up/summary.ts';
+import { fleetLeftBy } from '../../support/fleet-left-behind.ts';
+
+const repository = join(import.meta.dirname, '../../..');
+const payloadDir = join(repository, 'out/payload');
+
+/** Small, so that the test is about the fleet and not about warming up. */
+const environment = `
+name: shell
+sandbox: { image: host }
+tools: { shell: { builtin: shell } }
+grader: { kind: text, answer: output_text, reference: item.answer }
+pool: { min_ready: 1, max: 4 }
+`;
+
+let root = '';
+let fleet: Fleet | null = null;
+let up: ChildProcess | null = null;
+const stateDir = () => join(root, 'state');
+const environmentsDir = () => join(root, 'environments');
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'corral-up-'));
+  mkdirSync(environmentsDir());
+  writeFileSync(join(environmentsDir(), 'shell.yaml'), environment);
+});
+afterEach(async () => {
+  up?.kill('SIGKILL');
+  await fleet?.stop();
+  fleet = null;
+  rmSync(root, { recursive: true, force: true });
+});
+
+async function callShell(url: string, key: string, trace: string, command: string) {
+  const body = {
+    type: 'function_call',
+    id: 'fc_1',
+    call_id: 'c1',
+    name: 'shell',
+    arguments: { command },
+    trace_id: trace,
+  };
+  const response = await fetch(`${url}/rft/shell/tools/shell`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ ...body, item: { id: '1', answer: 'x' } }),
+  });
+  return { status: response.status, body: (await response.json()) as { output?: string } };
+}
+
+/** Waits for `up --json` to print its summary; its remarks are kept for a failing test's message. */
+async function startUp(): Promise<{ process: ChildProcess; summary: UpSummary; remarks: readonly string[] }> {
+  const args = ['cli/main.ts', 'up', '--json', '--port', '0', '--state', stateDir()];
+  const child = spawn(process.execPath, [...args, '--environments', environmentsDir()], { cwd: repository });
+  up = child;
+  const remarks: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => remarks.push(line));
+  const [line] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    once(child, 'exit').then(() => Promise.reject(new Error(remarks.join('\n')))),
+  ])) as [string];
+  return { process: child, summary: JSON.parse(line) as UpSummary, remarks };
+}
+
+const partPid = (part: string): number => {
+  const record = JSON.parse(readFileSync(join(stateDir(), 'parts', `${part}.json`), 'utf8')) as {
+    pid: number;
+  };
+  return record.pid;
+};
+
+test('a fleet answers a tool call, survives the death of its gateway, and leaves nothing when it stops', async () => {
+  const events: FleetEvent[] = [];
+  const readyAgain = Promise.withResolvers<void>();
+  fleet = await startFleet({
+    environmentsDir: environmentsDir(),
+    stateDir: stateDir(),
+    payloadDir,
+    onEvent: (event) => {
+      events.push(event);
+      if (events.filter((one) => one.kind === 'ready' && one.part === 'gateway').length === 2)
+        readyAgain.resolve();
+    },
+  });
+  expect(await callShell(fleet.gatewayUrl, fleet.apiKey, 't1', 'echo hello')).toMatchObject({
+    status: 200,
+    body: { output: 'hello\n' },
+  });
+  const owners = (await fleet.sandboxes()).map(({ owner }) => owner?.rollout);
+  expect(owners).toContain('t1');
+
+  process.kill(partPid('gateway'), 'SIGKILL');
+  await readyAgain.promise;
+  expect(await callShell(fleet.gatewayUrl, fleet.apiKey, 't1', 'echo hello')).toMatchObject({
+    status: 200,
+    body: { output: 'hello\n' },
+  });
+
+  await fleet.stop();
+  expect(await fleetLeftBy(stateDir())).toEqual([]);
+  expect(readdirSync(stateDir())).not.toContain('up.lock');
+}, 60_000);
+
+test('a second up on the same folder is refused, and Ctrl-C ends the first within seconds', async () => {
+  const { process: first } = await startUp();
+  await expect(startUp()).rejects.toThrow(`a fleet already runs here, process ${first.pid}`);
+  const startedMs = performance.now();
+  first.kill('SIGINT');
+  expect(await once(first, 'exit')).toEqual([0, null]);
+  expect(performance.now() - startedMs).toBeLessThan(10_000);
+  expect(await fleetLeftBy(stateDir())).toEqual([]);
+}, 60_000);
+
+test('after kill -9 of up itself its parts end, and the next up finds a clean house', async () => {
+  const { process: first, summary } = await startUp();
+  await callShell(summary.gatewayUrl, summary.apiKey, 't1', 'sleep 300 & echo started');
+  const exited = once(first, 'exit');
+  first.kill('SIGKILL');
+  await exited;
+  const { process: second, summary: again } = await startUp();
+  expect(await callShell(again.gatewayUrl, again.apiKey, 't2', 'echo hello')).toMatchObject({ status: 200 });
+  second.kill('SIGTERM');
+  await once(second, 'exit');
+  expect(await fleetLeftBy(stateDir())).toEqual([]);
+}, 60_000);

@@ -1,0 +1,42 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { groupName } from '../../services/node/cgroups/group-name.ts';
+import { processesOf } from './left-behind.ts';
+
+/** What a fleet in this state folder has running on this machine now, one line each: parts, sandboxes, mounts, groups. */
+export async function fleetLeftBy(root: string): Promise<readonly string[]> {
+  const found = await Promise.all([processesOf(root), redisOf(root), mountsOf(root), groupsOf(root)]);
+  return found.flat();
+}
+
+/** Redis is told its folder by arguments only. */
+async function redisOf(root: string): Promise<readonly string[]> {
+  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
+  const lines = await Promise.all(
+    pids.map(async (pid) => ({ pid, command: await read(`/proc/${pid}/cmdline`) })),
+  );
+  return lines
+    .filter(({ command }) => command.startsWith('redis-server') && command.includes(root))
+    .map(({ pid, command }) => `process ${pid}: ${command.replaceAll('\0', ' ')}`);
+}
+
+async function mountsOf(root: string): Promise<readonly string[]> {
+  return (await read('/proc/self/mountinfo')).split('\n').filter((line) => line.includes(root));
+}
+
+async function groupsOf(root: string): Promise<readonly string[]> {
+  const cgroups = '/sys/fs/cgroup';
+  const bases = [cgroups, ...(await readdir(cgroups).catch(() => [])).map((name) => join(cgroups, name))];
+  const groups = bases.map((base) => join(base, 'corral', groupName('local', join(root, 'node'))));
+  const found = await Promise.all(
+    groups.map(async (group) => {
+      const entries = await readdir(group, { withFileTypes: true }).catch(() => []);
+      return entries
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => `control group ${group}/${name}`);
+    }),
+  );
+  return found.flat();
+}
+
+const read = (file: string) => readFile(file, 'utf8').catch(() => '');
