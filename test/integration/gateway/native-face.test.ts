@@ -141,6 +141,13 @@ describe('the life of a rollout', () => {
     expect(gateway.core.calls[0]?.method).toBe(asked);
   });
 
+  it.each(['POST', 'DELETE'])('%s without a body may still name a media type', async (method) => {
+    const path = method === 'POST' ? '/v1/rollouts/trace_1/finish' : '/v1/rollouts/trace_1';
+    const headers = gateway.headersOf('native');
+    const answer = await fetch(`${gateway.url}${path}`, { method, headers });
+    expect(answer.status).toBe(200);
+  });
+
   it('is graded with detail', async () => {
     const answer = await send('POST', '/v1/rollouts/trace_1/grade?wait_s=10', {
       sample: { output_text: 'x' },
