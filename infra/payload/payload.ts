@@ -29,10 +29,10 @@ export async function buildPayload(targetDir: string): Promise<Payload> {
 }
 
 /**
- * Few threads, since each counts toward the sandbox's process limit; and a young generation of the smallest size, since
- * an idle daemon shall cost little and a busy one only copies bytes.
+ * Few threads, since each counts toward the sandbox's process limit; a young generation of the smallest size, since an
+ * idle daemon shall cost little and a busy one only copies bytes; and the collector at hand for floods of output.
  */
-const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1'];
+const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1', '--expose-gc'];
 
 /** How to start sandboxd where the payload is mounted at `mountPoint`. */
 export function sandboxdArgv(mountPoint: string): readonly string[] {

@@ -12,6 +12,8 @@ import { WireError } from './wire-error.ts';
 
 /** One file, whatever its size: a client that stopped sending or reading must not keep a helper alive for ever. */
 const longestTransferMs = 600_000;
+/** Starting Node takes a tenth of a second; a sandbox in which it takes so long is not ready. */
+const longestProbeMs = 20_000;
 /** A helper's own words: an error or a byte count. It runs as the policy's user, so they are not to be trusted. */
 const replyBytes = 4096;
 
@@ -108,7 +110,8 @@ async function startHelper(config: Config, user: CommandUser, request: readonly 
       throw error instanceof NotStarted ? new WireError('internal', `no helper: ${error.message}`) : error;
     },
   );
-  const deadline = setTimeout(() => void killTree(started.pid), longestTransferMs);
+  const deadlineMs = request[0] === 'probe' ? longestProbeMs : longestTransferMs;
+  const deadline = setTimeout(() => void killTree(started.pid), deadlineMs);
   const succeeded = succeededOf(started);
   succeeded.catch(() => {}); // Awaited later by who asked; until then it is not unhandled.
   return { process: started, succeeded, release: () => clearTimeout(deadline) };

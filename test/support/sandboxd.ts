@@ -31,9 +31,9 @@ export type TestSandboxdOptions = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** Ids that nobody else on a test machine has: killing all of theirs hits nobody. */
-export const policyUid = 61_234;
-export const graderUid = 61_235;
+/** Ids that nobody else on this machine has, another test's worker included: killing all of theirs hits nobody. */
+export const policyUid = 1_000_000 + 2 * process.pid;
+export const graderUid = policyUid + 1;
 
 const repository = join(import.meta.dirname, '../..');
 
@@ -81,16 +81,15 @@ function bareRoot(folder: string, payload: string): readonly string[] {
     '--cap-add',
     name,
   ]);
-  return [
-    ...namespaces,
-    ...['--cap-drop', 'ALL', ...privileges],
+  const mounts = [
     // Named one by one: a parent that bubblewrap makes by itself is its owner's only.
-    ...['--dir', '/bin', '--dir', '/opt', '--dir', '/run'],
-    ...['--ro-bind', busybox, '/bin/busybox', '--symlink', 'busybox', '/bin/sh'],
-    ...['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
-    ...['--ro-bind', payload, mountPoint, '--bind', folder, '/run/corral'],
-    ...['--bind', join(folder, 'workspace'), '/workspace'],
+    ['--dir', '/bin', '--dir', '/opt', '--dir', '/run'],
+    ['--ro-bind', busybox, '/bin/busybox', '--symlink', 'busybox', '/bin/sh'],
+    ['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
+    ['--ro-bind', payload, mountPoint, '--bind', folder, '/run/corral'],
+    ['--bind', join(folder, 'workspace'), '/workspace'],
   ];
+  return [...namespaces, '--cap-drop', 'ALL', ...privileges, ...mounts.flat()];
 }
 
 function temporaryFolder(): string {

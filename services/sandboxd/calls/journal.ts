@@ -13,7 +13,10 @@ export type JournalLimits = {
   readonly calls: number;
 };
 
-/** Runs a call; never rejects: whatever goes wrong in starting it is an ending. */
+/**
+ * Runs a call. It never rejects: whatever goes wrong with a command is an ending. A mistake of our own in there ends this
+ * process, and a lost sandbox is the honest answer to it.
+ */
 export type StartCall = (callId: string, request: CallRequest, cancel: AbortSignal) => Promise<RawAnswer>;
 
 /**

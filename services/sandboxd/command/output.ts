@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { Capture } from './capture.ts';
 import type { RawCapture } from './capture.ts';
+import { noteRead } from './read-buffers.ts';
 
 /** How long pipes must be silent after the command's own end before its output counts as complete. */
 const quietMs = 200;
@@ -46,6 +47,7 @@ export class Output {
   #read(stream: Readable, capture: Capture): void {
     stream.on('data', (chunk: Buffer) => {
       this.#lastWriteMs = performance.now();
+      noteRead();
       if (!this.#taken) capture.push(chunk);
     });
     stream.on('error', () => {}); // The peer is gone; 'close' follows and is what counts.

@@ -38,7 +38,8 @@ export async function ask<Value>(
   return withDeadline(deadlineMs(question), signal, async (until) => {
     const { answer, release } = await send(context, target, question, until);
     try {
-      return read(answer.statusCode === 204 ? null : parseJson(await answer.body.text()));
+      const text = await answer.body.text();
+      return read(text === '' ? null : parseJson(text));
     } catch (error) {
       throw error instanceof LinkError ? error : maybeSent(error);
     } finally {

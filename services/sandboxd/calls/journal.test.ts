@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import type { CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import { nothingCaptured } from '../command/capture.ts';
+import { cancelledAnswer } from './answer.ts';
+import type { RawAnswer } from './answer.ts';
+import { awaitAnswer, Journal } from './journal.ts';
+
+const never = new AbortController().signal;
+const roomy = { bytes: 1_000_000, waiting: 10, calls: 100 };
+const refusal = (code: string) => expect.objectContaining({ code });
+
+function request(digest = 'd', keepBytes = 1000): CallRequest {
+  return { digest, keepBytes, timeoutMs: 1000, action: { kind: 'exec', argv: ['true'] } };
+}
+
+function answerOf(callId: string, keptBytes = 0): RawAnswer {
+  const stdout = { head: Buffer.alloc(keptBytes, 'x'), tail: Buffer.alloc(0), totalBytes: keptBytes };
+  return {
+    ...cancelledAnswer(callId),
+    ending: { kind: 'exited', exitCode: 0 },
+    stdout,
+    stderr: nothingCaptured,
+  };
+}
+
+/** A journal whose calls end when the test says so. */
+function journalOf(limits = roomy) {
+  const started: string[] = [];
+  const finishers = new Map<string, (answer: RawAnswer) => void>();
+  const journal = new Journal(limits, (callId, _request, cancel) => {
+    started.push(callId);
+    return new Promise((resolve) => {
+      finishers.set(callId, resolve);
+      cancel.addEventListener('abort', () => resolve(cancelledAnswer(callId)));
+    });
+  });
+  const finish = async (callId: string, keptBytes = 0) => {
+    finishers.get(callId)?.(answerOf(callId, keptBytes));
+    await awaitAnswer(journal.find(callId), 1000, never);
+  };
+  return { journal, started, finish };
+}
+
+describe('Journal', () => {
+  it('starts a call once however often it is sent, and gives every sender the same answer', async () => {
+    const { journal, started, finish } = journalOf();
+    const first = awaitAnswer(journal.receive('c', request()), 1000, never);
+    const repeat = awaitAnswer(journal.receive('c', request()), 1000, never);
+    await finish('c', 10);
+    expect(started).toEqual(['c']);
+    expect(await repeat).toEqual(await first);
+    expect(await awaitAnswer(journal.receive('c', request()), 0, never)).toEqual(await first);
+  });
+
+  it('refuses the same id with other arguments, whatever became of the first', async () => {
+    const { journal, finish } = journalOf();
+    journal.receive('c', request('one'));
+    expect(() => journal.receive('c', request('two'))).toThrow(refusal('call_conflict'));
+    await finish('c');
+    journal.confirm('c');
+    expect(() => journal.receive('c', request('two'))).toThrow(refusal('call_conflict'));
+  });
+
+  it('says running when the wait is over or the asker has gone, and the call goes on', async () => {
+    const { journal, finish } = journalOf();
+    const entry = journal.receive('c', request());
+    expect(await awaitAnswer(entry, 1, never)).toBe('running');
+    const asker = new AbortController();
+    const waiting = awaitAnswer(entry, 60_000, asker.signal);
+    asker.abort();
+    expect(await waiting).toBe('running');
+    await finish('c');
+    expect(entry.state).toBe('done');
+  });
+
+  it('forgets the bytes of a confirmed answer and says so to a late repeat', async () => {
+    const { journal, finish } = journalOf();
+    journal.receive('c', request());
+    expect(() => journal.confirm('c')).toThrow(refusal('invalid_request'));
+    await finish('c', 10);
+    journal.confirm('c');
+    journal.confirm('c');
+    expect(() => journal.receive('c', request())).toThrow(refusal('answer_confirmed'));
+    expect(() => journal.find('c')).toThrow(refusal('answer_confirmed'));
+    expect(journal.list()).toEqual([{ callId: 'c', state: 'confirmed', digest: 'd' }]);
+  });
+
+  it('lets new calls wait while answers fill its room, and starts them in order as room is made', async () => {
+    const { journal, started, finish } = journalOf({ ...roomy, bytes: 10_000 });
+    // Each may keep 2 × 3000 bytes: one fits, two do not.
+    for (const callId of ['a', 'b', 'c']) journal.receive(callId, request('d', 3000));
+    expect(started).toEqual(['a']);
+    await finish('a', 3000);
+    // What `a` kept is less than was reserved for it, but still too much for another beside it.
+    expect(started).toEqual(['a']);
+    journal.confirm('a');
+    expect(started).toEqual(['a', 'b']);
+    await finish('b', 10);
+    expect(started).toEqual(['a', 'b', 'c']);
+  });
+
+  it('never runs a call that is cancelled while it waits for room', async () => {
+    const { journal, started, finish } = journalOf({ ...roomy, bytes: 10_000 });
+    journal.receive('a', request('d', 4000));
+    const waiting = journal.receive('b', request('d', 4000));
+    journal.cancel('b');
+    expect(await awaitAnswer(waiting, 0, never)).toMatchObject({ ending: { kind: 'cancelled' } });
+    await finish('a');
+    expect(started).toEqual(['a']);
+  });
+
+  it('ends a running call by cancel and leaves one that is done as it is', async () => {
+    const { journal, finish } = journalOf();
+    const running = journal.receive('a', request());
+    journal.cancel('a');
+    expect(await awaitAnswer(running, 1000, never)).toMatchObject({ ending: { kind: 'cancelled' } });
+    const done = journal.receive('b', request());
+    await finish('b');
+    journal.cancel('b');
+    expect(await awaitAnswer(done, 0, never)).toMatchObject({ ending: { kind: 'exited' } });
+    expect(() => journal.cancel('c')).toThrow(refusal('unknown_call'));
+  });
+
+  it('takes no more calls than one life may have, nor more waiting ones', () => {
+    const small = journalOf({ ...roomy, calls: 1 }).journal;
+    small.receive('a', request());
+    expect(() => small.receive('b', request())).toThrow(refusal('journal_full'));
+    const tight = journalOf({ ...roomy, bytes: 10_000, waiting: 1 }).journal;
+    for (const callId of ['a', 'b']) tight.receive(callId, request('d', 4000));
+    expect(() => tight.receive('c', request())).toThrow(refusal('journal_full'));
+  });
+});

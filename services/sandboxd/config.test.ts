@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { readConfig } from './config.ts';
+
+const good = {
+  CORRAL_SANDBOX_ID: 's-1',
+  CORRAL_TOKEN_SHA256: 'a'.repeat(64),
+  CORRAL_LISTEN: 'unix:/run/corral/d.sock',
+};
+
+describe('readConfig', () => {
+  it('fills in everything that may be left out', () => {
+    expect(readConfig(good, 0)).toEqual({
+      sandbox: 's-1',
+      tokenSha256: 'a'.repeat(64),
+      listen: { kind: 'unix', path: '/run/corral/d.sock' },
+      workspace: '/workspace',
+      userMode: 'two-user',
+      policyUid: 1000,
+      policyGid: 1000,
+      graderUid: 1001,
+      payload: null,
+      cgroupEvents: null,
+    });
+  });
+
+  it('names every mistake at once', () => {
+    const wrong = { CORRAL_LISTEN: 'tcp:nowhere', CORRAL_POLICY_UID: '0' };
+    expect(() => readConfig(wrong, 0)).toThrow(
+      /CORRAL_SANDBOX_ID must be.*CORRAL_TOKEN_SHA256 must be.*CORRAL_LISTEN must be.*CORRAL_POLICY_UID must be/,
+    );
+  });
+
+  it('refuses two users where ids cannot be switched, and takes one user there', () => {
+    expect(() => readConfig(good, 1000)).toThrow(/two-user needs to start as root/);
+    expect(readConfig({ ...good, CORRAL_USERS: 'single-user' }, 1000).userMode).toBe('single-user');
+  });
+
+  it('reads a tcp address', () => {
+    const { listen } = readConfig({ ...good, CORRAL_LISTEN: 'tcp:0.0.0.0:7070' }, 0);
+    expect(listen).toEqual({ kind: 'tcp', host: '0.0.0.0', port: 7070 });
+  });
+});

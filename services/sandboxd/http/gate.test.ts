@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import { admit } from './gate.ts';
+
+const keeper = {
+  sandbox: 's-1',
+  boot: 'b-1',
+  tokenSha256: createHash('sha256').update('secret').digest('hex'),
+};
+const headers = { [sandboxHeader]: 's-1', [bootHeader]: 'b-1', authorization: 'Bearer secret' };
+const refusal = (code: string) => expect.objectContaining({ code });
+
+describe('admit', () => {
+  it('lets in who names us, our life and our token', () => {
+    expect(() => admit(headers, keeper, 'epoch')).not.toThrow();
+  });
+
+  it('says who lives here before it looks at a token that was meant for another', () => {
+    const meantForAnother = { ...headers, [sandboxHeader]: 's-2', authorization: 'Bearer other' };
+    expect(() => admit(meantForAnother, keeper, 'epoch')).toThrow(refusal('other_sandbox'));
+  });
+
+  it.each([undefined, 'Bearer ', 'Bearer wrong', 'Basic secret', 'secret'])('refuses the key %s', (key) => {
+    expect(() => admit({ ...headers, authorization: key }, keeper, 'epoch')).toThrow(refusal('unauthorized'));
+  });
+
+  it('refuses a caller who knew an earlier life, also where naming one is optional', () => {
+    const earlier = { ...headers, [bootHeader]: 'b-0' };
+    expect(() => admit(earlier, keeper, 'epoch')).toThrow(refusal('other_boot'));
+    expect(() => admit(earlier, keeper, 'token')).toThrow(refusal('other_boot'));
+  });
+
+  it('needs no life where it is being learnt, and nothing at all for health', () => {
+    const { [bootHeader]: _, ...learning } = headers;
+    expect(() => admit(learning, keeper, 'token')).not.toThrow();
+    expect(() => admit(learning, keeper, 'epoch')).toThrow(refusal('invalid_request'));
+    expect(() => admit({}, keeper, 'open')).not.toThrow();
+  });
+});

@@ -1,0 +1,181 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { callId } from '../../../src/model/ids.ts';
+import { LinkError } from '../../../src/ports/sandbox-link.ts';
+import type { BuiltinName, CallAnswer, CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
+import { aBind, graderUid, policyUid, startSandboxd } from '../../support/sandboxd.ts';
+import type { TestSandboxd } from '../../support/sandboxd.ts';
+
+const signal = AbortSignal.timeout(120_000);
+
+let sandboxd: TestSandboxd;
+beforeAll(async () => {
+  sandboxd = await startSandboxd();
+  await sandboxd.link.bind(sandboxd.target, aBind(), signal);
+});
+afterAll(() => sandboxd.stop());
+
+function put(path: string, chunks: readonly Uint8Array[], user: CommandUser = 'policy') {
+  async function* body() {
+    yield* chunks;
+  }
+  return sandboxd.link.putFile(sandboxd.target, path, body(), user, signal);
+}
+
+async function get(path: string, user: CommandUser = 'policy'): Promise<Buffer> {
+  return Buffer.concat(
+    await Array.fromAsync(await sandboxd.link.getFile(sandboxd.target, path, user, signal)),
+  );
+}
+
+async function errnoOf(asked: Promise<unknown>): Promise<unknown> {
+  return asked.then(
+    () => 'no error',
+    (error: unknown) =>
+      error instanceof LinkError && error.trouble.kind === 'refused' ? error.trouble.errno : error,
+  );
+}
+
+describe('files in and out', () => {
+  it('come back byte by byte, with the folders above them, as files of the policy', async () => {
+    const chunks = Array.from({ length: 40 }, (_, index) => Buffer.alloc(70_000, index));
+    expect(await put('deep/er/file.bin', chunks)).toEqual({ bytes: 2_800_000 });
+    expect((await get('deep/er/file.bin')).equals(Buffer.concat(chunks))).toBe(true);
+    expect(statSync(join(sandboxd.workspace, 'deep/er/file.bin')).uid).toBe(policyUid);
+    expect(readdirSync(join(sandboxd.workspace, 'deep/er'))).toEqual(['file.bin']);
+  });
+
+  it('may be empty', async () => {
+    expect(await put('empty', [])).toEqual({ bytes: 0 });
+    expect(await get('empty')).toHaveLength(0);
+  });
+
+  it('of the grader cannot be read by the policy', async () => {
+    const path = join(sandboxd.workspace, 'graders/truth.json');
+    expect(await errnoOf(put('graders/truth.json', [Buffer.from('{}')], 'grader'))).toBe('no error');
+    expect(statSync(path)).toMatchObject({ uid: graderUid });
+    expect(await errnoOf(get('graders/truth.json'))).toBe('EACCES');
+    expect((await get('graders/truth.json', 'grader')).toString()).toBe('{}');
+  });
+
+  it('fail as they would for their user: missing, a folder, a named pipe, not allowed', async () => {
+    mkdirSync(join(sandboxd.workspace, 'folder'));
+    expect(await errnoOf(get('missing'))).toBe('ENOENT');
+    expect(await errnoOf(get('folder'))).toBe('EISDIR');
+    expect(await errnoOf(put('folder', [Buffer.from('x')]))).toBe('EISDIR');
+    expect(await errnoOf(put('/etc/corral', [Buffer.alloc(3_000_000)]))).toBe('EACCES');
+  });
+
+  it('never reach sandboxd itself through a link', async () => {
+    symlinkSync(`/proc/${sandboxd.process.pid}/environ`, join(sandboxd.workspace, 'link'));
+    expect(await errnoOf(get('link'))).toBe('EACCES');
+    expect((await tool('read_file', { path: 'link' })).stderr.head).toBe('Error: permission denied: link\n');
+  });
+
+  it('leave nothing when the upload breaks off', async () => {
+    const started = request({
+      socketPath: `${sandboxd.folder}/d.sock`,
+      method: 'PUT',
+      path: '/files?path=broken/upload',
+      headers: {
+        authorization: `Bearer ${sandboxd.token}`,
+        'x-corral-sandbox': sandboxd.target.sandbox,
+        'x-corral-boot': sandboxd.target.boot ?? '',
+      },
+    });
+    started.on('error', () => {});
+    started.write(Buffer.alloc(100_000));
+    const folder = join(sandboxd.workspace, 'broken');
+    await expect.poll(() => namesIn(folder)).toEqual([expect.stringMatching(/^upload\.\d+\.part$/)]);
+    started.destroy();
+    await expect.poll(() => namesIn(folder)).toEqual([]);
+  });
+});
+
+function namesIn(folder: string): readonly string[] | null {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return null;
+  }
+}
+
+let calls = 0;
+async function tool(
+  name: BuiltinName,
+  values: Readonly<Record<string, string | number | boolean>>,
+): Promise<CallAnswer> {
+  const action = { kind: 'builtin', tool: name, arguments: values } as const;
+  const call = { digest: 'd', action, timeoutMs: 10_000, keepBytes: 65_536 };
+  const answer = await sandboxd.link.call(
+    sandboxd.target,
+    callId(`tool-${(calls += 1)}`),
+    call,
+    20_000,
+    signal,
+  );
+  if (answer === 'running') throw new Error('it still runs');
+  return answer;
+}
+const said = async (asked: Promise<CallAnswer>) => {
+  const { ending, stdout, stderr } = await asked;
+  return ending.kind === 'exited' && ending.exitCode === 0 ? stdout.head : stderr.head;
+};
+
+describe('built-in tools', () => {
+  it('write and read text, whole or by lines', async () => {
+    expect(await said(tool('write_file', { path: 'src/a.txt', content: 'one\ntwo\nthrée\n' }))).toBe(
+      'wrote 15 bytes to src/a.txt\n',
+    );
+    expect(await said(tool('read_file', { path: 'src/a.txt' }))).toBe('one\ntwo\nthrée\n');
+    expect(await said(tool('read_file', { path: 'src/a.txt', start_line: 2, end_line: 2 }))).toBe('two\n');
+    expect(await said(tool('read_file', { path: 'src/a.txt', start_line: 3 }))).toBe('thrée\n');
+  });
+
+  it('tell the model what it did wrong as an error of exit code 1', async () => {
+    const missing = await tool('read_file', { path: 'nowhere' });
+    expect(missing.ending).toEqual({ kind: 'exited', exitCode: 1 });
+    expect(missing.stderr.head).toBe('Error: no such file or folder: nowhere\n');
+    expect(await said(tool('read_file', {}))).toBe('Error: path is missing\n');
+    expect(await said(tool('read_file', { path: 'src' }))).toMatch(/^Error: it is a folder/);
+    expect(await said(tool('read_file', { path: 'src/a.txt', start_line: 9 }))).toBe(
+      'Error: src/a.txt ends before line 9\n',
+    );
+    expect(await said(tool('search', { query: '(', regex: true }))).toMatch(/^Error: query is not a regular/);
+    expect(await said(tool('write_file', { path: '/etc/x', content: '' }))).toMatch(
+      /^Error: permission denied/,
+    );
+  });
+
+  it('list sorted, folders marked, as deep as asked', async () => {
+    await tool('write_file', { path: 'tree/b/c.txt', content: '' });
+    await tool('write_file', { path: 'tree/a.txt', content: '' });
+    expect(await said(tool('list_files', { path: 'tree' }))).toBe('tree/a.txt\ntree/b/\n');
+    expect(await said(tool('list_files', { path: 'tree', depth: 2 }))).toBe(
+      'tree/a.txt\ntree/b/\ntree/b/c.txt\n',
+    );
+  });
+
+  it('search text and patterns, in chosen files, past binaries', async () => {
+    await tool('write_file', { path: 'code/a.ts', content: 'let x = 1;\nlet needle = 2;\n' });
+    await tool('write_file', { path: 'code/deep/b.md', content: 'a needle\n' });
+    writeFileSync(join(sandboxd.workspace, 'code/c.bin'), Buffer.from('needle\0'));
+    const where = { path: 'code' };
+    expect(await said(tool('search', { ...where, query: 'needle' }))).toBe(
+      'code/a.ts:2: let needle = 2;\ncode/deep/b.md:1: a needle\n',
+    );
+    expect(await said(tool('search', { ...where, query: '^a n', regex: true, glob: '*.md' }))).toBe(
+      'code/deep/b.md:1: a needle\n',
+    );
+    expect(await said(tool('search', { ...where, query: 'absent' }))).toBe('no matches\n');
+  });
+
+  it('cut a long file like any output', async () => {
+    writeFileSync(join(sandboxd.workspace, 'long.txt'), 'x'.repeat(300_000));
+    const { stdout } = await tool('read_file', { path: 'long.txt' });
+    expect(stdout).toMatchObject({ totalBytes: 300_000, cutBytes: 300_000 - 65_536 });
+    expect(readFileSync(join(sandboxd.workspace, 'long.txt'))).toHaveLength(300_000);
+  });
+});

@@ -1,0 +1,162 @@
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { mkdtempSync, rmSync } from 'node:fs';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createSandboxdHttpLink } from '../../../src/adapters/sandboxd-http/link.ts';
+import { bootId, callId, sandboxId } from '../../../src/model/ids.ts';
+import { sandboxAddress } from '../../../src/model/rollout.ts';
+import { LinkError } from '../../../src/ports/sandbox-link.ts';
+import { aBind, aShellCall, startSandboxd } from '../../support/sandboxd.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'corral-link-'));
+const socketPath = join(folder, 's.sock');
+const target = { sandbox: sandboxId('s'), boot: bootId('b'), address: sandboxAddress(`unix:${socketPath}`) };
+const speaker = { 'x-corral-sandbox': 's', 'x-corral-boot': 'b' };
+const confirmed = callId('c');
+
+async function troubleOf(asked: Promise<unknown>): Promise<unknown> {
+  return asked.then(
+    () => 'no trouble',
+    (error: unknown) => (error instanceof LinkError ? error.trouble : error),
+  );
+}
+const kind = (name: string) => expect.objectContaining({ kind: name });
+
+describe('the line to sandboxd', () => {
+  let link: ReturnType<typeof createSandboxdHttpLink>;
+  let server: Server | null = null;
+  const sockets = new Set<Socket>();
+  const never = new AbortController().signal;
+
+  beforeEach(() => void (link = createSandboxdHttpLink({ tokenOf: () => 'token', connectTimeoutMs: 200 })));
+  afterEach(async () => {
+    await link.close();
+    for (const socket of sockets) socket.destroy();
+    await new Promise<unknown>((resolve) => (server === null ? resolve(null) : server.close(resolve)));
+    server = null;
+    rmSync(socketPath, { force: true });
+  });
+
+  async function serve(listener: RequestListener): Promise<void> {
+    server = createServer(listener);
+    server.on('connection', (socket) => sockets.add(socket));
+    await new Promise<void>((resolve) => server?.listen(socketPath, resolve));
+  }
+
+  it('has sent nothing where nobody listens', async () => {
+    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual(kind('not_sent'));
+    const closedPort = { ...target, address: sandboxAddress('http://127.0.0.1:1') };
+    expect(await troubleOf(link.confirm(closedPort, confirmed, never))).toEqual(kind('not_sent'));
+  });
+
+  it('has sent nothing where a connection is not made in time', async () => {
+    // Reserved for documentation: packets to it are answered by nobody.
+    const nowhere = { ...target, address: sandboxAddress('http://192.0.2.1:9') };
+    expect(await troubleOf(link.confirm(nowhere, confirmed, never))).toEqual(kind('not_sent'));
+  });
+
+  it('has sent nothing when the caller gave up before', async () => {
+    await serve((_request, response) => response.writeHead(204, speaker).end());
+    const trouble = await troubleOf(link.confirm(target, confirmed, AbortSignal.abort()));
+    expect(trouble).toEqual(kind('not_sent'));
+  });
+
+  it('may have sent it when the caller gives up waiting for the answer', async () => {
+    const asker = new AbortController();
+    await serve(() => asker.abort());
+    expect(await troubleOf(link.confirm(target, confirmed, asker.signal))).toEqual(kind('maybe_sent'));
+  });
+
+  it('asks once more over a new connection when the one it had died', async () => {
+    let requests = 0;
+    await serve((request, response) => {
+      requests += 1;
+      if (requests === 2) request.socket.destroy();
+      else response.writeHead(204, speaker).end();
+    });
+    await link.confirm(target, confirmed, never);
+    await link.confirm(target, confirmed, never);
+    expect(requests).toBe(3);
+  });
+
+  it('may have sent it when the second connection breaks too', async () => {
+    let requests = 0;
+    await serve((request) => {
+      requests += 1;
+      request.socket.destroy();
+    });
+    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual(kind('maybe_sent'));
+    expect(requests).toBe(2);
+  });
+
+  it('never sends twice what would be done twice', async () => {
+    let requests = 0;
+    await serve((request) => {
+      requests += 1;
+      request.socket.destroy();
+    });
+    expect(await troubleOf(link.prepare(target, [['true']], 100, never))).toEqual(kind('maybe_sent'));
+    expect(requests).toBe(1);
+  });
+
+  it('believes nobody who is not the sandbox and the life that it asked', async () => {
+    let headers: Record<string, string> = {};
+    await serve((_request, response) => response.writeHead(204, headers).end());
+    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual({ kind: 'other_sandbox' });
+    headers = { ...speaker, 'x-corral-sandbox': 'another' };
+    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual({ kind: 'other_sandbox' });
+    headers = { ...speaker, 'x-corral-boot': 'later' };
+    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual({
+      kind: 'other_boot',
+      boot: 'later',
+    });
+  });
+
+  it.each(['', '{', '[]', 'null', '{"state":"asleep"}', '{"ending":{},"stdout":null}'])(
+    'takes %j for no answer to a call',
+    async (body) => {
+      await serve((_request, response) => response.writeHead(200, speaker).end(body));
+      const trouble = await troubleOf(link.attach(target, confirmed, 0, never));
+      expect(trouble).toEqual(kind('maybe_sent'));
+    },
+  );
+
+  it('tells a break in the middle of a file from its end', async () => {
+    await serve((_request, response) => {
+      response.writeHead(200, speaker).write('half');
+      setImmediate(() => response.destroy());
+    });
+    const bytes = await link.getFile(target, 'x', 'policy', never);
+    expect(await troubleOf(Array.fromAsync(bytes))).toEqual(kind('maybe_sent'));
+  });
+
+  it('does not know what became of a call whose sandboxd was killed', async () => {
+    const sandboxd = await startSandboxd();
+    try {
+      await sandboxd.link.bind(sandboxd.target, aBind(), never);
+      const call = sandboxd.link.call(
+        sandboxd.target,
+        confirmed,
+        aShellCall('echo > started; sleep 5'),
+        5000,
+        never,
+      );
+      const trouble = troubleOf(call);
+      await sandboxd.link.call(
+        sandboxd.target,
+        callId('wait'),
+        aShellCall('while [ ! -e started ]; do sleep 0.02; done'),
+        5000,
+        never,
+      );
+      sandboxd.process.kill('SIGKILL');
+      expect(await trouble).toEqual(kind('maybe_sent'));
+      expect(await troubleOf(sandboxd.link.identity(sandboxd.target, never))).toEqual(kind('not_sent'));
+    } finally {
+      await sandboxd.stop();
+    }
+  });
+});
