@@ -22,10 +22,10 @@ test('no sandbox yet is an empty list', async () => {
 
 test('records are listed with their owner; one that is half written or has no process is left out', async () => {
   const owner = { tenant: 't', run: 'r', rollout: 'x', attempt: 1, role: 'policy' };
-  record('a', JSON.stringify({ sandbox: 'a', pid: 12, owner, more: 'fields' }));
-  record('b', JSON.stringify({ sandbox: 'b', pid: 13, owner: null }));
+  record('a', JSON.stringify({ sandbox: 'a', init: { pid: 12 }, owner, more: 'fields' }));
+  record('b', JSON.stringify({ sandbox: 'b', init: { pid: 13 }, owner: null }));
   record('c', '{"sandbox": "c", "pi');
-  record('d', JSON.stringify({ sandbox: 'd', pid: null }));
+  record('d', JSON.stringify({ sandbox: 'd', init: null }));
   expect(await listLocalSandboxes(folder)).toEqual([
     { sandbox: 'a', pid: 12, owner },
     { sandbox: 'b', pid: 13, owner: null },

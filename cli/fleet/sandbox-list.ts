@@ -10,6 +10,13 @@ export type LocalSandbox = {
   readonly owner: Owner | null;
 };
 
+/** What is read of node's record of a sandbox; `init` is its process 1, null until that runs. */
+type NodeRecord = {
+  readonly sandbox: SandboxId;
+  readonly init: { readonly pid: number } | null;
+  readonly owner: Owner | null;
+};
+
 /** From node's record files, so that it needs nobody's answer. A record that is just being written is left out. */
 export async function listLocalSandboxes(nodeFolder: string): Promise<readonly LocalSandbox[]> {
   const folder = join(nodeFolder, 'sandboxes');
@@ -20,9 +27,9 @@ export async function listLocalSandboxes(nodeFolder: string): Promise<readonly L
 
 async function readRecord(path: string): Promise<LocalSandbox | null> {
   try {
-    const record = JSON.parse(await readFile(path, 'utf8')) as Partial<LocalSandbox>;
-    const { sandbox, pid, owner } = record;
-    return sandbox === undefined || typeof pid !== 'number' ? null : { sandbox, pid, owner: owner ?? null };
+    const { sandbox, init, owner } = JSON.parse(await readFile(path, 'utf8')) as Partial<NodeRecord>;
+    if (sandbox === undefined || typeof init?.pid !== 'number') return null;
+    return { sandbox, pid: init.pid, owner: owner ?? null };
   } catch {
     return null;
   }
