@@ -5,11 +5,7 @@ const slotName = (number: number) => `slot-${number}`;
  * The ids to add so that `count` tickets wait or run, given those that do now: the lowest free ones, so that two
  * controllers that look at the same moment choose the same ids and add them once.
  */
-export function freeSlots(
-  taken: readonly string[],
-  count: number,
-  max: number,
-): readonly string[] {
+export function freeSlots(taken: readonly string[], count: number, max: number): readonly string[] {
   const busy = new Set(taken);
   const missing = Math.max(0, Math.min(count, max) - busy.size);
   const names = Array.from({ length: max }, (_, number) => slotName(number));

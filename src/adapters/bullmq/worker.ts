@@ -1,4 +1,5 @@
 import { Worker } from 'bullmq';
+import type { Job } from 'bullmq';
 import type { LaunchQueue } from '../../ports/launch-queue.ts';
 import { workingConnection } from './connection.ts';
 import type { RedisAddress } from './connection.ts';
@@ -30,7 +31,12 @@ export async function workTickets(
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return;
-  const worker = new Worker<TicketJob>(options.names.queue, (job) => handle(job.data.ticket, signal), {
+  const take = async (job: Job<TicketJob>) => {
+    // It may have been fetched while we were told to stop: another worker gets it.
+    signal.throwIfAborted();
+    await handle(job.data.ticket, signal);
+  };
+  const worker = new Worker<TicketJob>(options.names.queue, take, {
     prefix: options.names.prefix,
     connection: workingConnection(options.redis),
     concurrency: options.concurrency,

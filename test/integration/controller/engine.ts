@@ -24,6 +24,8 @@ export type Engine = {
 
 type Machine = { readonly template: TemplateDigest; readonly owner: Owner | null };
 
+const addressOf = (sandbox: SandboxId) => sandboxAddress(`unix:/nowhere/${sandbox}`);
+
 /** An engine of sandboxes and their sandboxds in this process, for several controllers at once. */
 export function createEngine(): Engine {
   const machines = new Map<SandboxId, Machine>();
@@ -32,7 +34,6 @@ export function createEngine(): Engine {
   const labels = new Map<SandboxId, Owner>();
   let gate: Promise<void> = Promise.resolve();
 
-  const addressOf = (sandbox: SandboxId) => sandboxAddress(`unix:/nowhere/${sandbox}`);
   const tell = (event: ProviderEvent) => {
     for (const watcher of watchers) watcher(event);
   };
