@@ -16,6 +16,9 @@ export type CommandGrade =
       readonly reason: string;
     };
 
+/** What a grader that only compares looks at. */
+export type Compared = Pick<GradingContext, 'sample' | 'item'>;
+
 /** What a grader may look at, and the two things that it cannot do by thinking. */
 export type GradingContext = {
   readonly sample: Sample;

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
 import type { Json } from '../../model/grader.ts';
-import type { GradingContext, Leaf, Scored } from './evaluation.ts';
+import type { Compared, Leaf, Scored } from './evaluation.ts';
 import { textsAt } from './item-reference.ts';
 import { answerAt, jsonIn } from './sample-answer.ts';
 
@@ -8,7 +8,7 @@ import { answerAt, jsonIn } from './sample-answer.ts';
  * `f1` and `recall` of a set of texts, mostly paths. The answer may be a list, JSON text of one, or one entry a line;
  * order, repeats and `./` make no difference. An answer that is none of it is the empty set: score 0.
  */
-export function gradeBySet(grader: Leaf<'f1' | 'recall'>, { sample, item }: GradingContext): Scored {
+export function gradeBySet(grader: Leaf<'f1' | 'recall'>, { sample, item }: Compared): Scored {
   const truth = setOf(textsAt(item, grader.reference));
   const answer = setOf(entriesOf(answerAt(sample, grader.answer)));
   const hits = answer.intersection(truth).size;

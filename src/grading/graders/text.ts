@@ -1,5 +1,5 @@
 import type { Json } from '../../model/grader.ts';
-import type { GradingContext, Leaf, Scored } from './evaluation.ts';
+import type { Compared, Leaf, Scored } from './evaluation.ts';
 import { textsAt } from './item-reference.ts';
 import { closeness } from './numeric.ts';
 import { answerAt } from './sample-answer.ts';
@@ -7,7 +7,7 @@ import { answerAt } from './sample-answer.ts';
 type TextGrader = Leaf<'text'>;
 
 /** Compares the answer with the reference, or with each of several accepted ones: the best match counts. */
-export function gradeByText(grader: TextGrader, { sample, item }: GradingContext): Scored {
+export function gradeByText(grader: TextGrader, { sample, item }: Compared): Scored {
   const accepted = textsAt(item, grader.reference);
   const answer = textOf(answerAt(sample, grader.answer));
   const scores = accepted.map((reference) => (answer === null ? 0 : match(grader, answer, reference)));

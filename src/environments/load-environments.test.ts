@@ -1,0 +1,269 @@
+import { describe, expect, test } from 'vitest';
+import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import { environmentName } from '../model/ids.ts';
+import { loadEnvironments } from './load-environments.ts';
+import { compilePolicy } from './policy.ts';
+
+const minimal = (name = 'plain') => `
+name: ${name}
+sandbox: { image: host }
+tools: { shell: { builtin: shell } }
+grader: { kind: text, reference: item.answer }
+`;
+
+async function loaded(files: Readonly<Record<string, string>>, name = 'plain') {
+  await using folder = await environmentFolder(files);
+  const environment = (await loadEnvironments(folder.path)).newest(environmentName(name));
+  if (environment === undefined) throw new Error(`${name} was not loaded`);
+  return { environment, folder: folder.path };
+}
+
+async function mistakes(yaml: string, files: Readonly<Record<string, string>> = {}) {
+  await using folder = await environmentFolder({ 'a.yaml': yaml, ...files });
+  return await mistakesOf(folder.path, loadEnvironments(folder.path));
+}
+
+describe('a file that says the least', () => {
+  test('gets every default', async () => {
+    const { environment } = await loaded({ 'a.yaml': minimal() });
+    expect(environment).toMatchObject({
+      template: {
+        image: { kind: 'host' },
+        cpu: { requestMilli: 100, limitMilli: 1000 },
+        memory: { requestBytes: 128 * 2 ** 20, limitBytes: 512 * 2 ** 20 },
+        diskBytes: 2 ** 30,
+        network: 'none',
+        runAs: 'user',
+        startTimeoutMs: 60_000,
+      },
+      setup: { commands: [], timeoutMs: 60_000 },
+      limits: {
+        toolCalls: 40,
+        outputBytes: 65_536,
+        rolloutMs: 1_800_000,
+        idleMs: 900_000,
+        gradeMs: 1_800_000,
+        hardLifeMs: 7_200_000,
+      },
+      grader: { match: 'normalised', answer: 'output_text' },
+      pool: { minReady: 1, max: 100, maxAgeMs: 3_600_000 },
+    });
+    expect(environment.texts.exitCode).toBe('[exit code {code}]');
+  });
+
+  test('has a shell whose whole command line is one argument of sh', async () => {
+    const { environment } = await loaded({ 'a.yaml': minimal() });
+    expect(environment.tools['shell']).toMatchObject({
+      timeoutMs: 120_000,
+      run: { kind: 'command', argv: ['sh', '-c', '{command}'] },
+      parameters: { required: ['command'] },
+    });
+    expect(environment.tools['shell']?.description).toContain('fresh shell in the workspace');
+  });
+});
+
+describe('paths', () => {
+  test('of folders and files are relative to the YAML file', async () => {
+    const yaml = `
+name: plain
+sandbox: { image: "rootfs:root", data: [{ source: data/repos, target: /repos }] }
+tools: { shell: { builtin: shell } }
+grader:
+  kind: command
+  command: [sh, check.sh]
+  files: { check.sh: { file: graders/check.sh }, cases: "1 2" }
+  on_exit: 0
+  on_timeout: 0
+  on_out_of_memory: 0
+  on_broken: discard
+`;
+    const files = { 'a.yaml': yaml, 'root/x': '', 'data/repos/x': '', 'graders/check.sh': 'exit 0' };
+    const { environment, folder } = await loaded(files);
+    expect(environment.template.image).toEqual({ kind: 'rootfs', path: `${folder}/root` });
+    expect(environment.template.data).toEqual([{ source: `${folder}/data/repos`, target: '/repos' }]);
+    expect(environment.grader).toMatchObject({
+      files: { 'check.sh': 'exit 0', cases: '1 2' },
+      onBroken: 'discard',
+    });
+  });
+});
+
+const environmentOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment;
+
+describe('digest and version', () => {
+  test('do not mind the order of keys or comments', async () => {
+    const turned = `# a comment\ngrader: { reference: item.answer, kind: text }\ntools: { shell: { builtin: shell } }\nsandbox: { image: host }\nname: plain\n`;
+    const [first, second] = [await environmentOf(minimal()), await environmentOf(turned)];
+    expect(second.version).toBe(first.version);
+    expect(second.template.digest).toBe(first.template.digest);
+  });
+
+  test('a change that no sandbox is created from makes a new version of the same template', async () => {
+    const [first, second] = [
+      await environmentOf(minimal()),
+      await environmentOf(`${minimal()}limits: { tool_calls: 7 }\n`),
+    ];
+    expect(second.version).not.toBe(first.version);
+    expect(second.template.digest).toBe(first.template.digest);
+  });
+
+  test('a change of the sandbox makes both new', async () => {
+    const [first, second] = [
+      await environmentOf(minimal()),
+      await environmentOf(minimal().replace('host', 'host, processes: 99')),
+    ];
+    expect(second.version).not.toBe(first.version);
+    expect(second.template.digest).not.toBe(first.template.digest);
+  });
+
+  test('a resized pool leaves running jobs their version', async () => {
+    const [first, second] = [
+      await environmentOf(minimal()),
+      await environmentOf(`${minimal()}pool: { min_ready: 9 }\n`),
+    ];
+    expect(second.version).toBe(first.version);
+  });
+});
+
+describe('mistakes', () => {
+  test('of shape are listed all at once, each with its line and what to write instead', async () => {
+    const yaml = `
+name: Bad Name
+sandbox:
+  image: host
+  memory: { request: 1Zi, limit: 2Gi }
+  colour: red
+tools:
+  shell: { builtin: shel, timeout: 60 }
+grader: { kind: f2 }
+limits: { output_bytes: 3 }
+`;
+    expect(await mistakes(yaml)).toEqual([
+      expect.stringContaining('a.yaml:2 name must be lower-case letters'),
+      expect.stringContaining('a.yaml:5 sandbox.memory.request must be an amount of bytes such as 512Mi'),
+      expect.stringContaining('a.yaml:6 sandbox.colour is unknown here; known are: image'),
+      expect.stringContaining('a.yaml:8 tools.shell.builtin must be shell, read_file'),
+      expect.stringContaining('a.yaml:8 tools.shell.timeout must be a duration such as'),
+      expect.stringContaining('a.yaml:9 grader must be a grader: {kind: f1'),
+      expect.stringContaining('a.yaml:10 limits.output_bytes must be bytes from 1024'),
+    ]);
+  });
+
+  test('of several files are told together, and a name can be taken only once', async () => {
+    await using folder = await environmentFolder({
+      'a.yaml': minimal(),
+      'b.yaml': minimal(),
+      'c.yaml': 'name: c\nname: d',
+      'd.yaml': 'tools: *nobody',
+    });
+    expect(await mistakesOf(folder.path, loadEnvironments(folder.path))).toEqual([
+      expect.stringMatching(/^b\.yaml:2 name is taken by .*a\.yaml$/),
+      expect.stringContaining('c.yaml:2  is not valid YAML: Map keys must be unique'),
+      expect.stringContaining('d.yaml:1  is not valid YAML: Unresolved alias'),
+    ]);
+  });
+
+  test('a folder without environments says what belongs there', async () => {
+    expect(await mistakesOf('/nowhere', loadEnvironments('/nowhere'))).toEqual([
+      expect.stringContaining('holds no environment'),
+    ]);
+  });
+
+  test.each<[string, string, string]>([
+    ['an exposed field that the grader compares with', 'expose: [answer]', 'expose.0 exposes answer'],
+    ['a setup step that uses a hidden field', 'setup: [[echo, "{item.answer}"]]', 'answer is not in expose'],
+    ['a text with a word that nothing fills', 'texts: { exit_code: "{kode}" }', 'uses {kode}'],
+    ['a life shorter than a rollout', 'limits: { hard_life: 10m }', 'must not be shorter than rollout'],
+    ['more ready than may be', 'pool: { min_ready: 5, max: 2 }', 'must not be above max'],
+  ])('%s', async (_what, line, message) => {
+    expect(await mistakes(`${minimal()}${line}\n`)).toEqual([expect.stringContaining(message)]);
+  });
+
+  test.each<[string, string, string]>([
+    ['prepare that knows a task', 'image: host, prepare: [[echo, "{item.x}"]]', 'put it in setup'],
+    ['a request above its limit', 'image: host, cpu: {request: 2, limit: 1}', 'requests more than its limit'],
+    ['a folder that is not there', 'image: "rootfs:nope"', 'names the folder nope'],
+    ['data for a cluster', 'image: alpine, data: [{source: ., target: /x}]', 'are folders of this machine'],
+    ['a variable of ours', 'image: host, env: { CORRAL_X: "1" }', 'has no good name'],
+  ])('%s', async (_what, sandbox, message) => {
+    expect(await mistakes(minimal().replace('image: host', sandbox))).toEqual([
+      expect.stringContaining(message),
+    ]);
+  });
+
+  test.each<[string, string, string]>([
+    ['neither a command nor a builtin', '{ timeout: 5s }', 'must have either a command or a builtin'],
+    [
+      'parameters of a builtin',
+      '{ builtin: shell, parameters: { a: string } }',
+      'is fixed for a builtin tool',
+    ],
+    ['an argument that nobody declared', '{ command: [ls, "{path}"], parameters: {} }', 'uses {path}'],
+    [
+      'an argument inside a script',
+      '{ command: [sh, -c, "grep {q} ."] }',
+      'puts a value into a shell script',
+    ],
+    [
+      'the same behind another program',
+      '{ command: [timeout, "5", bash, -lc, "grep {q} ."] }',
+      'puts a value',
+    ],
+    [
+      'a kind of parameter that is none',
+      '{ command: [ls, "{p}"], parameters: { p: strin } }',
+      'must be string',
+    ],
+    [
+      'a schema that is none',
+      '{ command: [ls], parameters: { a: { type: txt } } }',
+      'is no valid JSON schema',
+    ],
+    ['a command for half a day', '{ command: [ls], timeout: 12h }', 'must be at most 1h'],
+  ])('a tool with %s', async (_what, tool, message) => {
+    const yaml = minimal().replace('{ builtin: shell }', tool);
+    expect(await mistakes(yaml)).toEqual([expect.stringContaining(message)]);
+  });
+
+  test.each(['["{q}"]', '[sh, -c, "{q}"]', '[python3, -c, "{q}"]', '[timeout, "5", "{q}"]'])(
+    'infrastructure_exit where the model chooses the program: %s',
+    async (command) => {
+      const tool = `{ command: ${command}, infrastructure_exit: 75 }`;
+      expect(await mistakes(minimal().replace('{ builtin: shell }', tool))).toEqual([
+        expect.stringContaining('needs a program that the model cannot choose'),
+      ]);
+    },
+  );
+});
+
+describe("the operator's policy", () => {
+  test('refuses what it does not allow, and an environment cannot say otherwise', async () => {
+    const policy = compilePolicy({
+      images: ['registry.example.com/tasks/*'],
+      run_as: ['user'],
+      data: ['/srv/*'],
+      ceilings: { cpu: '500m', memory: '256Mi', pool: 10 },
+    });
+    const sandbox = 'image: host, run_as: root, network: proxy, data: [{ source: ., target: /x }]';
+    await using folder = await environmentFolder({ 'a.yaml': minimal().replace('image: host', sandbox) });
+    const found = await mistakesOf(folder.path, loadEnvironments(folder.path, { policy }));
+    expect(found.map((mistake) => mistake.split(' ')[1])).toEqual([
+      // Nobody wrote this one; the default is above the ceiling, so it is shown where the file begins.
+      'pool.max',
+      'sandbox.image',
+      'sandbox.data.0.source',
+      'sandbox.network',
+      'sandbox.run_as',
+      'sandbox.cpu',
+      'sandbox.memory',
+    ]);
+  });
+
+  test('lets through what its patterns match', async () => {
+    const policy = compilePolicy({ images: ['registry.example.com/tasks/*'] });
+    const yaml = minimal().replace('host', 'registry.example.com/tasks/a:1');
+    await using folder = await environmentFolder({ 'a.yaml': yaml });
+    const catalog = await loadEnvironments(folder.path, { policy });
+    expect(catalog.all()).toHaveLength(1);
+  });
+});

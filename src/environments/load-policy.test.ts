@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import { loadPolicy } from './load-policy.ts';
+
+test('what a policy leaves out is open, but for networks', async () => {
+  await using folder = await environmentFolder({ 'policy.yaml': 'ceilings: { memory: 1Gi }' });
+  expect(await loadPolicy(join(folder.path, 'policy.yaml'))).toMatchObject({
+    images: ['*'],
+    networks: ['none'],
+    runAs: ['user', 'root'],
+    ceilings: { memoryBytes: 2 ** 30, cpuMilli: Number.POSITIVE_INFINITY },
+  });
+});
+
+test('its mistakes are told like those of environments', async () => {
+  await using folder = await environmentFolder({ 'policy.yaml': 'images: host\nceiling: {}' });
+  expect(await mistakesOf(folder.path, loadPolicy(join(folder.path, 'policy.yaml')))).toEqual([
+    expect.stringContaining('policy.yaml:1 images must be a list of texts'),
+    expect.stringContaining('policy.yaml:2 ceiling is unknown here'),
+  ]);
+});

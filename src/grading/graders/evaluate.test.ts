@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import type { Grader, Json } from '../../model/grader.ts';
+import { evaluate } from './evaluate.ts';
+import type { CommandGrade, GradingContext } from './evaluate.ts';
+
+const context = (over: Partial<GradingContext> = {}): GradingContext => ({
+  sample: { output_json: { files: ['a', 'b'] } },
+  item: { files: ['a', 'b'] },
+  toolCalls: 0,
+  runCommand: () => Promise.resolve({ kind: 'scored', score: 1 }),
+  askJudge: () => Promise.resolve(1),
+  ...over,
+});
+
+const files: Grader = { kind: 'f1', answer: 'output_json.files', reference: 'item.files' };
+const judge: Grader = { kind: 'http', url: 'http://judge', headers: {}, timeoutMs: 1, retries: 0 };
+const command: Grader = {
+  kind: 'command',
+  argv: ['check'],
+  files: {},
+  timeoutMs: 1,
+  onExit: 0,
+  onTimeout: 0.1,
+  onOutOfMemory: 'discard',
+  onBroken: 'discard',
+};
+
+const answering = (score: number) => context({ askJudge: () => Promise.resolve(score) });
+const ending = (grade: CommandGrade) => context({ runCommand: () => Promise.resolve(grade) });
+
+describe('a command', () => {
+  test('that wrote a score gives that score', async () => {
+    const scored = { kind: 'scored', score: 0.5, suspected: null };
+    expect(await evaluate(command, ending({ kind: 'scored', score: 0.5 }))).toMatchObject(scored);
+  });
+
+  test('that ended badly is worth what the environment says, and the policy is suspected', async () => {
+    const timeout = ending({ kind: 'bad', how: 'timeout', reason: 'no end after 60 s' });
+    const detail = { kind: 'command', score: 0.1, ended: 'timeout', reason: 'no end after 60 s' };
+    expect(await evaluate(command, timeout)).toEqual({
+      kind: 'scored',
+      score: 0.1,
+      suspected: 'command',
+      detail,
+    });
+  });
+
+  test('whose ending is worth no score discards the rollout, also from inside other graders', async () => {
+    const broken = ending({ kind: 'bad', how: 'broken', reason: 'the disk is full' });
+    const discarded = { kind: 'discarded', suspected: 'command', reason: 'the disk is full' };
+    const parts = [
+      { weight: 1, grader: files },
+      { weight: 1, grader: command },
+    ];
+    expect(await evaluate(command, broken)).toEqual(discarded);
+    expect(await evaluate({ kind: 'weighted', parts }, broken)).toEqual(discarded);
+    expect(await evaluate({ kind: 'gate', all: [command], grader: files }, broken)).toEqual(discarded);
+    const penalty: Grader = { kind: 'penalty', grader: command, freeCalls: 0, each: 1, floor: 0 };
+    expect(await evaluate(penalty, broken)).toEqual(discarded);
+  });
+});
+
+describe('a gate', () => {
+  test('whose checks all pass gives the score of its grader', async () => {
+    const gate: Grader = { kind: 'gate', all: [files], grader: judge };
+    expect(await evaluate(gate, answering(0.3))).toMatchObject({ score: 0.3 });
+  });
+
+  test('stops at the first check that does not pass and asks nobody else', async () => {
+    const gate: Grader = { kind: 'gate', all: [files], grader: judge };
+    const asked: Grader[] = [];
+    const half = context({
+      sample: { output_json: { files: ['a'] } },
+      askJudge: (leaf) => {
+        asked.push(leaf);
+        return Promise.resolve(1);
+      },
+    });
+    expect(await evaluate(gate, half)).toMatchObject({ score: 0, detail: { stopped_at: 0 } });
+    expect(asked).toEqual([]);
+  });
+
+  test('remembers that a check was suspicious', async () => {
+    const passing: Grader = { ...command, onExit: 1 };
+    const crash = ending({ kind: 'bad', how: 'exit', reason: 'exit code 1' });
+    const gate: Grader = { kind: 'gate', all: [passing], grader: files };
+    expect(await evaluate(gate, crash)).toMatchObject({ score: 1, suspected: 'command' });
+  });
+});
+
+test('weighted parts are a mean, whatever the weights add up to', async () => {
+  const parts = [
+    { weight: 3, grader: files },
+    { weight: 1, grader: judge },
+  ];
+  expect(await evaluate({ kind: 'weighted', parts }, answering(0.2))).toMatchObject({ score: 0.8 });
+});
+
+describe('a penalty', () => {
+  const penalty: Grader = { kind: 'penalty', grader: judge, freeCalls: 12, each: 0.25, floor: 0.1 };
+
+  test.each([
+    ['calls within the free ones cost nothing', 1, 12, 1],
+    ['each call beyond costs', 1, 14, 0.5],
+    ['the floor holds', 1, 40, 0.1],
+    ['a score below the floor is not raised to it', 0.05, 40, 0.05],
+  ])('%s', async (_what, before, toolCalls, score) => {
+    expect(await evaluate(penalty, { ...answering(before), toolCalls })).toMatchObject({ score });
+  });
+});
+
+test.each([Number.NaN, Number.POSITIVE_INFINITY])(
+  'a score of %d is a failure of the grader',
+  async (score) => {
+    await expect(evaluate(judge, answering(score))).rejects.toMatchObject({ code: 'grader_failed' });
+  },
+);
+
+test.each<[string, Json]>([
+  ['is missing', {}],
+  ['is null', { files: null }],
+  ['is an object', { files: { a: 1 } }],
+  ['holds objects', { files: [{ a: 1 }] }],
+])('a reference that %s is a fault of the row and no score', async (_what, item) => {
+  await expect(evaluate(files, context({ item: item as GradingContext['item'] }))).rejects.toMatchObject({
+    code: 'item_missing',
+  });
+});
+
+test('a rollout without a row cannot be compared', async () => {
+  await expect(evaluate(files, context({ item: null }))).rejects.toMatchObject({ code: 'item_missing' });
+});
