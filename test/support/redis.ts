@@ -57,7 +57,9 @@ async function kill(server: ChildProcess): Promise<void> {
 async function launch(folder: string, socket: string, onDisk: boolean): Promise<ChildProcess> {
   const flags = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''];
   await rm(socket, { force: true });
-  const server = spawn('redis-server', [...flags, '--appendonly', onDisk ? 'yes' : 'no'], { stdio: 'ignore' });
+  const server = spawn('redis-server', [...flags, '--appendonly', onDisk ? 'yes' : 'no'], {
+    stdio: 'ignore',
+  });
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`redis-server ended with ${code} instead of starting`)));

@@ -53,7 +53,8 @@ function admitArguments(request: AdmitRequest): readonly (string | number)[] {
 
 /** `{ kind, record, … }`, as admit.lua answers. */
 function admitReplyOf(reply: Reply): AdmitReply {
-  const [kind, record, extra, answer] = listOf(reply);
+  const [answered, record, extra, answer] = listOf(reply);
+  const kind = textOf(answered);
   switch (kind) {
     case 'dispatch':
       return dispatchOf(record, extra);

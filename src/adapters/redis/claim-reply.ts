@@ -6,7 +6,8 @@ import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 
 /** Decodes `{ held | waiting | refused, ahead or code, record }` of lib/presence.lua. */
 export function claimReplyOf(reply: Reply): ClaimReply {
-  const [kind, extra, record] = listOf(reply);
+  const [answered, extra, record] = listOf(reply);
+  const kind = textOf(answered);
   switch (kind) {
     case 'held':
       return { kind, rollout: recordOf(record) };

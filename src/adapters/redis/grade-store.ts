@@ -22,7 +22,8 @@ export function gradeStore(run: RunScript): GradeStore {
 }
 
 function beginOf(reply: Reply): GradeBegin {
-  const [kind, extra, record] = listOf(reply);
+  const [answered, extra, record] = listOf(reply);
+  const kind = textOf(answered);
   switch (kind) {
     case 'run':
       return { kind, turn: numberOf(extra), rollout: recordOf(record) };

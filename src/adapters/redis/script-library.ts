@@ -43,7 +43,7 @@ const parts = [
  */
 export async function loadLibrary({ keys, timeLua }: LibraryOptions): Promise<ScriptLibrary> {
   const shared = await Promise.all(
-    parts.map((part) =>
+    parts.map(async (part) =>
       part === 'time' && timeLua !== undefined ? timeLua : read(join('lib', `${part}.lua`)),
     ),
   );

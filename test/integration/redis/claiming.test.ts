@@ -64,12 +64,12 @@ describe('a first call', () => {
   });
 });
 
-describe('a claim is refused', () => {
-  const refused = async (name: string, overrides = {}) => {
-    const reply = await world.fleet.claims.claim(claimOf(name, overrides));
-    return reply.kind === 'refused' ? reply.code : reply.kind;
-  };
+async function refused(name: string, overrides = {}) {
+  const reply = await world.fleet.claims.claim(claimOf(name, overrides));
+  return reply.kind === 'refused' ? reply.code : reply.kind;
+}
 
+describe('a claim is refused', () => {
   test('with environment_mismatch when the rollout was opened with another environment', async () => {
     await world.fleet.claims.claim(claimOf('a'));
     expect(await refused('a', { environment: environmentName('other') })).toBe('environment_mismatch');

@@ -133,9 +133,9 @@ describe('a score', () => {
   });
 });
 
-describe('a failed grader', () => {
-  const fail = (turn: number) => world.fleet.grades.failed(key, turn, { error: 'judge is down' });
+const fail = (turn: number) => world.fleet.grades.failed(key, turn, { error: 'judge is down' });
 
+describe('a failed grader', () => {
   test('may run three times, then the rollout is barred with grader_failed', async () => {
     await world.active('a');
     for (const left of [2, 1, 0]) {

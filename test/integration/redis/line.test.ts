@@ -32,7 +32,12 @@ describe('order', () => {
       await wait(name);
       await world.step(1);
     }
-    expect(await servedInOrder(3, ['a', 'b', 'c'].map((name) => keyOf(name)))).toEqual(['a', 'b', 'c']);
+    expect(
+      await servedInOrder(
+        3,
+        ['a', 'b', 'c'].map((name) => keyOf(name)),
+      ),
+    ).toEqual(['a', 'b', 'c']);
   });
 
   test('a small run that comes behind a large one is served in turn with it', async () => {
@@ -137,10 +142,10 @@ describe('a renewal', () => {
   });
 });
 
-describe('bounds', () => {
-  const fill = (count: number, run: string) =>
-    Promise.all(Array.from({ length: count }, (_, index) => wait(`${run}-${index}`, run)));
+const fill = (count: number, run: string) =>
+  Promise.all(Array.from({ length: count }, (_, index) => wait(`${run}-${index}`, run)));
 
+describe('bounds', () => {
   test('the 2,001st waiter of a run is line_full and leaves no record; another run still has room', async () => {
     await fill(2_000, 'full');
     const reply = await wait('one-more', 'full');

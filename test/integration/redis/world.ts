@@ -148,11 +148,7 @@ export function admitOf(
   };
 }
 
-export function settlementOf(
-  key: RolloutKey,
-  call: string,
-  overrides: Partial<Settlement> = {},
-): Settlement {
+export function settlementOf(key: RolloutKey, call: string, overrides: Partial<Settlement> = {}): Settlement {
   return {
     key,
     call: callId(call),

@@ -1,0 +1,34 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { keyNames, keysOf } from './keys.ts';
+import { loadLibrary } from './script-library.ts';
+import { scriptNames } from './script-names.ts';
+
+const folder = join(import.meta.dirname, 'scripts');
+
+test('every script in the folder is in the library, and only those', async () => {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.lua'));
+  expect(files.sort()).toEqual(scriptNames.map((name) => `${name}.lua`).sort());
+});
+
+test('every script but adopt checks first whose Redis this is', async () => {
+  const { text } = await loadLibrary({ keys: keysOf('f') });
+  expect(text.match(/RECOVERING/g)).toHaveLength(scriptNames.length - 1);
+});
+
+test('scripts use no key that keys.ts does not name', async () => {
+  const { text } = await loadLibrary({ keys: keysOf('f') });
+  const used = new Set([...text.matchAll(/\bkey\.(\w+)/g)].map(([, name]) => name ?? ''));
+  expect([...used].filter((name) => !(name in keyNames))).toEqual([]);
+  expect(Object.keys(keyNames).filter((name) => !used.has(name))).toEqual([]);
+});
+
+test('another fleet, or another clock, is another library', async () => {
+  const names = await Promise.all([
+    loadLibrary({ keys: keysOf('f') }),
+    loadLibrary({ keys: keysOf('g') }),
+    loadLibrary({ keys: keysOf('f'), timeLua: 'local function clock() return 0 end' }),
+  ]);
+  expect(new Set(names.map((library) => library.functionOf('claim'))).size).toBe(3);
+});

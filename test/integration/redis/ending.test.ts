@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { runId, sandboxId } from '../../../src/model/ids.ts';
+import {
+  admitOf,
+  claimOf,
+  drainingOf,
+  held,
+  keyOf,
+  minute,
+  ownerOf,
+  recordOf,
+  sandboxOf,
+  settlementOf,
+  startWorld,
+  tenant,
+  type World,
+} from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.reset());
+
+const native = (name: string, run = 'run-1') => claimOf(name, { owner: ownerOf(name, run), face: 'native' });
+const expire = (limit = 10) => world.fleet.lifecycle.expireDue(limit);
+
+describe('finish and delete', () => {
+  test('win over running calls: they settle cancelled, and the sandbox is destroyed', async () => {
+    await world.supply(1);
+    const rollout = await world.running('a');
+    const record = await world.fleet.lifecycle.close(keyOf('a'), 'deleted');
+    expect(record).toMatchObject({ state: 'closed', closedBy: 'deleted', inFlight: 0 });
+    expect((await world.fleet.calls.list(keyOf('a')))[0]).toMatchObject({ outcome: 'cancelled' });
+    expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+    const late = await world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1'));
+    expect(late).toMatchObject({ first: false, answer: null });
+  });
+
+  test('a repeat of a call that was cancelled by them is rollout_closed', async () => {
+    await world.supply(1);
+    const rollout = await world.running('a');
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    const reply = await world.fleet.calls.admit(admitOf(rollout, 'call-1'));
+    expect(reply).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
+  });
+
+  test('are idempotent: the first one stays the reason', async () => {
+    await world.fleet.claims.claim(claimOf('a'));
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    expect((await world.fleet.lifecycle.close(keyOf('a'), 'deleted'))?.closedBy).toBe('finished');
+    expect(await world.fleet.lifecycle.close(keyOf('nobody'), 'deleted')).toBeNull();
+  });
+
+  test('in line make room there', async () => {
+    await world.fleet.claims.claim(claimOf('a'));
+    await world.fleet.claims.claim(claimOf('b'));
+    await world.fleet.lifecycle.close(keyOf('a'), 'deleted');
+    expect(await world.fleet.claims.claim(claimOf('b'))).toMatchObject({ ahead: 0 });
+  });
+});
+
+describe('expiry', () => {
+  test('closes a rollout whose lease has passed, not a millisecond before', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a');
+    await world.step(15 * minute - 1);
+    expect(await expire()).toEqual([]);
+    await world.step(1);
+    expect(await expire()).toMatchObject([{ key: keyOf('a'), state: 'expired', closedBy: 'idle' }]);
+    expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+    expect(await expire()).toEqual([]);
+  });
+
+  test('spares a rollout with a running call past its lease, and takes it when the call has ended', async () => {
+    await world.supply(1);
+    await world.running('a');
+    await world.step(17 * minute);
+    expect(await expire()).toEqual([]);
+    await world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1'));
+    await world.step(15 * minute);
+    expect(await expire()).toHaveLength(1);
+  });
+
+  test('is not held up by busy rollouts at the front', async () => {
+    await world.supply(2);
+    await world.running('busy');
+    await world.step(1);
+    await world.active('idle');
+    await world.step(20 * minute);
+    await expire(1);
+    await expire(1);
+    expect((await recordOf(world.fleet, keyOf('idle'))).state).toBe('expired');
+  });
+
+  test('spares a rollout that is being graded', async () => {
+    await world.supply(1);
+    await world.active('a');
+    await world.fleet.grades.begin(keyOf('a'), 30 * minute);
+    await world.step(29 * minute);
+    expect(await expire()).toEqual([]);
+    await world.step(16 * minute);
+    expect(await expire()).toHaveLength(1);
+  });
+
+  test('at the end of the hard life closes whatever runs', async () => {
+    await world.supply(1);
+    await world.running('a');
+    await world.fleet.calls.admit(
+      admitOf(await recordOf(world.fleet, keyOf('a')), 'c2', { timeoutMs: 500 * minute }),
+    );
+    await world.step(120 * minute);
+    expect(await expire()).toMatchObject([{ state: 'expired', closedBy: 'hard_life', inFlight: 0 }]);
+  });
+
+  test('a call at the end of the hard life is refused also before the sweep came by', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a');
+    await world.step(120 * minute);
+    const reply = await world.fleet.calls.admit(admitOf(rollout, 'call-2'));
+    expect(reply).toMatchObject({ kind: 'barred', code: 'rollout_expired' });
+  });
+
+  test('a heartbeat extends the lease', async () => {
+    await world.supply(1);
+    await world.active('a', { face: 'native' });
+    await world.step(14 * minute);
+    const record = await world.fleet.lifecycle.heartbeat(keyOf('a'));
+    expect(record?.leaseUntilMs).toBe(world.nowMs() + 15 * minute);
+    expect(await world.fleet.lifecycle.heartbeat(keyOf('nobody'))).toBeNull();
+  });
+
+  test('closes by portions', async () => {
+    for (const name of ['a', 'b', 'c']) await world.fleet.claims.claim(claimOf(name));
+    await world.step(15 * minute);
+    expect(await expire(2)).toHaveLength(2);
+    expect(await expire(2)).toHaveLength(1);
+  });
+});
+
+const lapsed = () => world.fleet.lifecycle.lapsedRuns(10);
+
+describe('a run', () => {
+  test('of the native face lapses after five minutes without open, call or heartbeat', async () => {
+    await world.fleet.claims.claim(native('a'));
+    await world.step(4 * minute);
+    expect(await world.fleet.lifecycle.heartbeatRun(tenant, runId('run-1'))).toBe(true);
+    await world.step(5 * minute - 1);
+    expect(await lapsed()).toEqual([]);
+    await world.step(1);
+    expect(await lapsed()).toEqual([{ tenant, run: 'run-1' }]);
+  });
+
+  test('is renewed by a call', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a', { face: 'native' });
+    await world.step(4 * minute);
+    await world.fleet.calls.admit(admitOf(rollout, 'call-2'));
+    await world.step(4 * minute);
+    expect(await lapsed()).toEqual([]);
+  });
+
+  test('of the RFT face never lapses: silent minutes between steps are normal', async () => {
+    await world.fleet.claims.claim(claimOf('a'));
+    await world.step(14 * minute);
+    expect(await lapsed()).toEqual([]);
+  });
+
+  test('without open rollouts does not lapse, so that a trainer may pause between steps', async () => {
+    await world.fleet.claims.claim(native('a'));
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    await world.step(20 * minute);
+    expect(await lapsed()).toEqual([]);
+    expect((await world.fleet.claims.claim(native('b'))).kind).toBe('waiting');
+  });
+
+  test('is closed by portions, and takes no new rollout from the first portion on', async () => {
+    for (const name of ['a', 'b', 'c']) await world.fleet.claims.claim(native(name));
+    expect(await world.fleet.lifecycle.closeRun(tenant, runId('run-1'), 2)).toBe(1);
+    expect(await world.fleet.claims.claim(native('d'))).toMatchObject({ code: 'run_closed' });
+    expect(await world.fleet.lifecycle.closeRun(tenant, runId('run-1'), 2)).toBe(0);
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ closedBy: 'run_closed' });
+  });
+
+  test('that is unknown or closed has no heartbeat', async () => {
+    expect(await world.fleet.lifecycle.heartbeatRun(tenant, runId('nobody'))).toBe(false);
+    await world.fleet.claims.claim(native('a'));
+    await world.fleet.lifecycle.closeRun(tenant, runId('run-1'), 10);
+    expect(await world.fleet.lifecycle.heartbeatRun(tenant, runId('run-1'))).toBe(false);
+  });
+});
+
+test('when every rollout is closed and every sandbox gone, nothing is left that has no end', async () => {
+  await world.supply(2);
+  const rollouts = [await world.active('a', { face: 'native' }), await world.running('b')];
+  await world.fleet.claims.claim(claimOf('c'));
+  await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+  await world.fleet.grades.begin(keyOf('c'), minute);
+  await world.step(120 * minute);
+  await expire();
+  for (const rollout of rollouts) await world.fleet.pool.forget(sandboxOf(rollout));
+  await world.fleet.lifecycle.lapsedRuns(10);
+  await world.fleet.pool.knownTemplates();
+  await world.fleet.pool.reserve('ticket', sandboxId('s'), [], 1, minute);
+  const endless: string[] = [];
+  for (const name of await world.redis.keys('*')) {
+    if ((await world.redis.pttl(name)) === -1) endless.push(name);
+  }
+  expect(endless.sort()).toEqual(['corral:{test}:redis', 'corral:{test}:turn', 'test:clock']);
+});
+
+test('a rollout that is granted and never called costs nobody a sandbox after its idle time', async () => {
+  await world.supply(1);
+  const rollout = await held(world.fleet, claimOf('a'));
+  await world.step(15 * minute);
+  await expire();
+  expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+});

@@ -1,0 +1,69 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { environmentName, environmentVersion } from '../../../src/model/ids.ts';
+import type { Environment } from '../../../src/model/environment.ts';
+import { minute, startWorld, template, type World } from './world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.reset());
+
+const day = 24 * 60 * minute;
+
+const environmentOf = (version: string): Environment => ({
+  name: environmentName('code'),
+  version: environmentVersion(version),
+  description: 'täst',
+  template: {
+    digest: template,
+    image: { kind: 'host' },
+    cpu: { requestMilli: 100, limitMilli: 1_000 },
+    memory: { requestBytes: 1, limitBytes: 2 },
+    diskBytes: 3,
+    processes: 4,
+    network: 'none',
+    runAs: 'user',
+    env: { EMPTY: '' },
+    data: [],
+    prepare: [],
+    startTimeoutMs: minute,
+  },
+  setup: { commands: [['true']], timeoutMs: minute },
+  expose: [],
+  tools: {},
+  limits: { toolCalls: 1, outputBytes: 1, rolloutMs: 1, idleMs: 1, gradeMs: 1, hardLifeMs: 1 },
+  grader: { kind: 'f1', answer: 'output_json', reference: 'item.files' },
+  texts: {
+    exitCode: '[exit code {code}]',
+    signalled: '',
+    timedOut: '',
+    bytesCut: '',
+    notStarted: '',
+    badArguments: '',
+    unknownTool: '',
+    budgetSpent: '',
+    timeSpent: '',
+    outOfMemory: '',
+    sandboxBroken: '',
+    cancelled: '',
+  },
+  pool: { minReady: 1, max: 2, maxAgeMs: minute },
+});
+
+test('a published version is loaded as it was, also after a newer one was published', async () => {
+  await world.fleet.environments.publish(environmentOf('v1'));
+  await world.fleet.environments.publish(environmentOf('v2'));
+  expect(await world.fleet.environments.load(environmentVersion('v1'))).toEqual(environmentOf('v1'));
+  expect(await world.fleet.environments.load(environmentVersion('v3'))).toBeNull();
+});
+
+test('versions of the last 14 days are listed; one that is still loaded stays', async () => {
+  for (const version of ['v1', 'v2']) await world.fleet.environments.publish(environmentOf(version));
+  await world.step(13 * day);
+  await world.fleet.environments.load(environmentVersion('v1'));
+  await world.step(2 * day);
+  const published = await world.fleet.environments.published();
+  expect(published.map(({ version }) => version)).toEqual(['v1']);
+});

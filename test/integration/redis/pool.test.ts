@@ -1,0 +1,284 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { bootId, sandboxId, templateDigest } from '../../../src/model/ids.ts';
+import { sandboxAddress } from '../../../src/model/rollout.ts';
+import type { PoolTarget } from '../../../src/ports/fleet/pool.ts';
+import {
+  claimOf,
+  drainingOf,
+  held,
+  keyOf,
+  minute,
+  ownerOf,
+  recordOf,
+  sandboxOf,
+  second,
+  startWorld,
+  template,
+  type World,
+} from './world.ts';
+
+let world: World;
+let tickets = 0;
+beforeAll(async () => {
+  world = await startWorld();
+});
+afterAll(() => world.stop());
+beforeEach(() => world.reset());
+
+const other = templateDigest('U');
+const target = (minReady: number, max = 100, of = template): PoolTarget => ({ template: of, minReady, max });
+
+/** A fresh ticket's reservation: the sandbox is named after the ticket. */
+function reserve(targets: readonly PoolTarget[], budget = 100, ticket = `t${(tickets += 1)}`) {
+  return world.fleet.pool.reserve(ticket, sandboxId(`s-${ticket}`), targets, budget, minute);
+}
+const ready = (sandbox: string) =>
+  world.fleet.pool.ready(sandboxId(sandbox), bootId('b'), sandboxAddress('unix:/run/s'));
+const counts = async (of = template) => (await world.fleet.pool.counts([of]))[0];
+const wait = (name: string, run = 'run-1', of = template) =>
+  world.fleet.claims.claim(claimOf(name, { owner: ownerOf(name, run), template: of }));
+async function fail(times: number, code: 'start_failed' | 'unschedulable' = 'start_failed') {
+  for (let index = 0; index < times; index += 1) {
+    const reserved = await reserve([target(1)]);
+    if (reserved === null) throw new Error('nothing was reserved');
+    await world.fleet.pool.launchFailed(reserved.sandbox, code, 'exit 1', {});
+  }
+}
+
+describe('a reservation', () => {
+  test('refills up to the target and no further: what was asked for counts as there', async () => {
+    expect(await reserve([target(2)])).toMatchObject({ template });
+    expect(await reserve([target(2)])).toMatchObject({ template });
+    expect(await reserve([target(2)])).toBeNull();
+    expect(await counts()).toMatchObject({ launching: 2, ready: 0 });
+  });
+
+  test('is the same for the same ticket while its start is under way', async () => {
+    const first = await reserve([target(5)], 100, 'ticket');
+    const again = await world.fleet.pool.reserve('ticket', sandboxId('another'), [target(5)], 100, minute);
+    expect(again).toEqual(first);
+    expect(await counts()).toMatchObject({ launching: 1 });
+  });
+
+  test('of a ticket whose sandbox became ready is over; one whose start failed may start anew', async () => {
+    await reserve([target(5)], 100, 'done');
+    await ready('s-done');
+    expect(await world.fleet.pool.reserve('done', sandboxId('x'), [target(5)], 100, minute)).toBeNull();
+    await reserve([target(5)], 100, 'failed');
+    await world.fleet.pool.launchFailed(sandboxId('s-failed'), 'start_failed', 'exit 1', {});
+    const anew = await world.fleet.pool.reserve('failed', sandboxId('y'), [target(5)], 100, minute);
+    expect(anew).toMatchObject({ sandbox: 'y' });
+  });
+
+  test('stays inside the start budget, also when many ask at once', async () => {
+    const replies = await Promise.all(Array.from({ length: 30 }, () => reserve([target(50)], 8)));
+    expect(replies.filter((reply) => reply !== null)).toHaveLength(8);
+  });
+
+  test('stays inside the maximum of the pool, held sandboxes included', async () => {
+    await world.supply(2);
+    await held(world.fleet, claimOf('a'));
+    await held(world.fleet, claimOf('b'));
+    await wait('c');
+    expect(await reserve([target(0, 2)])).toBeNull();
+    expect(await reserve([target(0, 3)])).not.toBeNull();
+  });
+
+  test('starts one sandbox for each waiting rollout and not more', async () => {
+    await wait('a');
+    await wait('b');
+    const replies = await Promise.all(Array.from({ length: 6 }, () => reserve([target(0)])));
+    expect(replies.filter((reply) => reply !== null)).toHaveLength(2);
+  });
+
+  test('serves waiting rollouts before any refill', async () => {
+    await wait('a', 'run-1', other);
+    expect(await reserve([target(10), target(0, 100, other)])).toMatchObject({ template: other });
+    expect(await reserve([target(10), target(0, 100, other)])).toMatchObject({ template });
+  });
+
+  test('does not let a run with many waiters stand before another', async () => {
+    for (let index = 0; index < 5; index += 1) await wait(`a${index}`, 'large', template);
+    await wait('b', 'small', other);
+    const targets = [target(0), target(0, 100, other)];
+    const started = [await reserve(targets), await reserve(targets), await reserve(targets)];
+    expect(started.map((reply) => reply?.template)).toEqual([template, other, template]);
+  });
+
+  test('goes round the templates of one run', async () => {
+    for (const name of ['a1', 'a2']) await wait(name, 'run-1', template);
+    for (const name of ['b1', 'b2']) await wait(name, 'run-1', other);
+    const targets = [target(0), target(0, 100, other)];
+    const started = [await reserve(targets), await reserve(targets), await reserve(targets)];
+    expect(started.map((reply) => reply?.template)).toEqual([template, other, template]);
+  });
+
+  test('refills the emptiest pool first', async () => {
+    await world.supply(3);
+    const targets = [target(4), target(2, 100, other)];
+    expect(await reserve(targets)).toMatchObject({ template: other });
+  });
+
+  test('is not made for waiters whom nobody renews', async () => {
+    await wait('a');
+    await world.step(11 * second);
+    expect(await reserve([target(0)])).toBeNull();
+  });
+
+  test('under the name of a sandbox that exists is refused', async () => {
+    await reserve([target(5)], 100, 'one');
+    expect(await world.fleet.pool.reserve('two', sandboxId('s-one'), [target(5)], 100, minute)).toBeNull();
+  });
+});
+
+describe('a start', () => {
+  test('that succeeds goes to who waits, cold', async () => {
+    await wait('a');
+    await reserve([target(0)], 100, 'one');
+    expect(await ready('s-one')).toBe(keyOf('a'));
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ state: 'claimed', launchType: 'cold' });
+    expect(await ready('s-one')).toBe(keyOf('a'));
+  });
+
+  test('that hangs gives its slot back and is destroyed; when it answers after all nobody gets it', async () => {
+    await reserve([target(1)], 1, 'one');
+    await world.step(minute);
+    expect(await world.fleet.pool.overdueLaunches()).toEqual(['s-one']);
+    expect(await drainingOf(world.fleet)).toEqual(['s-one']);
+    await wait('a');
+    expect(await ready('s-one')).toBeNull();
+    expect(await reserve([target(1)], 1)).not.toBeNull();
+    expect((await counts())?.lastFailure).toMatchObject({ code: 'start_timeout' });
+  });
+
+  test('of a sandbox that nobody reserved is never adopted', async () => {
+    await wait('a');
+    expect(await ready('stranger')).toBeNull();
+    expect((await recordOf(world.fleet, keyOf('a'))).state).toBe('waiting');
+  });
+
+  test('whose sandbox the provider lost counts as failed', async () => {
+    await reserve([target(1)], 1, 'one');
+    await world.fleet.pool.forget(sandboxId('s-one'));
+    expect(await counts()).toMatchObject({ launching: 0, lastFailure: { code: 'start_failed' } });
+    expect(await world.fleet.pool.known()).toEqual(new Map());
+  });
+});
+
+describe('the breaker', () => {
+  test('opens after ten failures in a row, and one probe may go out each 30 s', async () => {
+    await fail(9);
+    expect(await counts()).toMatchObject({ breaker: 'closed' });
+    await fail(1);
+    expect(await counts()).toMatchObject({ breaker: 'open' });
+    expect(await reserve([target(1)])).toBeNull();
+    await world.step(30 * second);
+    const probes = await Promise.all([reserve([target(5)]), reserve([target(5)]), reserve([target(5)])]);
+    expect(probes.filter((probe) => probe !== null)).toHaveLength(1);
+    expect(await counts()).toMatchObject({ breaker: 'probing' });
+  });
+
+  test('stays open when the probe fails, until the next 30 s are over', async () => {
+    await fail(10);
+    await world.step(30 * second);
+    await fail(1);
+    expect(await reserve([target(1)])).toBeNull();
+    await world.step(30 * second);
+    expect(await reserve([target(1)])).not.toBeNull();
+  });
+
+  test('closes after one success', async () => {
+    await fail(10);
+    await world.step(30 * second);
+    await reserve([target(5)], 100, 'probe');
+    await ready('s-probe');
+    expect(await counts()).toMatchObject({ breaker: 'closed', lastFailure: null });
+    expect(await reserve([target(5)])).not.toBeNull();
+  });
+
+  test('counts failures in a row only', async () => {
+    await fail(9);
+    await reserve([target(5)], 100, 'good');
+    await ready('s-good');
+    await world.fleet.pool.retire(template, 0, 0);
+    await fail(9);
+    expect(await counts()).toMatchObject({ breaker: 'closed' });
+  });
+
+  test('does not count unschedulable', async () => {
+    await fail(12, 'unschedulable');
+    expect(await counts()).toMatchObject({ breaker: 'closed', lastFailure: { code: 'unschedulable' } });
+  });
+
+  test('of one template does not stop another', async () => {
+    await fail(10);
+    expect(await reserve([target(1), target(1, 10, other)])).toMatchObject({ template: other });
+  });
+});
+
+describe('retiring', () => {
+  test('sends unclaimed sandboxes that are too old to be destroyed, and spares held and young ones', async () => {
+    const [old, claimed] = await world.supply(2);
+    await held(world.fleet, claimOf('a'));
+    await world.step(60 * minute);
+    await world.supply(1);
+    expect(await world.fleet.pool.retire(template, 60 * minute, 10)).toBe(1);
+    expect(await drainingOf(world.fleet)).toEqual([claimed]);
+    expect((await recordOf(world.fleet, keyOf('a'))).epoch?.sandbox).toBe(old);
+  });
+
+  test('keeps as many as are wanted, the youngest', async () => {
+    const [oldest] = await world.supply(1);
+    await world.step(second);
+    await world.supply(2);
+    expect(await world.fleet.pool.retire(template, 60 * minute, 2)).toBe(1);
+    expect(await drainingOf(world.fleet)).toEqual([oldest]);
+  });
+});
+
+describe('forgetting', () => {
+  test('a sandbox that a rollout holds is refused: its loss goes through the one door', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a');
+    await world.fleet.pool.forget(sandboxOf(rollout));
+    expect((await world.fleet.pool.known()).get(sandboxOf(rollout))?.owner).toBe(keyOf('a'));
+  });
+
+  test('a destroyed one leaves nothing', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a');
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    await world.fleet.pool.forget(sandboxOf(rollout));
+    expect(await drainingOf(world.fleet)).toEqual([]);
+    expect((await world.fleet.pool.known()).size).toBe(0);
+    expect(await world.fleet.pool.knownTemplates()).toEqual([]);
+  });
+});
+
+test('known sandboxes tell phase, since when, and whose they are', async () => {
+  const [sandbox] = await world.supply(1);
+  await reserve([target(5)], 100, 'one');
+  await held(world.fleet, claimOf('a'));
+  expect(await world.fleet.pool.known()).toEqual(
+    new Map([
+      [sandbox, { phase: 'ready', sinceMs: world.nowMs(), owner: keyOf('a') }],
+      ['s-one', { phase: 'starting', sinceMs: world.nowMs(), owner: null }],
+    ]),
+  );
+});
+
+test('templates are known while rollouts wait for them or sandboxes exist of them', async () => {
+  await wait('a', 'run-1', other);
+  await world.supply(1);
+  expect((await world.fleet.pool.knownTemplates()).toSorted()).toEqual([template, other].toSorted());
+  await world.fleet.lifecycle.close(keyOf('a'), 'deleted');
+  expect(await world.fleet.pool.knownTemplates()).toEqual([template]);
+});
+
+test('a rollout that starts to wait gives controllers a hint', async () => {
+  const hinted = new Promise<void>((resolve) => {
+    world.fleet.pool.onWork(resolve);
+  });
+  await wait('a');
+  await hinted;
+});
