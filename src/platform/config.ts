@@ -13,7 +13,7 @@ export class ConfigMistakes extends Error {
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-export type Described = { readonly purpose: string };
+type Described = { readonly purpose: string };
 type Fallback<Value> = { readonly fallback?: Value };
 
 /**

@@ -75,7 +75,7 @@ export function createPresence(): Presence {
 const missedEnd: Gone = { cause: 'deleted', evidence: { observed: 'no longer listed by the provider' } };
 
 /** Sandboxes that ran and that a whole list of the provider no longer has. */
-export function absent(
+function absent(
   running: ReadonlyMap<SandboxId, unknown>,
   listed: Extract<ProviderEvent, { kind: 'listed' }>,
 ): readonly SandboxId[] {
