@@ -38,11 +38,11 @@ export function bwrapArguments(plan: Plan): readonly string[] {
   const options: readonly Option[] = [
     ...isolation(plan),
     ...plan.root.map(rootOption),
-    ...Object.entries(plan.etc).map(([target, source]) => ['--ro-bind-try', source, target]),
+    ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
     ...kernelFolders(plan.hiddenFiles),
     ...writableFolders(plan),
     ...ownFolders(plan),
-    ...plan.template.data.map(({ source, target }) => ['--ro-bind', source, target]),
+    ...plan.template.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
     // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
     ['--remount-ro', '/'],
     ['--chdir', places.workspace],
@@ -100,7 +100,7 @@ function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
   if (diskFolder === null) {
     const size = String(template.diskBytes);
     return [
-      ['--perms', '0755', '--size', size, '--tmpfs', places.workspace],
+      ['--perms', '2775', '--size', size, '--tmpfs', places.workspace],
       ['--perms', '1777', '--size', size, '--tmpfs', places.temporary],
     ];
   }
@@ -112,10 +112,17 @@ function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
 
 function ownFolders({ payloadFolder, runFolder, outOfMemoryFile }: Plan): readonly Option[] {
   return [
-    ['--ro-bind', payloadFolder, places.payload],
-    ['--bind', runFolder, places.daemon],
-    ...(outOfMemoryFile === null ? [] : [['--ro-bind', outOfMemoryFile, eventsFile(outOfMemoryFile)]]),
+    ...mount('--ro-bind', payloadFolder, places.payload),
+    ...mount('--bind', runFolder, places.daemon),
+    ...(outOfMemoryFile === null ? [] : mount('--ro-bind', outOfMemoryFile, eventsFile(outOfMemoryFile))),
   ];
+}
+
+/** Folders above a mount are named one by one: those that bubblewrap makes by itself only user 0 may enter. */
+function mount(option: string, source: string, target: string): readonly Option[] {
+  const above = target.split('/').slice(1, -1);
+  const parents = above.map((_, index) => ['--dir', `/${above.slice(0, index + 1).join('/')}`]);
+  return [...parents, [option, source, target]];
 }
 
 const eventsFile = (file: string) => join(places.groupEvents, file.slice(file.lastIndexOf('/') + 1));

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../../../src/failure/failure.ts';
@@ -52,7 +53,7 @@ export async function buildLaunch(
     template,
     tokenSha256: request.tokenSha256,
     users,
-    root: await rootOf(template),
+    root: await rootOf(template, users),
     etc: template.image.kind === 'host' ? etcOf(site.etcFolder) : {},
     payloadFolder: site.payloadFolder,
     runFolder: folder.run,
@@ -68,8 +69,8 @@ function usersOf({ runAs }: Template, { isRoot }: Site): Users {
   return runAs === 'root' ? 'root' : 'two-user';
 }
 
-async function rootOf({ image, data }: Template): Promise<readonly RootStep[]> {
-  for (const { source } of data) await mustBeFolder(source, 'a data folder');
+async function rootOf({ image, data }: Template, users: Users): Promise<readonly RootStep[]> {
+  for (const { source } of data) await mustBeOpen(source, users);
   const targets = [...mountPoints, ...data.map(({ target }) => target)];
   if (image.kind !== 'rootfs') return layOutRoot('/', targets, listHostRoot);
   await mustBeFolder(image.path, "the sandbox's root");
@@ -78,12 +79,27 @@ async function rootOf({ image, data }: Template): Promise<readonly RootStep[]> {
 
 const mountPoints = [...Object.values(places), '/proc', '/dev', '/sys'];
 
-async function mustBeFolder(path: string, what: string): Promise<void> {
+async function mustBeFolder(path: string, what: string): Promise<Stats> {
   const found = await stat(path).catch(() => null);
-  if (found?.isDirectory() === true) return;
+  if (found?.isDirectory() === true) return found;
   throw new Failure('start_failed', `${path}, ${what} of this template, is not a folder of this machine`, {
     evidence: { path },
   });
+}
+
+/** What others need to list and enter a folder. */
+const openToOthers = 0o005;
+
+/** A data folder that the command's user may enter: found out here, not by a model that sees an empty corpus. */
+async function mustBeOpen(path: string, users: Users): Promise<void> {
+  const { mode, uid } = await mustBeFolder(path, 'a data folder');
+  const open = (mode & openToOthers) === openToOthers;
+  if (users !== 'two-user' || open || uid === policyId) return;
+  throw new Failure(
+    'start_failed',
+    `${path}, a data folder of this template, is closed to other users, and commands run as one: chmod o+rx ${path}`,
+    { evidence: { path } },
+  );
 }
 
 function etcOf(own: string): Readonly<Record<string, string>> {

@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { Failure } from '../../../src/failure/failure.ts';
 import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
 import { isReserved, longestSocketPath } from '../bwrap/places.ts';
@@ -14,11 +15,14 @@ export function checkRequest({ sandbox, template }: CreateRequest, socketPath: s
   if (network !== 'none') {
     refuse(`network "${network}" is not offered on this machine: only "none" is`, { network });
   }
-  const hidden = data.find(({ target }) => isReserved(target) || target.includes('/../'));
+  const hidden = data.find(({ target }) => isReserved(target) || posix.normalize(target) !== target);
   if (hidden !== undefined) {
-    refuse(`data may not be mounted at ${hidden.target}: every sandbox has its own things there`, {
-      target: hidden.target,
-    });
+    refuse(
+      `data may not be mounted at ${hidden.target}: it is no plain path, or every sandbox has its own things there`,
+      {
+        target: hidden.target,
+      },
+    );
   }
   if (Buffer.byteLength(socketPath) > longestSocketPath) {
     refuse(

@@ -144,7 +144,7 @@ async function awaitSocket(
   const settled = new AbortController();
   try {
     return await Promise.race([
-      listening(records.folderOf(sandbox).socket, settled.signal).then(() => 'listening' as const),
+      listening(records.folderOf(sandbox).socket, clock, settled.signal).then(() => 'listening' as const),
       launched.ended.then(() => 'ended' as const),
       clock.sleep(template.startTimeoutMs, settled.signal).then(() => 'timeout' as const),
     ]);

@@ -1,18 +1,30 @@
 import { watch } from 'node:fs';
 import { access } from 'node:fs/promises';
+import { connect } from 'node:net';
 import { basename, dirname } from 'node:path';
+import type { Clock } from '../../../src/ports/clock.ts';
 
-/** Resolves true when the socket is there, false when the signal aborts first. Never rejects for a missing socket. */
-export async function listening(socketPath: string, signal: AbortSignal): Promise<boolean> {
+/** Between a socket's file and its first accept lies an instant, longer where the sandbox's CPU limit cuts in. */
+const redialMs = 5;
+
+/** Resolves true when somebody listens at the socket, false when the signal aborts first. */
+export async function listening(socketPath: string, clock: Clock, signal: AbortSignal): Promise<boolean> {
+  if (!(await appeared(socketPath, signal))) return false;
+  while (!signal.aborted && !(await accepts(socketPath))) await clock.sleep(redialMs, signal);
+  return !signal.aborted;
+}
+
+/** Resolves true when the file is there, false when the signal aborts first. */
+async function appeared(path: string, signal: AbortSignal): Promise<boolean> {
   if (signal.aborted) return false;
-  const watcher = watch(dirname(socketPath), { persistent: false });
+  const watcher = watch(dirname(path), { persistent: false });
   try {
     return await new Promise<boolean>((resolve, reject) => {
-      watcher.on('change', (_, name) => name === basename(socketPath) && resolve(true));
+      watcher.on('change', (_, name) => name === basename(path) && resolve(true));
       watcher.on('error', reject);
       signal.addEventListener('abort', () => resolve(false), { once: true });
       // It may have been made before the watch was.
-      access(socketPath).then(
+      access(path).then(
         () => resolve(true),
         () => undefined,
       );
@@ -20,4 +32,16 @@ export async function listening(socketPath: string, signal: AbortSignal): Promis
   } finally {
     watcher.close();
   }
+}
+
+/** Whether a connection is taken now. */
+export function accepts(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath);
+    const settle = (answer: boolean) => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', () => settle(true)).once('error', () => settle(false));
+  });
 }

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { connect } from 'node:net';
 import { chmod, rm } from 'node:fs/promises';
 import type { Log } from '../../../src/ports/log.ts';
+import { accepts } from '../sandbox/listening.ts';
 import { refuse } from './answers.ts';
 
 /** Answers one request, or throws; what is thrown becomes an error body. */
@@ -15,7 +15,7 @@ export type Served = {
 
 /** Two nodes with one state folder would take each other's sandboxes for orphans. Rejects when one serves already. */
 export async function refuseSecondNode(socketPath: string): Promise<void> {
-  if (await answers(socketPath)) {
+  if (await accepts(socketPath)) {
     throw new Error(
       `another node already serves ${socketPath}: stop it, or give this one its own state folder`,
     );
@@ -62,16 +62,5 @@ function close(server: Server): Promise<void> {
   return new Promise((resolve) => {
     server.close(() => resolve());
     server.closeAllConnections();
-  });
-}
-
-function answers(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(socketPath);
-    const settle = (answer: boolean) => {
-      socket.destroy();
-      resolve(answer);
-    };
-    socket.once('connect', () => settle(true)).once('error', () => settle(false));
   });
 }

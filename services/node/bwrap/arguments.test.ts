@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { testTemplate } from '../../../test/support/sandboxes.ts';
+import { bwrapArguments } from './arguments.ts';
+import type { Plan } from './arguments.ts';
+
+const plan: Plan = {
+  sandbox: 's-1',
+  template: testTemplate({
+    env: { GREETING: 'hello there', CORRAL_USERS: 'root' },
+    data: [{ source: '/corpus', target: '/data/deep' }],
+  }),
+  tokenSha256: 'f'.repeat(64),
+  users: 'two-user',
+  root: [{ kind: 'bind', source: '/usr', target: '/usr' }],
+  etc: {},
+  payloadFolder: '/payload',
+  runFolder: '/state/run',
+  diskFolder: '/state/disk',
+  outOfMemoryFile: '/sys/fs/cgroup/memory/x/memory.oom_control',
+  hiddenFiles: ['/proc/keys'],
+};
+
+const text = (changes: Partial<Plan> = {}) => bwrapArguments({ ...plan, ...changes }).join(' ');
+
+describe('bwrapArguments', () => {
+  it('as root keeps the ids apart: no user namespace, and only what starting commands needs', () => {
+    expect(text()).toContain(
+      '--cap-drop ALL --cap-add CAP_SETUID --cap-add CAP_SETGID --cap-add CAP_KILL --unshare-pid',
+    );
+    expect(text()).not.toContain('--unshare-user');
+  });
+
+  it('without root takes a user namespace with one id and no capability', () => {
+    const single = text({ users: 'single-user', diskFolder: null });
+    expect(single).toContain('--unshare-user --uid 1000 --gid 1000 --cap-drop ALL --unshare-pid');
+    expect(single).not.toContain('--cap-add');
+  });
+
+  it('without root limits each writable folder, since there is no disk of ours', () => {
+    const size = String(plan.template.diskBytes);
+    const single = text({ users: 'single-user', diskFolder: null });
+    expect(single).toContain(`--perms 2775 --size ${size} --tmpfs /workspace`);
+    expect(single).toContain(`--perms 1777 --size ${size} --tmpfs /tmp`);
+  });
+
+  it('names the folders above a mount, so that the command can pass them', () => {
+    expect(text()).toContain('--dir /data --ro-bind /corpus /data/deep');
+    expect(text()).toContain('--dir /opt --ro-bind /payload /opt/corral');
+  });
+
+  it("binds the kernel's settings read-only over /proc and hides the machine's own files", () => {
+    expect(text()).toContain('--proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /dev/null /proc/keys');
+  });
+
+  it('makes the root read-only after the last mount', () => {
+    const options = bwrapArguments(plan);
+    const remount = options.indexOf('--remount-ro');
+    expect(remount).toBeGreaterThan(options.lastIndexOf('--ro-bind'));
+    expect(remount).toBeGreaterThan(options.lastIndexOf('--bind'));
+  });
+
+  it('tells sandboxd where kills for memory are counted', () => {
+    expect(text()).toContain('--setenv CORRAL_CGROUP_EVENTS /run/corral-cgroup/memory.oom_control');
+    expect(text({ outOfMemoryFile: null })).not.toContain('CORRAL_CGROUP_EVENTS');
+  });
+
+  it("does not let a template override sandboxd's settings", () => {
+    expect(text()).toContain('--setenv GREETING hello there');
+    expect(text()).toContain('--setenv CORRAL_USERS two-user');
+    expect(text()).not.toContain('--setenv CORRAL_USERS root');
+  });
+});

@@ -1,0 +1,123 @@
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { goInside } from '../../support/inside.ts';
+import type { Inside } from '../../support/inside.ts';
+import { expectNothingLeft } from '../../support/left-behind.ts';
+import { startNodeProcess } from '../../support/sandboxes.ts';
+import type { TestNode } from '../../support/sandboxes.ts';
+
+const mebibyte = 1024 * 1024;
+
+describe('inside a sandbox of a node that is root', () => {
+  let node: TestNode;
+  let inside: Inside;
+  let data: string;
+
+  beforeAll(async () => {
+    node = await startNodeProcess();
+    data = await mkdtemp(join(tmpdir(), 'corral-data-'));
+    await chmod(data, 0o755);
+    await writeFile(join(data, 'corpus.txt'), 'words\n', { mode: 0o644 });
+    inside = await goInside(node, {
+      diskBytes: 8 * mebibyte,
+      memory: { requestBytes: 64 * mebibyte, limitBytes: 128 * mebibyte },
+      processes: 40,
+      env: { GREETING: 'hello there', HIDDEN: 'only-inside-3141' },
+      data: [
+        { source: data, target: '/usr/share/corpus/deep' },
+        { source: data, target: '/data' },
+      ],
+    });
+  });
+  afterAll(async () => {
+    await inside.leave();
+    await node.stop();
+    await rm(data, { recursive: true, force: true });
+    await expectNothingLeft(node.stateFolder);
+  });
+
+  const output = async (script: string) => (await inside.sh(script)).stdout.head.trim();
+
+  it('commands are the policy user, with a name, in a workspace of their own', async () => {
+    expect(await output('id -un; pwd; touch file && ls')).toBe('policy\n/workspace\nfile');
+  });
+
+  it("the template's environment is there, and sandboxd's is not", async () => {
+    expect(await output('echo $GREETING; env | grep -c CORRAL')).toBe('hello there\n0');
+  });
+
+  it('the host name is the sandbox id', async () => {
+    expect(await output('uname -n')).toBe(inside.sandbox);
+  });
+
+  it('there is no network but the loopback', async () => {
+    expect(await output('tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d " "')).toBe('lo');
+  });
+
+  it('no process of the host or of another sandbox is seen', async () => {
+    expect(await output('ls -d /proc/[0-9]* | wc -l')).toMatch(/^[3-9]$/);
+  });
+
+  it('nothing but workspace and /tmp can be written', async () => {
+    const script =
+      'for f in / /usr /etc /opt /opt/corral /data /run /run/corral /dev; do touch $f/x 2>/dev/null && echo $f; done; touch /tmp/x';
+    expect(await inside.sh(script)).toMatchObject({
+      ending: { kind: 'exited', exitCode: 0 },
+      stdout: { head: '' },
+    });
+  });
+
+  it("the host's accounts, homes and services are not there", async () => {
+    expect(await output('ls -d /root /home /var /etc/shadow /etc/ssl/private 2>/dev/null')).toBe('');
+  });
+
+  it('data folders are where the template says, also inside a folder of the root', async () => {
+    expect(
+      await output('cat /data/corpus.txt /usr/share/corpus/deep/corpus.txt; ls /usr/share | wc -l'),
+    ).toMatch(/^words\nwords\n\d{2,}$/);
+  });
+
+  it('workspace and /tmp share one disk limit', async () => {
+    const { stderr, stdout } = await inside.sh(
+      'head -c 6M /dev/zero > /workspace/a; head -c 6M /dev/zero > /tmp/b; stat -c %s /workspace/a; rm /workspace/a /tmp/b',
+    );
+    expect(stderr.head).toMatch(/No space left/);
+    expect(stdout.head.trim()).toBe(String(6 * mebibyte));
+  });
+
+  it('a command that takes more memory than the sandbox has is killed alone', async () => {
+    const { evidence } = await inside.sh('head -c 400M /dev/zero | tail');
+    expect(evidence.outOfMemoryKills).toBeGreaterThan(0);
+    expect(await output('echo still here')).toBe('still here');
+  });
+
+  it('a fork bomb meets the limit of processes and the sandbox stays usable', async () => {
+    await inside.sh('for i in $(seq 300); do sleep 30 & done; wait $!');
+    await inside.sh('kill -9 -1');
+    expect(await output('echo still here')).toBe('still here');
+  });
+
+  it("the template's environment is in no command line of the host", async () => {
+    const { init } = JSON.parse(
+      await readFile(join(node.stateFolder, 'sandboxes', inside.sandbox, 'record.json'), 'utf8'),
+    ) as { init: { pid: number } };
+    const line = await readFile(`/proc/${init.pid}/cmdline`, 'utf8');
+    expect(line).toMatch(/^bwrap/);
+    expect(line).not.toContain('only-inside-3141');
+  });
+});
+
+describe('a sandbox whose commands run as root', () => {
+  it("cannot write the host's kernel settings nor its root", async () => {
+    const node = await startNodeProcess();
+    const inside = await goInside(node, { runAs: 'root' });
+    const { stdout } = await inside.sh(
+      'id -u; for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger /usr/x /etc/x /opt/corral/x; do (echo x > $f) 2>/dev/null && echo $f; done; touch /workspace/y && echo ok',
+    );
+    await inside.leave();
+    await node.stop();
+    expect(stdout.head.trim()).toBe('0\nok');
+  });
+});

@@ -1,0 +1,61 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
+import { bootId, callId, sandboxId } from '../../src/model/ids.ts';
+import type { SandboxId } from '../../src/model/ids.ts';
+import type { Template } from '../../src/model/environment.ts';
+import type { SandboxTarget } from '../../src/ports/sandbox-link.ts';
+import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import type { CallAnswer } from '../../src/protocol/sandboxd/wire.ts';
+import { recordEvents } from './provider-events.ts';
+import type { RecordedEvents } from './provider-events.ts';
+import { testTemplate } from './sandboxes.ts';
+import type { TestNode } from './sandboxes.ts';
+
+/** A bound sandbox of a test's node, whose commands a test can run. */
+export type Inside = {
+  readonly sandbox: SandboxId;
+  readonly events: RecordedEvents;
+  /** Runs `sh -c script` as the policy, or as sandboxd's own user where the template says so. */
+  sh(script: string): Promise<CallAnswer>;
+  /** Ends the watch and the connections, and destroys the sandbox. */
+  leave(): Promise<void>;
+};
+
+const callTimeoutMs = 15_000;
+
+/** Creates a sandbox, waits until it runs, binds it. */
+export async function goInside(node: TestNode, changes: Partial<Template> = {}): Promise<Inside> {
+  const sandbox = sandboxId(`s-${randomBytes(8).toString('hex')}`);
+  const token = randomBytes(16).toString('hex');
+  const tokenSha256 = createHash('sha256').update(token).digest('hex');
+  const events = recordEvents(node.provider);
+  await node.provider.create({ sandbox, template: testTemplate(changes), tokenSha256 });
+  const { address } = await events.of(sandbox, 'running');
+  const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 5000 });
+  const { boot } = await link.identity({ sandbox, address, boot: null }, timeout());
+  const target: SandboxTarget = { sandbox, address, boot: bootId(boot) };
+  await link.bind(target, { protocol: protocolVersion, owner, expiresInMs: 600_000 }, timeout());
+  let calls = 0;
+  return {
+    sandbox,
+    events,
+    sh: async (script) => {
+      calls += 1;
+      const action = { kind: 'exec', argv: ['sh', '-c', script] } as const;
+      const request = { digest: String(calls), action, timeoutMs: callTimeoutMs, keepBytes: 65_536 };
+      const answer = await link.call(target, callId(`c${calls}`), request, callTimeoutMs, timeout());
+      if (answer === 'running') throw new Error(`still running: ${script}`);
+      return answer;
+    },
+    leave: async () => {
+      await node.provider.destroy(sandbox);
+      await events.of(sandbox, 'gone');
+      await events.stop();
+      await link.close();
+    },
+  };
+}
+
+const owner = { tenant: 't', run: 'r', rollout: 'x', attempt: 1, role: 'policy' };
+
+const timeout = () => AbortSignal.timeout(callTimeoutMs);
