@@ -38,7 +38,7 @@ function stepSeries(type: string, color: string, times: readonly number[]): read
       markPoint: {
         symbol: 'circle',
         symbolSize: 9,
-        label: { position: 'right', color, fontWeight: 'bold', formatter: '{b}' },
+        label: { position: 'right', offset: [4, 12], color, fontWeight: 'bold', formatter: '{b}' },
         data: [0.5, 0.99].map((at) => quantileMark(at, times)),
       },
     },
