@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { SandboxId } from '../../src/model/ids.ts';
 import type { Owner } from '../../src/model/rollout.ts';
 
-/** One sandbox of this machine as node's own record has it. `owner` is null until a rollout has it. */
+/** One sandbox of this machine. `pid` is its process 1 as the host sees it; `owner` is null until a rollout has it. */
 export type LocalSandbox = {
   readonly sandbox: SandboxId;
   readonly pid: number;
@@ -17,7 +17,7 @@ type NodeRecord = {
   readonly owner: Owner | null;
 };
 
-/** From node's record files, so that it needs nobody's answer. A record that is just being written is left out. */
+/** From node's record files, so that it needs nobody's answer. A sandbox that is just being made or removed is left out. */
 export async function listLocalSandboxes(nodeFolder: string): Promise<readonly LocalSandbox[]> {
   const folder = join(nodeFolder, 'sandboxes');
   const ids = await readdir(folder).catch(() => []);
@@ -27,9 +27,8 @@ export async function listLocalSandboxes(nodeFolder: string): Promise<readonly L
 
 async function readRecord(path: string): Promise<LocalSandbox | null> {
   try {
-    const { sandbox, init, owner } = JSON.parse(await readFile(path, 'utf8')) as Partial<NodeRecord>;
-    if (sandbox === undefined || typeof init?.pid !== 'number') return null;
-    return { sandbox, pid: init.pid, owner: owner ?? null };
+    const { sandbox, init, owner } = JSON.parse(await readFile(path, 'utf8')) as NodeRecord;
+    return init === null ? null : { sandbox, pid: init.pid, owner };
   } catch {
     return null;
   }

@@ -1,4 +1,3 @@
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { EnvironmentsAnswer } from '../../src/protocol/native/environments.ts';
 import type { Connection } from '../gateway/connection.ts';
@@ -10,16 +9,16 @@ import { checkRow } from './check-row.ts';
 import { checkWay } from './check-way.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from './rows.ts';
-import { sampleItem } from './sample-item.ts';
+import { rowsOf } from './rows-of.ts';
 import { askTrainingJob } from './training-job.ts';
 import type { TrainingJob } from './training-job.ts';
 
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */
   readonly only: string | undefined;
-  /** Real dataset rows; null = one made up from each environment's own file. */
+  /** Dataset rows to try; null = what each environment brings, see `rowsOf`. */
   readonly rows: readonly Row[] | null;
-  /** Folder of environment files, for made-up rows. */
+  /** Folder of environment files. */
   readonly environmentsDir: string;
   /** How long one request is held on its way; 0 = not at all. */
   readonly holdS: number;
@@ -37,7 +36,7 @@ export async function preflight(connection: Connection, plan: PreflightPlan): Pr
     for (const name of names) {
       const job = await askTrainingJob(client, name, connection);
       jobs[name] = job;
-      const tried = plan.rows ?? [await madeUpRow(name, plan.environmentsDir)];
+      const tried = plan.rows ?? (await rowsOf(name, plan.environmentsDir));
       checks.push(...(await checkEnvironment(client, name, job, tried, run)));
     }
     const [first] = names;
@@ -53,14 +52,6 @@ async function environmentNames(client: HttpClient): Promise<readonly string[]> 
   const path = '/v1/environments';
   const { environments } = await askNative(client, { method: 'GET', path }, EnvironmentsAnswer);
   return environments.map(({ name }) => name);
-}
-
-/** From the environment's own file where it is at hand; a gateway elsewhere may need real rows. */
-async function madeUpRow(name: string, folder: string): Promise<Row> {
-  const catalog = await loadEnvironments(folder).catch(() => null);
-  const environment = catalog?.all().find((one) => one.name === name);
-  const item = environment === undefined ? { id: 'corral-preflight' } : sampleItem(environment);
-  return { item, reference: undefined, cheating: undefined };
 }
 
 async function checkEnvironment(
@@ -85,6 +76,6 @@ async function checkWayTo(
   run: string,
   { rows, environmentsDir, holdS }: PreflightPlan,
 ): Promise<readonly Check[]> {
-  const { item } = rows?.[0] ?? (await madeUpRow(environment, environmentsDir));
-  return checkWay({ client, environment, rolloutId: `${run}-way`, run, item, holdS });
+  const [row] = rows ?? (await rowsOf(environment, environmentsDir));
+  return checkWay({ client, environment, rolloutId: `${run}-way`, run, item: row?.item ?? {}, holdS });
 }

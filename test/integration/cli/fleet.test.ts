@@ -96,8 +96,9 @@ test('a fleet answers a tool call, survives the death of its gateway, and leaves
     status: 200,
     body: { output: 'hello\n' },
   });
-  const owners = (await fleet.sandboxes()).map(({ owner }) => owner?.rollout);
-  expect(owners).toContain('t1');
+  // The controller labels a sandbox within seconds of its adoption.
+  const owners = async () => (await fleet?.sandboxes())?.map(({ owner }) => owner?.rollout);
+  await expect.poll(owners, { timeout: 10_000 }).toContain('t1');
 
   process.kill(partPid('gateway'), 'SIGKILL');
   await readyAgain.promise;
