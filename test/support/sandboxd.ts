@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { buildPayload, sandboxdArgv } from '../../infra/payload/payload.ts';
+import { sweepUser } from '../../services/sandboxd/processes/sweep.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { bootId, sandboxId } from '../../src/model/ids.ts';
 import { sandboxAddress } from '../../src/model/rollout.ts';
@@ -133,6 +134,8 @@ async function start(
       child.kill('SIGTERM');
       await exited;
     }
+    // Without a pid namespace its commands outlive a sandboxd that was killed.
+    for (const uid of [policyUid, graderUid]) await sweepUser(uid);
     rmSync(folder, { recursive: true, force: true });
   };
   return { process: child, folder, workspace, target, token, link, stop };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
-import { countEscaped, countTree, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
+import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
 import { nothingCaptured } from './capture.ts';
 import type { RawCapture } from './capture.ts';
@@ -74,12 +74,13 @@ async function follow(
   if (stop !== 'exited') await end(stop, leader.pid);
   const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
   await output.settled();
+  const alive = countAlive(leader, leaders.sessionsBut(leader));
   return {
     ending: endingOf(stop, exit),
     ...output.take(),
     durationMs: Math.round(performance.now() - startMs),
-    escapedProcesses: stop === 'exited' ? 0 : countEscaped(leader, leaders.sessionsBut(leader)),
-    backgroundProcesses: stop === 'exited' ? countTree(leader.pid) : 0,
+    escapedProcesses: stop === 'exited' ? 0 : alive,
+    backgroundProcesses: stop === 'exited' ? alive : 0,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Health, ProbeReply } from '../../../src/protocol/sandboxd/wire.ts';
+import type { Health, ProbeReply, StillRunning } from '../../../src/protocol/sandboxd/wire.ts';
 import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
@@ -93,7 +93,8 @@ function attachCall({ daemon, query, caught, gone }: Exchange): Promise<Reply> {
 
 async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal): Promise<Reply> {
   const answer = await awaitAnswer(entry, waitMs, gone);
-  return answer === 'running' ? { status: 202, body: { state: 'running' } } : { status: 200, body: answer };
+  const running: StillRunning = { state: 'running' };
+  return answer === 'running' ? { status: 202, body: running } : { status: 200, body: answer };
 }
 
 function confirmCall({ daemon, caught }: Exchange): Reply {

@@ -17,10 +17,6 @@ export function text(value: unknown, name: string): string {
   return typeof value === 'string' ? value : wrong(name, 'text');
 }
 
-export function optionalText(value: unknown, name: string): string | undefined {
-  return value === undefined ? undefined : text(value, name);
-}
-
 /** A whole number within bounds, both included. */
 export function whole(value: unknown, name: string, least: number, most: number): number {
   const isGood = typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;

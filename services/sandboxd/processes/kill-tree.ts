@@ -28,17 +28,12 @@ export function isTreeAlive(leader: number, known: ReadonlySet<number>): boolean
   return treeOf(leader, readProcessTable(), known).length > 0;
 }
 
-/** How many of a tree are alive: in the background after a normal end, survivors after a kill. */
-export function countTree(leader: number): number {
-  return treeOf(leader, readProcessTable()).length;
-}
-
 /**
- * Processes that got away from a killed command: orphans with the command's user id, younger than it, in a session that
- * no other command leads. They are counted as evidence and left alone: where commands overlap, such an orphan may be
- * another one's daemon.
+ * How many processes of a command are alive: in the background after its normal end, escaped after a kill. Beside the tree
+ * these are orphans with the command's user id, younger than it, in a session that no other command leads. They are
+ * evidence and left alone: where commands overlap, such an orphan may be another one's daemon.
  */
-export function countEscaped(leader: Leader, otherSessions: ReadonlySet<number>): number {
+export function countAlive(leader: Leader, otherSessions: ReadonlySet<number>): number {
   const table = readProcessTable();
   const inTree = new Set(treeOf(leader.pid, table).map((row) => row.pid));
   const isStray = (row: ProcessRow) =>

@@ -5,6 +5,7 @@ import { LinkError } from '../../ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../ports/sandbox-link.ts';
 import { bootHeader, sandboxHeader } from '../../protocol/sandboxd/wire.ts';
 import { checkSpeaker, parseJson, refusalOf } from './answers.ts';
+import { dispatch, maybeSent } from './dispatch.ts';
 import type { Lease, Pools } from './pools.ts';
 
 export type Question = {
@@ -152,52 +153,4 @@ function optionsOf(
     };
   }
   return { method, path, headers, ...(bytes !== undefined && { body: Readable.from(bytes) }) };
-}
-
-/** One request on one connection. Throws `not_sent` for what happened before a connection took it, else `maybe_sent`. */
-async function dispatch(
-  dispatcher: Dispatcher,
-  options: Dispatcher.RequestOptions,
-  until: AbortSignal,
-): Promise<Answer> {
-  const begun = { isSent: false };
-  const over = new AbortController();
-  try {
-    const answer = noticing(dispatcher, begun).request({ ...options, signal: until });
-    answer.catch(() => {}); // Its loss is told by the race.
-    // A request that still waits for a connection does not hear its signal.
-    return await Promise.race([answer, aborted(until, over.signal)]);
-  } catch (error) {
-    throw begun.isSent ? maybeSent(error) : new LinkError({ kind: 'not_sent', detail: reasonOf(error) });
-  } finally {
-    over.abort();
-  }
-}
-
-/** Notes the moment at which a request is given to an established connection, before its first byte is written. */
-function noticing(dispatcher: Dispatcher, begun: { isSent: boolean }): Dispatcher {
-  return dispatcher.compose((next) => (options, handler) => {
-    const start = handler.onRequestStart?.bind(handler);
-    handler.onRequestStart = (controller, context) => {
-      begun.isSent = true;
-      start?.(controller, context);
-    };
-    return next(options, handler);
-  });
-}
-
-function aborted(signal: AbortSignal, over: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const fail = () => reject(new Error(reasonOf(signal.reason)));
-    if (signal.aborted) fail();
-    signal.addEventListener('abort', fail, { once: true, signal: over });
-  });
-}
-
-function maybeSent(error: unknown): LinkError {
-  return new LinkError({ kind: 'maybe_sent', detail: reasonOf(error) });
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -113,6 +113,12 @@ describe('a command in a sandbox', () => {
     });
   });
 
+  it('that leaves a daemon in a session of its own says so', async () => {
+    const answer = await run('setsid sleep 50 >/dev/null 2>&1 & sleep 0.1; echo started');
+    expect(answer.evidence.backgroundProcesses).toBe(1);
+    expect(await sandboxd.link.quiesce(sandboxd.target, signal)).toEqual({ killed: 1, survivors: 0 });
+  });
+
   it('keeps head and tail of what it prints, and counts all of it', async () => {
     const { stdout } = await run('echo first; head -c 5000000 /dev/zero; echo last', { keepBytes: 100 });
     expect(stdout.totalBytes).toBe(5_000_011);

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSandboxdHttpLink } from '../../../src/adapters/sandboxd-http/link.ts';
 import { bootId, callId, sandboxId } from '../../../src/model/ids.ts';
 import { sandboxAddress } from '../../../src/model/rollout.ts';
@@ -12,6 +12,7 @@ import { LinkError } from '../../../src/ports/sandbox-link.ts';
 import { aBind, aShellCall, startSandboxd } from '../../support/sandboxd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'corral-link-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const socketPath = join(folder, 's.sock');
 const target = { sandbox: sandboxId('s'), boot: bootId('b'), address: sandboxAddress(`unix:${socketPath}`) };
 const speaker = { 'x-corral-sandbox': 's', 'x-corral-boot': 'b' };
