@@ -42,12 +42,7 @@ export function drawRewards(records: readonly RolloutRecord[]): string {
           ink.text,
           marks((row) => groups[row]?.mean),
         ),
-        symbols(
-          'best',
-          'triangle',
-          ink.page,
-          marks((row) => groups[row]?.best),
-        ),
+        symbols('best', 'triangle', ink.page, aboveRow(marks((row) => groups[row]?.best))),
         symbols('mean, had losses been zeros', 'diamond', tones.red, marks(moved)),
       ],
     },
@@ -76,6 +71,10 @@ function rewardMarks(
 
 /** Copies of a task are spread over its row, so that equal rewards do not hide each other. */
 const lane = (copy: number): number => ((copy % 8) - 3.5) * 0.07;
+
+/** The best reward is also a dot of its row: its mark stands over it, not on it. */
+const aboveRow = (marks: readonly Mark[]): readonly Mark[] =>
+  marks.map(([reward, row]) => [reward, row - 0.4] as const);
 
 const dots = (name: string, color: string, marks: readonly Mark[]): ScatterSeriesOption => ({
   type: 'scatter',
