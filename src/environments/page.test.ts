@@ -1,0 +1,56 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { describe, expect, test } from 'vitest';
+import { environmentFolder } from '../../test/support/environment-folder.ts';
+import { compileTexts } from './compile/texts.ts';
+import { loadEnvironments } from './load-environments.ts';
+import { loadPolicy } from './load-policy.ts';
+import { EnvironmentSchema } from './schema/environment.ts';
+import { SandboxSchema } from './schema/sandbox.ts';
+import { ToolSchema } from './schema/tool.ts';
+
+// docs/environments.md is what authors believe, so what it shows is loaded and what it lists is compared.
+
+const page = await readFile(join(import.meta.dirname, '../../docs/environments.md'), 'utf8');
+const snippets = [...page.matchAll(/^```yaml\n([\s\S]*?)^```$/gm)].map(([, yaml = '']) => yaml);
+const isPolicy = (yaml: string) => yaml.startsWith('# policy.yaml');
+
+/** What a snippet leaves out because it shows one thing. */
+const around = {
+  name: 'snippet',
+  sandbox: { image: 'host' },
+  tools: { shell: { builtin: 'shell' } },
+  grader: { kind: 'text', reference: 'item.answer' },
+};
+
+test.each(snippets.filter((yaml) => !isPolicy(yaml)))('this loads:\n%s', async (yaml) => {
+  const whole = stringify({ ...around, ...(parse(yaml) as object) });
+  await using folder = await environmentFolder({ 'a.yaml': whole, 'graders/check.py': '' });
+  expect((await loadEnvironments(folder.path)).all()).toHaveLength(1);
+});
+
+test.each(snippets.filter(isPolicy))('this policy loads:\n%s', async (yaml) => {
+  await using folder = await environmentFolder({ 'policy.yaml': yaml });
+  expect(await loadPolicy(join(folder.path, 'policy.yaml'))).toMatchObject({ networks: ['none'] });
+});
+
+describe('the tables have', () => {
+  const { properties } = EnvironmentSchema;
+  const fields = [
+    ...Object.keys(properties).filter((name) => name !== 'sandbox' && name !== 'pool'),
+    ...Object.keys(SandboxSchema.properties).map((name) => `sandbox.${name}`),
+    ...Object.keys(properties.pool.properties).map((name) => `pool.${name}`),
+    ...Object.keys(properties.limits.properties),
+    ...Object.keys(properties.texts.properties),
+    ...Object.keys(ToolSchema.properties),
+  ];
+
+  test.each(fields)('the field %s', (field) => {
+    expect(page).toContain(`| \`${field}\` |`);
+  });
+
+  test.each(Object.values(compileTexts({}, () => {})))('the text %s', (text) => {
+    expect(page).toContain(`| \`${text}\` |`);
+  });
+});
