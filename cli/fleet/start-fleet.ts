@@ -40,6 +40,8 @@ export type FleetEvent = PartEvent | { readonly kind: 'leftovers'; readonly part
 /** A whole fleet on this machine: redis, node, controller and gateway as child processes, kept running. */
 export type Fleet = {
   readonly gatewayUrl: string;
+  /** The controller's /readyz and /metrics. */
+  readonly controllerUrl: string;
   /** Accepted from this machine only; allows everything. */
   readonly apiKey: string;
   readonly stateDir: string;
@@ -125,6 +127,7 @@ function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void)
 function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Fleet, 'stop' | 'kill'> {
   return {
     gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
+    controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     apiKey: options.developmentKey,
     stateDir: folder.root,
     nodeSocket: folder.nodeSocket,
