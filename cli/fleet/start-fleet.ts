@@ -40,6 +40,8 @@ export type FleetEvent = PartEvent | { readonly kind: 'leftovers'; readonly part
 /** A whole fleet on this machine: redis, node, controller and gateway as child processes, kept running. */
 export type Fleet = {
   readonly gatewayUrl: string;
+  /** Where the controller answers operators: /readyz, /metrics. */
+  readonly controllerUrl: string;
   /** The controller's /readyz and /metrics. */
   readonly controllerUrl: string;
   /** Accepted from this machine only; allows everything. */
@@ -127,6 +129,8 @@ function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void)
 function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Fleet, 'stop' | 'kill'> {
   return {
     gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
+    controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
+    controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     apiKey: options.developmentKey,
     stateDir: folder.root,

@@ -1,0 +1,85 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { startFleet } from '../cli/fleet/start-fleet.ts';
+import type { Fleet } from '../cli/fleet/start-fleet.ts';
+
+const repository = join(import.meta.dirname, '..');
+
+/** The whole fleet for one benchmark, with a client of the RFT face that opens as many connections as it needs. */
+export type BenchFleet = AsyncDisposable & {
+  readonly fleet: Fleet;
+  /** One tool call; throws on everything but 200. */
+  call(rollout: string, call: string, command: string): Promise<string>;
+  /** The same, with whatever status came. */
+  tryCall(rollout: string, call: string, command: string): Promise<{ status: number; body: string }>;
+  finish(rollout: string): Promise<void>;
+  /** Resolves when so many sandboxes have answered their no-op and wait for a rollout. */
+  warm(count: number): Promise<void>;
+};
+
+export async function startBenchFleet(pool: { minReady: number; max: number }): Promise<BenchFleet> {
+  const stateDir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
+  const environmentsDir = join(repository, 'bench/environments');
+  const payloadDir = join(repository, 'out/payload');
+  const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, pool: { bench: pool } });
+  // Unlimited connections: a burst is a burst, and not what a client's pool makes of it.
+  const agent = new Agent({ connections: null, headersTimeout: 0, bodyTimeout: 0 });
+  const headers = { authorization: `Bearer ${fleet.apiKey}`, 'content-type': 'application/json' };
+  const send = async (method: 'GET' | 'POST', path: string, body?: object) => {
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    const answer = await request(fleet.gatewayUrl + path, { method, headers, dispatcher: agent, ...sent });
+    return { status: answer.statusCode, body: await answer.body.text() };
+  };
+  const tryCall = (rollout: string, call: string, command: string) =>
+    send('POST', '/rft/bench/tools/shell', {
+      type: 'function_call',
+      id: call,
+      call_id: call,
+      name: 'shell',
+      arguments: JSON.stringify({ command }),
+      trace_id: rollout,
+    });
+  return {
+    fleet,
+    tryCall,
+    call: async (rollout, call, command) => {
+      const { status, body } = await tryCall(rollout, call, command);
+      if (status !== 200) throw new Error(`${status} ${body}`);
+      return body;
+    },
+    finish: async (rollout) => {
+      await send('POST', `/v1/rollouts/${rollout}/finish`, {});
+    },
+    warm: (count) => untilWarm(fleet, count),
+    [Symbol.asyncDispose]: async () => {
+      await agent.close();
+      await fleet.stop();
+      await rm(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Two hundred sandboxes on two cores take a minute or two. */
+const warmDeadlineMs = 10 * 60_000;
+
+async function untilWarm(fleet: Fleet, count: number): Promise<void> {
+  const deadlineMs = Date.now() + warmDeadlineMs;
+  while (Date.now() < deadlineMs) {
+    const { body } = await request(`${fleet.controllerUrl}/metrics`);
+    const ready = readyIn(await body.text());
+    if (ready >= count) return;
+    await sleep(200);
+  }
+  throw new Error(`the pool did not reach ${count} ready sandboxes in ${warmDeadlineMs / 60_000} minutes`);
+}
+
+/** Sum of the pool's gauge over all templates. */
+function readyIn(metrics: string): number {
+  const lines = metrics
+    .split('\n')
+    .filter((line) => line.startsWith('corral_pool{') && line.includes('state="ready"'));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+}

@@ -1,0 +1,71 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { bigBurst } from './big-burst.ts';
+import { claims } from './claims.ts';
+import type { Benchmark, Figure } from './figures.ts';
+import { flood } from './flood.ts';
+import { sandboxCost } from './sandbox-cost.ts';
+import { toolCall } from './tool-call.ts';
+import { warmBurst } from './warm-burst.ts';
+
+const benchmarks: readonly Benchmark[] = [claims, toolCall, sandboxCost, flood, warmBurst, bigBurst];
+
+/**
+ * `npm run bench -- [NAME…]`: measures each benchmark beside its floor, prints one table and writes
+ * `out/bench/NAME.json`. Ends 0 when every goal is met.
+ */
+async function main(): Promise<void> {
+  const { positionals, values } = parseArgs({
+    allowPositionals: true,
+    options: { out: { type: 'string', default: 'out/bench' } },
+  });
+  const chosen = positionals.length === 0 ? benchmarks : positionals.map(byName);
+  await mkdir(values.out, { recursive: true });
+  const rows: Row[] = [];
+  for (const benchmark of chosen) {
+    const figures = await benchmark.run((line) => console.error(`${benchmark.name}: ${line}`));
+    await writeFile(`${values.out}/${benchmark.name}.json`, `${JSON.stringify({ figures }, null, 2)}\n`);
+    rows.push(...figures.map((figure) => ({ name: benchmark.name, ...figure })));
+  }
+  printTable(rows);
+  process.exitCode = rows.every((row) => row.met) ? 0 : 1;
+}
+
+type Row = Figure & { readonly name: string };
+
+function byName(name: string): Benchmark {
+  const found = benchmarks.find((benchmark) => benchmark.name === name);
+  if (found !== undefined) return found;
+  throw new Error(`no benchmark ${name}; there are: ${benchmarks.map((known) => known.name).join(', ')}`);
+}
+
+function printTable(rows: readonly Row[]): void {
+  const header = ['benchmark', 'what', 'value', 'floor', 'ratio', 'goal', ''];
+  const lines = rows.map((row) => [
+    row.name,
+    row.what,
+    amount(row.value, row.unit),
+    amount(row.floor, row.unit),
+    row.ratio.toFixed(2),
+    row.goal,
+    row.met ? 'met' : 'MISSED',
+  ]);
+  const widths = header.map((title, column) =>
+    Math.max(title.length, ...lines.map((line) => (line[column] ?? '').length)),
+  );
+  for (const line of [header, ...lines]) {
+    console.log(
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+  }
+}
+
+function amount(value: number, unit: string): string {
+  const digits = Math.abs(value) < 100 && !Number.isInteger(value) ? 2 : 0;
+  return `${value.toFixed(digits)} ${unit}`.trim();
+}
+
+await main();

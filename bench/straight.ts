@@ -1,0 +1,100 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createSandboxdHttpLink } from '../src/adapters/sandboxd-http/link.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../src/model/ids.ts';
+import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
+import { tokenSha256 } from '../src/platform/tokens.ts';
+import type { CallAnswer } from '../src/protocol/sandboxd/wire.ts';
+import { protocolVersion } from '../src/protocol/sandboxd/wire.ts';
+import { startNodeProcess, testTemplate } from '../test/support/sandboxes.ts';
+
+const token = 'bench';
+const hourMs = 3_600_000;
+const mebibyte = 1024 * 1024;
+
+/** Sandboxes on the same machine that no gateway, Redis or controller knows: what everything else is compared with. */
+export type Straight = AsyncDisposable & {
+  /** Creates one and waits until its sandboxd answers. */
+  createOnly(): Promise<SandboxTarget>;
+  /** Creates so many and waits until each has answered a no-op. */
+  create(count: number): Promise<readonly SandboxTarget[]>;
+  bind(target: SandboxTarget): Promise<void>;
+  exec(target: SandboxTarget, call: string, command: string): Promise<CallAnswer>;
+  confirm(target: SandboxTarget, call: string): Promise<void>;
+  destroy(target: SandboxTarget): Promise<void>;
+};
+
+/** As many bytes as the gateway keeps of an answer by default. */
+const keepBytes = 65_536;
+
+export async function startStraight(): Promise<Straight> {
+  const node = await startNodeProcess();
+  const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 10_000 });
+  const template = testTemplate({ memory: { requestBytes: 256 * mebibyte, limitBytes: 512 * mebibyte } });
+  const signal = () => AbortSignal.timeout(hourMs);
+  let made = 0;
+  const createOnly = async (): Promise<SandboxTarget> => {
+    made += 1;
+    const sandbox = sandboxId(`straight-${made}`);
+    await node.provider.create({ sandbox, template, tokenSha256: tokenSha256(token) });
+    const address = await addressOf(node.provider, sandbox);
+    const target = { sandbox, address, boot: null };
+    const boot = await answers(() => link.identity(target, signal()));
+    return { ...target, boot: bootId(boot) };
+  };
+  const createReady = async (): Promise<SandboxTarget> => {
+    const target = await createOnly();
+    await link.probe(target, signal());
+    return target;
+  };
+  return {
+    createOnly,
+    create: (count) => Promise.all(Array.from({ length: count }, createReady)),
+    bind: async (target) => {
+      const owner = {
+        tenant: tenantId('bench'),
+        run: runId('bench'),
+        rollout: rolloutId(target.sandbox),
+        attempt: 1,
+        role: 'policy',
+      };
+      await link.bind(target, { protocol: protocolVersion, owner, expiresInMs: hourMs }, signal());
+    },
+    exec: async (target, call, command) => {
+      const action = { kind: 'exec', argv: ['sh', '-c', command] } as const;
+      const request = { digest: call, action, timeoutMs: hourMs, keepBytes };
+      const answer = await link.call(target, callId(call), request, hourMs, signal());
+      if (answer === 'running') throw new Error(`${call} did not end`);
+      return answer;
+    },
+    confirm: (target, call) => link.confirm(target, callId(call), signal()),
+    destroy: (target) => node.provider.destroy(target.sandbox),
+    [Symbol.asyncDispose]: async () => {
+      await link.close();
+      await node.stop();
+    },
+  };
+}
+
+type Node = Awaited<ReturnType<typeof startNodeProcess>>;
+
+async function addressOf(provider: Node['provider'], sandbox: SandboxTarget['sandbox']) {
+  for (;;) {
+    const found = (await provider.list()).find((listed) => listed.sandbox === sandbox);
+    if (found?.address) return found.address;
+    if (found?.phase === 'gone') throw new Error(`${sandbox} died while it started`);
+    await sleep(2);
+  }
+}
+
+/** Asks until sandboxd listens; returns its boot id. */
+async function answers(ask: () => Promise<{ readonly boot: string }>): Promise<string> {
+  const deadlineMs = Date.now() + 120_000;
+  for (;;) {
+    try {
+      return (await ask()).boot;
+    } catch (error) {
+      if (Date.now() > deadlineMs) throw error;
+      await sleep(2);
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import { atLeast, atMost, median } from './figures.ts';
+import type { Benchmark, Figure } from './figures.ts';
+import { startBenchFleet } from './fleet.ts';
+import { startStraight } from './straight.ts';
+
+const command = 'echo hi';
+const warmUpCalls = 20;
+/** In turns, so that a machine whose speed drifts is equally slow for both. */
+const pairs = 150;
+const atOnce = 32;
+const rounds = 10;
+
+/** What the gateway, Redis and the queue of one process add to a call that sandboxd would answer alone. */
+export const toolCall: Benchmark = {
+  name: 'tool-call',
+  run: async (say) => {
+    say('starting a fleet, and one sandbox beside it');
+    await using bench = await startBenchFleet({ minReady: 1, max: 1 });
+    await using straight = await startStraight();
+    const [target] = await straight.create(1);
+    if (target === undefined) throw new Error('no sandbox');
+    await straight.bind(target);
+    const through = (call: string) => bench.call('bench-rollout', call, command);
+    const direct = async (call: string) => {
+      await straight.exec(target, call, command);
+      // As the gateway does: not waited for, or the journal would fill.
+      void straight.confirm(target, call).catch(() => undefined);
+    };
+    return [await oneAfterAnother(through, direct, say), await manyAtOnce(through, direct, say)];
+  },
+};
+
+type Call = (id: string) => Promise<unknown>;
+
+async function oneAfterAnother(through: Call, direct: Call, say: (line: string) => void): Promise<Figure> {
+  for (let call = 0; call < warmUpCalls; call += 1) {
+    await through(`warm-${call}`);
+    await direct(`warm-${call}`);
+  }
+  say(`${pairs} calls one after another, through the gateway and straight in turns`);
+  const times = { through: [] as number[], direct: [] as number[] };
+  for (let call = 0; call < pairs; call += 1) {
+    times.through.push(await timed(() => through(`single-${call}`)));
+    times.direct.push(await timed(() => direct(`single-${call}`)));
+  }
+  const what = 'one after another, p50 of a call';
+  return atMost({ what, unit: 'ms', value: median(times.through), floor: median(times.direct) }, 1.3, 3);
+}
+
+async function manyAtOnce(through: Call, direct: Call, say: (line: string) => void): Promise<Figure> {
+  say(`${rounds} rounds of ${atOnce} calls at once, in turns`);
+  const rates = { through: [] as number[], direct: [] as number[] };
+  for (let round = 0; round < rounds; round += 1) {
+    rates.through.push(await rateOf((call) => through(`many-${round}-${call}`)));
+    rates.direct.push(await rateOf((call) => direct(`many-${round}-${call}`)));
+  }
+  const what = `${atOnce} at once, calls a second`;
+  return atLeast({ what, unit: '/s', value: median(rates.through), floor: median(rates.direct) }, 0.75);
+}
+
+async function rateOf(call: (index: number) => Promise<unknown>): Promise<number> {
+  const elapsedMs = await timed(() => Promise.all(Array.from({ length: atOnce }, (_, index) => call(index))));
+  return (atOnce * 1_000) / elapsedMs;
+}
+
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
