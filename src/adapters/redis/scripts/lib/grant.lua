@@ -2,15 +2,17 @@
 
 local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest
 
--- Gives the sandbox its owner; returns what the rollout's record has to say of it, as fields of its hash.
+-- Gives the sandbox its owner; returns what the rollout's record has to say of it.
 local function takeOver(id, sandbox, launchType)
   local box = key.sandbox .. sandbox
   local template, boot, address = unpack(redis.call('HMGET', box, 'template', 'boot', 'address'))
   redis.call('HSET', box, 'owner', id, 'sinceMs', nowMs)
   redis.call('SADD', key.held .. template, sandbox)
   redis.call('ZADD', key.grants, nowMs, id)
-  return 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
-    'launchType', launchType, 'claimedAtMs', nowMs
+  return {
+    state = 'claimed', sandbox = sandbox, boot = boot, address = address,
+    launchType = launchType, claimedAtMs = nowMs,
+  }
 end
 
 local function popReady(template)
@@ -23,7 +25,7 @@ local function grantToNext(template, sandbox, launchType)
   if not id then return nil end
   leaveLine(id, template)
   passTurn(key.turns .. template, run)
-  write(id, takeOver(id, sandbox, launchType))
+  writeAll(id, takeOver(id, sandbox, launchType))
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
   redis.call('PUBLISH', key.wake, id)
   return id
