@@ -15,6 +15,9 @@ test('another name, another value or other text makes another digest', () => {
     callDigest('shell', { command: 'ls ' }),
     callDigest('shell', 'ls'),
     callDigest('shell', 'ls '),
+    callDigest('shell', ['ls']),
+    callDigest('shell', ['ls', '-l']),
+    callDigest('shell', 7),
   ];
   expect(new Set(digests).size).toBe(digests.length);
 });

@@ -5,12 +5,20 @@ import { parseArguments } from './arguments.ts';
 
 /**
  * What makes two calls the same: sha256 (hex) of the tool's name and its canonical arguments, so that neither key
- * order nor the choice of text or object makes a difference. Text that is no arguments object counts as it is; other
- * values that are none (nothing will run for them) all count as one.
+ * order nor the choice of text or object makes a difference. Text that is no arguments object counts as it is.
  */
 export function callDigest(name: string, args: Json): string {
-  const parsed = parseArguments(args);
-  const canonical = parsed.ok ? canonicalize(parsed.value) : typeof args === 'string' ? args : '';
   // A name holds no line end, so no two pairs give the same bytes.
-  return createHash('sha256').update(`${name}\n${canonical}`, 'utf8').digest('hex');
+  return createHash('sha256')
+    .update(`${name}\n${canonicalText(args)}`, 'utf8')
+    .digest('hex');
+}
+
+function canonicalText(args: Json): string {
+  const parsed = parseArguments(args);
+  if (parsed.ok) return canonicalize(parsed.value) ?? '';
+  if (typeof args === 'string') return args;
+  // A list or a number. What is nested too deeply to be taken even here all counts as one: nothing runs for it.
+  const inside = parseArguments({ '': args });
+  return inside.ok ? (canonicalize(inside.value) ?? '') : '';
 }
