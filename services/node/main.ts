@@ -11,10 +11,16 @@ const stopGraceMs = 20_000;
 
 const config = loadConfig(process.env);
 const log = createLogger({ service: 'node', level: config.logLevel, clock: systemClock });
-const node = await startNode({
+const starting = startNode({
   config,
   log,
   clock: systemClock,
   sandboxdArgv: sandboxdArgv(places.payload),
 });
-onShutdown(() => node.stop(), { log, graceMs: stopGraceMs, exitWithParent: config.exitWithParent });
+// Before it serves: a signal in between must not leave what has been started.
+onShutdown(async () => (await starting).stop(), {
+  log,
+  graceMs: stopGraceMs,
+  exitWithParent: config.exitWithParent,
+});
+await starting;

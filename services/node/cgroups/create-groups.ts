@@ -33,9 +33,7 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
     },
     list: async () => [...new Set((await Promise.all(above.map(foldersIn))).flat())],
     close: async () => {
-      // `corral` itself goes only when no other node of this machine has groups in it.
-      for (const folder of above) await rmdir(folder).catch(ignore);
-      for (const folder of above) await rmdir(dirname(folder)).catch(ignore);
+      for (const corral of above.map((folder) => dirname(folder))) await removeEmpty(corral);
     },
   };
 }
@@ -93,4 +91,11 @@ async function removeFolder(folder: string, clock: Clock): Promise<void> {
   }
 }
 
-const ignore = () => undefined;
+/**
+ * Nodes' folders without a sandbox, also those of nodes that were killed and never came back; then `corral` itself. The
+ * kernel refuses while a group is inside, and a node that has none yet makes its folder again with its first sandbox.
+ */
+async function removeEmpty(corral: string): Promise<void> {
+  for (const name of await foldersIn(corral)) await rmdir(join(corral, name)).catch(() => undefined);
+  await rmdir(corral).catch(() => undefined);
+}

@@ -89,10 +89,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       const life = lives.get(sandbox);
       if (life === undefined) return;
       Object.assign(life, { owner, expiresAtMs });
-      await writeRecord(life, records).catch((thrown: unknown) => {
-        // Its folder went while we wrote: the feed tells that it is gone.
-        if (!life.stop.signal.aborted) throw thrown;
-      });
+      await writeRecord(life, records).catch(unlessWithoutFolder);
     },
     list: () => [...lives.values()].map((life) => provided(life, addressOf(life.request.sandbox))),
     look: async () => {
@@ -127,6 +124,11 @@ function remember(ended: Set<SandboxId>, sandbox: SandboxId): void {
   ended.add(sandbox);
   const [oldest] = ended;
   if (ended.size > rememberedEnds && oldest !== undefined) ended.delete(oldest);
+}
+
+/** It has no folder yet, and its start writes the record; or no longer, and the feed tells that it is gone. */
+function unlessWithoutFolder(thrown: unknown): void {
+  if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
 }
 
 const alreadyGone = (sandbox: SandboxId) =>

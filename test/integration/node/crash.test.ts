@@ -1,5 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { rm } from 'node:fs/promises';
 import { sandboxId } from '../../../src/model/ids.ts';
 import { expectNothingLeft, leftBy, processesOf } from '../../support/left-behind.ts';
 import { recordEvents } from '../../support/provider-events.ts';
@@ -13,7 +12,10 @@ describe('a node that is killed', () => {
   let nodes: TestNode[] = [];
   afterEach(async () => {
     for (const node of nodes) await node.crash();
-    for (const node of nodes) await rm(node.stateFolder, { recursive: true, force: true });
+    for (const stateFolder of new Set(nodes.map((node) => node.stateFolder))) {
+      await (await startNodeProcess({ stateFolder })).stop();
+      await expectNothingLeft(stateFolder);
+    }
     nodes = [];
   });
 

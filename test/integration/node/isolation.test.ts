@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -119,5 +119,45 @@ describe('a sandbox whose commands run as root', () => {
     await inside.leave();
     await node.stop();
     expect(stdout.head.trim()).toBe('0\nok');
+  });
+});
+
+describe('a sandbox that takes more than it has', () => {
+  it('by files that fill its memory, is told as out_of_memory and not as killed', async () => {
+    const node = await startNodeProcess();
+    const inside = await goInside(node, {
+      diskBytes: 256 * mebibyte,
+      memory: { requestBytes: 64 * mebibyte, limitBytes: 96 * mebibyte },
+    });
+    // The command dies first, what it wrote stays: then the kernel has only the daemon left to take.
+    const fill = () => inside.sh('head -c 200M /dev/zero >> /workspace/full');
+    const filled = (async () => {
+      for (let tries = 0; tries < 50; tries += 1) await fill();
+    })().catch(() => 'gone');
+    const gone = await inside.events.of(inside.sandbox, 'gone');
+    expect(gone).toMatchObject({ cause: 'out_of_memory', evidence: { signal: 'SIGKILL' } });
+    expect(await filled).toBe('gone');
+    await inside.leave();
+    await node.stop();
+    await expectNothingLeft(node.stateFolder);
+  });
+});
+
+describe('a sandbox from a folder of its own', () => {
+  it('has that folder as its root, read-only, also when nothing but busybox is in it', async () => {
+    const root = await mkdtemp(join(tmpdir(), 'corral-root-'));
+    await chmod(root, 0o755);
+    await mkdir(join(root, 'bin'));
+    await copyFile('/bin/busybox', join(root, 'bin/busybox'));
+    await symlink('busybox', join(root, 'bin/sh'));
+    const node = await startNodeProcess();
+    const inside = await goInside(node, { image: { kind: 'rootfs', path: root } });
+    const { stdout } = await inside.sh(
+      'busybox ls /bin; busybox touch /bin/x || echo read-only; echo > y && echo mine',
+    );
+    await inside.leave();
+    await node.stop();
+    await rm(root, { recursive: true });
+    expect(stdout.head).toBe('busybox\nsh\nread-only\nmine\n');
   });
 });
