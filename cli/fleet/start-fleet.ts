@@ -40,8 +40,6 @@ export type FleetEvent = PartEvent | { readonly kind: 'leftovers'; readonly part
 /** A whole fleet on this machine: redis, node, controller and gateway as child processes, kept running. */
 export type Fleet = {
   readonly gatewayUrl: string;
-  /** Where the controller answers operators: /readyz, /metrics. */
-  readonly controllerUrl: string;
   /** The controller's /readyz and /metrics. */
   readonly controllerUrl: string;
   /** Accepted from this machine only; allows everything. */
@@ -129,8 +127,6 @@ function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void)
 function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Fleet, 'stop' | 'kill'> {
   return {
     gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
-    controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
-    controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     apiKey: options.developmentKey,
     stateDir: folder.root,
