@@ -25,7 +25,7 @@ async function main(options: DemoOptions): Promise<boolean> {
     });
     return await untilEnd(fleet, async () => {
       const warm = await warmPool(fleet, options.pool, systemClock);
-      say(`${warm} sandboxes are up. ${options.tasks} tasks × ${options.copies} copies begin now.\n`);
+      say(`${warm} sandboxes are warm. ${options.tasks} tasks × ${options.copies} copies begin now.\n`);
       const world = { clock: systemClock, random: systemRandom, out: process.stdout };
       return runDemo(options, tasks.slice(0, options.tasks), fleet, world);
     });

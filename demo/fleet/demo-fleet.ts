@@ -6,6 +6,7 @@ import { startFleet } from '../../cli/fleet/start-fleet.ts';
 import type { Fleet, FleetEvent } from '../../cli/fleet/start-fleet.ts';
 import { loadEnvironments } from '../../src/environments/load-environments.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import { request } from 'undici';
 
 export const environment = 'code-edit-planning';
 export const environmentTools = ['shell', 'read_file'];
@@ -15,7 +16,7 @@ const environmentsDir = fileURLToPath(new URL('../../environments/', import.meta
 /** A warm pool of the default size takes seconds; after this the burst begins with what is there. */
 const warmDeadlineMs = 60_000;
 
-export type DemoFleet = Pick<Fleet, 'gatewayUrl' | 'apiKey' | 'sandboxes'> & {
+export type DemoFleet = Pick<Fleet, 'gatewayUrl' | 'controllerUrl' | 'apiKey' | 'sandboxes'> & {
   /** Ends every part and removes its folder; idempotent. */
   readonly stop: () => Promise<void>;
 };
@@ -29,9 +30,9 @@ export async function startDemoFleet(
   const remove = () => rm(stateDir, { recursive: true, force: true });
   try {
     const fleet = await startFleet({ environmentsDir, stateDir, pool: await poolsFor(minReady), onEvent });
-    const { gatewayUrl, apiKey } = fleet;
+    const { gatewayUrl, controllerUrl, apiKey } = fleet;
     const stop = () => fleet.stop().then(remove);
-    return { gatewayUrl, apiKey, sandboxes: () => fleet.sandboxes(), stop };
+    return { gatewayUrl, controllerUrl, apiKey, sandboxes: () => fleet.sandboxes(), stop };
   } catch (error) {
     await remove();
     throw error;
@@ -45,12 +46,24 @@ async function poolsFor(minReady: number): Promise<Record<string, { readonly min
   return { ...Object.fromEntries(idle), [environment]: { minReady } };
 }
 
-/** Waits until the pool has `minReady` sandboxes; answers how many there are when it stops waiting. */
+/** Waits until `minReady` sandboxes are ready; answers how many are when it stops waiting. */
 export async function warmPool(fleet: DemoFleet, minReady: number, clock: Clock): Promise<number> {
   const giveUpMs = clock.monotonicMs() + warmDeadlineMs;
   for (;;) {
-    const free = (await fleet.sandboxes()).filter((one) => one.owner === null).length;
-    if (free >= minReady || clock.monotonicMs() > giveUpMs) return free;
-    await clock.sleep(100);
+    const ready = readyIn(await metricsOf(fleet));
+    if (ready >= minReady || clock.monotonicMs() > giveUpMs) return ready;
+    await clock.sleep(250);
   }
+}
+
+async function metricsOf({ controllerUrl }: DemoFleet): Promise<string> {
+  const reply = await request(`${controllerUrl}/metrics`, { signal: AbortSignal.timeout(5000) });
+  return reply.body.text();
+}
+
+const readyLine = /^corral_pool\{[^}]*state="ready"[^}]*\} (\d+)$/gm;
+
+/** Ready sandboxes of all templates, from the controller's metrics. */
+export function readyIn(metrics: string): number {
+  return [...metrics.matchAll(readyLine)].reduce((sum, [, count]) => sum + Number(count), 0);
 }
