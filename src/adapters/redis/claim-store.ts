@@ -1,7 +1,8 @@
 import { environmentVersion } from '../../model/ids.ts';
-import { rolloutKey, type RolloutKey } from '../../model/rollout.ts';
-import type { ClaimReply, ClaimRequest, ClaimStore } from '../../ports/fleet/claims.ts';
+import type { RolloutKey } from '../../model/rollout.ts';
+import type { ClaimReply, ClaimStore } from '../../ports/fleet/claims.ts';
 import { claimReplyOf, unknownRollout } from './claim-reply.ts';
+import { joinClaims } from './joined-claims.ts';
 import { evidenceText } from './evidence.ts';
 import type { Keys } from './keys.ts';
 import type { Messages } from './messages.ts';
@@ -16,7 +17,7 @@ const reasonMaxChars = 240;
 
 export function claimStore(run: RunScript, keys: Keys, messages: Messages): ClaimStore {
   return {
-    claim: async (request) => claimReplyOf(await run('claim', ...claimArguments(request))),
+    claim: joinClaims(run),
     find: async (owner, attempt) => {
       const before = `${runName(owner.tenant, owner.run)}/${encodeURIComponent(owner.rollout)}`;
       return recordOrNull(await run('find', before, attempt ?? '', owner.role));
@@ -37,21 +38,6 @@ export function claimStore(run: RunScript, keys: Keys, messages: Messages): Clai
       environmentVersion(textOf(await run('pin-version', runName(tenant, ofRun), environment, newest))),
     onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
   };
-}
-
-function claimArguments(request: ClaimRequest): readonly (string | number)[] {
-  const { owner, face, environment, version, template, itemKey, item, idleMs, hardLifeMs } = request;
-  return [
-    rolloutKey(owner),
-    face,
-    environment,
-    version,
-    template,
-    itemKey,
-    item ?? '',
-    Math.round(idleMs),
-    Math.round(hardLifeMs),
-  ];
 }
 
 async function renew(

@@ -14,6 +14,11 @@ local function lineageOf(id)
   return base .. '/' .. role, tonumber(attempt)
 end
 
+-- The newest attempt of a lineage. The first is written down nowhere: most rollouts have no other.
+local function newestOf(lineage)
+  return tonumber(redis.call('GET', key.newest .. lineage) or 1)
+end
+
 local function read(id, ...)
   return unpack(redis.call('HMGET', key.rollout .. id, ...))
 end

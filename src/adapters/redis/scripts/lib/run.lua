@@ -39,25 +39,26 @@ local function takesMore(open, startedMs)
   return tonumber(open) > 0 and nowMs - startedMs <= waveStaysOpenMs
 end
 
-local function openWave(id, group, wave, item)
-  for _, field in ipairs({ 'n', 'scored', 'discarded', 'mean', 'm2', 'best' }) do
-    redis.call('HDEL', group, (wave - wavesKept) .. ':' .. field)
-  end
-  redis.call('PEXPIRE', group, keptForReportsMs)
-  redis.call('ZADD', key.groups .. runOf(id), nowMs, item)
+-- The current wave of a group, if it takes one more.
+local function readGroup(name)
+  local wave, startedMs, open, n = unpack(redis.call('HMGET', name, 'wave', 'startedMs', 'open', 'n'))
+  if not wave or not takesMore(open, startedMs) then return nil end
+  return { wave = wave, open = open, n = n }
 end
 
--- A new rollout enters the open wave of its item, or opens the next. `open` and `n` are of the current wave.
-local function enterGroup(id, item)
-  local group = groupKey(id, item)
-  local wave, startedMs, open, n = unpack(redis.call('HMGET', group, 'wave', 'startedMs', 'open', 'n'))
-  if not wave or not takesMore(open, startedMs) then
-    wave, open, n = (wave or 0) + 1, 0, 0
-    redis.call('HSET', group, 'wave', wave) -- before the life of the key is set
-    openWave(id, group, wave, item)
+local function openWave(id, name, item)
+  local wave = redis.call('HINCRBY', name, 'wave', 1)
+  for _, field in ipairs({ 'n', 'scored', 'discarded', 'mean', 'm2', 'best' }) do
+    redis.call('HDEL', name, (wave - wavesKept) .. ':' .. field)
   end
-  redis.call('HSET', group, 'wave', wave, 'startedMs', nowMs, 'open', open + 1, 'n', n + 1, wave .. ':n', n + 1)
-  return wave
+  redis.call('PEXPIRE', name, keptForReportsMs)
+  redis.call('ZADD', key.groups .. runOf(id), nowMs, item)
+  return { wave = wave, open = 0, n = 0 }
+end
+
+local function writeGroup(name, group)
+  redis.call('HSET', name, 'wave', group.wave, 'startedMs', nowMs, 'open', group.open, 'n', group.n,
+    group.wave .. ':n', group.n)
 end
 
 -- A higher attempt takes the place of a lower one that never had a verdict: one more is open, no more are there.
