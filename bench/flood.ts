@@ -66,10 +66,11 @@ async function gatewayPid(bench: BenchFleet): Promise<number> {
   return found.pid;
 }
 
+/** The largest process of the fleet's one sandbox. */
 async function sandboxdPid(bench: BenchFleet): Promise<number> {
-  const owned = (await bench.fleet.sandboxes()).find((sandbox) => sandbox.owner?.rollout === 'flood');
-  if (owned === undefined) throw new Error('the rollout has no sandbox');
-  const family = await familyOf(owned.pid);
+  const [only] = await bench.fleet.sandboxes();
+  if (only === undefined) throw new Error('the fleet has no sandbox');
+  const family = await familyOf(only.pid);
   const sizes = await Promise.all(family.map(residentBytes));
-  return family[sizes.indexOf(Math.max(...sizes))] ?? owned.pid;
+  return family[sizes.indexOf(Math.max(...sizes))] ?? only.pid;
 }

@@ -6,12 +6,10 @@ import type { Wakes } from './wakes.ts';
 
 /** A waiter counts as there for ten seconds, so several renewals in a row may be late. */
 const renewIntervalMs = 1_000;
-/** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
-const renewBatch = 250;
 
 /**
- * Where requests of rollouts in line are held. It says "still here" for all of them once a second, a batch at a time,
- * and the same script tells which were granted: heartbeat and re-read in one, so that a lost wake-up message costs a
+ * Where requests of rollouts in line are held. It says "still here" for all of them once a second, and the
+ * same script tells which were granted: heartbeat and re-read in one, so that a lost wake-up message costs a
  * second and not a rollout. Messages make it quick; the second makes it sure.
  */
 export class WaitingRoom {
@@ -89,10 +87,7 @@ export class WaitingRoom {
   }
 
   async #renewAll(): Promise<void> {
-    const keys = [...this.#seats.keys()];
-    for (let start = 0; start < keys.length; start += renewBatch) {
-      const states = await this.#claims.renew(keys.slice(start, start + renewBatch));
-      for (const [key, state] of states) if (state.kind !== 'waiting') this.#wakes.wake(key);
-    }
+    const states = await this.#claims.renew([...this.#seats.keys()]);
+    for (const [key, state] of states) if (state.kind !== 'waiting') this.#wakes.wake(key);
   }
 }
