@@ -22,6 +22,7 @@ export type ConnectionOptions = {
 export class Connection {
   readonly client: Redis;
   #redisRun: string | null = null;
+  #closed = false;
 
   private constructor(client: Redis, onTrouble: (error: Error) => void) {
     this.client = client;
@@ -44,7 +45,7 @@ export class Connection {
     }
     client.on('ready', () => {
       // Without an id nothing can be sent; a new connection asks again.
-      connection.#identify().catch(() => client.disconnect(true));
+      connection.#identify().catch(() => client.disconnect(!connection.#closed));
     });
     return connection;
   }
@@ -56,6 +57,7 @@ export class Connection {
   }
 
   close(): void {
+    this.#closed = true;
     this.client.disconnect();
   }
 

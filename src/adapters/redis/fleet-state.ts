@@ -53,17 +53,19 @@ export type FleetState = {
 export async function connectFleetState(options: FleetStateOptions): Promise<FleetState> {
   const keys = keysOf(options.fleet);
   const connection = await Connection.open(options);
+  const disconnects = [() => connection.close()];
+  const disconnect = () => {
+    for (const each of disconnects) each();
+  };
   try {
     const { timeLua } = options;
     const run = await prepareScripts(connection, { keys, ...(timeLua === undefined ? {} : { timeLua }) });
     const subscriber = await openSubscriber(options);
+    disconnects.push(() => subscriber.disconnect());
     const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);
-    return assemble(run, keys, messages, () => {
-      connection.close();
-      subscriber.disconnect();
-    });
+    return assemble(run, keys, messages, disconnect);
   } catch (thrown) {
-    connection.close();
+    disconnect();
     throw classifyTrouble(thrown);
   }
 }

@@ -1,7 +1,9 @@
-import { rolloutKey } from '../../model/rollout.ts';
+import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
 import type { ClaimReply, ClaimRequest, ClaimStore } from '../../ports/fleet/claims.ts';
+import type { RolloutRecord } from '../../ports/fleet/records.ts';
 import { claimReplyOf } from './claim-reply.ts';
-import { listOf } from './reply.ts';
+import { epochOf } from './record.ts';
+import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 
 /** Keeps one script under two milliseconds, and lets Redis work on one portion while we read the one before. */
@@ -40,7 +42,42 @@ const endOfTurn = () =>
   });
 
 async function send(run: RunScript, requests: readonly ClaimRequest[]): Promise<readonly ClaimReply[]> {
-  return listOf(await run('claim', ...requests.flatMap(argumentsOf))).map(claimReplyOf);
+  const replies = listOf(await run('claim', ...requests.flatMap(argumentsOf)));
+  return requests.map((request, index) => replyTo(request, replies[index] ?? null));
+}
+
+function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
+  const [kind, ...given] = listOf(reply);
+  if (kind !== 'created') return claimReplyOf(reply);
+  return { kind: 'held', rollout: createdRecord(request, given) };
+}
+
+/** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
+function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
+  const [wave, nowMs, sandbox, boot, address] = given;
+  const { idleMs, hardLifeMs: _, ...asked } = request;
+  const atMs = numberOf(nowMs);
+  return {
+    ...asked,
+    key: rolloutKey(request.owner),
+    state: 'claimed',
+    wave: numberOf(wave),
+    generation: 1,
+    epoch: epochOf(sandbox, boot),
+    address: sandboxAddress(textOf(address)),
+    launchType: 'warm',
+    taint: null,
+    broken: null,
+    calls: 0,
+    inFlight: 0,
+    placedAtMs: atMs,
+    claimedAtMs: atMs,
+    activeAtMs: null,
+    closedAtMs: null,
+    leaseUntilMs: atMs + Math.round(idleMs),
+    score: null,
+    closedBy: null,
+  };
 }
 
 /** The nine values of one claim, as claim.lua takes them. */

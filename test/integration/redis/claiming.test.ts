@@ -32,6 +32,12 @@ describe('a first call', () => {
     expect(rollout.leaseUntilMs).toBe(world.nowMs() + 15 * minute);
   });
 
+  test('is answered with the very record that is stored', async () => {
+    await world.supply(1);
+    const rollout = await held(world.fleet, claimOf('a'));
+    expect(rollout).toEqual(await recordOf(world.fleet, rollout.key));
+  });
+
   test('finds none and stands in line with nobody ahead', async () => {
     const reply = await world.fleet.claims.claim(claimOf('a'));
     expect(reply).toMatchObject({ kind: 'waiting', ahead: 0, rollout: { state: 'waiting', epoch: null } });
@@ -68,6 +74,27 @@ async function refused(name: string, overrides = {}) {
   const reply = await world.fleet.claims.claim(claimOf(name, overrides));
   return reply.kind === 'refused' ? reply.code : reply.kind;
 }
+
+test('claims of one moment are answered each for itself, and one sandbox goes to one of them', async () => {
+  await world.supply(70);
+  const { claims } = world.fleet;
+  const names = Array.from({ length: 100 }, (_, index) => `r${index}`);
+  const replies = await Promise.all(names.map((name) => claims.claim(claimOf(name))));
+  expect(replies.map((reply) => reply.rollout?.owner.rollout)).toEqual(names);
+  expect(replies.map(({ kind }) => kind)).toEqual(names.map((_, index) => (index < 70 ? 'held' : 'waiting')));
+  expect(new Set(replies.map((reply) => reply.rollout?.epoch?.sandbox ?? null)).size).toBe(71);
+});
+
+test('two attempts in one moment end with the lower one closed and one wave', async () => {
+  await world.supply(2);
+  const claims = [1, 2].map((attempt) => claimOf('a', { owner: ownerOf('a', 'run-1', attempt) }));
+  const [lower, higher] = await Promise.all(claims.map((request) => world.fleet.claims.claim(request)));
+  expect(higher).toMatchObject({ kind: 'held', rollout: { wave: 1 } });
+  expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ state: 'closed', inFlight: 0 });
+  expect(await drainingOf(world.fleet)).toEqual([lower?.rollout?.epoch?.sandbox]);
+  await world.step(120 * minute);
+  expect(await world.fleet.lifecycle.expireDue(10)).toHaveLength(1);
+});
 
 describe('a claim is refused', () => {
   test('with environment_mismatch when the rollout was opened with another environment', async () => {

@@ -1,13 +1,28 @@
 -- Calls of rollouts claim sandboxes: creates a rollout at its first call, grants a ready sandbox when nobody stands
 -- before it, else puts it in line. Every repeat follows the first.
--- Claims of the same moment share one run of this script (ARGV: nine values each). What they write to the same key
--- goes out together at the end, in `writeJoined`; nothing here reads those keys before.
-local joined, runs, groups, nobodyWaits = {}, {}, {}, {}
+-- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
+-- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
+local joined, runs, groups, nobodyWaits, written = {}, {}, {}, {}, {}
 
-local function later(command, name, ...)
-  local arguments = joined[name] or { command, name }
-  for _, argument in ipairs({ ... }) do arguments[#arguments + 1] = argument end
-  joined[name] = arguments
+local function later(command, name, first, second)
+  local arguments = joined[name]
+  if not arguments then
+    arguments = { command, name }
+    joined[name] = arguments
+  end
+  arguments[#arguments + 1] = first
+  arguments[#arguments + 1] = second
+end
+
+-- Redis prints every number that a script hands it with 17 digits, which costs as much as a small command; the claims
+-- of one moment share most of theirs.
+local function digits(number)
+  local text = written[number]
+  if not text then
+    text = string.format('%.0f', number)
+    written[number] = text
+  end
+  return text
 end
 
 local function writeJoined()
@@ -43,82 +58,107 @@ local function anybodyWaits(template)
   return not nobodyWaits[template]
 end
 
-local function claimOne(id, face, environment, version, template, itemKey, item, idleMs, hardLifeMs)
-  local run = runOf(id)
-  local lineage, attempt = lineageOf(id)
+local valuesEach = 9
 
-  local function keepItem()
-    if item ~= '' then redis.call('SET', key.item .. id, item, 'NX') end
+local function claimAt(index)
+  local id, face, environment, version, template, itemKey, item, idleMs, hardLifeMs =
+    unpack(ARGV, index, index + valuesEach - 1)
+  return {
+    id = id, run = runOf(id), face = face, environment = environment, version = version, template = template,
+    itemKey = itemKey, item = item, idleMs = idleMs, hardLifeMs = hardLifeMs,
+  }
+end
+
+local function refused(claim, code)
+  return { 'refused', code, record(claim.id) }
+end
+
+local function keepItem(claim)
+  if claim.item ~= '' then redis.call('SET', key.item .. claim.id, claim.item, 'NX') end
+end
+
+local function claimAgain(claim, state)
+  if isOpen(state) then
+    keepItem(claim)
+    local code = stillHere(claim.id)
+    if code then return refused(claim, code) end
+    nobodyWaits[claim.template] = nil
+    serveLine(claim.template)
   end
+  return claimReply(claim.id)
+end
 
-  local function claimAgain(knownEnvironment, state)
-    if knownEnvironment ~= environment then return { 'refused', 'environment_mismatch', record(id) } end
-    if isOpen(state) then
-      keepItem()
-      local refused = stillHere(id)
-      if refused then return { 'refused', refused, record(id) } end
-      nobodyWaits[template] = nil
-      serveLine(template)
-    end
-    return claimReply(id)
-  end
+-- Closes the attempt before this one, and takes its place in its wave if it never had a verdict.
+local function supersede(claim, lower)
+  writeJoined()
+  local lowerId = string.gsub(claim.id, '/%d+/([^/]+)$', '/' .. lower .. '/%1')
+  local state, wave, itemKey, score, discarded = read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
+  if state and isOpen(state) then closeRollout(lowerId, 'closed', 'superseded') end
+  if not state or itemKey ~= claim.itemKey or score or discarded then return nil end
+  return inheritWave(claim.id, itemKey, wave)
+end
 
-  -- Closes the attempt before this one, and takes its place in its wave if it never had a verdict.
-  local function supersede(lower)
-    writeJoined()
-    local lowerId = string.gsub(id, '/%d+/([^/]+)$', '/' .. lower .. '/%1')
-    local state, wave, itsItemKey, score, discarded = read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
-    if state and isOpen(state) then closeRollout(lowerId, 'closed', 'superseded') end
-    if not state or itsItemKey ~= itemKey or score or discarded then return nil end
-    return inheritWave(id, itemKey, wave)
-  end
+local function listInRun(id, run)
+  local known = theRun(run)
+  known.rollouts = known.rollouts + 1
+  local ordinal = digits(known.rollouts)
+  later('SADD', key.open .. run, id)
+  later('ZADD', key.rollouts .. run, ordinal, id)
+  return ordinal
+end
 
-  -- Answers from what is written: reading it back would cost a fifth of the whole claim.
-  local function create(wave, fields)
-    local known = theRun(run)
-    known.rollouts = known.rollouts + 1
-    local hardEndMs, leaseUntilMs = nowMs + hardLifeMs, nowMs + idleMs
-    fields.face, fields.environment, fields.version = face, environment, version
-    fields.template, fields.itemKey, fields.wave = template, itemKey, wave
-    fields.calls, fields.placedAtMs, fields.leaseUntilMs = 0, nowMs, leaseUntilMs
-    fields.idleMs, fields.hardEndMs, fields.ordinal = idleMs, hardEndMs, known.rollouts
-    writeAll(id, fields)
-    later('SADD', key.open .. run, id)
-    later('ZADD', key.rollouts .. run, known.rollouts, id)
-    later('ZADD', key.leases, math.min(leaseUntilMs, hardEndMs), id)
-    keepItem()
-    renewRun(run, face)
-    return newRecord(id, fields, item ~= '' and item)
-  end
+-- Writes a new record; the fields of its line or grant come as `...`.
+local function create(claim, wave, ...)
+  local idleMs, hardLifeMs = tonumber(claim.idleMs), tonumber(claim.hardLifeMs)
+  write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
+    'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
+    'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(nowMs + idleMs), 'idleMs', claim.idleMs,
+    'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run), ...)
+  later('ZADD', key.leases, digits(nowMs + math.min(idleMs, hardLifeMs)), claim.id)
+  keepItem(claim)
+  renewRun(claim.run, claim.face)
+end
 
-  local knownEnvironment, state = read(id, 'environment', 'state')
-  if theRun(run).closed and not (state and not isOpen(state)) then return { 'refused', 'run_closed', record(id) } end
-  if knownEnvironment then return claimAgain(knownEnvironment, state) end
+-- The reply leaves out what the claim itself says.
+local function createHeld(claim, wave, sandbox)
+  local boot, address = takeOver(claim.id, sandbox, claim.template, later)
+  create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
+    'launchType', 'warm', 'claimedAtMs', digits(nowMs))
+  return { 'created', wave, nowMs, sandbox, boot, address }
+end
 
+local function createWaiting(claim, wave)
+  create(claim, wave, 'generation', '0', 'state', 'waiting')
+  joinLine(claim.id, claim.template, nowMs)
+  nobodyWaits[claim.template] = nil
+  serveLine(claim.template)
+  return claimReply(claim.id)
+end
+
+local function open(claim)
+  local lineage, attempt = lineageOf(claim.id)
   local newest = newestOf(lineage)
-  if newest > attempt then return { 'refused', 'rollout_closed', false } end
+  if newest > attempt then return refused(claim, 'rollout_closed') end
 
   -- Whoever stands in line is served first.
-  local sandbox = not anybodyWaits(template) and popReady(template)
-  if not sandbox and lineStaysFull(run) then return { 'refused', 'line_full', false } end
+  local sandbox = not anybodyWaits(claim.template) and popReady(claim.template)
+  if not sandbox and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
 
-  local wave = newest < attempt and supersede(newest) or enterGroup(id, itemKey)
+  local wave = newest < attempt and supersede(claim, newest) or enterGroup(claim.id, claim.itemKey)
   if attempt > 1 then redis.call('SET', key.newest .. lineage, attempt) end
-  if sandbox then
-    local fields = takeOver(id, sandbox, 'warm', later)
-    fields.generation = 1
-    return { 'held', 0, create(wave, fields) }
-  end
-  create(wave, { state = 'waiting', generation = 0 })
-  joinLine(id, template, nowMs)
-  nobodyWaits[template] = nil
-  serveLine(template)
-  return claimReply(id)
+  return sandbox and createHeld(claim, wave, sandbox) or createWaiting(claim, wave)
+end
+
+local function answer(claim)
+  local environment, state = read(claim.id, 'environment', 'state')
+  local isOver = state and not isOpen(state)
+  if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
+  if not environment then return open(claim) end
+  if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
+  return claimAgain(claim, state)
 end
 
 local replies = {}
-for index = 2, #ARGV, 9 do
-  replies[#replies + 1] = claimOne(unpack(ARGV, index, index + 8))
-end
+for index = 2, #ARGV, valuesEach do replies[#replies + 1] = answer(claimAt(index)) end
 writeJoined()
 return replies

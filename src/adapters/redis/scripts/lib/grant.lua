@@ -2,17 +2,13 @@
 
 local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest
 
--- Gives the sandbox its owner. `add` is redis.call, or joins what many claims write. Returns what the rollout's record has to say of it.
-local function takeOver(id, sandbox, launchType, add)
+-- Gives the sandbox its owner; returns its boot and address. `add` is redis.call, or joins what many claims write.
+local function takeOver(id, sandbox, template, add)
   local box = key.sandbox .. sandbox
-  local template, boot, address = unpack(redis.call('HMGET', box, 'template', 'boot', 'address'))
   redis.call('HSET', box, 'owner', id)
   add('SADD', key.held .. template, sandbox)
   add('ZADD', key.grants, nowMs, id)
-  return {
-    state = 'claimed', sandbox = sandbox, boot = boot, address = address,
-    launchType = launchType, claimedAtMs = nowMs,
-  }
+  return unpack(redis.call('HMGET', box, 'boot', 'address'))
 end
 
 local function popReady(template)
@@ -25,7 +21,9 @@ local function grantToNext(template, sandbox, launchType)
   if not id then return nil end
   leaveLine(id, template)
   passTurn(key.turns .. template, run)
-  writeAll(id, takeOver(id, sandbox, launchType, redis.call))
+  local boot, address = takeOver(id, sandbox, template, redis.call)
+  write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
+    'launchType', launchType, 'claimedAtMs', nowMs)
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
   redis.call('PUBLISH', key.wake, id)
   return id

@@ -27,14 +27,6 @@ local function write(id, ...)
   redis.call('HSET', key.rollout .. id, ...)
 end
 
-local function writeAll(id, fields)
-  local flat = {}
-  for name, value in pairs(fields) do
-    flat[#flat + 1], flat[#flat + 2] = name, value
-  end
-  write(id, unpack(flat))
-end
-
 -- The record as callers get it: the fields in the order both sides share, then the item and the calls in flight.
 local function record(id)
   local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
@@ -42,14 +34,6 @@ local function record(id)
   values[#recordFields + 1] = redis.call('GET', key.item .. id)
   values[#recordFields + 2] = redis.call('SCARD', key.inFlight .. id)
   values[#recordFields + 3] = id
-  return values
-end
-
--- The same of a rollout that was just written with these fields.
-local function newRecord(id, fields, item)
-  local values = {}
-  for position, name in ipairs(recordFields) do values[position] = fields[name] or false end
-  values[#recordFields + 1], values[#recordFields + 2], values[#recordFields + 3] = item, 0, id
   return values
 end
 
