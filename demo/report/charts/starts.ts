@@ -13,7 +13,7 @@ export function drawStarts(rollouts: readonly FleetRollout[]): string {
   return drawSvg(
     {
       legend: legend(),
-      grid: { left: 60, right: 60, top: 44, bottom: 54 },
+      grid: { left: 60, right: 110, top: 44, bottom: 54 },
       xAxis: { ...valueAxis('time from first call to a sandbox of its own (ms)'), min: 0 },
       yAxis: { ...valueAxis('rollouts that have one (%)'), min: 0, max: 100, interval: 25, nameGap: 40 },
       series,
