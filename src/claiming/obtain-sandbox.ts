@@ -50,7 +50,9 @@ export async function obtainSandbox(
   for (let swaps = 0; ; swaps += 1) {
     const rollout = await holdInLine(deps, request, waitUntil);
     if (rollout.state !== 'claimed') return { rollout, activation: null };
-    const moved = await deps.moveIn.into(rollout, environment, waitUntil);
+    const moved = await deps.room.attend(rollout.key, () =>
+      deps.moveIn.into(rollout, environment, waitUntil),
+    );
     if (moved.kind === 'accepted') return { rollout, activation: moved.activation };
     await deps.claims.swap(rollout.key, rollout.generation, moved.failure.message, moved.failure.evidence);
     if (swaps >= mostSwaps || waitUntil.passed) throw moved.failure;

@@ -102,3 +102,13 @@ test('a renewal that fails is told and tried again; nobody loses the place', asy
   expect(await held).toBe('there');
   await room.close();
 });
+
+test('a rollout whose setup takes long is renewed meanwhile, so that its grant is not taken back', async () => {
+  const { clock, room, renewed } = aRoom();
+  const setup = room.attend(key, () => clock.sleep(3_500));
+  await clock.advance(3_500);
+  await setup;
+  expect(renewed).toEqual([[key], [key], [key]]);
+  expect(room.size).toBe(0);
+  await room.close();
+});

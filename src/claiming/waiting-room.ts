@@ -8,8 +8,8 @@ import type { Wakes } from './wakes.ts';
 const renewIntervalMs = 1_000;
 
 /**
- * Where requests of rollouts in line are held. It says "still here" for all of them once a second, and the
- * same script tells which were granted: heartbeat and re-read in one, so that a lost wake-up message costs a
+ * Where requests are held until their rollout has its sandbox. It says "still here" for all of them once a second,
+ * and the same script tells which were granted: heartbeat and re-read in one, so that a lost wake-up message costs a
  * second and not a rollout. Messages make it quick; the second makes it sure.
  */
 export class WaitingRoom {
@@ -17,7 +17,7 @@ export class WaitingRoom {
   readonly #wakes: Wakes;
   readonly #clock: Clock;
   readonly #onTrouble: (error: unknown) => void;
-  /** How many requests wait for each rollout. */
+  /** How many requests are here for each rollout. */
   readonly #seats = new Map<RolloutKey, number>();
   readonly #stopping = new AbortController();
   #heartbeat: Promise<void> | null = null;
@@ -34,7 +34,7 @@ export class WaitingRoom {
     this.#onTrouble = onTrouble;
   }
 
-  /** Rollouts with somebody waiting here. */
+  /** Rollouts with somebody here. */
   get size(): number {
     return this.#seats.size;
   }
@@ -54,11 +54,24 @@ export class WaitingRoom {
       for (;;) {
         const result = await read();
         if (result !== null || deadline.passed) return result;
-        await this.#sit(key, () => this.#clock.sleep(deadline.remainingMs, knock.signal));
+        await this.attend(key, () => this.#clock.sleep(deadline.remainingMs, knock.signal));
         knock = new AbortController();
       }
     } finally {
       stopListening();
+    }
+  }
+
+  /** Says "still here" for the rollout while the work lasts: a grant that nobody renews is taken back. */
+  async attend<Result>(key: RolloutKey, work: () => Promise<Result>): Promise<Result> {
+    this.#seats.set(key, (this.#seats.get(key) ?? 0) + 1);
+    this.#heartbeat ??= this.#beat();
+    try {
+      return await work();
+    } finally {
+      const left = (this.#seats.get(key) ?? 1) - 1;
+      if (left === 0) this.#seats.delete(key);
+      else this.#seats.set(key, left);
     }
   }
 
@@ -67,16 +80,7 @@ export class WaitingRoom {
     await this.#heartbeat;
   }
 
-  async #sit(key: RolloutKey, wait: () => Promise<void>): Promise<void> {
-    this.#seats.set(key, (this.#seats.get(key) ?? 0) + 1);
-    this.#heartbeat ??= this.#beat();
-    await wait();
-    const left = (this.#seats.get(key) ?? 1) - 1;
-    if (left === 0) this.#seats.delete(key);
-    else this.#seats.set(key, left);
-  }
-
-  /** Runs while anybody waits. */
+  /** Runs while anybody is here. */
   async #beat(): Promise<void> {
     while (!this.#stopping.signal.aborted) {
       await this.#clock.sleep(renewIntervalMs, this.#stopping.signal);
