@@ -6,7 +6,7 @@ import type { SetupOf } from '../../src/claiming/move-in.ts';
 import { PinnedEnvironments } from '../../src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
 import { evaluateJob } from '../../src/grading/evaluate-job.ts';
-import type { Grade } from '../../src/grading/grade-rollout.ts';
+import type { Grade } from '../../src/grading/job.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { Item } from '../../src/model/grader.ts';

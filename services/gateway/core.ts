@@ -5,7 +5,7 @@ import type { CallId, RolloutId } from '../../src/model/ids.ts';
 import type { CallResult } from '../../src/calls/call-result.ts';
 import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
 import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
-import type { Grade } from '../../src/grading/grade-rollout.ts';
+import type { Grade } from '../../src/grading/job.ts';
 import type { CallSummary, RolloutRecord } from '../../src/ports/fleet/records.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
 import type { CommandUser } from '../../src/protocol/sandboxd/wire.ts';

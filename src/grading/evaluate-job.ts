@@ -1,6 +1,6 @@
 import { Failure } from '../failure/failure.ts';
 import type { Judge } from '../ports/judge.ts';
-import type { GradeJob } from './grade-rollout.ts';
+import type { GradeJob } from './job.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf } from './graders/evaluate.ts';
 import { runCommandGrader } from './run-command-grader.ts';

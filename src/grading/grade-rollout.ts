@@ -2,27 +2,19 @@ import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import type { ObtainDeps } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import type { Environment } from '../model/environment.ts';
-import type { Item } from '../model/grader.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
-import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { patiently } from '../waiting/patience.ts';
-import type { Evaluation, Sample } from './graders/evaluate.ts';
+import type { Evaluation } from './graders/evaluate.ts';
 import { gradedEvent } from './graded-event.ts';
+import type { Grade, GradeJob, GradeWork } from './job.ts';
 import { needsSandbox } from './needs-sandbox.ts';
 import { checkStillThere } from './still-there.ts';
 import type { StillThereDeps } from './still-there.ts';
-
-export type Grade = {
-  readonly score: number;
-  readonly detail: Readonly<Record<string, unknown>>;
-  readonly replayed: boolean;
-};
 
 export type GradeDeps = ObtainDeps &
   StillThereDeps & {
@@ -33,16 +25,6 @@ export type GradeDeps = ObtainDeps &
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
   };
-
-/** One grading asked for. `item` is what the request brought; else the rollout's own row. */
-export type GradeWork = {
-  readonly claim: ClaimRequest;
-  readonly environment: Environment;
-  readonly item: Item | null;
-  readonly sample: Sample;
-};
-
-export type GradeJob = GradeWork & { readonly rollout: RolloutRecord; readonly turn: number };
 
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */
 const lookAgainMs = 200;

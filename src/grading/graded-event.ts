@@ -1,6 +1,6 @@
 import type { Verdict } from '../failure/verdict.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
-import type { GradeJob } from './grade-rollout.ts';
+import type { GradeJob } from './job.ts';
 import type { Evaluation } from './graders/evaluate.ts';
 
 /** The one line that the event log keeps of a verdict that grading reached. */

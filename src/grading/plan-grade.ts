@@ -2,7 +2,7 @@ import { acquaint, acquaintWith, ownerOf } from '../claiming/acquaint.ts';
 import type { AcquaintDeps, Acquainted, Caller, Opening, RolloutRef } from '../claiming/acquaint.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Item } from '../model/grader.ts';
-import type { GradeWork } from './grade-rollout.ts';
+import type { GradeWork } from './job.ts';
 import type { Sample } from './graders/evaluate.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */

@@ -5,7 +5,7 @@ import type { Random } from '../ports/random.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import type { GradeJob } from './grade-rollout.ts';
+import type { GradeJob } from './job.ts';
 import type { CommandGrade, Leaf } from './graders/evaluate.ts';
 import { longestScoreBytes, parseScore } from './score-file.ts';
 

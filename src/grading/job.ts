@@ -1,0 +1,23 @@
+import type { Environment } from '../model/environment.ts';
+import type { Item } from '../model/grader.ts';
+import type { ClaimRequest } from '../ports/fleet/claims.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { Sample } from './graders/evaluate.ts';
+
+/** What a trainer gets. `replayed`: it was stored before. */
+export type Grade = {
+  readonly score: number;
+  readonly detail: Readonly<Record<string, unknown>>;
+  readonly replayed: boolean;
+};
+
+/** One grading asked for. `item` is what the request brought; else the rollout's own row. */
+export type GradeWork = {
+  readonly claim: ClaimRequest;
+  readonly environment: Environment;
+  readonly item: Item | null;
+  readonly sample: Sample;
+};
+
+/** One turn of it: the grader may run now. */
+export type GradeJob = GradeWork & { readonly rollout: RolloutRecord; readonly turn: number };
