@@ -1,7 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createSandboxdHttpLink } from '../src/adapters/sandboxd-http/link.ts';
+import { Confirmations } from '../src/calls/confirmations.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../src/model/ids.ts';
 import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
+import { systemClock } from '../src/platform/clock.ts';
 import { tokenSha256 } from '../src/platform/tokens.ts';
 import type { CallAnswer } from '../src/protocol/sandboxd/wire.ts';
 import { protocolVersion } from '../src/protocol/sandboxd/wire.ts';
@@ -22,7 +24,8 @@ export type Straight = AsyncDisposable & {
   create(count: number): Promise<readonly SandboxTarget[]>;
   bind(target: SandboxTarget): Promise<void>;
   exec(target: SandboxTarget, call: string, command: string): Promise<CallAnswer>;
-  confirm(target: SandboxTarget, call: string): Promise<void>;
+  /** As the gateway does: gathered and not waited for. */
+  confirm(target: SandboxTarget, answer: CallAnswer): void;
   destroy(target: SandboxTarget): Promise<void>;
 };
 
@@ -32,6 +35,7 @@ const keepBytes = 65_536;
 export async function startStraight(): Promise<Straight> {
   const node = await startNodeProcess();
   const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 10_000 });
+  const confirmations = new Confirmations({ link, clock: systemClock, onTrouble: () => {} });
   const template = testTemplate({ memory: { requestBytes: 256 * mebibyte, limitBytes: 512 * mebibyte } });
   let made = 0;
   const createOnly = async (): Promise<SandboxTarget> => {
@@ -68,9 +72,10 @@ export async function startStraight(): Promise<Straight> {
       if (answer === 'running') throw new Error(`${call} did not end`);
       return answer;
     },
-    confirm: (target, call) => link.confirm(target, callId(call), signal()),
+    confirm: (target, answer) => confirmations.add(target, callId(answer.callId), answer),
     destroy: (target) => node.provider.destroy(target.sandbox),
     [Symbol.asyncDispose]: async () => {
+      await confirmations.close();
       await link.close();
       await node.stop();
     },

@@ -22,9 +22,7 @@ export const toolCall: Benchmark = {
     await straight.bind(target);
     const through = (call: string) => bench.call('bench-rollout', call, command);
     const direct = async (call: string) => {
-      await straight.exec(target, call, command);
-      // As the gateway does: not waited for, or the journal would fill.
-      void straight.confirm(target, call).catch(() => undefined);
+      straight.confirm(target, await straight.exec(target, call, command));
     };
     return [await oneAfterAnother(through, direct, say), await manyAtOnce(through, direct, say)];
   },

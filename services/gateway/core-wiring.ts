@@ -1,7 +1,8 @@
 import canonicalize from 'canonicalize';
 import type { CallResult } from '../../src/calls/call-result.ts';
+import { Confirmations } from '../../src/calls/confirmations.ts';
 import { Acquaintances } from '../../src/claiming/acquaintances.ts';
-import { MoveIn, targetOf } from '../../src/claiming/move-in.ts';
+import { MoveIn } from '../../src/claiming/move-in.ts';
 import type { SetupOf } from '../../src/claiming/move-in.ts';
 import { PinnedEnvironments } from '../../src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
@@ -10,14 +11,13 @@ import type { Grade } from '../../src/grading/job.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { Item } from '../../src/model/grader.ts';
-import type { CallId, TemplateDigest } from '../../src/model/ids.ts';
+import type { TemplateDigest } from '../../src/model/ids.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { CallStore } from '../../src/ports/fleet/calls.ts';
 import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../../src/ports/fleet/pool.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { Judge } from '../../src/ports/judge.ts';
 import type { Random } from '../../src/ports/random.ts';
@@ -50,7 +50,7 @@ export type WiredCore = {
   readonly core: GatewayCore;
   /** Rollouts held in line, and calls and grades under way. */
   readonly load: () => { readonly waiting: number; readonly calls: number; readonly grades: number };
-  /** Resolves when calls and grades under way have settled and nothing waits any more. */
+  /** Resolves when calls and grades under way have settled, nothing waits any more, and sandboxes know what is stored. */
   readonly close: () => Promise<void>;
 };
 
@@ -60,6 +60,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const room = new WaitingRoom(world.claims, wakes, world.clock, world.onTrouble);
   const ongoingCalls = new Ongoing<CallResult>(world.clock);
   const ongoingGrades = new Ongoing<Grade>(world.clock);
+  const confirmations = new Confirmations(world);
   const acquaint = {
     claims: world.claims,
     environments: new PinnedEnvironments(world.catalog, world.claims, world.published),
@@ -76,7 +77,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const core = gatewayCore({
     acquaint,
     open: { ...acquaint, claims: world.claims, clock: world.clock },
-    calls: { ...obtain, ongoing: ongoingCalls, confirm: (rollout, call) => confirm(world, rollout, call) },
+    calls: { ...obtain, ongoing: ongoingCalls, confirmations },
     grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job) },
     lifecycle: world.lifecycle,
     catalog: world.catalog,
@@ -86,6 +87,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     load: () => ({ waiting: room.size, calls: ongoingCalls.size, grades: ongoingGrades.size }),
     close: async () => {
       await Promise.all([ongoingCalls.idle(), ongoingGrades.idle()]);
+      await confirmations.close();
       await room.close();
       wakes.close();
     },
@@ -106,11 +108,4 @@ const setupOf: SetupOf = (environment, item) =>
 async function lastStartFailure(pool: GatewayWorld['pool'], template: TemplateDigest) {
   const [counts] = await pool.counts([template]);
   return counts?.lastFailure ?? null;
-}
-
-const confirmMs = 10_000;
-
-/** Frees the journal's bytes. When it is lost, they are freed with the sandbox. */
-function confirm(world: GatewayWorld, rollout: RolloutRecord, call: CallId): void {
-  world.link.confirm(targetOf(rollout), call, AbortSignal.timeout(confirmMs)).catch(world.onTrouble);
 }

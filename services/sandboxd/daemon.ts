@@ -9,7 +9,7 @@ import { sweepOwn, sweepUser } from './processes/sweep.ts';
 import { isolationOf } from './users.ts';
 
 const journalLimits = {
-  /** 64 answers of the usual 64 KiB a stream; a gateway confirms within milliseconds. */
+  /** 64 answers of the usual 64 KiB a stream. A gateway leaves at most 1 MiB unconfirmed, and that for a second. */
   bytes: 8 * 1024 * 1024,
   /** A rollout's parallel calls are a handful; more is a caller gone wrong. */
   waiting: 256,

@@ -1,9 +1,9 @@
 import { Deadline } from '../waiting/deadline.ts';
+import { targetOf } from '../claiming/move-in.ts';
 import { Failure } from '../failure/failure.ts';
-import type { CallId } from '../model/ids.ts';
-import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { CallResult } from './call-result.ts';
+import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
 import type { Exchanged, ExchangeDeps } from './exchange.ts';
 import { judgeAnswer } from './judge-answer.ts';
@@ -16,8 +16,7 @@ import type { Running } from './work.ts';
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {
     readonly ongoing: Ongoing<CallResult>;
-    /** Tells sandboxd that the answer is stored and its bytes may go; nobody waits for it. */
-    readonly confirm: (rollout: RolloutRecord, call: CallId) => void;
+    readonly confirmations: Pick<Confirmations, 'add'>;
   };
 
 /** Beyond the command's own timeout: what killing its tree, a busy machine and a redial may take. */
@@ -55,7 +54,7 @@ async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAn
   const { work, rollout, waitedMs } = running;
   const judged = judgeAnswer(running, answer);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
-  deps.confirm(rollout, work.call);
+  deps.confirmations.add(targetOf(rollout), work.call, answer);
   return answerFrom(deps, work, settled, !settled.first);
 }
 

@@ -74,7 +74,8 @@ export interface SandboxLink {
     waitMs: number,
     signal: AbortSignal,
   ): Promise<CallAnswer | 'running'>;
-  confirm(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
+  /** The answers of these calls are stored elsewhere. All are confirmed or, when one is not done, none. */
+  confirm(target: SandboxTarget, calls: readonly CallId[], signal: AbortSignal): Promise<void>;
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
   quiesce(target: SandboxTarget, signal: AbortSignal): Promise<QuiesceReply>;
   putFile(

@@ -21,7 +21,8 @@ type Life = {
 export class FakeSandboxLink implements SandboxLink {
   readonly ran: string[] = [];
   readonly binds: string[] = [];
-  readonly confirmed: string[] = [];
+  /** The calls of each confirmation, in order. */
+  readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
   readonly #lives = new Map<string, Life>();
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
@@ -89,8 +90,9 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#stillAlive(target, known.answer, signal);
   }
 
-  async confirm(_target: SandboxTarget, call: string): Promise<void> {
-    this.confirmed.push(call);
+  async confirm(target: SandboxTarget, calls: readonly string[]): Promise<void> {
+    this.#life('confirm', target);
+    this.confirmed.push([...calls]);
   }
 
   async cancel(): Promise<void> {}

@@ -57,7 +57,7 @@ describe('Journal', () => {
     journal.receive('c', request('one'));
     expect(() => journal.receive('c', request('two'))).toThrow(refusal('call_conflict'));
     await finish('c');
-    journal.confirm('c');
+    journal.confirm(['c']);
     expect(() => journal.receive('c', request('two'))).toThrow(refusal('call_conflict'));
   });
 
@@ -76,13 +76,32 @@ describe('Journal', () => {
   it('forgets the bytes of a confirmed answer and says so to a late repeat', async () => {
     const { journal, finish } = journalOf();
     journal.receive('c', request());
-    expect(() => journal.confirm('c')).toThrow(refusal('invalid_request'));
+    expect(() => journal.confirm(['c'])).toThrow(refusal('invalid_request'));
     await finish('c', 10);
-    journal.confirm('c');
-    journal.confirm('c');
+    journal.confirm(['c']);
+    journal.confirm(['c']);
     expect(() => journal.receive('c', request())).toThrow(refusal('answer_confirmed'));
     expect(() => journal.find('c')).toThrow(refusal('answer_confirmed'));
     expect(journal.list()).toEqual([{ callId: 'c', state: 'confirmed', digest: 'd' }]);
+  });
+
+  it('confirms none of several when one of them still runs', async () => {
+    const { journal, finish } = journalOf();
+    for (const callId of ['a', 'b']) journal.receive(callId, request());
+    await finish('a');
+    expect(() => journal.confirm(['a', 'b'])).toThrow(refusal('invalid_request'));
+    expect(() => journal.confirm(['a', 'x'])).toThrow(refusal('unknown_call'));
+    expect(journal.find('a').state).toBe('done');
+  });
+
+  it('frees the room of an answer once, however often it is confirmed', async () => {
+    const { journal, started, finish } = journalOf({ ...roomy, bytes: 10_000 });
+    journal.receive('a', request('d', 4000));
+    await finish('a', 4000);
+    journal.confirm(['a', 'a']);
+    journal.confirm(['a']);
+    for (const callId of ['b', 'c']) journal.receive(callId, request('d', 4000));
+    expect(started).toEqual(['a', 'b']);
   });
 
   it('lets new calls wait while answers fill its room, and starts them in order as room is made', async () => {
@@ -93,7 +112,7 @@ describe('Journal', () => {
     await finish('a', 3000);
     // What `a` kept is less than was reserved for it, but still too much for another beside it.
     expect(started).toEqual(['a']);
-    journal.confirm('a');
+    journal.confirm(['a']);
     expect(started).toEqual(['a', 'b']);
     await finish('b', 10);
     expect(started).toEqual(['a', 'b', 'c']);

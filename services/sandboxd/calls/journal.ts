@@ -58,15 +58,13 @@ export class Journal {
     return unconfirmed(this.#known(callId));
   }
 
-  /** Throws `unknown_call`, or `invalid_request` while the call runs. A second confirm is fine. */
-  confirm(callId: string): void {
-    const entry = this.#known(callId);
-    if (entry.state === 'confirmed') return;
-    const answer = entry.answer;
-    if (answer === null)
-      throw new WireError('invalid_request', `call ${callId} is not done: nothing to confirm`);
-    entry.confirm();
-    this.#usedBytes -= answerBytes(answer);
+  /** Throws `unknown_call`, or `invalid_request` while one of them runs, and then has done nothing. Again is fine. */
+  confirm(callIds: readonly string[]): void {
+    const entries = callIds.map((callId) => requireOver(this.#known(callId)));
+    for (const entry of entries) {
+      if (entry.answer !== null) this.#usedBytes -= answerBytes(entry.answer);
+      entry.confirm();
+    }
     this.#startWhatFits();
   }
 
@@ -132,6 +130,11 @@ function matching(entry: JournalEntry, digest: string): JournalEntry {
     throw new WireError('call_conflict', `call ${entry.callId} was received with other arguments`);
   }
   return unconfirmed(entry);
+}
+
+function requireOver(entry: JournalEntry): JournalEntry {
+  if (entry.state === 'done' || entry.state === 'confirmed') return entry;
+  throw new WireError('invalid_request', `call ${entry.callId} is not done: nothing to confirm`);
 }
 
 function unconfirmed(entry: JournalEntry): JournalEntry {

@@ -1,9 +1,10 @@
-import { maxKeptBytes } from '../../../src/protocol/sandboxd/wire.ts';
+import { maxConfirmedTogether, maxKeptBytes } from '../../../src/protocol/sandboxd/wire.ts';
 import type {
   BindRequest,
   BuiltinAction,
   CallRequest,
   CommandUser,
+  ConfirmRequest,
   ExecAction,
   PrepareRequest,
   WireOwner,
@@ -88,6 +89,13 @@ function parseBuiltin({ tool, arguments: values }: shape.Fields): BuiltinAction 
 
 function scalar(value: unknown, name: string): string | number | boolean {
   return typeof value === 'number' || typeof value === 'boolean' ? value : shape.text(value, name);
+}
+
+export function parseConfirm(body: unknown): ConfirmRequest {
+  const { calls } = shape.fields(body, 'the body');
+  const ids = shape.list(calls, 'calls', shape.text);
+  shape.whole(ids.length, 'the number of calls', 0, maxConfirmedTogether);
+  return { calls: ids };
 }
 
 export function parseUser(value: unknown, name: string): CommandUser {

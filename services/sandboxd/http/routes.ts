@@ -7,7 +7,15 @@ import { endAtExpiry, identityOf, quiesce } from '../daemon.ts';
 import type { Daemon } from '../daemon.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
-import { parseBind, parseCall, parseCallId, parseFileQuery, parsePrepare, parseWaitMs } from './requests.ts';
+import {
+  parseBind,
+  parseCall,
+  parseCallId,
+  parseConfirm,
+  parseFileQuery,
+  parsePrepare,
+  parseWaitMs,
+} from './requests.ts';
 
 /** One request in hand. `gone` aborts when its client goes away; what it started goes on. */
 export type Exchange = {
@@ -39,7 +47,7 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: /^\/bind$/, admission: 'epoch', handle: bind },
   { method: 'PUT', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: startCall },
   { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
-  { method: 'POST', path: /^\/calls\/([^/]+)\/confirm$/, admission: 'epoch', handle: confirmCall },
+  { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
   { method: 'POST', path: /^\/quiesce$/, admission: 'epoch', handle: runQuiesce },
   { method: 'PUT', path: /^\/files$/, admission: 'epoch', handle: fileIn },
@@ -97,9 +105,10 @@ async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal):
   return answer === 'running' ? { status: 202, body: running } : { status: 200, body: answer };
 }
 
-function confirmCall({ daemon, caught }: Exchange): Reply {
+async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {
   daemon.binding.requireBound();
-  daemon.journal.confirm(parseCallId(caught));
+  const { calls } = parseConfirm(await readJson(request));
+  daemon.journal.confirm(calls);
   return { status: 204 };
 }
 

@@ -1,6 +1,6 @@
 import type { CallId, SandboxId } from '../../model/ids.ts';
 import type { SandboxLink } from '../../ports/sandbox-link.ts';
-import type { CommandUser } from '../../protocol/sandboxd/wire.ts';
+import type { CommandUser, ConfirmRequest } from '../../protocol/sandboxd/wire.ts';
 import { callAnswer, fileReply, identity, okReply, quiesceReply } from './answers.ts';
 import { createPools } from './pools.ts';
 import { ask, askForBytes } from './request.ts';
@@ -32,7 +32,8 @@ export function createSandboxdHttpLink(
       ask(context, target, { ...callPath(call, waitMs), method: 'PUT', json: request }, callAnswer, signal),
     attach: (target, call, waitMs, signal) =>
       ask(context, target, { ...callPath(call, waitMs), method: 'GET' }, callAnswer, signal),
-    confirm: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/confirm`), nothing, signal),
+    confirm: (target, calls, signal) =>
+      ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
     quiesce: (target, signal) => ask(context, target, post('/quiesce'), quiesceReply, signal),
     putFile: (target, path, body, user, signal) =>

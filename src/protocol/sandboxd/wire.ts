@@ -9,7 +9,8 @@
  *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link Identity} | 409 bound_elsewhere
  *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
  *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed
- *   POST   /calls/{id}/confirm              the answer is stored elsewhere, its bytes may go: 204
+ *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
+ *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
  *   POST   /quiesce                         kills every process of the policy's user: {@link QuiesceReply}
  *   PUT    /files?path=&user=               bytes in: {@link FileReply} | 422 file_error
@@ -95,6 +96,8 @@ export type PrepareRequest = {
   readonly commands: readonly (readonly string[])[];
   readonly timeoutMs: number;
 };
+/** At most {@link maxConfirmedTogether} ids. */
+export type ConfirmRequest = { readonly calls: readonly string[] };
 export type PrepareReply = { readonly ok: true; readonly durationMs: number };
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };
 export type QuiesceReply = { readonly killed: number; readonly survivors: number };
@@ -134,6 +137,9 @@ export type CallRequest = {
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
 };
+
+/** As many calls as one life may have. */
+export const maxConfirmedTogether = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
 

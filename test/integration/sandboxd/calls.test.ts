@@ -64,8 +64,8 @@ describe('sandboxd over its line', () => {
     await link.bind(target, aBind(), signal);
     expect(await troubleOf(link.attach(target, one, 0, signal))).toEqual(refused('unknown_call'));
     await link.call(target, one, aShellCall('echo x'), 5000, signal);
-    await link.confirm(target, one, signal);
-    await link.confirm(target, one, signal);
+    await link.confirm(target, [one], signal);
+    await link.confirm(target, [one], signal);
     expect(await troubleOf(link.attach(target, one, 0, signal))).toEqual(refused('answer_confirmed'));
   });
 

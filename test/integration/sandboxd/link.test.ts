@@ -48,27 +48,27 @@ describe('the line to sandboxd', () => {
   }
 
   it('has sent nothing where nobody listens', async () => {
-    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual(kind('not_sent'));
+    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual(kind('not_sent'));
     const closedPort = { ...target, address: sandboxAddress('http://127.0.0.1:1') };
-    expect(await troubleOf(link.confirm(closedPort, confirmed, never))).toEqual(kind('not_sent'));
+    expect(await troubleOf(link.confirm(closedPort, [confirmed], never))).toEqual(kind('not_sent'));
   });
 
   it('has sent nothing where a connection is not made in time', async () => {
     // Reserved for documentation: packets to it are answered by nobody.
     const nowhere = { ...target, address: sandboxAddress('http://192.0.2.1:9') };
-    expect(await troubleOf(link.confirm(nowhere, confirmed, never))).toEqual(kind('not_sent'));
+    expect(await troubleOf(link.confirm(nowhere, [confirmed], never))).toEqual(kind('not_sent'));
   });
 
   it('has sent nothing when the caller gave up before', async () => {
     await serve((_request, response) => response.writeHead(204, speaker).end());
-    const trouble = await troubleOf(link.confirm(target, confirmed, AbortSignal.abort()));
+    const trouble = await troubleOf(link.confirm(target, [confirmed], AbortSignal.abort()));
     expect(trouble).toEqual(kind('not_sent'));
   });
 
   it('may have sent it when the caller gives up waiting for the answer', async () => {
     const asker = new AbortController();
     await serve(() => asker.abort());
-    expect(await troubleOf(link.confirm(target, confirmed, asker.signal))).toEqual(kind('maybe_sent'));
+    expect(await troubleOf(link.confirm(target, [confirmed], asker.signal))).toEqual(kind('maybe_sent'));
   });
 
   it('asks once more over a new connection when the one it had died', async () => {
@@ -78,8 +78,8 @@ describe('the line to sandboxd', () => {
       if (requests === 2) request.socket.destroy();
       else response.writeHead(204, speaker).end();
     });
-    await link.confirm(target, confirmed, never);
-    await link.confirm(target, confirmed, never);
+    await link.confirm(target, [confirmed], never);
+    await link.confirm(target, [confirmed], never);
     expect(requests).toBe(3);
   });
 
@@ -89,7 +89,7 @@ describe('the line to sandboxd', () => {
       requests += 1;
       request.socket.destroy();
     });
-    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual(kind('maybe_sent'));
+    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual(kind('maybe_sent'));
     expect(requests).toBe(2);
   });
 
@@ -106,11 +106,11 @@ describe('the line to sandboxd', () => {
   it('believes nobody who is not the sandbox and the life that it asked', async () => {
     let headers: Record<string, string> = {};
     await serve((_request, response) => response.writeHead(204, headers).end());
-    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual({ kind: 'other_sandbox' });
+    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual({ kind: 'other_sandbox' });
     headers = { ...speaker, 'x-corral-sandbox': 'another' };
-    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual({ kind: 'other_sandbox' });
+    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual({ kind: 'other_sandbox' });
     headers = { ...speaker, 'x-corral-boot': 'later' };
-    expect(await troubleOf(link.confirm(target, confirmed, never))).toEqual({
+    expect(await troubleOf(link.confirm(target, [confirmed], never))).toEqual({
       kind: 'other_boot',
       boot: 'later',
     });
