@@ -6,6 +6,7 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { GradeJob } from './job.ts';
+import { untilEnded } from '../waiting/until-ended.ts';
 import type { CommandGrade, Leaf } from './graders/evaluate.ts';
 import { longestScoreBytes, parseScore } from './score-file.ts';
 
@@ -84,8 +85,9 @@ async function run(
     user: 'grader',
   } as const;
   const request = { digest: call, action, timeoutMs: leaf.timeoutMs, keepBytes };
-  const waitMs = leaf.timeoutMs + answerGraceMs;
-  return deps.link.call(target, call, request, waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
+  return untilEnded(leaf.timeoutMs + answerGraceMs, (waitMs, signal) =>
+    deps.link.call(target, call, request, waitMs, signal),
+  );
 }
 
 /** Null: it ended well, and its score file counts. */
