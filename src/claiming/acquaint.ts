@@ -1,4 +1,5 @@
 import { Failure } from '../failure/failure.ts';
+import type { Environment } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
@@ -53,7 +54,10 @@ async function fromRequest(
   const owner = ownerOf(caller, ref.rollout, ref.attempt ?? 1);
   const key = rolloutKey(owner);
   const remembered = deps.acquaintances.get(key);
-  if (remembered !== undefined) return { ...sameEnvironment(remembered, opening), key, known: true };
+  if (remembered !== undefined) {
+    checkSameEnvironment(remembered.environment, opening.environment);
+    return { ...remembered, key, known: true };
+  }
   const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
   const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
   return { claim, environment, exposed: exposedItem(environment, opening.item), key, known: false };
@@ -88,14 +92,8 @@ export function ownerOf(caller: Caller, rollout: RolloutId, attempt: number): Ow
   return { tenant: caller.tenant, run: caller.run, rollout, attempt, role: 'policy' };
 }
 
-function sameEnvironment(remembered: Acquaintance, opening: Opening): Acquaintance {
-  const { name, version } = opening.environment;
-  const { environment } = remembered;
-  if (environment.name === name && (version === null || environment.version.startsWith(version))) {
-    return remembered;
-  }
-  throw new Failure(
-    'environment_mismatch',
-    `the rollout was opened with ${environment.name}, not with ${name}`,
-  );
+/** A rollout stays in the environment that it was opened with. Throws `environment_mismatch`. */
+export function checkSameEnvironment(opened: Environment, { name, version }: EnvironmentReference): void {
+  if (opened.name === name && (version === null || opened.version.startsWith(version))) return;
+  throw new Failure('environment_mismatch', `the rollout was opened with ${opened.name}, not with ${name}`);
 }

@@ -1,7 +1,8 @@
-import { acquaint, acquaintWith, ownerOf } from '../claiming/acquaint.ts';
+import { acquaint, acquaintWith, checkSameEnvironment, ownerOf } from '../claiming/acquaint.ts';
 import type { AcquaintDeps, Acquainted, Caller, Opening, RolloutRef } from '../claiming/acquaint.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Item } from '../model/grader.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeWork } from './job.ts';
 import type { Sample } from './graders/evaluate.ts';
 
@@ -27,10 +28,15 @@ type Graded = Acquainted & { readonly storedItem: string | null };
 async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
   const { rollout, attempt } = asked.rollout;
   const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
-  if (record !== null) return { ...(await acquaintWith(deps, record)), storedItem: record.item };
+  if (record !== null) return opened(await acquaintWith(deps, record), record, asked.open);
   const calls = namedCalls(asked.sample);
   if (asked.open === null || calls > 0) throw unknown(caller, asked, calls);
   return { ...(await acquaint(deps, caller, asked.rollout, asked.open)), storedItem: null };
+}
+
+function opened(rollout: Acquainted, record: RolloutRecord, open: Opening | null): Graded {
+  if (open !== null) checkSameEnvironment(rollout.environment, open.environment);
+  return { ...rollout, storedItem: record.item };
 }
 
 function storedItem(rollout: Graded): Item | null {

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/failure/failure.ts';
+import { rolloutId } from '../../../src/model/ids.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
-import { CoreWorld } from '../../support/core-world.ts';
+import { caller, CoreWorld } from '../../support/core-world.ts';
 
 const verifier = {
   kind: 'command',
@@ -34,6 +35,19 @@ test('a rollout that had calls by the platform’s count and is unknown here is 
   await expect(world.grade('trace_new', 'yes', ['call_1'])).rejects.toMatchObject({
     code: 'rollout_unknown',
   });
+});
+
+test('a grader that names another environment than the rollout was opened with is told so, and scores nothing', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  const grade = world.wired.core.grade(caller, {
+    rollout: { rollout: rolloutId('trace_1'), attempt: null },
+    open: { environment: { name: 'other', version: null }, item: null },
+    sample: {},
+    waitMs: world.waitMs,
+  });
+  await expect(grade).rejects.toMatchObject({ code: 'environment_mismatch' });
 });
 
 test('a sandbox that is gone before fleet state has heard of it vetoes the score', async () => {
