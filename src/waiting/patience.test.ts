@@ -31,14 +31,15 @@ test('a final failure leaves at once', async () => {
   expect(calls()).toBe(1);
 });
 
-test('time that is up is not asked again, although the trainer may', async () => {
-  const clock = createFakeClock();
-  const { step, calls } = failing('capacity_timeout', 1);
-  await expect(patiently(clock, Deadline.in(clock, 10_000), step)).rejects.toMatchObject({
-    code: 'capacity_timeout',
-  });
-  expect(calls()).toBe(1);
-});
+test.each(['capacity_timeout', 'start_failed', 'start_timeout'] as const)(
+  'a wait that ended in %s is not begun again, although the trainer may',
+  async (code) => {
+    const clock = createFakeClock();
+    const { step, calls } = failing(code, 1);
+    await expect(patiently(clock, Deadline.in(clock, 10_000), step)).rejects.toMatchObject({ code });
+    expect(calls()).toBe(1);
+  },
+);
 
 test('the last failure leaves when no pause fits before the deadline', async () => {
   const clock = createFakeClock();

@@ -37,7 +37,8 @@ export async function patiently<Result>(
 
 /**
  * Codes that a repeat by the trainer may mend and a repeat in here does not: time that is up, a gateway that must not
- * hold more, and a setup that has already failed in several sandboxes.
+ * hold more, a setup that has already failed in several sandboxes, and starts that failed for as long as there was
+ * time to wait in line.
  */
 const leavesAtOnce: ReadonlySet<FailureCode> = new Set([
   'still_running',
@@ -45,6 +46,10 @@ const leavesAtOnce: ReadonlySet<FailureCode> = new Set([
   'gateway_overloaded',
   'shutting_down',
   'setup_failed',
+  'image_unavailable',
+  'unschedulable',
+  'start_failed',
+  'start_timeout',
   'grader_failed',
 ]);
 
