@@ -1,3 +1,5 @@
+import type { FailureCode } from '../failure/codes.ts';
+import { Failure } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import type { ObtainDeps, Occupied } from '../claiming/obtain-sandbox.ts';
@@ -30,15 +32,30 @@ export async function admitOrObtain(
   const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
   return patiently(deps.clock, deadline, async () => {
     const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
-    let occupied = work.acquainted ? null : await obtain();
+    let occupied = work.acquainted ? null : await obtain().catch(unlessOver);
     for (;;) {
       const reply = await admit(deps.calls, work, timeoutMs, occupied);
-      if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout);
+      if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
       if (reply.kind !== 'not_active') return reply;
       // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
       occupied = await obtain();
     }
   });
+}
+
+const overCodes: ReadonlySet<FailureCode> = new Set([
+  'rollout_closed',
+  'rollout_expired',
+  'run_closed',
+  'sandbox_lost',
+  'outcome_unknown',
+  'dependency_failed',
+]);
+
+/** A rollout that is over takes no new call, but a repeat gets its record; only admission knows which of them this is. */
+function unlessOver(thrown: unknown): null {
+  if (thrown instanceof Failure && overCodes.has(thrown.code)) return null;
+  throw thrown;
 }
 
 function admit(

@@ -1,4 +1,5 @@
 import type { FailureCode } from '../../failure/codes.ts';
+import type { Admitted } from '../../model/outcome.ts';
 import type {
   AdmitReply,
   AdmitRequest,
@@ -71,7 +72,12 @@ function admitReplyOf(reply: Reply): AdmitReply {
     case 'not_active':
       return { kind, rollout: recordOrNull(record) };
     case 'barred':
-      return { kind, code: textOf(extra) as FailureCode, rollout: recordOf(record) };
+      return {
+        kind,
+        code: textOf(extra) as FailureCode,
+        rollout: recordOf(record),
+        admitted: textOf(answer) as Admitted,
+      };
     default:
       throw new TypeError(`an admission answered ${JSON.stringify(kind)}`);
   }

@@ -42,8 +42,13 @@ export type AdmitReply =
   | { readonly kind: 'broken'; readonly rollout: RolloutRecord }
   /** Not active here: never claimed, waiting, claimed with another generation. Claim, then come back. */
   | { readonly kind: 'not_active'; readonly rollout: RolloutRecord | null }
-  /** Tainted, closed, expired or grading: `code` says which. */
-  | { readonly kind: 'barred'; readonly code: FailureCode; readonly rollout: RolloutRecord };
+  /** Tainted, closed, expired or grading: `code` says which. `admitted`: whether an earlier try of this call may have run. */
+  | {
+      readonly kind: 'barred';
+      readonly code: FailureCode;
+      readonly rollout: RolloutRecord;
+      readonly admitted: Admitted;
+    };
 
 export type Settlement = {
   readonly key: RolloutKey;

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { rolloutId } from '../../../src/model/ids.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
@@ -83,11 +83,45 @@ test('a sandbox killed while its command runs: 503 for the call, for every later
   world.link.kill(sandbox);
   await world.state.lifecycle.lose(sandbox, null, 'sandboxd_killed', { signal: 'SIGKILL' });
   await told;
+  const repeat = world.sh('trace_1', 'call_1', 'sleep');
+  await expect(repeat).rejects.toMatchObject({ code: 'sandbox_lost', admitted: 'unknown' });
   await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({
     code: 'sandbox_lost',
     evidence: { cause: 'sandboxd_killed' },
   });
   await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'sandbox_lost' });
+});
+
+test('a command that takes the sandbox down with it is the model’s: text for it and later calls, and a grade', async () => {
+  await using world = await CoreWorld.start();
+  const sandbox = await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.behaviour = never;
+  const call = world.sh('trace_1', 'call_2', 'eat all memory');
+  await vi.waitUntil(() => world.link.ran.includes('call_2'));
+  world.link.kill(sandbox);
+  await world.state.lifecycle.lose(sandbox, null, 'out_of_memory', {});
+  const reason = 'a command used up all of its memory';
+  const down = { outcome: 'completed', code: 'sandbox_broken', output: `Error: went down: ${reason}` };
+  expect(await call).toMatchObject({ ...down, replayed: true });
+  expect(await world.sh('trace_1', 'call_2', 'eat all memory')).toMatchObject(down);
+  expect(await world.sh('trace_1', 'call_3', 'echo')).toMatchObject({ output: `Error: ${reason}` });
+  expect(await world.grade('trace_1', 'yes')).toMatchObject({ score: 1 });
+});
+
+test('a command grader of a rollout that broke its sandbox is worth what the environment says of that', async () => {
+  const worth = { onExit: 1, onTimeout: 1, onOutOfMemory: 1, onBroken: 0.25 };
+  const grader = { kind: 'command', argv: ['verify'], files: {}, timeoutMs: 1_000, ...worth } as const;
+  await using world = await CoreWorld.start({ grader });
+  const sandbox = await world.ready();
+  world.link.behaviour = never;
+  const call = world.sh('trace_1', 'call_1', 'eat all memory');
+  await vi.waitUntil(() => world.link.ran.includes('call_1'));
+  world.link.kill(sandbox);
+  await world.state.lifecycle.lose(sandbox, null, 'out_of_memory', {});
+  await call;
+  expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0.25 });
+  expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', suspected: 'command' });
 });
 
 test('a sandbox killed before the first call is swapped silently and the rollout is scorable', async () => {

@@ -166,8 +166,10 @@ describe('a settlement', () => {
     const [first, other] = await world.fleet.calls.list(keyOf('a'));
     expect([first?.code, other?.code]).toEqual(['dependency_failed', 'dependency_failed']);
     expect(await drainingOf(world.fleet)).toEqual([rollout.epoch?.sandbox]);
-    expect(await admit('call-3')).toMatchObject({ kind: 'barred', code: 'dependency_failed' });
-    expect(await admit('call-1')).toMatchObject({ kind: 'barred', code: 'dependency_failed' });
+    const fresh = { kind: 'barred', code: 'dependency_failed', admitted: 'no' };
+    expect(await admit('call-3')).toMatchObject(fresh);
+    const again = { kind: 'barred', code: 'dependency_failed', admitted: 'yes' };
+    expect(await admit('call-1')).toMatchObject(again);
   });
 
   test('that says the model broke its sandbox makes later calls broken, not tainted', async () => {

@@ -16,7 +16,8 @@ local function settledReply(summary, text)
   local reply = callReply(id, call, summary, text)
   if summary[12] == 0 then
     local own = summary[7] ~= cjson.null and summary[7]
-    return { 'barred', record(id), taintCode or own or barredCode(state, taintCode, closedBy) or 'outcome_unknown' }
+    local code = taintCode or own or barredCode(state, taintCode, closedBy) or 'outcome_unknown'
+    return { 'barred', record(id), code, summary[5] }
   end
   local answer = redis.call('HGET', key.answers .. id, call)
   if not answer then return { 'answer_expired', false, reply } end
@@ -61,7 +62,7 @@ if known then return admitAgain(known, text) end
 local barred = barredCode(state, taintCode, closedBy)
 if not barred and state == 'grading' then barred = 'rollout_closed' end
 if not barred and nowMs >= tonumber((read(id, 'hardEndMs'))) then barred = 'rollout_expired' end
-if barred then return { 'barred', record(id), barred } end
+if barred then return { 'barred', record(id), barred, 'no' } end
 if broken then return { 'broken', record(id) } end
 if state == 'waiting' or (state == 'claimed' and not activate()) then return { 'not_active', record(id) } end
 
