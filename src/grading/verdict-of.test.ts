@@ -15,6 +15,11 @@ test('a tainted rollout is discarded with the code and cause of its taint, also 
   expect(verdictOf(fakeRollout({ taint, state: 'closed', score: 1 }))).toEqual(discard);
 });
 
+test('a rollout whose grader failed for good is discarded without a taint', () => {
+  const rollout = fakeRollout({ state: 'grading', discard: 'grader_failed' });
+  expect(verdictOf(rollout)).toEqual({ kind: 'discard', code: 'grader_failed' });
+});
+
 test('a rollout that expired before it was graded is discarded, one that was scored before is not', () => {
   expect(verdictOf(fakeRollout({ state: 'expired' }))).toEqual({ kind: 'discard', code: 'rollout_expired' });
   expect(verdictOf(fakeRollout({ state: 'expired', score: 0 }))).toEqual({ kind: 'scorable' });

@@ -139,6 +139,7 @@ export function aRecord(changes: Partial<RolloutRecord> = {}): RolloutRecord {
     closedAtMs: null,
     leaseUntilMs: 3,
     score: null,
+    discard: null,
     closedBy: null,
     ...changes,
   };

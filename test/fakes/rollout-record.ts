@@ -49,6 +49,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     closedAtMs: null,
     leaseUntilMs: 900_000,
     score: null,
+    discard: null,
     closedBy: null,
     ...given,
   };

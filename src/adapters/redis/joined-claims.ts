@@ -76,6 +76,7 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
     closedAtMs: null,
     leaseUntilMs: atMs + Math.round(idleMs),
     score: null,
+    discard: null,
     closedBy: null,
   };
 }

@@ -44,6 +44,7 @@ export const recordFields = [
   'closedAtMs',
   'leaseUntilMs',
   'score',
+  'discard',
 ] as const;
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */
@@ -91,6 +92,7 @@ function progressOf(read: Read) {
     calls: numberOf(read('calls')),
     inFlight: numberOf(read('inFlight')),
     score: numberOrNull(read('score')),
+    discard: textOrNull(read('discard')) as FailureCode | null,
     closedBy: textOrNull(read('closedBy')),
   };
 }

@@ -50,6 +50,8 @@ export type RolloutRecord = {
   readonly closedAtMs: number | null;
   readonly leaseUntilMs: number;
   readonly score: number | null;
+  /** The code by which it can never be scored, with or without a taint. */
+  readonly discard: FailureCode | null;
   /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
   readonly closedBy: string | null;
 };
