@@ -34,6 +34,13 @@ test('all mistakes are told at once, each with its variable, its value and what 
   expect(wrong).toThrow('LOUD is "maybe", not 1 or 0');
 });
 
+test('a fallback that is no number is a mistake like any other', () => {
+  const purpose = 'how many';
+  const none = () =>
+    readConfig({}, (reader) => reader.whole('SIZE', { purpose, fallback: Number.NaN, min: 1, max: 9 }));
+  expect(none).toThrow('SIZE is not set, not a whole number from 1 to 9');
+});
+
 test('an empty variable counts as not set', () => {
   expect(() => read({ NAME: ' ' })).toThrow('NAME is not set: what it is called');
 });

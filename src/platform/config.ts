@@ -62,7 +62,7 @@ function createReader(variables: Variables, mistakes: string[]): ConfigReader {
     whole: (name, options) => {
       const text = optional(name);
       const value = text === null ? options.fallback : wholeNumber(text);
-      if (value === undefined || value < options.min || value > options.max) {
+      if (value === undefined || !(value >= options.min && value <= options.max)) {
         mistake(
           `${said(name, text)}, not a whole number from ${options.min} to ${options.max}: ${options.purpose}`,
         );
