@@ -27,9 +27,6 @@ export async function startRedis({ onDisk = false }: RedisSettings = {}): Promis
   const folder = await mkdtemp(join(tmpdir(), 'corral-redis-'));
   const socket = join(folder, 'redis.sock');
   let server = await launch(folder, socket, onDisk);
-  // A test runner that gives up must not leave a server behind.
-  const killWithUs = () => server.kill('SIGKILL');
-  process.once('exit', killWithUs);
   return {
     socket,
     restart: async (holding) => {
@@ -40,7 +37,6 @@ export async function startRedis({ onDisk = false }: RedisSettings = {}): Promis
     freeze: () => void server.kill('SIGSTOP'),
     thaw: () => void server.kill('SIGCONT'),
     stop: async () => {
-      process.off('exit', killWithUs);
       await kill(server);
       await rm(folder, { recursive: true, force: true });
     },
@@ -57,9 +53,9 @@ async function kill(server: ChildProcess): Promise<void> {
 async function launch(folder: string, socket: string, onDisk: boolean): Promise<ChildProcess> {
   const flags = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''];
   await rm(socket, { force: true });
-  const server = spawn('redis-server', [...flags, '--appendonly', onDisk ? 'yes' : 'no'], {
-    stdio: 'ignore',
-  });
+  // The kernel ends it with us: a test runner that is killed cannot.
+  const argv = ['redis-server', ...flags, '--appendonly', onDisk ? 'yes' : 'no'];
+  const server = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...argv], { stdio: 'ignore' });
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`redis-server ended with ${code} instead of starting`)));
