@@ -17,6 +17,12 @@ export function brokenResult(work: Tracked, reason: string): Result {
   return withoutRun(work, 'completed', 'sandbox_broken', text);
 }
 
+/** The answer to a call that ran when the sandbox went down; what it had printed went with it. */
+export function brokenWhileRunning(work: Tracked, reason: string): Result {
+  const text = fillText(work.environment.texts.brokeSandbox, { reason });
+  return withoutRun(work, 'completed', 'sandbox_broken', text);
+}
+
 function limitText(work: Tracked, code: ModelFailure): string {
   const { texts, limits } = work.environment;
   if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });

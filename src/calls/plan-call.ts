@@ -60,7 +60,7 @@ export function planExec(rollout: Acquainted, asked: Exec): Work {
   return {
     ...trackedCall(rollout, call, 'exec', digest),
     command: shortened(exec.argv),
-    todo: runTodo(rollout, digest, { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
+    todo: runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
   };
 }
 
@@ -90,15 +90,22 @@ function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCa
   return runTodo(
     rollout,
     digest,
+    asked.tool,
     actionOf(tool, checked.value, rollout.exposed),
     asked.timeoutMs ?? tool.timeoutMs,
   );
 }
 
-function runTodo(rollout: Acquainted, digest: string, action: CallRequest['action'], askedMs: number): Todo {
+function runTodo(
+  rollout: Acquainted,
+  digest: string,
+  label: string,
+  action: CallRequest['action'],
+  askedMs: number,
+): Todo {
   const timeoutMs = Math.min(askedMs, longestCommandMs[rollout.claim.face]);
   const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
-  return { kind: 'run', request: { digest, action, timeoutMs, keepBytes } };
+  return { kind: 'run', request: { digest, action, timeoutMs, keepBytes, label } };
 }
 
 function shortened(asked: Json): string {

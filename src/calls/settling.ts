@@ -10,7 +10,7 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallResult, StoredResult } from './call-result.ts';
 import type { Judged } from './judge-answer.ts';
 import { lossFailure } from './losses.ts';
-import { brokenResult, refusedSettlement } from './model-failures.ts';
+import { brokenWhileRunning, refusedSettlement } from './model-failures.ts';
 import { settledEvent } from './settled-event.ts';
 import type { Tracked } from './work.ts';
 
@@ -59,13 +59,14 @@ export async function answerFrom(
 ): Promise<CallResult> {
   const { answer, summary } = recorded;
   if (answer !== null) return { ...(JSON.parse(answer) as StoredResult), replayed };
-  if (summary.code === 'sandbox_broken')
-    return { ...brokenResult(work, lostWhileRunning), waitedMs: 0, replayed };
   const rollout = await deps.claims.find(work.claim.owner, work.claim.owner.attempt);
+  if (summary.code === 'sandbox_broken')
+    return { ...brokenWhileRunning(work, rollout?.broken ?? unsaid), waitedMs: summary.waitedMs, replayed };
   if (summary.outcome === 'infrastructure_failure') throw lossFailure(rollout, summary);
   // Only closing a rollout settles a call as cancelled without an answer.
   if (summary.outcome === 'cancelled') throw refusal('rollout_closed', rollout, summary.admitted);
   throw new Failure('answer_expired', `the answer of call ${work.call} is no longer kept`);
 }
 
-const lostWhileRunning = 'this command used up what the sandbox had, and the sandbox went down with it';
+/** The rollout's record outlives its calls, so this is hardly ever read. */
+const unsaid = 'it used up what it had';

@@ -43,7 +43,7 @@ const lookAgainMs = 200;
  */
 export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<Grade> {
   const rollout = await withSandboxIfNeeded(deps, work, deadline);
-  if (rollout.epoch !== null && rollout.score === null && rollout.state !== 'closed') {
+  if (isToBeThere(rollout)) {
     await patiently(deps.clock, deadline, () => checkStillThere(deps, rollout));
   }
   const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout));
@@ -52,6 +52,11 @@ export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: D
   throw new Failure('still_running', 'the grader is still running; ask again to wait for it', {
     admitted: 'yes',
   });
+}
+
+/** What a stored score or the policy's own doing has decided does not depend on the sandbox any more. */
+function isToBeThere({ epoch, score, state, broken }: RolloutRecord): boolean {
+  return epoch !== null && score === null && broken === null && state !== 'closed';
 }
 
 /** Rollouts without calls have no sandbox yet: a grader that works in one gets a fresh one, the others need none. */

@@ -35,6 +35,7 @@ export async function runCommandGrader(
   job: GradeJob,
   leaf: Leaf<'command'>,
 ): Promise<CommandGrade> {
+  if (job.rollout.broken !== null) return broken(`the policy broke its sandbox: ${job.rollout.broken}`);
   const target = targetOf(job.rollout);
   const folder = `/tmp/corral-grader-${deps.random.text(20)}`;
   try {

@@ -24,7 +24,7 @@ const answerMs = 5_000;
 
 /**
  * A rollout is scored only while the very sandbox that ran its calls still answers. Fleet state may not have heard of
- * a loss yet, and the grader is the last veto. Throws the taint's code when it is lost, `sandboxd_unreachable` when
+ * a loss yet, and the grader is the last veto. One that the policy broke itself need not answer. Throws the taint's code when it is lost, `sandboxd_unreachable` when
  * nobody can say.
  */
 export async function checkStillThere(deps: StillThereDeps, rollout: RolloutRecord): Promise<void> {
@@ -39,7 +39,7 @@ export async function checkStillThere(deps: StillThereDeps, rollout: RolloutReco
       if (!(thrown instanceof LinkError)) throw thrown;
       if (nextStep(thrown.trouble).kind === 'lose') await loseTo(deps, rollout, thrown.message);
     }
-    await throwIfTainted(deps, rollout);
+    if (await isBroken(deps, rollout)) return;
     await deps.clock.sleep(pauseMs(attempt));
   }
   throw new Failure(
@@ -56,7 +56,9 @@ async function loseTo(deps: StillThereDeps, rollout: RolloutRecord, detail: stri
   await deps.lifecycle.lose(sandbox, boot, 'boot_changed', { seen_by: 'grading', detail });
 }
 
-async function throwIfTainted(deps: StillThereDeps, rollout: RolloutRecord): Promise<void> {
+/** Whether the policy broke its sandbox, which is no veto. Throws the taint's code. */
+async function isBroken(deps: StillThereDeps, rollout: RolloutRecord): Promise<boolean> {
   const now = await deps.claims.find(rollout.owner, rollout.owner.attempt);
   if (now?.taint) throw refusal(now.taint.code, now);
+  return now !== null && now.broken !== null;
 }

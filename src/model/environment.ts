@@ -92,6 +92,7 @@ export type Texts = {
   readonly budgetSpent: string; // {limit}
   readonly timeSpent: string; // {minutes}
   readonly outOfMemory: string;
+  readonly brokeSandbox: string; // {reason}
   readonly sandboxBroken: string; // {reason}
   readonly cancelled: string;
 };

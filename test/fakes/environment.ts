@@ -59,6 +59,7 @@ export function fakeEnvironment(given: Partial<Environment> = {}): Environment {
       budgetSpent: 'Error: all {limit} calls are spent',
       timeSpent: 'Error: all {minutes} minutes are spent',
       outOfMemory: 'Error: out of memory',
+      brokeSandbox: 'Error: went down: {reason}',
       sandboxBroken: 'Error: {reason}',
       cancelled: 'Error: cancelled',
     },

@@ -75,6 +75,27 @@ describe('control groups', () => {
     await expect(read('corral/fleet/s-1/cpu.max')).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
+  it('of v1 tell by their peak whether they used all they may', async () => {
+    await put('memory/cgroup.procs', '');
+    const group = createGroups(await layout(''), 'fleet', systemClock).open('s-1');
+    expect(await group.reachedLimit()).toBeNull();
+    await put('memory/corral/fleet/s-1/memory.limit_in_bytes', '268435456\n');
+    await put('memory/corral/fleet/s-1/memory.max_usage_in_bytes', '200000000\n');
+    expect(await group.reachedLimit()).toBe(false);
+    await put('memory/corral/fleet/s-1/memory.max_usage_in_bytes', '268431360\n');
+    expect(await group.reachedLimit()).toBe(true);
+  });
+
+  it('of v2 tell it by the kernel’s own count, beside which kills may be of another want', async () => {
+    await put('cgroup.controllers', 'memory');
+    await put('cgroup.subtree_control', 'memory');
+    const group = createGroups(await layout('0::/\n'), 'fleet', systemClock).open('s-1');
+    await put('corral/fleet/s-1/memory.events', 'low 0\nmax 7\noom 0\noom_kill 1\noom_group_kill 0\n');
+    expect([await group.outOfMemoryKills(), await group.reachedLimit()]).toEqual([1, false]);
+    await put('corral/fleet/s-1/memory.events', 'low 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n');
+    expect([await group.outOfMemoryKills(), await group.reachedLimit()]).toEqual([2, true]);
+  });
+
   it('are none on a host without any, which is said, and sandboxes start all the same', async () => {
     const found = await layout('');
     expect(found.version).toBe('none');

@@ -14,11 +14,12 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
   const above = layout.hierarchies.map(({ base }) => join(base, 'corral', fleet));
   const open = (sandbox: string): Group => {
     const folders = above.map((folder) => join(folder, sandbox));
-    const file = outOfMemoryFile(layout, fleet, sandbox);
+    const memory = memoryOf(layout, fleet, sandbox);
     return {
       joinFiles: folders.map((folder) => join(folder, 'cgroup.procs')),
-      outOfMemoryFile: file,
-      outOfMemoryKills: () => (file === null ? Promise.resolve(null) : readKills(file)),
+      outOfMemoryFile: memory?.file ?? null,
+      outOfMemoryKills: async () => (memory === null ? null : readKills(memory.file)),
+      reachedLimit: async () => memory?.reachedLimit() ?? null,
       members: async () => [...new Set((await Promise.all(folders.map(membersOf))).flat())],
       remove: async () => void (await Promise.all(folders.map((folder) => removeFolder(folder, clock)))),
     };
@@ -53,8 +54,13 @@ async function handOnTo(parent: string): Promise<void> {
   for (const folder of [dirname(parent), parent]) await handOn(folder);
 }
 
-function outOfMemoryFile({ outOfMemory }: GroupLayout, fleet: string, sandbox: string): string | null {
-  return outOfMemory === null ? null : join(outOfMemory.base, 'corral', fleet, sandbox, outOfMemory.file);
+function memoryOf({ outOfMemory }: GroupLayout, fleet: string, sandbox: string) {
+  if (outOfMemory === null) return null;
+  const folder = join(outOfMemory.base, 'corral', fleet, sandbox);
+  return {
+    file: join(folder, outOfMemory.file),
+    reachedLimit: () => outOfMemory.reachedLimit(folder),
+  };
 }
 
 /** The number in the line `oom_kill N`, which v1 and v2 share. */

@@ -16,6 +16,8 @@ export type Group = {
   readonly outOfMemoryFile: string | null;
   /** How many processes of the group the kernel has killed for memory; null when it cannot be read. */
   outOfMemoryKills(): Promise<number | null>;
+  /** Whether it ever used all the memory it may: kills without that are the machine's own want. Null: not known. */
+  reachedLimit(): Promise<boolean | null>;
   /** Processes in the group, as pids of this node. */
   members(): Promise<readonly number[]>;
   /** Waits a moment for dying members, then removes it. Idempotent. Throws what the kernel says if members stay. */

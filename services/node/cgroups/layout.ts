@@ -14,7 +14,12 @@ export type GroupLayout = {
   readonly version: 'v1' | 'v2' | 'none';
   readonly hierarchies: readonly Hierarchy[];
   /** Where kills for memory are counted, in a line `oom_kill N`. */
-  readonly outOfMemory: { readonly base: string; readonly file: string } | null;
+  readonly outOfMemory: {
+    readonly base: string;
+    readonly file: string;
+    /** Whether the group in this folder ever used all it may; null when that cannot be read. */
+    readonly reachedLimit: (folder: string) => Promise<boolean | null>;
+  } | null;
   readonly limitations: readonly string[];
 };
 

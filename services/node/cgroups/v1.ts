@@ -1,4 +1,4 @@
-import { access, constants } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cpuPeriod, cpuQuotaUs, cpuShares, noGroups } from './layout.ts';
 import type { GroupLayout, Hierarchy } from './layout.ts';
@@ -21,7 +21,7 @@ export async function v1Layout(root: string): Promise<GroupLayout> {
   return {
     version: 'v1',
     hierarchies: present.map((name) => hierarchy(root, name, countsSwap)),
-    outOfMemory: memory ? { base: join(root, 'memory'), file: 'memory.oom_control' } : null,
+    outOfMemory: memory ? { base: join(root, 'memory'), file: 'memory.oom_control', reachedLimit } : null,
     limitations: [
       ...names.filter((name) => !present.includes(name)).map(unenforced),
       ...(memory && !countsSwap ? ['Swap is not counted into the memory limit on this host.'] : []),
@@ -57,6 +57,19 @@ function hierarchy(root: string, name: Controller, countsSwap: boolean): Hierarc
         ],
       };
   }
+}
+
+/** What a charge may fall short of the limit by when it is refused: the kernel charges in portions of some pages. */
+const chargeBytes = 1024 * 1024;
+
+/** By the peak and not by `memory.failcnt`, which newer kernels leave at 0 where swap counts too. */
+async function reachedLimit(folder: string): Promise<boolean | null> {
+  const [peak, limit] = await Promise.all(
+    ['memory.max_usage_in_bytes', 'memory.limit_in_bytes'].map((file) =>
+      readFile(join(folder, file), 'utf8'),
+    ),
+  ).catch(() => []);
+  return peak === undefined || limit === undefined ? null : Number(peak) >= Number(limit) - chargeBytes;
 }
 
 async function isWritable(path: string): Promise<boolean> {

@@ -10,6 +10,7 @@ const facts: DeathFacts = {
   asked: null,
   outOfMemoryKills: 0,
   outOfMemoryKillsBefore: 0,
+  reachedLimit: false,
   expiresAtMs: null,
   endedAtMs: 100_000,
 };
@@ -17,10 +18,15 @@ const facts: DeathFacts = {
 describe('deathOf', () => {
   it.each([
     ['a kill that nobody asked for', {}, 'sandboxd_killed'],
-    ['a kill together with a new kill for memory', { outOfMemoryKills: 1 }, 'out_of_memory'],
+    [
+      'a kill together with a new kill for memory',
+      { outOfMemoryKills: 1, reachedLimit: true },
+      'out_of_memory',
+    ],
+    ['a kill for the want of memory of the machine', { outOfMemoryKills: 1 }, 'sandboxd_killed'],
     [
       'a kill long after a command was killed for memory',
-      { outOfMemoryKills: 1, outOfMemoryKillsBefore: 1 },
+      { outOfMemoryKills: 1, outOfMemoryKillsBefore: 1, reachedLimit: true },
       'sandboxd_killed',
     ],
     [
@@ -47,6 +53,7 @@ describe('deathOf', () => {
       exitCode: 1,
       signal: null,
       outOfMemoryKills: 0,
+      reachedMemoryLimit: false,
       endedByNode: null,
       lastWords: 'why it ended',
     });

@@ -15,6 +15,8 @@ export type DeathFacts = {
   readonly outOfMemoryKills: number | null;
   /** The same at the last look, at most {@link lookEveryMs} before the end: what came after it may have killed sandboxd. */
   readonly outOfMemoryKillsBefore: number | null;
+  /** Whether it ever used all the memory it may; null where that is not known. */
+  readonly reachedLimit: boolean | null;
   readonly expiresAtMs: number | null;
   readonly endedAtMs: number;
 };
@@ -27,13 +29,14 @@ const expirySlackMs = 10_000;
 
 /** What is known of a sandbox's end, as a cause and its evidence. */
 export function deathOf(facts: DeathFacts): Death {
-  const { ending, asked, outOfMemoryKills } = facts;
+  const { ending, asked, outOfMemoryKills, reachedLimit } = facts;
   return {
     cause: causeOf(facts),
     evidence: {
       exitCode: ending?.exitCode ?? null,
       signal: ending?.signal ?? null,
       outOfMemoryKills,
+      reachedMemoryLimit: reachedLimit,
       endedByNode: asked,
       // A sandbox that was told to go has nothing to explain.
       ...(asked === 'deleted' || ending === null || ending.lastWords === ''
@@ -59,6 +62,7 @@ const askedCauses = {
   node_stopping: 'node_lost',
 } as const satisfies Record<Asked, LossCause>;
 
-function killedForMemory({ outOfMemoryKills, outOfMemoryKillsBefore }: DeathFacts): boolean {
-  return (outOfMemoryKills ?? 0) > (outOfMemoryKillsBefore ?? 0);
+/** A kill below the limit is the machine's own want of memory, which nothing in the sandbox has to answer for. */
+function killedForMemory({ outOfMemoryKills, outOfMemoryKillsBefore, reachedLimit }: DeathFacts): boolean {
+  return (outOfMemoryKills ?? 0) > (outOfMemoryKillsBefore ?? 0) && reachedLimit === true;
 }

@@ -85,11 +85,13 @@ export async function live(life: Life, tools: LifeTools): Promise<Death> {
     ending = { exitCode: null, signal: null, lastWords: messageOf(thrown) };
   }
   const kills = (await life.group?.outOfMemoryKills()) ?? null;
+  const reachedLimit = (await life.group?.reachedLimit()) ?? null;
   await removeAll(life, tools);
   return deathOf({
     ending,
     asked: life.asked,
     outOfMemoryKills: kills,
+    reachedLimit,
     outOfMemoryKillsBefore: life.outOfMemoryKills,
     expiresAtMs: life.expiresAtMs,
     endedAtMs: tools.clock.nowMs(),

@@ -1,3 +1,4 @@
+import { brokenBy } from '../../failure/broken-by.ts';
 import type { LifecycleStore, LossEffect } from '../../ports/fleet/lifecycle.ts';
 import { evidenceText } from './evidence.ts';
 import { recordOf, recordOrNull } from './record.ts';
@@ -8,7 +9,7 @@ import type { RunScript } from './script-runner.ts';
 export function lifecycleStore(run: RunScript): LifecycleStore {
   return {
     lose: async (sandbox, boot, cause, evidence) =>
-      lossOf(await run('lose', sandbox, boot ?? '', cause, evidenceText(evidence))),
+      lossOf(await run('lose', sandbox, boot ?? '', cause, evidenceText(evidence), brokenBy(cause) ?? '')),
     close: async (key, by) => recordOrNull(await run('close', key, by)),
     heartbeat: async (key) => recordOrNull(await run('heartbeat', key)),
     expireDue: async (limit) => listOf(await run('expire-due', limit)).map(recordOf),
@@ -21,6 +22,7 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
 
 function lossOf(reply: Reply): LossEffect {
   const [kind, record] = listOf(reply);
-  if (kind === 'swapped' || kind === 'tainted') return { kind, rollout: recordOf(record) };
+  if (kind === 'swapped' || kind === 'tainted' || kind === 'broken')
+    return { kind, rollout: recordOf(record) };
   return { kind: 'none' };
 }

@@ -16,6 +16,8 @@ const defaults = {
   budgetSpent: 'Error: all {limit} tool calls are used. Nothing ran. Give your answer now.',
   timeSpent: 'Error: the {minutes} minutes for this task are over. Nothing ran. Give your answer now.',
   outOfMemory: '[out of memory: a process of this command was killed]',
+  brokeSandbox:
+    'Error: the sandbox went down while this command ran ({reason}). Nothing more can run. Give your answer now.',
   sandboxBroken: 'Error: an earlier command broke the sandbox ({reason}). Nothing ran. Give your answer now.',
   cancelled: '[cancelled]',
 } satisfies Texts;
@@ -31,6 +33,7 @@ const names = {
   budgetSpent: 'budget_spent',
   timeSpent: 'time_spent',
   outOfMemory: 'out_of_memory',
+  brokeSandbox: 'broke_sandbox',
   sandboxBroken: 'sandbox_broken',
   cancelled: 'cancelled',
 } as const satisfies Record<keyof Texts, keyof TextsYaml>;
@@ -54,6 +57,7 @@ export function compileTexts(yaml: TextsYaml, report: Report): Texts {
     budgetSpent: text('budgetSpent'),
     timeSpent: text('timeSpent'),
     outOfMemory: text('outOfMemory'),
+    brokeSandbox: text('brokeSandbox'),
     sandboxBroken: text('sandboxBroken'),
     cancelled: text('cancelled'),
   };

@@ -20,6 +20,7 @@ const TextsYaml = strict({
   budget_spent: Type.Optional(Sentence),
   time_spent: Type.Optional(Sentence),
   out_of_memory: Type.Optional(Sentence),
+  broke_sandbox: Type.Optional(Sentence),
   sandbox_broken: Type.Optional(Sentence),
   cancelled: Type.Optional(Sentence),
 });

@@ -38,7 +38,7 @@ export type AdmitReply =
       readonly reason: 'budget_spent' | 'time_spent';
       readonly rollout: RolloutRecord;
     }
-  /** The policy broke its sandbox: every later call is the model's failure. */
+  /** The policy broke its sandbox: this call went down with it, or comes later. The model's failure. */
   | { readonly kind: 'broken'; readonly rollout: RolloutRecord }
   /** Not active here: never claimed, waiting, claimed with another generation. Claim, then come back. */
   | { readonly kind: 'not_active'; readonly rollout: RolloutRecord | null }

@@ -10,7 +10,9 @@ export type LossEffect =
   /** Before its first dispatched call: the rollout is back at the head of its line. */
   | { readonly kind: 'swapped'; readonly rollout: RolloutRecord }
   /** After it: final. Calls in flight were settled as infrastructure failures. */
-  | { readonly kind: 'tainted'; readonly rollout: RolloutRecord };
+  | { readonly kind: 'tainted'; readonly rollout: RolloutRecord }
+  /** Calls ran, and the cause says that they did it: the model's own failure, final, and still scorable. */
+  | { readonly kind: 'broken'; readonly rollout: RolloutRecord };
 
 /** Ends of rollouts, runs and sandboxes. One script a method; errors as in `claims.ts`. */
 export interface LifecycleStore {

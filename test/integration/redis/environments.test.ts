@@ -46,6 +46,7 @@ const environmentOf = (version: string): Environment => ({
     budgetSpent: '',
     timeSpent: '',
     outOfMemory: '',
+    brokeSandbox: '',
     sandboxBroken: '',
     cancelled: '',
   },

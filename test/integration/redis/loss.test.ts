@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { bootId, sandboxId } from '../../../src/model/ids.ts';
+import { bootId, runId, sandboxId } from '../../../src/model/ids.ts';
+import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
 import {
   admitOf,
   claimOf,
@@ -11,6 +12,7 @@ import {
   settlementOf,
   startWorld,
   template,
+  tenant,
   type World,
 } from './world.ts';
 
@@ -25,6 +27,9 @@ const lose = (sandbox: string, boot: string | null = null) =>
   world.fleet.lifecycle.lose(sandboxId(sandbox), boot === null ? null : bootId(boot), 'evicted', {
     node: 'n1',
   });
+
+const runOutOfMemory = (rollout: RolloutRecord) =>
+  world.fleet.lifecycle.lose(sandboxOf(rollout), null, 'out_of_memory', {});
 
 test('a sandbox lost before the first dispatch is swapped silently for another', async () => {
   const [lost, other] = await world.supply(2);
@@ -114,6 +119,33 @@ test('the loss of a sandbox that the model broke does not taint', async () => {
   expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
   expect((await recordOf(world.fleet, keyOf('a'))).taint).toBeNull();
   expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+});
+
+test('a sandbox that runs out of memory while a call runs is broken by it: settled, not tainted, scorable', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a', 'c1');
+  await world.fleet.calls.admit(admitOf(rollout, 'c2'));
+  expect(await runOutOfMemory(rollout)).toMatchObject({ kind: 'broken', rollout: { taint: null } });
+  for (const summary of await world.fleet.calls.list(keyOf('a'))) {
+    expect(summary).toMatchObject({ outcome: 'completed', code: 'sandbox_broken', admitted: 'unknown' });
+  }
+  expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+  expect(await world.fleet.grades.begin(keyOf('a'), 1_000)).toMatchObject({ kind: 'run' });
+  expect(await world.fleet.reports.run(tenant, runId('run-1'))).toMatchObject({ discarded: 0 });
+});
+
+test('calls that went down with the sandbox and calls that come later are told that it is broken', async () => {
+  await world.supply(1);
+  const rollout = await world.running('a', 'c1');
+  await runOutOfMemory(rollout);
+  const broken = { kind: 'broken', rollout: { broken: 'a command used up all of its memory' } };
+  expect(await world.fleet.calls.admit(admitOf(rollout, 'c1'))).toMatchObject(broken);
+  expect(await world.fleet.calls.admit(admitOf(rollout, 'c2'))).toMatchObject(broken);
+});
+
+test('a sandbox that runs out of memory while no call runs is lost like every other', async () => {
+  await world.supply(1);
+  expect(await runOutOfMemory(await world.active('a'))).toMatchObject({ kind: 'tainted' });
 });
 
 test('the loss of a sandbox whose score is stored does not taint', async () => {

@@ -1,6 +1,6 @@
 -- The one door of loss: a sandbox is known to be gone. Before its rollout's first dispatch it is swapped silently;
--- after it the rollout is tainted, for good.
-local sandbox, boot, cause, evidence = unpack(ARGV, 2)
+-- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of the calls that run, if any do.
+local sandbox, boot, cause, evidence, brokenReason = unpack(ARGV, 2)
 local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))
 
 -- Already known, another life, or still starting: then its launcher sees it fail and says so.
@@ -24,6 +24,10 @@ end
 if tainted or broken or score or not isOpen(state) then
   drain(sandbox)
   return { 'none', false }
+end
+if brokenReason ~= '' and redis.call('SCARD', key.inFlight .. id) > 0 then
+  breakRollout(id, brokenReason)
+  return { 'broken', record(id) }
 end
 taint(id, 'sandbox_lost', cause, evidence, false)
 return { 'tainted', record(id) }

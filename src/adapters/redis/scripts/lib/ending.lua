@@ -39,3 +39,11 @@ local function taint(id, code, cause, evidence, counted)
   drainOf(id, (read(id, 'sandbox')))
   redis.call('PUBLISH', key.wake, id)
 end
+
+-- What ran took the sandbox down with it: the model's own failure, final. Later calls are told so, and it can be scored.
+local function breakRollout(id, reason)
+  write(id, 'broken', reason)
+  settleInFlight(id, 'completed', 'sandbox_broken')
+  drainOf(id, (read(id, 'sandbox')))
+  redis.call('PUBLISH', key.wake, id)
+end
