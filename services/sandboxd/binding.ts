@@ -5,7 +5,12 @@ import { WireError } from './wire-error.ts';
 
 type State =
   | { readonly kind: 'unbound' }
-  | { readonly kind: 'bound' | 'expired'; readonly owner: WireOwner; readonly expiresAtMs: number };
+  | {
+      readonly kind: 'bound' | 'expired';
+      readonly owner: WireOwner;
+      readonly label: string;
+      readonly expiresAtMs: number;
+    };
 
 /** Versions of the protocol that we answer: gateways speak theirs and the one before. */
 const oldestProtocol = protocolVersion;
@@ -14,7 +19,7 @@ const oldestProtocol = protocolVersion;
  * Whom this sandbox works for. Fleet state may forget or lie after a failover; this may not:
  *
  *   unbound → bound     the first bind; every other owner is refused from then on, for life
- *   bound   → bound     the same owner again (its first answer was lost): the first expiry stays
+ *   bound   → bound     the same owner again (its first answer was lost): the first expiry and label stay
  *   bound   → expired   its time has passed; nothing is accepted any more while sandboxd ends itself
  *
  * All times are monotonic milliseconds.
@@ -30,6 +35,10 @@ export class Binding {
     return this.#state.kind === 'unbound' ? null : this.#state.owner;
   }
 
+  get label(): string | null {
+    return this.#state.kind === 'unbound' ? null : this.#state.label;
+  }
+
   expiresInMs(nowMs: number): number | null {
     return this.#state.kind === 'unbound' ? null : Math.max(0, Math.round(this.#state.expiresAtMs - nowMs));
   }
@@ -40,7 +49,8 @@ export class Binding {
       throw new WireError('protocol_mismatch', `this sandboxd speaks protocol ${protocolVersion}`);
     }
     if (this.#state.kind === 'unbound') {
-      this.#state = { kind: 'bound', owner: request.owner, expiresAtMs: nowMs + request.expiresInMs };
+      const { owner, expiresInMs, label = '' } = request;
+      this.#state = { kind: 'bound', owner, label, expiresAtMs: nowMs + expiresInMs };
       return true;
     }
     this.#refuseExpired();

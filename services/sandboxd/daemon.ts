@@ -26,10 +26,14 @@ export type Daemon = {
   readonly boot: string;
   readonly binding: Binding;
   readonly journal: Journal;
+  readonly done: Done;
   readonly leaders: Leaders;
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;
 };
+
+/** What this life has been through beside its calls. */
+export type Done = { probed: boolean; filesPut: number };
 
 export function createDaemon(
   config: Config,
@@ -39,10 +43,11 @@ export function createDaemon(
 ): Daemon {
   const leaders = new Leaders();
   const journal = new Journal(journalLimits, callStarter(config, env, leaders));
-  return { config, env, boot, binding: new Binding(), journal, leaders, end };
+  const done = { probed: false, filesPut: 0 };
+  return { config, env, boot, binding: new Binding(), journal, done, leaders, end };
 }
 
-export function identityOf({ config, boot, binding, journal }: Daemon): Identity {
+export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {
   return {
     sandbox: config.sandbox,
     boot,
@@ -51,6 +56,8 @@ export function identityOf({ config, boot, binding, journal }: Daemon): Identity
     isolation: isolationOf(config),
     owner: binding.owner,
     expiresInMs: binding.expiresInMs(performance.now()),
+    label: binding.label,
+    ...done,
     calls: journal.list(),
   };
 }

@@ -54,7 +54,8 @@ async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAn
   const { work, rollout, waitedMs } = running;
   const judged = judgeAnswer(running, answer);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
-  deps.confirmations.add(targetOf(rollout), work.call, answer);
+  // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
+  if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);
   return answerFrom(deps, work, settled, !settled.first);
 }
 

@@ -9,6 +9,8 @@ import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { Clock } from '../ports/clock.ts';
 import { protocolVersion } from '../protocol/sandboxd/wire.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
+import { labelText } from '../protocol/rollout/label.ts';
+import type { RolloutLabel } from '../protocol/rollout/label.ts';
 import { pauseMs } from '../waiting/patience.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 
@@ -79,7 +81,8 @@ export class MoveIn {
     const expiresInMs = this.#hardLifeMs(environment);
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const request = { protocol: protocolVersion, owner: rollout.owner, expiresInMs };
+        const label = labelText(labelOf(rollout, environment));
+        const request = { protocol: protocolVersion, owner: rollout.owner, expiresInMs, label };
         await this.#link.bind(target, request, AbortSignal.timeout(Math.max(1, deadline.remainingMs)));
         return;
       } catch (thrown) {
@@ -102,6 +105,13 @@ export class MoveIn {
       if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, answer);
     }
   }
+}
+
+/** What the sandbox will tell of its rollout when nobody else knows it any more. */
+function labelOf(rollout: RolloutRecord, { limits }: Environment): RolloutLabel {
+  const { face, environment, version, template, itemKey, wave, generation } = rollout;
+  const { idleMs, hardLifeMs } = limits;
+  return { face, environment, version, template, itemKey, wave, generation, idleMs, hardLifeMs };
 }
 
 /** Ids that no caller can use: they hold a space, which {@link isIdText} refuses. */

@@ -2,15 +2,31 @@ import type { SandboxId } from '../../src/model/ids.ts';
 import { LinkError } from '../../src/ports/sandbox-link.ts';
 import type { LinkTrouble, SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
 import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type { CallAnswer, CallRequest, Identity, WireOwner } from '../../src/protocol/sandboxd/wire.ts';
+import type {
+  BindRequest,
+  CallAnswer,
+  CallRequest,
+  Identity,
+  JournalCall,
+  WireOwner,
+} from '../../src/protocol/sandboxd/wire.ts';
 
 /** What the fake's "command" does; the default prints its last argument. */
 export type Behaviour = (request: CallRequest) => CallAnswer | Promise<CallAnswer>;
 
+type Entry = {
+  readonly digest: string;
+  readonly label: string;
+  readonly answer: Promise<CallAnswer>;
+  state: JournalCall['state'];
+};
+
 type Life = {
   boot: string;
   owner: WireOwner | null;
-  readonly journal: Map<string, { readonly digest: string; readonly answer: Promise<CallAnswer> }>;
+  label: string | null;
+  probed: boolean;
+  readonly journal: Map<string, Entry>;
   readonly files: Map<string, Uint8Array>;
 };
 
@@ -28,7 +44,8 @@ export class FakeSandboxLink implements SandboxLink {
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
 
   start(sandbox: SandboxId, boot: string): void {
-    this.#lives.set(sandbox, { boot, owner: null, journal: new Map(), files: new Map() });
+    const fresh = { owner: null, label: null, probed: true, journal: new Map(), files: new Map() };
+    this.#lives.set(sandbox, { boot, ...fresh });
   }
 
   kill(sandbox: SandboxId): void {
@@ -51,13 +68,14 @@ export class FakeSandboxLink implements SandboxLink {
     return { ok: true, durationMs: 1 } as const;
   }
 
-  async bind(target: SandboxTarget, request: { readonly owner: WireOwner }): Promise<Identity> {
+  async bind(target: SandboxTarget, request: BindRequest): Promise<Identity> {
     const life = this.#life('bind', target);
     if (life.owner !== null && life.owner.rollout !== request.owner.rollout) {
       throw refused(409, 'bound_elsewhere');
     }
     if (life.owner === null) this.binds.push(target.sandbox);
     life.owner = request.owner;
+    life.label ??= request.label ?? '';
     return identityOf(target.sandbox, life);
   }
 
@@ -72,10 +90,17 @@ export class FakeSandboxLink implements SandboxLink {
     if (life.owner === null) throw refused(409, 'not_bound');
     const known = life.journal.get(call);
     if (known !== undefined && known.digest !== request.digest) throw refused(409, 'call_conflict');
+    if (known?.state === 'confirmed') throw refused(410, 'answer_confirmed');
     if (known !== undefined) return this.#stillAlive(target, known.answer, signal);
     this.ran.push(call);
     const answer = Promise.resolve(this.behaviour(request));
-    life.journal.set(call, { digest: request.digest, answer });
+    const { digest, label = '' } = request;
+    const entry: Entry = { digest, label, answer, state: 'running' };
+    life.journal.set(call, entry);
+    void answer.then(
+      () => void (entry.state = 'done'),
+      () => undefined,
+    );
     return this.#stillAlive(target, answer, signal);
   }
 
@@ -91,7 +116,11 @@ export class FakeSandboxLink implements SandboxLink {
   }
 
   async confirm(target: SandboxTarget, calls: readonly string[]): Promise<void> {
-    this.#life('confirm', target);
+    const life = this.#life('confirm', target);
+    for (const call of calls) {
+      const entry = life.journal.get(call);
+      if (entry !== undefined) entry.state = 'confirmed';
+    }
     this.confirmed.push([...calls]);
   }
 
@@ -173,8 +202,11 @@ function identityOf(sandbox: SandboxId, life: Life): Identity {
     state: life.owner === null ? 'unbound' : 'bound',
     isolation: 'two-user',
     owner: life.owner,
-    expiresInMs: null,
-    calls: [],
+    expiresInMs: life.owner === null ? null : 7_200_000,
+    label: life.label,
+    probed: life.probed,
+    filesPut: life.files.size,
+    calls: [...life.journal].map(([callId, { digest, label, state }]) => ({ callId, digest, label, state })),
   };
 }
 

@@ -11,12 +11,14 @@ type State =
 export class JournalEntry {
   readonly callId: string;
   readonly digest: string;
+  readonly label: string;
   readonly #finished = new EventTarget();
   #state: State;
 
   constructor(callId: string, request: CallRequest) {
     this.callId = callId;
     this.digest = request.digest;
+    this.label = request.label ?? '';
     this.#state = { kind: 'received', request };
   }
 

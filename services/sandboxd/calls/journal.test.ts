@@ -82,7 +82,7 @@ describe('Journal', () => {
     journal.confirm(['c']);
     expect(() => journal.receive('c', request())).toThrow(refusal('answer_confirmed'));
     expect(() => journal.find('c')).toThrow(refusal('answer_confirmed'));
-    expect(journal.list()).toEqual([{ callId: 'c', state: 'confirmed', digest: 'd' }]);
+    expect(journal.list()).toEqual([{ callId: 'c', state: 'confirmed', digest: 'd', label: '' }]);
   });
 
   it('confirms none of several when one of them still runs', async () => {

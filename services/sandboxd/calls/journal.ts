@@ -82,7 +82,12 @@ export class Journal {
   }
 
   list(): Identity['calls'] {
-    return [...this.#entries.values()].map(({ callId, state, digest }) => ({ callId, state, digest }));
+    return [...this.#entries.values()].map(({ callId, state, digest, label }) => ({
+      callId,
+      state,
+      digest,
+      label,
+    }));
   }
 
   #known(callId: string): JournalEntry {

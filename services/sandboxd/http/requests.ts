@@ -1,4 +1,9 @@
-import { maxConfirmedTogether, maxKeptBytes } from '../../../src/protocol/sandboxd/wire.ts';
+import {
+  maxBindLabel,
+  maxCallLabel,
+  maxConfirmedTogether,
+  maxKeptBytes,
+} from '../../../src/protocol/sandboxd/wire.ts';
 import type {
   BindRequest,
   BuiltinAction,
@@ -22,11 +27,12 @@ const builtins = ['read_file', 'write_file', 'list_files', 'search'] as const;
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
 export function parseBind(body: unknown): BindRequest {
-  const { protocol, owner, expiresInMs } = shape.fields(body, 'the body');
+  const { protocol, owner, expiresInMs, label } = shape.fields(body, 'the body');
   return {
     protocol: shape.whole(protocol, 'protocol', 1, 1_000_000),
     owner: parseOwner(owner),
     expiresInMs: shape.whole(expiresInMs, 'expiresInMs', 1, longestMs),
+    ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxBindLabel) }),
   };
 }
 
@@ -50,12 +56,13 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, label } = shape.fields(body, 'the body');
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
     timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
     keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
+    ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
   };
 }
 

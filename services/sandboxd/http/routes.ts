@@ -68,6 +68,7 @@ async function runProbe({ daemon }: Exchange): Promise<Reply> {
   const startMs = performance.now();
   const { probe } = await import('../files.ts');
   await probe(daemon.config);
+  daemon.done.probed = true;
   const body: ProbeReply = { ok: true, durationMs: Math.round(performance.now() - startMs) };
   return { status: 200, body };
 }
@@ -127,6 +128,8 @@ async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
   daemon.binding.requireBound();
   const { path, user } = parseFileQuery(query);
   const { putFile } = await import('../files.ts');
+  // Counted when it begins: one that breaks off may have left a part.
+  daemon.done.filesPut += 1;
   return { status: 200, body: await putFile(daemon.config, user, path, request) };
 }
 

@@ -17,6 +17,13 @@ export function text(value: unknown, name: string): string {
   return typeof value === 'string' ? value : wrong(name, 'text');
 }
 
+/** Text of at most `most` characters. */
+export function shortText(value: unknown, name: string, most: number): string {
+  return typeof value === 'string' && value.length <= most
+    ? value
+    : wrong(name, `text of at most ${most} characters`);
+}
+
 /** A whole number within bounds, both included. */
 export function whole(value: unknown, name: string, least: number, most: number): number {
   const isGood = typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most;

@@ -50,6 +50,9 @@ function world(
       isolation: 'two-user',
       owner,
       expiresInMs: null,
+      label: null,
+      probed: true,
+      filesPut: 0,
       calls: [],
     } as const);
   };

@@ -26,6 +26,9 @@ const identity: Identity = {
   isolation: 'two-user',
   owner: null,
   expiresInMs: null,
+  label: null,
+  probed: true,
+  filesPut: 0,
   calls: [],
 };
 

@@ -78,18 +78,38 @@ export type Identity = Health & {
   readonly owner: WireOwner | null;
   /** Time left until sandboxd ends itself; null before bind. */
   readonly expiresInMs: number | null;
-  readonly calls: readonly {
-    readonly callId: string;
-    readonly state: 'received' | 'running' | 'done' | 'confirmed';
-    readonly digest: string;
-  }[];
+  /** What the bind said beside the owner, as it was said; null before bind. */
+  readonly label: string | null;
+  /** A probe has succeeded in this life; it comes last in a start, so everything before it is done too. */
+  readonly probed: boolean;
+  /** Files put in so far. They are state that the journal does not show. */
+  readonly filesPut: number;
+  readonly calls: readonly JournalCall[];
 };
+
+export type JournalCall = {
+  readonly callId: string;
+  readonly state: 'received' | 'running' | 'done' | 'confirmed';
+  readonly digest: string;
+  /** As its request said; empty where it said nothing. */
+  readonly label: string;
+};
+
+/** Longest {@link BindRequest.label}, in characters: names and numbers of a rollout, with room. */
+export const maxBindLabel = 4096;
+/** Longest {@link CallRequest.label}, in characters. */
+export const maxCallLabel = 64;
 
 export type BindRequest = {
   readonly protocol: number;
   readonly owner: WireOwner;
   /** sandboxd kills everything and exits when this has passed. */
   readonly expiresInMs: number;
+  /**
+   * Kept and told in {@link Identity}, never read by sandboxd: what fleet state must know of the rollout beside its
+   * owner, so that it can be written again when Redis has forgotten it. At most {@link maxBindLabel} characters.
+   */
+  readonly label?: string;
 };
 
 export type PrepareRequest = {
@@ -136,6 +156,8 @@ export type CallRequest = {
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
+  /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
+  readonly label?: string;
 };
 
 /** As many calls as one life may have. */

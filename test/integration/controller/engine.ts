@@ -98,6 +98,9 @@ export function createEngine(): Engine {
           isolation: 'two-user',
           owner,
           expiresInMs: null,
+          label: null,
+          probed: true,
+          filesPut: 0,
           calls: [],
         };
       },
