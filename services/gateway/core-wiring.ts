@@ -33,7 +33,7 @@ export type GatewayWorld = {
   readonly calls: CallStore;
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
-  readonly pool: Pick<PoolStore, 'counts'>;
+  readonly pool: Pick<PoolStore, 'counts' | 'announce'>;
   readonly published: EnvironmentStore;
   readonly link: SandboxLink;
   readonly judge: Judge;
@@ -77,6 +77,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const core = gatewayCore({
     acquaint,
     open: { ...acquaint, claims: world.claims, clock: world.clock },
+    prewarm: { ...acquaint, ...world },
     calls: { ...obtain, ongoing: ongoingCalls, confirmations },
     grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job) },
     lifecycle: world.lifecycle,

@@ -5,6 +5,7 @@ import type { CallId, RolloutId } from '../../src/model/ids.ts';
 import type { CallResult } from '../../src/calls/call-result.ts';
 import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
 import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
+import type { Prewarm, Prewarmed } from '../../src/claiming/prewarm.ts';
 import type { Grade } from '../../src/grading/job.ts';
 import type { CallSummary, RolloutRecord } from '../../src/ports/fleet/records.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
@@ -72,6 +73,8 @@ export interface GatewayCore {
     caller: Caller,
     request: OpenRequest,
   ): Promise<{ readonly view: RolloutView; readonly created: boolean }>;
+  /** Announces a burst of rollouts, so that their sandboxes are ready. */
+  prewarm(caller: Caller, request: Prewarm): Promise<Prewarmed>;
   toolCall(caller: Caller, request: ToolCallRequest): Promise<CallResult>;
   exec(caller: Caller, request: ExecRequest): Promise<CallResult>;
   attach(caller: Caller, rollout: RolloutRef, call: CallId, waitMs: number): Promise<CallResult>;

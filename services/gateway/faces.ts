@@ -10,6 +10,7 @@ import { newRequestState } from './http/request-state.ts';
 import { callRoutes } from './native/call-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
+import { prewarmRoutes } from './native/prewarm-routes.ts';
 import { rolloutRoutes } from './native/rollout-routes.ts';
 import { runRoutes } from './native/run-routes.ts';
 import type { RunDesk } from './native/run-routes.ts';
@@ -42,6 +43,7 @@ export async function addFaces(app: App, parts: FaceParts, gate: HoldGate): Prom
     async (native) => {
       native.addHook('onRequest', requireScope('native'));
       rolloutRoutes(native, parts.core);
+      prewarmRoutes(native, parts.core);
       callRoutes(native, parts.core);
       runRoutes(native, parts.desk);
       environmentRoutes(native, parts.core);

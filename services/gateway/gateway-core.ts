@@ -10,6 +10,8 @@ import { acquaint, acquaintWith, findRollout } from '../../src/claiming/acquaint
 import type { AcquaintDeps, Acquainted } from '../../src/claiming/acquaint.ts';
 import { openRollout } from '../../src/claiming/open-rollout.ts';
 import type { OpenDeps } from '../../src/claiming/open-rollout.ts';
+import { prewarm } from '../../src/claiming/prewarm.ts';
+import type { PrewarmDeps } from '../../src/claiming/prewarm.ts';
 import { gradeRollout } from '../../src/grading/grade-rollout.ts';
 import type { GradeDeps } from '../../src/grading/grade-rollout.ts';
 import { planGrade } from '../../src/grading/plan-grade.ts';
@@ -34,6 +36,7 @@ import type {
 export type GatewayCoreDeps = {
   readonly acquaint: AcquaintDeps;
   readonly open: OpenDeps;
+  readonly prewarm: PrewarmDeps;
   readonly calls: RunCallDeps & TransferDeps & AttachDeps;
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
@@ -62,6 +65,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const opened = await openRollout(deps.open, caller, request);
       return { view: await viewOf(opened.rollout, opened.ahead), created: opened.created };
     },
+    prewarm: (caller, request) => prewarm(deps.prewarm, caller, request),
     async toolCall(caller: Caller, request: ToolCallRequest) {
       const rollout = await acquaint(deps.acquaint, caller, request.rollout, request.open);
       return run(rollout, planToolCall(rollout, request), request.waitMs);

@@ -2,7 +2,7 @@ import type { PoolTarget, TemplateCounts } from '../ports/fleet/pool.ts';
 
 /**
  * How many launches a template wants beyond those that are out: one for every waiting rollout, and the refill up to
- * `minReady`, never beyond `max` sandboxes of all kinds.
+ * `minReady` (or to what is announced, where that is more), never beyond `max` sandboxes of all kinds.
  *
  * This only decides how many tickets are worth offering. Which template a ticket starts, and whether it starts any,
  * is decided by the reservation, in one place for all controllers; so a count that is a moment old costs a ticket
@@ -10,7 +10,7 @@ import type { PoolTarget, TemplateCounts } from '../ports/fleet/pool.ts';
  */
 export function wantedLaunches(counts: TemplateCounts, target: PoolTarget): number {
   const coming = counts.ready + counts.launching;
-  const needed = counts.waiting + target.minReady - coming;
+  const needed = counts.waiting + Math.max(target.minReady, counts.announced) - coming;
   const room = target.max - coming - counts.held;
   return Math.min(Math.max(0, Math.min(needed, room)), breakerAllows(counts));
 }

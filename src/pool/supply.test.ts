@@ -14,6 +14,7 @@ const counts: TemplateCounts = {
   launching: 0,
   held: 0,
   waiting: 0,
+  announced: 0,
   breaker: 'closed',
   lastFailure: null,
 };

@@ -11,6 +11,7 @@ import {
   tenantId,
 } from '../../src/model/ids.ts';
 import { rolloutKey } from '../../src/model/rollout.ts';
+import { fakeEnvironment } from './environment.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
 export type RecordedCall = { readonly method: keyof GatewayCore; readonly args: readonly unknown[] };
@@ -34,6 +35,12 @@ export class FakeGatewayCore implements GatewayCore {
 
   open: GatewayCore['open'] = (...args) =>
     this.#answer('open', args, { view: aView(), created: this.created });
+  prewarm: GatewayCore['prewarm'] = (...args) =>
+    this.#answer('prewarm', args, {
+      environment: fakeEnvironment(),
+      count: args[1].count,
+      untilMs: args[1].neededAtMs ?? 0,
+    });
   toolCall: GatewayCore['toolCall'] = (...args) => this.#answer('toolCall', args, this.result);
   exec: GatewayCore['exec'] = (...args) => this.#answer('exec', args, this.result);
   attach: GatewayCore['attach'] = (...args) => this.#answer('attach', args, this.result);

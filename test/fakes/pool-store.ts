@@ -1,7 +1,12 @@
 import type { BootId, SandboxId, TemplateDigest } from '../../src/model/ids.ts';
 import type { FailureCode } from '../../src/failure/codes.ts';
 import type { RolloutKey, SandboxAddress } from '../../src/model/rollout.ts';
-import type { LaunchReservation, PoolStore, TemplateCounts } from '../../src/ports/fleet/pool.ts';
+import type {
+  Announcement,
+  LaunchReservation,
+  PoolStore,
+  TemplateCounts,
+} from '../../src/ports/fleet/pool.ts';
 
 type Known = Awaited<ReturnType<PoolStore['known']>> extends ReadonlyMap<SandboxId, infer Row> ? Row : never;
 
@@ -18,6 +23,7 @@ export type FakePoolStore = PoolStore & {
     readonly maxAgeMs: number;
     readonly keepReady: number;
   }[];
+  readonly announcements: Announcement[];
   /** What the methods answer; tests write it. */
   readonly answers: {
     counts: readonly TemplateCounts[];
@@ -51,6 +57,7 @@ export function createFakePoolStore(): FakePoolStore {
   const failures: FakePoolStore['failures'] = [];
   const forgotten: SandboxId[] = [];
   const retirements: FakePoolStore['retirements'] = [];
+  const announcements: FakePoolStore['announcements'] = [];
 
   const answer = <Value>(value: Value): Promise<Value> => {
     const { nextError } = answers;
@@ -65,6 +72,7 @@ export function createFakePoolStore(): FakePoolStore {
     failures,
     forgotten,
     retirements,
+    announcements,
     hint: () => {
       for (const listener of listeners) listener();
     },
@@ -75,6 +83,7 @@ export function createFakePoolStore(): FakePoolStore {
     launchFailed: (sandbox, code, message) => noted(failures, { sandbox, code, message }),
     overdueLaunches: () => answer(answers.overdue),
     draining: (limit) => answer(answers.draining.slice(0, limit)),
+    announce: (_template, announcement) => noted(announcements, announcement).then(() => announcement.lifeMs),
     retire: (template, maxAgeMs, keepReady) =>
       noted(retirements, { template, maxAgeMs, keepReady }).then(() => 0),
     forget: (sandbox) => noted(forgotten, sandbox),

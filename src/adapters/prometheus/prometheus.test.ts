@@ -8,6 +8,7 @@ const counts = (digest: string, ready: number): TemplateCounts => ({
   ready,
   launching: 0,
   held: 0,
+  announced: 0,
   waiting: 0,
   breaker: 'open',
   lastFailure: null,

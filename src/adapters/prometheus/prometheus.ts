@@ -58,13 +58,14 @@ const gaugedStates = [
   'launching',
   'held',
   'waiting',
+  'announced',
 ] as const satisfies readonly (keyof TemplateCounts)[];
 
 function poolMetrics(registry: Registry): Pick<Metrics, 'poolCounted'> {
   const registers = [registry];
   const sandboxes = new Gauge({
     name: 'corral_pool',
-    help: 'Sandboxes by template and state (ready, launching, held), and rollouts that wait for one (waiting)',
+    help: 'Sandboxes by template and state (ready, launching, held), rollouts that wait for one (waiting), and what bursts ask to be ready (announced)',
     labelNames: ['template', 'state'],
     registers,
   });

@@ -2,6 +2,7 @@ import type { CallStore } from '../../ports/fleet/calls.ts';
 import type { ClaimStore } from '../../ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '../../ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../../ports/fleet/pool.ts';
+import type { RecoveryStore } from '../../ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { ReportStore } from '../../ports/fleet/reports.ts';
 import { callStore } from './call-store.ts';
@@ -14,6 +15,7 @@ import { lifecycleStore } from './lifecycle-store.ts';
 import { subscribe, type Messages } from './messages.ts';
 import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
+import { recoveryStore } from './recovery-store.ts';
 import { reportStore } from './report-store.ts';
 import { prepareScripts, type RunScript } from './script-runner.ts';
 
@@ -38,6 +40,7 @@ export type FleetState = {
   readonly pool: PoolStore;
   readonly reports: ReportStore;
   readonly environments: EnvironmentStore;
+  readonly recovery: RecoveryStore;
   /**
    * Makes the Redis at the other end the fleet's; until then everything else throws `recovering`. `empty` does so only
    * if it holds no fleet; `persisted` takes what it has kept over a restart, and is right only where Redis writes every
@@ -79,6 +82,7 @@ function assemble(run: RunScript, keys: Keys, messages: Messages, disconnect: ()
     pool: poolStore(run, keys, messages),
     reports: reportStore(run),
     environments: environmentStore(run),
+    recovery: recoveryStore(run),
     adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,
     ping: async () => {
       await run('draining', 0);

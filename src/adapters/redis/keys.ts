@@ -4,6 +4,8 @@
  */
 export const keyNames = {
   redis: 'redis',
+  recovered: 'recovered',
+  unsure: 'unsure',
   wake: 'wake',
   work: 'work',
 
@@ -35,6 +37,7 @@ export const keyNames = {
   held: 'held:',
   draining: 'draining',
   ticket: 'ticket:',
+  prewarm: 'prewarm:',
   breaker: 'breaker:',
 
   run: 'run:',

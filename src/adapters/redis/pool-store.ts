@@ -1,10 +1,12 @@
 import type { FailureCode } from '../../failure/codes.ts';
+import { Failure } from '../../failure/failure.ts';
 import { sandboxId, templateDigest } from '../../model/ids.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
 import type { Breaker, LaunchReservation, PoolStore, TemplateCounts } from '../../ports/fleet/pool.ts';
 import type { Keys } from './keys.ts';
 import type { Messages } from './messages.ts';
 import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
+import { runName } from './run-name.ts';
 import type { RunScript } from './script-runner.ts';
 
 /** What a person reads of a failed start; the rest is in the controller's log. */
@@ -26,6 +28,11 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     },
     overdueLaunches: async () => sandboxesOf(await run('overdue-launches')),
     draining: async (limit) => sandboxesOf(await run('draining', limit)),
+    announce: async (template, { tenant, run: ofRun, count, lifeMs }) => {
+      const untilMs = await run('announce', template, runName(tenant, ofRun), count, Math.round(lifeMs));
+      if (untilMs === null) throw tooManyAnnounce();
+      return numberOf(untilMs);
+    },
     retire: async (template, maxAgeMs, keepReady) =>
       numberOf(await run('retire', template, maxAgeMs, keepReady)),
     forget: async (sandbox) => {
@@ -36,8 +43,14 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
   };
 }
 
+const tooManyAnnounce = () =>
+  new Failure(
+    'line_full',
+    'too many runs announce bursts of this template; open rollouts without announcing',
+  );
+
 function countsOf(row: Reply): TemplateCounts {
-  const [template, ready, launching, held, waiting, breaker, code, message, atMs] = listOf(row);
+  const [template, ready, launching, held, waiting, announced, breaker, code, message, atMs] = listOf(row);
   const failed = textOrNull(code);
   return {
     template: templateDigest(textOf(template)),
@@ -45,6 +58,7 @@ function countsOf(row: Reply): TemplateCounts {
     launching: numberOf(launching),
     held: numberOf(held),
     waiting: numberOf(waiting),
+    announced: numberOf(announced),
     breaker: textOf(breaker) as Breaker,
     lastFailure:
       failed === null

@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import type { Evidence } from '../../failure/failure.ts';
-import type { BootId, SandboxId, TemplateDigest } from '../../model/ids.ts';
+import type { BootId, RunId, SandboxId, TemplateDigest, TenantId } from '../../model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '../../model/rollout.ts';
 
 export type TemplateCounts = {
@@ -13,6 +13,8 @@ export type TemplateCounts = {
   readonly held: number;
   /** Waiting rollouts that a gateway renewed lately. */
   readonly waiting: number;
+  /** Sandboxes that announced bursts ask to be ready now, beside or above the pool's own minimum. */
+  readonly announced: number;
   readonly breaker: Breaker;
   readonly lastFailure: {
     readonly code: FailureCode;
@@ -30,6 +32,14 @@ export type PoolTarget = {
   readonly max: number;
 };
 
+/** What a run says that it will need of a template at once, counted for `lifeMs` from now. */
+export type Announcement = {
+  readonly tenant: TenantId;
+  readonly run: RunId;
+  readonly count: number;
+  readonly lifeMs: number;
+};
+
 export type LaunchReservation = { readonly sandbox: SandboxId; readonly template: TemplateDigest };
 
 /** Sandboxes as the pool sees them. One script a method; errors as in `claims.ts`. */
@@ -39,7 +49,7 @@ export interface PoolStore {
   knownTemplates(): Promise<readonly TemplateDigest[]>;
   /**
    * What the holder of a blank ticket launches: waiting rollouts first (round-robin over runs), then refill up to the
-   * targets. Idempotent by `ticket`: the same ticket gets the same reservation until its start timed out. `null`:
+   * targets, or to what is announced where that is more. Idempotent by `ticket`: the same ticket gets the same reservation until its start timed out. `null`:
    * nothing is wanted, or the start budget is used up.
    */
   reserve(
@@ -56,7 +66,12 @@ export interface PoolStore {
   overdueLaunches(): Promise<readonly SandboxId[]>;
   /** Sandboxes to destroy: let go by their rollouts, failed to start, or swapped away. */
   draining(limit: number): Promise<readonly SandboxId[]>;
-  /** Sends unclaimed ready sandboxes older than `maxAgeMs`, or of templates no longer wanted, to draining. */
+  /**
+   * Keeps sandboxes of the template ready for a burst; the run's earlier announcement for it is replaced. Returns until
+   * when, in Redis' own time. Throws `line_full` when too many runs announce.
+   */
+  announce(template: TemplateDigest, announcement: Announcement): Promise<number>;
+  /** Sends unclaimed ready sandboxes older than `maxAgeMs`, or more than `keepReady` and what is announced, to draining. */
   retire(template: TemplateDigest, maxAgeMs: number, keepReady: number): Promise<number>;
   /** The provider no longer has it: forget it. */
   forget(sandbox: SandboxId): Promise<void>;

@@ -66,6 +66,49 @@ describe('opening', () => {
   });
 });
 
+describe('a burst', () => {
+  const burst = { environment: 'shell', needed_at: '2026-11-21T12:00:00Z', run: 'run-9' };
+
+  it('is announced by its number', async () => {
+    expect(await send('POST', '/v1/prewarm', { ...burst, count: 100 })).toEqual({
+      status: 202,
+      body: expect.objectContaining({
+        count: 100,
+        until: '2026-11-21T12:00:00.000Z',
+        template: 'template-a',
+      }),
+    });
+    expect(gateway.core.calls).toMatchObject([
+      { method: 'prewarm', args: [{ ...caller, run: 'run-9' }, { environment: { name: 'shell' } }] },
+    ]);
+  });
+
+  it('is announced row by row', async () => {
+    const items = [
+      { item: { id: 1 }, count: 8 },
+      { item: null, count: 4 },
+    ];
+    expect(await send('POST', '/v1/prewarm', { ...burst, items })).toMatchObject({
+      status: 202,
+      body: { count: 12 },
+    });
+  });
+
+  it.each([
+    [{ environment: 'shell' }],
+    [{ ...burst, count: 1, items: [{ item: null, count: 1 }] }],
+    [{ ...burst, count: 0 }],
+    [{ ...burst, count: 10_001 }],
+    [{ ...burst, items: [] }],
+    [{ ...burst, count: 1, needed_at: 'soon' }],
+    [{ ...burst, count: 1, label: 'x' }],
+  ])('without sense is refused: %j', async (body) => {
+    const answer = await send('POST', '/v1/prewarm', body);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
+    expect(gateway.core.calls).toEqual([]);
+  });
+});
+
 describe('calls', () => {
   it('are answered with the whole result', async () => {
     const answer = await send('POST', '/v1/rollouts/trace_1/calls?wait_s=20&attempt=3', {

@@ -65,6 +65,7 @@ describe('the operators’ addresses', () => {
       ['/v1/rollouts/{id}/heartbeat', ['post']],
       ['/v1/rollouts/{id}/finish', ['post']],
       ['/v1/rollouts/{id}/grade', ['post']],
+      ['/v1/prewarm', ['post']],
       ['/v1/rollouts/{id}/calls', ['post']],
       ['/v1/rollouts/{id}/exec', ['post']],
       ['/v1/rollouts/{id}/calls/{call_id}', ['get']],

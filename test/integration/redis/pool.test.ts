@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bootId, sandboxId, templateDigest } from '../../../src/model/ids.ts';
+import { bootId, runId, sandboxId, templateDigest } from '../../../src/model/ids.ts';
 import { sandboxAddress } from '../../../src/model/rollout.ts';
 import type { PoolTarget } from '../../../src/ports/fleet/pool.ts';
 import {
@@ -14,6 +14,7 @@ import {
   second,
   startWorld,
   template,
+  tenant,
   type World,
 } from './world.ts';
 
@@ -43,6 +44,16 @@ async function fail(times: number, code: 'start_failed' | 'unschedulable' = 'sta
     if (reserved === null) throw new Error('nothing was reserved');
     await world.fleet.pool.launchFailed(reserved.sandbox, code, 'exit 1', {});
   }
+}
+
+const announce = (count: number, run = 'run-1', lifeMs = 10 * minute) =>
+  world.fleet.pool.announce(template, { tenant, run: runId(run), count, lifeMs });
+
+/** Reserves until nothing more is wanted; returns how many. */
+async function reserveAll(targets: readonly PoolTarget[]): Promise<number> {
+  let started = 0;
+  while ((await reserve(targets)) !== null) started += 1;
+  return started;
 }
 
 describe('a reservation', () => {
@@ -281,4 +292,70 @@ test('a rollout that starts to wait gives controllers a hint', async () => {
   });
   await wait('a');
   await hinted;
+});
+
+describe('an announced burst', () => {
+  test('is refilled above the minimum of the pool and never above its maximum', async () => {
+    expect(await announce(5)).toBe(world.nowMs() + 10 * minute);
+    expect(await counts()).toMatchObject({ announced: 5 });
+    expect(await reserveAll([target(2, 100)])).toBe(5);
+    await announce(500);
+    expect(await reserveAll([target(2, 8)])).toBe(3);
+  });
+
+  test('below the minimum of the pool changes nothing', async () => {
+    await announce(1);
+    expect(await reserveAll([target(3)])).toBe(3);
+  });
+
+  test('is over when its time has passed', async () => {
+    await announce(5);
+    await world.step(10 * minute + 1);
+    expect(await counts()).toMatchObject({ announced: 0 });
+    expect(await reserveAll([target(1)])).toBe(1);
+  });
+
+  test('that came is not made ready a second time', async () => {
+    await world.supply(1);
+    await held(world.fleet, claimOf('early'));
+    await announce(3);
+    await world.supply(3);
+    for (const name of ['a', 'b']) await held(world.fleet, claimOf(name));
+    expect(await counts()).toMatchObject({ ready: 1, announced: 1 });
+    expect(await reserveAll([target(0)])).toBe(0);
+  });
+
+  test('of another run is added; another word of the same run replaces its first', async () => {
+    await announce(3, 'run-1');
+    await announce(4, 'run-2');
+    await announce(2, 'run-1');
+    expect(await counts()).toMatchObject({ announced: 6 });
+  });
+
+  test('keeps its ready sandboxes from being retired as surplus', async () => {
+    await world.supply(4);
+    await announce(3);
+    expect(await world.fleet.pool.retire(template, 60 * minute, 1)).toBe(1);
+    expect(await counts()).toMatchObject({ ready: 3 });
+  });
+
+  test('tells controllers at once that there is work', async () => {
+    const rung = new Promise<void>((resolve) => {
+      const stop = world.fleet.pool.onWork(() => {
+        stop();
+        resolve();
+      });
+    });
+    await announce(1);
+    await rung;
+  });
+
+  test('is refused where too many runs announce already, and taken when their time has passed', async () => {
+    for (let run = 0; run < 64; run += 1) await announce(1, `many-${run}`, minute);
+    await expect(announce(1, 'one-more')).rejects.toMatchObject({ code: 'line_full' });
+    await announce(2, 'many-1');
+    await world.step(minute + 1);
+    await announce(1, 'one-more');
+    expect(await counts()).toMatchObject({ announced: 1 + 2 });
+  });
 });

@@ -9,4 +9,8 @@ end
 if redis.call('GET', key.redis) == redisRun then return 'already' end
 if mode ~= 'persisted' and holdsFleet() then return 'refused' end
 redis.call('SET', key.redis, redisRun)
+if mode == 'persisted' then
+  redis.call('SET', key.recovered, nowMs, 'PX', unsureKeptMs)
+  redis.call('PEXPIRE', key.unsure, unsureKeptMs)
+end
 return 'adopted'

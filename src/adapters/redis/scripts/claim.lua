@@ -149,11 +149,16 @@ local function open(claim)
   return sandbox and createHeld(claim, wave, sandbox) or createWaiting(claim, wave)
 end
 
+local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
+
 local function answer(claim)
   local environment, state = read(claim.id, 'environment', 'state')
   local isOver = state and not isOpen(state)
   if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
-  if not environment then return open(claim) end
+  if not environment then
+    local code = anybodyUnsure and unsureCode(claim.id)
+    return code and refused(claim, code) or open(claim)
+  end
   if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
   return claimAgain(claim, state)
 end

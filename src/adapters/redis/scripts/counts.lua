@@ -9,6 +9,7 @@ for index = 2, #ARGV do
     redis.call('SCARD', key.starting .. template),
     redis.call('SCARD', key.held .. template),
     countGrantable(template),
+    announcedOf(template),
     breakerState(template),
     code, message, atMs,
   }

@@ -1,11 +1,12 @@
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
--- templates; then refill, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
+-- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
 -- ARGV: ticket, sandbox, start budget, start timeout, then template, minReady, max for each target.
 local ticket, sandbox, startBudget, startTimeoutMs = unpack(ARGV, 2)
 
 local targets = {}
 for index = 6, #ARGV, 3 do
-  targets[ARGV[index]] = { minReady = tonumber(ARGV[index + 1]), max = tonumber(ARGV[index + 2]) }
+  local minReady, max = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
+  targets[ARGV[index]] = { minReady = math.min(max, math.max(minReady, announcedOf(ARGV[index]))), max = max }
 end
 
 local function sizes(template)

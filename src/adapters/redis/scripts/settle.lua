@@ -3,7 +3,7 @@
 local id, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs, outputBytes, answer,
   taintCode, taintEvidence, broken, idleMs = unpack(ARGV, 2)
 local state = read(id, 'state')
-if not state then return false end
+if not state then return unsureCode(id) == 'recovering' and stillRecovering() or false end
 
 local function numberOrNull(text)
   return text ~= '' and tonumber(text) or cjson.null
@@ -43,6 +43,16 @@ local function applyConsequence()
   if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end
 end
 
+-- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.
+local function rememberDispatch()
+  if admitted == 'no' or outcome == 'refused' then return end
+  write(id, 'dispatched', 1)
+  if state == 'claimed' then
+    write(id, 'state', 'active', 'activeAtMs', nowMs)
+    redis.call('ZREM', key.grants, id)
+  end
+end
+
 local known, text = readCall(id, call)
 if known and isSettled(known) then return storedReply(known, text) end
 
@@ -56,6 +66,7 @@ if answer ~= '' then keepAnswer(id, call, answer) end
 if not known then countRefused() end
 countSettled(id, outcome, code ~= '' and code)
 if isOpen(state) then
+  if not known then rememberDispatch() end
   renewLease()
   applyConsequence()
 else

@@ -1,0 +1,44 @@
+import { PrewarmAnswer, PrewarmBody } from '../../../src/protocol/native/prewarm.ts';
+import type { GatewayCore } from '../core.ts';
+import type { App } from '../http/app.ts';
+import { invalid } from '../http/failure-of.ts';
+import { callerOf } from '../http/identify.ts';
+import { environmentRef } from '../http/taking.ts';
+
+/** A burst that is announced finds its sandboxes ready. */
+export function prewarmRoutes(app: App, core: GatewayCore): void {
+  app.post(
+    '/prewarm',
+    { schema: { summary: 'Announce a burst', body: PrewarmBody, response: { 202: PrewarmAnswer } } },
+    async (request, reply) => {
+      const { body } = request;
+      const { environment, count, untilMs } = await core.prewarm(callerOf(request, 'native', body.run), {
+        environment: environmentRef(body.environment),
+        count: countOf(body),
+        neededAtMs: neededAtMsOf(body.needed_at),
+      });
+      return reply.code(202).send({
+        environment: environment.name,
+        version: environment.version,
+        template: environment.template.digest,
+        count,
+        until: new Date(untilMs).toISOString(),
+      });
+    },
+  );
+}
+
+/** All rows of an environment run in the same template, so only their number matters. */
+function countOf({ count, items }: PrewarmBody): number {
+  if ((count === undefined) === (items === undefined)) {
+    throw invalid('say how many rollouts will come: either "count", or "items" with a count each');
+  }
+  return count ?? (items ?? []).reduce((total, one) => total + one.count, 0);
+}
+
+function neededAtMsOf(text: string | undefined): number | null {
+  if (text === undefined) return null;
+  const atMs = Date.parse(text);
+  if (Number.isNaN(atMs)) throw invalid('needed_at is no time such as 2026-11-21T12:00:00Z');
+  return atMs;
+}

@@ -1,0 +1,52 @@
+import { sandboxId } from '../../model/ids.ts';
+import { rolloutKey } from '../../model/rollout.ts';
+import type { RolloutKey } from '../../model/rollout.ts';
+import type { FoundRollout, RecoveryStore } from '../../ports/fleet/recovery.ts';
+import { listOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
+import type { RunScript } from './script-runner.ts';
+import { storedTool } from './summary.ts';
+
+export function recoveryStore(run: RunScript): RecoveryStore {
+  return {
+    kept: async () => {
+      const rows = await run('read-kept');
+      return rows === null ? null : new Map(listOf(rows).map(keptOf));
+    },
+    restoreRollout: async (found) => restoredOf(await run('restore-rollout', rolloutText(found))),
+    restoreReady: async ({ sandbox, template, boot, address }) => {
+      await run('restore-sandbox', sandbox, template, 'ready', boot, address, '');
+    },
+    markUnsure: async (sandbox, template, owner) => {
+      await run('restore-sandbox', sandbox, template, 'unsure', '', '', owner ?? '');
+    },
+    markGone: async (sandbox) => {
+      await run('restore-sandbox', sandbox, '', 'gone', '', '', '');
+    },
+    adopt: async () => {
+      await run('adopt', 'persisted');
+    },
+    adoptedAtMs: async () => numberOrNull(await run('adopted-at')),
+  };
+}
+
+function keptOf(row: Reply) {
+  const [sandbox, phase, owner] = listOf(row);
+  const kept = { phase: textOrNull(phase) ?? '', owner: textOrNull(owner) as RolloutKey | null };
+  return [sandboxId(textOf(sandbox)), kept] as const;
+}
+
+/** The one argument of restore-rollout.lua: a rollout has too many calls for arguments. */
+function rolloutText({ owner, expiresInMs, calls, ...found }: FoundRollout): string {
+  return JSON.stringify({
+    ...found,
+    id: rolloutKey(owner),
+    expiresInMs: Math.round(expiresInMs),
+    calls: calls.map((call) => ({ ...call, tool: storedTool(call.tool) })),
+  });
+}
+
+function restoredOf(reply: Reply) {
+  const said = textOf(reply);
+  if (said === 'live' || said === 'given_up' || said === 'late') return said;
+  throw new TypeError(`a restored rollout answered ${JSON.stringify(said)}`);
+}

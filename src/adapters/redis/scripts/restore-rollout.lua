@@ -1,0 +1,118 @@
+-- unguarded: it writes fleet state back before this Redis is the fleet's.
+-- A sandbox tells of its rollout. Where Redis has forgotten the rollout, its record is made anew; where it has kept it,
+-- as a promoted replica does, what it missed is added: a call, or the swap to this very sandbox. What Redis still knows
+-- to be over stays over. ARGV[2]: the rollout as JSON (ports/fleet/recovery.ts).
+local found = cjson.decode(ARGV[2])
+local id, sandbox, label = found.id, found.sandbox, found.label
+local box = key.sandbox .. sandbox
+local lineage, attempt = lineageOf(id)
+local boundAtMs = nowMs - math.max(0, label.hardLifeMs - found.expiresInMs)
+
+-- Once the fleet is adopted only sandboxes that were unsure may still tell: a controller that is late decides nothing.
+local phase, template = unpack(redis.call('HMGET', box, 'phase', 'template'))
+if redis.call('GET', key.redis) == ARGV[1] and phase ~= 'unsure' then return 'late' end
+if phase == 'draining' then return 'given_up' end
+
+local function takeSandbox()
+  if phase == 'starting' then leaveStart(sandbox, template) end
+  redis.call('ZREM', key.ready .. found.template, sandbox)
+  redis.call('SADD', key.sandboxes, sandbox)
+  redis.call('SADD', key.templates, found.template)
+  redis.call('SADD', key.held .. found.template, sandbox)
+  redis.call('HSET', box, 'template', found.template, 'boot', found.boot, 'address', found.address, 'owner', id)
+  redis.call('HDEL', box, 'unsureOwner')
+  redis.call('HDEL', key.unsure, id)
+  enterPhase(sandbox, 'ready')
+end
+
+local function giveUp()
+  drain(sandbox)
+  return 'given_up'
+end
+
+local function enterWave()
+  local group = groupKey(id, label.itemKey)
+  local current = tonumber(redis.call('HGET', group, 'wave') or 0)
+  if current < label.wave then
+    redis.call('HSET', group, 'wave', label.wave, 'startedMs', nowMs, 'open', 0, 'n', 0)
+    redis.call('ZADD', key.groups .. runOf(id), nowMs, label.itemKey)
+    current = label.wave
+  end
+  if current == label.wave then
+    redis.call('HINCRBY', group, 'open', 1)
+    redis.call('HINCRBY', group, 'n', 1)
+  end
+  redis.call('HINCRBY', group, label.wave .. ':n', 1)
+  redis.call('PEXPIRE', group, keptForReportsMs)
+end
+
+local function create()
+  local run = runOf(id)
+  local ordinal = redis.call('HINCRBY', key.run .. run, 'rollouts', 1)
+  redis.call('HSETNX', key.run .. run, 'pin:' .. label.environment, label.version)
+  redis.call('SADD', key.open .. run, id)
+  redis.call('ZADD', key.rollouts .. run, ordinal, id)
+  write(id, 'face', label.face, 'environment', label.environment, 'version', label.version,
+    'template', label.template, 'itemKey', label.itemKey, 'wave', label.wave, 'calls', 0,
+    'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
+    'generation', label.generation - 1, 'state', 'waiting', 'revivedAtMs', nowMs)
+  enterWave()
+  trimRun(run)
+end
+
+-- The sandbox is this rollout's, by its own word.
+local function moveIn(state, current)
+  if current then drainOf(id, current) end
+  if state == 'waiting' then leaveLine(id, label.template) end
+  redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
+  write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', found.boot, 'address', found.address, 'claimedAtMs', boundAtMs)
+  redis.call('ZADD', key.grants, nowMs, id)
+end
+
+-- A call that ran there is nobody's to run again. An answer that can still be had is fetched by whoever asks next; one
+-- whose bytes are gone was stored before they went, so somebody has it.
+local function addCall(call)
+  local summary = readCall(id, call.call)
+  if summary and isSettled(summary) then return end
+  if not summary then
+    summary = { call.tool, call.digest, nowMs, 1, 'yes', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
+    if call.counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
+  end
+  if call.state == 'confirmed' then summary[6], summary[12] = 'completed', 1 end
+  redis.call(call.state == 'running' and 'SADD' or 'SREM', key.inFlight .. id, call.call)
+  writeCall(id, call.call, summary)
+end
+
+local function activate(state)
+  write(id, 'dispatched', 1)
+  redis.call('ZREM', key.grants, id)
+  if state == 'active' or state == 'grading' then return end
+  write(id, 'state', 'active', 'activeAtMs', boundAtMs)
+end
+
+local newest = newestOf(lineage)
+local state, current, generation, dispatched, taintCode, broken =
+  read(id, 'state', 'sandbox', 'generation', 'dispatched', 'taintCode', 'broken')
+takeSandbox()
+if newest > attempt or taintCode or broken or (state and not isOpen(state)) then return giveUp() end
+if newest < attempt then
+  local lower = string.gsub(id, '/%d+/([^/]+)$', '/' .. newest .. '/%1')
+  if isOpen((read(lower, 'state'))) then closeRollout(lower, 'closed', 'superseded') end
+  redis.call('SET', key.newest .. lineage, attempt)
+end
+
+if not state then
+  create()
+  moveIn()
+elseif current ~= sandbox then
+  -- What had run in another sandbox cannot have moved here; else whoever has run something, or was granted last.
+  local isNewer = found.dispatched or label.generation > tonumber(generation)
+  if dispatched or not isNewer then return giveUp() end
+  moveIn(state, current)
+end
+for _, call in ipairs(found.calls) do addCall(call) end
+if found.dispatched then activate((read(id, 'state'))) end
+leaseUntil(id, nowMs + label.idleMs, (read(id, 'hardEndMs')))
+renewRun(runOf(id), label.face)
+redis.call('PUBLISH', key.wake, id)
+return 'live'

@@ -1,0 +1,49 @@
+-- unguarded: it writes fleet state back before this Redis is the fleet's.
+-- A sandbox of no known rollout: `ready` joins the warm pool, `unsure` is kept from everybody, `gone` is forgotten.
+-- Once the fleet is adopted only unsure ones are touched: a controller that is late decides nothing.
+local sandbox, template, verdict, boot, address, rollout = unpack(ARGV, 2)
+local box = key.sandbox .. sandbox
+local phase, owner, unsureOwner = unpack(redis.call('HMGET', box, 'phase', 'owner', 'unsureOwner'))
+local adopted = redis.call('GET', key.redis) == ARGV[1]
+local isSpare = phase == 'ready' and not owner
+
+local function list()
+  redis.call('SADD', key.sandboxes, sandbox)
+  redis.call('SADD', key.templates, template)
+  redis.call('HSET', box, 'template', template)
+end
+
+local function joinPool()
+  list()
+  redis.call('HDEL', box, 'unsureOwner')
+  redis.call('HSET', box, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
+  enterPhase(sandbox, 'ready')
+  redis.call('ZADD', key.ready .. template, nowMs, sandbox)
+  if adopted then serveLine(template) end
+end
+
+local function becomeUnsure()
+  list()
+  redis.call('ZREM', key.ready .. template, sandbox)
+  enterPhase(sandbox, 'unsure')
+  if rollout == '' then return end
+  redis.call('HSET', box, 'unsureOwner', rollout)
+  redis.call('HSET', key.unsure, rollout, sandbox)
+end
+
+local function forget()
+  redis.call('ZREM', key.ready .. (redis.call('HGET', box, 'template') or template), sandbox)
+  redis.call('SREM', key.sandboxes, sandbox)
+  redis.call('DEL', box)
+  if unsureOwner then redis.call('HSET', key.unsure, unsureOwner, 'gone') end
+end
+
+if adopted and phase ~= 'unsure' then return 0 end
+if verdict == 'ready' and (not phase or phase == 'unsure') then
+  joinPool()
+elseif verdict == 'unsure' and (not phase or isSpare) then
+  becomeUnsure()
+elseif verdict == 'gone' and (isSpare or phase == 'unsure') then
+  forget()
+end
+return 1

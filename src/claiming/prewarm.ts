@@ -1,0 +1,60 @@
+import { Failure } from '../failure/failure.ts';
+import type { Environment } from '../model/environment.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { PoolStore } from '../ports/fleet/pool.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { patiently } from '../waiting/patience.ts';
+import type { AcquaintDeps, Caller } from './acquaint.ts';
+import type { EnvironmentReference } from './pinned-environments.ts';
+
+export type PrewarmDeps = Pick<AcquaintDeps, 'environments'> & {
+  readonly pool: Pick<PoolStore, 'announce'>;
+  readonly clock: Clock;
+};
+
+export type Prewarm = {
+  readonly environment: EnvironmentReference;
+  /** Rollouts that will come at once. */
+  readonly count: number;
+  /** When they come, wall clock in milliseconds; null: as soon as they can. */
+  readonly neededAtMs: number | null;
+};
+
+/** `count` sandboxes of the environment's template are kept ready until `untilMs`. */
+export type Prewarmed = {
+  readonly environment: Environment;
+  readonly count: number;
+  readonly untilMs: number;
+};
+
+/** Trainers are late: a burst that has not come by then is not paid for any longer. */
+const lateMs = 10 * 60_000;
+/** Idle sandboxes cost the same as busy ones, and warm ones are replaced after about this time anyway. */
+const longestAheadMs = 3_600_000;
+const patienceMs = 30_000;
+
+/**
+ * Announces a burst, so that its sandboxes are ready before its rollouts ask for them; never more than the pool's
+ * maximum. Another announcement of the same run for the same template replaces this one. Throws `unknown_environment`,
+ * `invalid_request` for a time too far ahead, `line_full` when too many runs announce.
+ */
+export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm): Promise<Prewarmed> {
+  const aheadMs = aheadOf(asked.neededAtMs, deps.clock.nowMs());
+  const environment = await deps.environments.forRun(caller.tenant, caller.run, asked.environment);
+  const count = Math.min(asked.count, environment.pool.max);
+  const announcement = { tenant: caller.tenant, run: caller.run, count, lifeMs: aheadMs + lateMs };
+  const deadline = Deadline.in(deps.clock, patienceMs);
+  const untilMs = await patiently(deps.clock, deadline, () =>
+    deps.pool.announce(environment.template.digest, announcement),
+  );
+  return { environment, count, untilMs };
+}
+
+function aheadOf(neededAtMs: number | null, nowMs: number): number {
+  const aheadMs = Math.max(0, (neededAtMs ?? nowMs) - nowMs);
+  if (aheadMs <= longestAheadMs) return aheadMs;
+  throw new Failure(
+    'invalid_request',
+    `needed_at is ${Math.round(aheadMs / 60_000)} minutes ahead; announce a burst at most an hour before it comes`,
+  );
+}
