@@ -3,10 +3,22 @@ import { join } from 'node:path';
 import { groupName } from '../../services/node/cgroups/group-name.ts';
 import { processesOf } from './left-behind.ts';
 
-/** What a fleet in this state folder has running on this machine now, one line each: parts, sandboxes, mounts, groups. */
+/** What a fleet in this state folder has on this machine now, one line each: processes, sockets, mounts, groups, sandboxes' folders. */
 export async function fleetLeftBy(root: string): Promise<readonly string[]> {
-  const found = await Promise.all([processesOf(root), redisOf(root), mountsOf(root), groupsOf(root)]);
-  return found.flat();
+  const looks = [processesOf, redisOf, socketsOf, mountsOf, groupsOf, sandboxFoldersOf];
+  return (await Promise.all(looks.map((look) => look(root)))).flat();
+}
+
+async function socketsOf(root: string): Promise<readonly string[]> {
+  const entries = await readdir(root, { recursive: true, withFileTypes: true }).catch(() => []);
+  return entries
+    .filter((entry) => entry.isSocket())
+    .map(({ parentPath, name }) => `socket ${parentPath}/${name}`);
+}
+
+async function sandboxFoldersOf(root: string): Promise<readonly string[]> {
+  const names = await readdir(join(root, 'node', 'sandboxes')).catch(() => []);
+  return names.map((name) => `folder of sandbox ${name}`);
 }
 
 /** Redis is told its folder by arguments only. */

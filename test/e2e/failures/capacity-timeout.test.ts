@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectFailure } from '../../support/faces.ts';
+import { startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+/** One sandbox in all. The RFT face holds a call for what its command's time leaves of 540 s: here 50 s. */
+const one = `
+name: shell
+sandbox: { image: host, disk: 64Mi }
+tools: { shell: { builtin: shell, timeout: 8m } }
+grader: { kind: text, reference: item.answer }
+pool: { min_ready: 1, max: 1 }
+`;
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: one } });
+});
+afterAll(() => corral.stop());
+
+const timeout = {
+  status: 503,
+  code: 'capacity_timeout',
+  blame: 'infrastructure',
+  admitted: 'no',
+  retryable: true,
+  tainted: false,
+} as const;
+
+test('no sandbox in time: 503 on both faces, may be sent again, and is served once there is one', async () => {
+  expect((await corral.rft.call({ trace: 'holder', call: 'c1', command: 'echo hi' })).status).toBe(200);
+  const held = corral.rft.call({ trace: 'rft', call: 'c1', command: 'echo hi' });
+  await corral.native.open('native');
+  const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo hi' } };
+  const inVain = await corral.native.post('/v1/rollouts/native/calls?wait_s=1', call);
+  expectFailure(inVain, { ...timeout, rollout_id: 'native', call_id: 'c1' });
+  expectFailure(await held, { ...timeout, rollout_id: 'rft', call_id: 'c1' });
+
+  await corral.native.post('/v1/rollouts/holder/finish', {});
+  const again = await corral.native.post('/v1/rollouts/native/calls', call);
+  expect(again).toMatchObject({ status: 200, body: { output: 'hi\n', replayed: false } });
+}, 90_000);

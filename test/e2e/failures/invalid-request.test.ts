@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectFailure } from '../../support/faces.ts';
+import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+});
+afterAll(() => corral.stop());
+
+const invalid = {
+  code: 'invalid_request',
+  blame: 'caller',
+  admitted: 'no',
+  retryable: false,
+  tainted: false,
+} as const;
+
+test.each([
+  ['no JSON', 'not json'],
+  ['no object', '[1]'],
+  ['without its fields', '{}'],
+  ['cut off', '{"call_id":"c1"'],
+])('a body that is %s: 400, on the RFT face 500', async (_name, body) => {
+  expectFailure(await corral.raw('/rft/shell/tools/shell', body), { ...invalid, status: 500 });
+  expectFailure(await corral.raw('/rft/shell/grade', body), { ...invalid, status: 500 });
+  expectFailure(await corral.raw('/v1/rollouts', body), { ...invalid, status: 400 });
+});
+
+test('an address that does not exist: 400, on the RFT face 500', async () => {
+  expectFailure(await corral.native.get('/v1/nothing'), { ...invalid, status: 400 });
+  expectFailure(await corral.native.get('/rft/shell/nothing'), { ...invalid, status: 500 });
+});
+
+test('arguments of the wrong type are the model’s: 200 with text on both faces', async () => {
+  const rft = await corral.rft.call({ trace: 'trace_1', call: 'c1', arguments: '{"command":7}' });
+  expect(rft).toMatchObject({ status: 200, body: { output: expect.stringContaining('bad arguments') } });
+  await corral.native.open('r1');
+  const call = { call_id: 'c1', name: 'shell', arguments: 'no json either' };
+  const native = await corral.native.post('/v1/rollouts/r1/calls', call);
+  expect(native).toMatchObject({ status: 200, body: { outcome: 'refused', code: 'bad_arguments' } });
+});

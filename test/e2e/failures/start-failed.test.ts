@@ -1,0 +1,60 @@
+import { mkdtemp, rmdir } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectFailure } from '../../support/faces.ts';
+import { startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+const environment = (name: string, sandbox: string) => `
+name: ${name}
+sandbox: ${sandbox}
+tools: { shell: { builtin: shell, timeout: 8m } }
+grader: { kind: text, reference: item.answer }
+pool: { min_ready: 0, max: 2 }
+`;
+/** Taken away once the fleet has read its environments; a fleet that starts without it says so and does not start. */
+let rootfs = '';
+const rootless = () => environment('rootless', `{ image: "rootfs:${rootfs}" }`);
+const unprepared = environment(
+  'unprepared',
+  '{ image: host, prepare: [[sh, -c, "echo no index >&2; exit 4"]] }',
+);
+const slow = environment('slow', '{ image: host, prepare: [[sleep, "60"]], start_timeout: 1s }');
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  rootfs = await mkdtemp(join(tmpdir(), 'corral-not-there-'));
+  corral = await startFleetOfTest({ environments: { rootless: rootless(), unprepared, slow } });
+  await rmdir(rootfs);
+});
+afterAll(() => corral.stop());
+
+const failed = {
+  status: 503,
+  blame: 'infrastructure',
+  admitted: 'no',
+  retryable: true,
+  tainted: false,
+} as const;
+
+const cases = [
+  ['its root folder is not there', 'rootless', 'start_failed', 'gone before it was ready'],
+  ['its preparation fails', 'unprepared', 'setup_failed', 'no index'],
+  ['it is not ready in time', 'slow', 'start_timeout', '1000 ms'],
+] as const;
+
+/** The native request waits as long as it says, the RFT one for what a command of 8 minutes leaves of 540 s: 50 s. */
+test.concurrent.each(cases)(
+  'a sandbox that does not start because %s: 503 on both faces, and it says so',
+  async (_name, environment, code, words) => {
+    const held = corral.rft.call({ trace: `rft_${environment}`, call: 'c1', command: 'echo', environment });
+    await corral.native.open(environment, environment);
+    const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
+    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=6`, call);
+    const expected = { ...failed, code, message: expect.stringContaining(words) };
+    expectFailure(native, { ...expected, rollout_id: environment });
+    expectFailure(await held, { ...expected, rollout_id: `rft_${environment}` });
+  },
+  90_000,
+);

@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectFailure } from '../../support/faces.ts';
+import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+});
+afterAll(() => corral.stop());
+
+const unauthorized = {
+  code: 'unauthorized',
+  blame: 'caller',
+  admitted: 'no',
+  retryable: false,
+  tainted: false,
+} as const;
+
+test.each([
+  ['a wrong key', { authorization: 'Bearer wrong' }],
+  ['an empty key', { authorization: 'Bearer ' }],
+  ['another scheme', { authorization: 'Basic Y29ycmFsOmNvcnJhbA==' }],
+])('%s: 401, but 503 on the RFT face, where the model must not read it', async (_name, headers) => {
+  const call = { trace: 'trace_1', call: 'c1', command: 'echo hi' };
+  expectFailure(await corral.rft.call(call, headers), { ...unauthorized, status: 503 });
+  expectFailure(await corral.rft.grade({ trace: 'trace_1' }, headers), { ...unauthorized, status: 503 });
+  expectFailure(await corral.native.get('/v1/runs', headers), { ...unauthorized, status: 401 });
+  const opening = corral.native.post('/v1/rollouts', { rollout_id: 'r', environment: 'shell' }, headers);
+  expectFailure(await opening, { ...unauthorized, status: 401 });
+});
+
+test('what was refused opened nothing', async () => {
+  expect(await corral.native.get('/v1/runs')).toMatchObject({ status: 200, body: { runs: [] } });
+});

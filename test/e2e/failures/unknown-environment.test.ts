@@ -1,0 +1,28 @@
+import { afterAll, beforeAll, test } from 'vitest';
+import { expectFailure } from '../../support/faces.ts';
+import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+});
+afterAll(() => corral.stop());
+
+const unknown = {
+  code: 'unknown_environment',
+  blame: 'caller',
+  admitted: 'no',
+  retryable: false,
+  tainted: false,
+} as const;
+
+test.each(['nothing', 'shell@0000000'])(
+  'the environment %s: 404, on the RFT face 500',
+  async (environment) => {
+    const call = { trace: 'trace_1', call: 'c1', command: 'echo hi', environment };
+    expectFailure(await corral.rft.call(call), { ...unknown, status: 500 });
+    expectFailure(await corral.rft.grade({ trace: 'trace_1', environment }), { ...unknown, status: 500 });
+    expectFailure(await corral.native.open('r', environment), { ...unknown, status: 404 });
+  },
+);
