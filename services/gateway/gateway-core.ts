@@ -20,6 +20,7 @@ import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 import { Deadline } from '../../src/waiting/deadline.ts';
+import { patiently } from '../../src/waiting/patience.ts';
 import type {
   CallResult,
   Caller,
@@ -47,10 +48,12 @@ export type GatewayCoreDeps = {
 export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
   const { clock } = deps.calls;
   const inTime = (waitMs: number) => Deadline.in(clock, waitMs);
+  /** Fleet state that is away for a moment is waited for: on the RFT face three quick refusals lose the rollout. */
+  const held = <Result>(deadline: Deadline, step: () => Promise<Result>) => patiently(clock, deadline, step);
   const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.acquaint.claims, caller, ref);
 
-  async function run(rollout: Acquainted, work: Work, waitMs: number): Promise<CallResult> {
-    const result = await runCall(deps.calls, work, inTime(waitMs));
+  async function run(rollout: Acquainted, work: Work, deadline: Deadline): Promise<CallResult> {
+    const result = await runCall(deps.calls, work, deadline);
     // Only now is it sure that the rollout exists, in this environment.
     deps.acquaint.acquaintances.remember(rollout.key, rollout);
     return result;
@@ -67,25 +70,31 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     },
     prewarm: (caller, request) => prewarm(deps.prewarm, caller, request),
     async toolCall(caller: Caller, request: ToolCallRequest) {
-      const rollout = await acquaint(deps.acquaint, caller, request.rollout, request.open);
-      return run(rollout, planToolCall(rollout, request), request.waitMs);
+      const deadline = inTime(request.waitMs);
+      const rollout = await held(deadline, () =>
+        acquaint(deps.acquaint, caller, request.rollout, request.open),
+      );
+      return run(rollout, planToolCall(rollout, request), deadline);
     },
     async exec(caller: Caller, request: ExecRequest) {
       const { rollout: ref, waitMs, ...exec } = request;
-      const rollout = await acquaint(deps.acquaint, caller, ref, null);
-      return run(rollout, planExec(rollout, exec), waitMs);
+      const deadline = inTime(waitMs);
+      const rollout = await held(deadline, () => acquaint(deps.acquaint, caller, ref, null));
+      return run(rollout, planExec(rollout, exec), deadline);
     },
     async attach(caller, ref, call, waitMs) {
-      const record = await find(caller, ref);
-      const rollout = await acquaintWith(deps.acquaint, record);
-      return attachToCall(deps.calls, rollout, record, call, inTime(waitMs));
+      const deadline = inTime(waitMs);
+      const record = await held(deadline, () => find(caller, ref));
+      const rollout = await held(deadline, () => acquaintWith(deps.acquaint, record));
+      return attachToCall(deps.calls, rollout, record, call, deadline);
     },
     async cancel(caller, ref, call) {
       await cancelCall(deps.calls, await find(caller, ref), call);
     },
     async grade(caller: Caller, request: GradeRequest) {
-      const work = await planGrade(deps.acquaint, caller, request);
-      return gradeRollout(deps.grading, work, inTime(request.waitMs));
+      const deadline = inTime(request.waitMs);
+      const work = await held(deadline, () => planGrade(deps.acquaint, caller, request));
+      return gradeRollout(deps.grading, work, deadline);
     },
     async putFile(caller, ref, path, body, user) {
       return putFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, body, user);

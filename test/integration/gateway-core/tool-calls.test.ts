@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { CoreWorld } from '../../support/core-world.ts';
 
@@ -48,6 +48,17 @@ test('after its end a repeat gets the recorded answer also where the rollout was
   const late = world.sh('trace_1', 'call_2', 'date', other.core);
   await expect(late).rejects.toMatchObject({ code: 'rollout_closed', admitted: 'no' });
   await other.close();
+});
+
+test('a call and a grade that come while fleet state is away are held and answered when it is back', async () => {
+  await using world = await CoreWorld.start();
+  await world.redis.restart('nothing');
+  const call = world.sh('trace_1', 'call_1', 'echo');
+  const grade = world.grade('trace_2', 'yes');
+  await vi.waitFor(() => world.state.adoptRedis('empty'), { timeout: 5_000 });
+  await world.ready();
+  expect(await call).toMatchObject({ output: 'echo' });
+  expect(await grade).toMatchObject({ score: 1 });
 });
 
 test('the same call id with other arguments is a conflict and runs nothing', async () => {
