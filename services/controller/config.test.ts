@@ -15,7 +15,6 @@ test('the few settings that have no default are enough', () => {
     provider: 'local',
     listen: null,
     exitWithParent: false,
-    redisPersisted: false,
   });
   expect(config.startBudget).toBeGreaterThanOrEqual(4);
 });

@@ -11,8 +11,6 @@ export type ControllerConfig = {
   readonly fleet: string;
   /** `redis://` URL or the path of a unix socket. */
   readonly redis: string;
-  /** Redis writes every change to disk, so what it holds after a restart may be trusted. */
-  readonly redisPersisted: boolean;
   readonly provider: 'local';
   readonly nodeSocket: string;
   readonly environmentsDir: string;
@@ -39,7 +37,6 @@ export function readControllerConfig(variables: Variables): ControllerConfig {
       purpose: 'where Redis is: redis://host:port or the absolute path of its unix socket',
       pattern: /^(\/|rediss?:\/\/.)/,
     }),
-    redisPersisted: read.flag('CORRAL_REDIS_PERSISTED'),
     provider: read.choice('CORRAL_PROVIDER', ['local'], { fallback: 'local' }),
     nodeSocket: read.text('CORRAL_NODE_SOCKET', { purpose: 'the unix socket of the node process' }),
     environmentsDir: read.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder with the environments, YAML' }),

@@ -2,9 +2,9 @@ import type { Environment } from '../../src/model/environment.ts';
 import { createExpiry } from './expiry-loops.ts';
 import { createLaunching } from './launch-loops.ts';
 import { createLoops } from './loops.ts';
-import type { Loops } from './loops.ts';
 import { createPlanBook } from './plan-book.ts';
-import type { Adoption, ControllerPorts } from './ports.ts';
+import type { ControllerPorts } from './ports.ts';
+import { createRecovery } from './recovery-loops.ts';
 import { createRemoval } from './removal-loops.ts';
 import { createPresence } from '../../src/pool/presence.ts';
 import type { PoolOverrides } from '../../src/pool/plans.ts';
@@ -25,15 +25,14 @@ export type Controller = {
 
 /** Runs are pinned to a version at their first call; a template that is new is served within this. */
 const plansMs = 10_000;
-/** While Redis is another one than the fleet's, everybody waits: looked at often, for it costs one script. */
-const adoptMs = 1_000;
 
 /**
  * The controller: loops that know nothing of each other but hints. Each reads fleet state or the provider, decides,
  * and acts through one script or one provider call, so any number of controllers may run, and one that dies loses
  * nothing that the next pass of another does not do.
  *
- *   adopt    makes a new Redis the fleet's; until then fleet state answers nobody
+ *   recover  makes a new Redis the fleet's, with what the sandboxes know; until then fleet state answers nobody
+ *   unsure   asks again those that did not answer it then
  *   plans    which templates there are, and how many of each are kept ready
  *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
  *   watch    the provider's events ─▶ presence (who waits for a start) and losses (who lost a sandbox)
@@ -46,7 +45,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   const book = createPlanBook(ports.environments, settings);
   const presence = createPresence();
 
-  const adoption = adopt(ports, loops);
+  createRecovery(ports, loops, book);
   loops.run('plans', plansMs, () => book.refresh());
   const removal = createRemoval(ports, loops, { presence, book });
   createExpiry(ports, loops, book);
@@ -58,7 +57,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   });
 
   return {
-    missing: () => [...adoption.missing(), ...launching.missing(), ...removal.missing()],
+    missing: () => [...launching.missing(), ...removal.missing()],
     stop: async () => {
       forgetHints();
       stopping.abort();
@@ -66,18 +65,3 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
     },
   };
 }
-
-function adopt({ adopt, log }: ControllerPorts, loops: Loops): { readonly missing: () => readonly string[] } {
-  let adoption: Adoption | null = null;
-  loops.run('adopt', adoptMs, async () => {
-    const before = adoption;
-    adoption = await adopt();
-    if (adoption === 'adopted') log.info('this Redis now holds the fleet');
-    if (adoption === 'refused' && before !== 'refused') log.error(refused);
-  });
-  return { missing: () => (adoption === 'refused' ? [`fleet state: ${refused}`] : []) };
-}
-
-const refused =
-  'Redis was restarted or replaced and holds the fleet of its earlier life. If it writes every change to disk, set ' +
-  'CORRAL_REDIS_PERSISTED=1; otherwise empty it: what ran is then discarded, never scored wrongly';

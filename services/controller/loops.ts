@@ -1,3 +1,4 @@
+import { Failure } from '../../src/failure/failure.ts';
 import { every } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import type { ControllerPorts } from './ports.ts';
@@ -22,6 +23,7 @@ export function createLoops({ clock, log, metrics }: ControllerPorts, signal: Ab
     let works = false;
     const onError = (thrown: unknown) => {
       works = false;
+      if (isRecovering(thrown)) return log.debug(`${name} waits until fleet state is written back`);
       metrics.loopFailed(name);
       log.error(`${name} failed`, errorFields(thrown));
     };
@@ -33,4 +35,9 @@ export function createLoops({ clock, log, metrics }: ControllerPorts, signal: Ab
     return { poke: loop.poke, works: () => works };
   };
   return { run, ended: async () => void (await Promise.all(ends)) };
+}
+
+/** Every loop meets it at a first start and after a restart of Redis; only the one that mends it has something to say. */
+function isRecovering(thrown: unknown): boolean {
+  return thrown instanceof Failure && thrown.code === 'recovering';
 }

@@ -9,6 +9,8 @@ import type { ControllerSettings } from './controller.ts';
 export type PlanBook = {
   plans(): PoolPlans;
   refresh(): Promise<void>;
+  /** Publishes every version known here, because fleet state may have forgotten them. */
+  publishAgain(): Promise<void>;
   /** Wall clock in milliseconds at which a rollout must be over, whatever happens. */
   hardEndMs(rollout: RolloutRecord): number;
   /** No sandbox lives longer after its bind. */
@@ -30,6 +32,9 @@ export function createPlanBook(store: EnvironmentStore, settings: ControllerSett
     published = await store.published();
     plans = planPools(settings.newest, published, settings.poolOverrides);
   };
+  const publishAgain = async () => {
+    await Promise.all(all().map((environment) => store.publish(environment)));
+  };
   const all = () => [...settings.newest, ...published];
   const hardEndMs = ({ version, claimedAtMs, placedAtMs }: RolloutRecord) => {
     const environment = all().find((one) => one.version === version);
@@ -39,6 +44,7 @@ export function createPlanBook(store: EnvironmentStore, settings: ControllerSett
   return {
     plans: () => plans,
     refresh,
+    publishAgain,
     hardEndMs,
     longestLifeMs: () => Math.max(defaultHardLifeMs, ...all().map((one) => one.limits.hardLifeMs)),
   };

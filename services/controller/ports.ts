@@ -3,6 +3,7 @@ import type { Clock } from '../../src/ports/clock.ts';
 import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
 import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../../src/ports/fleet/pool.ts';
+import type { RecoveryStore } from '../../src/ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { LaunchQueue } from '../../src/ports/launch-queue.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -11,13 +12,9 @@ import type { Random } from '../../src/ports/random.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '../../src/ports/sandbox-provider.ts';
 
-/** `refused`: Redis holds the fleet of an earlier life of its own, which may have forgotten something. */
-export type Adoption = 'adopted' | 'already' | 'refused';
-
 /** All that a controller needs from the world. */
 export type ControllerPorts = {
-  /** Makes the Redis at the other end the fleet's, unless it holds what it may not be trusted with. */
-  readonly adopt: () => Promise<Adoption>;
+  readonly recovery: RecoveryStore;
   readonly pool: PoolStore;
   readonly lifecycle: LifecycleStore;
   readonly claims: Pick<ClaimStore, 'find'>;

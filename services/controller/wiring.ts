@@ -41,13 +41,9 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const prometheus = createPrometheus();
 
-  const adopt = () => state.adoptRedis(config.redisPersisted ? 'persisted' : 'empty');
-  // Before the loops begin, so that the first start of a fleet is not full of errors.
-  await adopt();
   const controller = startController(
     {
       ...state,
-      adopt,
       queue,
       provider,
       link,

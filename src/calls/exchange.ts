@@ -1,4 +1,4 @@
-import { pauseMs } from '../waiting/patience.ts';
+import { patiently, pauseMs } from '../waiting/patience.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { Admitted } from '../model/outcome.ts';
@@ -56,7 +56,7 @@ export async function exchange(deps: ExchangeDeps, running: Running, deadline: D
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
       detail = thrown.message;
-      reached = (await afterTrouble(deps, running, thrown)) || reached;
+      reached = (await afterTrouble(deps, running, thrown, deadline)) || reached;
       const recorded = await recordedSoFar(deps, running);
       if (recorded?.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
       await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
@@ -92,17 +92,22 @@ async function poll(wakes: Wakes, running: Running, deadline: Deadline): Promise
 }
 
 /** Returns whether the command may have been delivered. */
-async function afterTrouble(deps: ExchangeDeps, running: Running, error: LinkError): Promise<boolean> {
+async function afterTrouble(
+  deps: ExchangeDeps,
+  running: Running,
+  error: LinkError,
+  deadline: Deadline,
+): Promise<boolean> {
   const step = nextStep(error.trouble);
   switch (step.kind) {
     case 'again':
       return step.reached;
     case 'lose': {
       const lost = targetOf(running.rollout);
-      await deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, {
-        seen_by: 'gateway',
-        detail: error.message,
-      });
+      const evidence = { seen_by: 'gateway', detail: error.message };
+      await patiently(deps.clock, deadline, () =>
+        deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, evidence),
+      );
       return true;
     }
     case 'conflict':

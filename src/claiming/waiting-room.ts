@@ -91,7 +91,9 @@ export class WaitingRoom {
   }
 
   async #renewAll(): Promise<void> {
-    const states = await this.#claims.renew([...this.#seats.keys()]);
-    for (const [key, state] of states) if (state.kind !== 'waiting') this.#wakes.wake(key);
+    const keys = [...this.#seats.keys()];
+    const states = await this.#claims.renew(keys);
+    // One that fleet state does not know was forgotten with its place: whoever holds it claims anew.
+    for (const key of keys) if (states.get(key)?.kind !== 'waiting') this.#wakes.wake(key);
   }
 }

@@ -54,6 +54,7 @@ const features = [
   'environments',
   'tools',
   'access',
+  'recovery',
 ];
 
 const everything = /^/;
@@ -116,6 +117,7 @@ export const rooms: readonly Room[] = [
   feature('claiming', 'waiting', 'tools'),
   feature('calls', 'waiting', 'tools', 'claiming'),
   feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
+  feature('recovery', 'pool'),
   ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access'].map((name) => feature(name)),
   {
     name: 'platform',

@@ -46,6 +46,7 @@ export function decide(difference: Difference, lastingMs: number, patience: Pati
       return 'forget';
     case 'pending':
     case 'starting':
+    case 'unsure': // its rollout is told first, by whoever asks unsure sandboxes again
       return 'wait';
     default:
       return 'lose';

@@ -42,7 +42,6 @@ export async function openController(socket: string, engine: Engine, settings: C
   const controller = startController(
     {
       ...state,
-      adopt: () => state.adoptRedis('empty'),
       provider: engine.provider,
       link: engine.link,
       queue,

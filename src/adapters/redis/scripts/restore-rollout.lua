@@ -55,7 +55,7 @@ local function create()
   write(id, 'face', label.face, 'environment', label.environment, 'version', label.version,
     'template', label.template, 'itemKey', label.itemKey, 'wave', label.wave, 'calls', 0,
     'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
-    'generation', label.generation - 1, 'state', 'waiting', 'revivedAtMs', nowMs)
+    'generation', label.generation - 1, 'state', 'waiting')
   enterWave()
   trimRun(run)
 end
@@ -78,7 +78,10 @@ local function addCall(call)
     summary = { call.tool, call.digest, nowMs, 1, 'yes', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
     if call.counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
   end
-  if call.state == 'confirmed' then summary[6], summary[12] = 'completed', 1 end
+  if call.state == 'confirmed' then
+    summary[6], summary[12] = 'completed', 1
+    countSettled(id, 'completed', false)
+  end
   redis.call(call.state == 'running' and 'SADD' or 'SREM', key.inFlight .. id, call.call)
   writeCall(id, call.call, summary)
 end
