@@ -1,5 +1,8 @@
 import type { RolloutRecord } from './record.ts';
 
+/** What of a rollout decides about its group. */
+export type EndedCopy = Pick<RolloutRecord, 'task' | 'ending'>;
+
 /** The rewards of one task's copies. The three figures are null where nothing was scored. */
 export type Group = {
   readonly task: string;
@@ -17,12 +20,12 @@ export type Group = {
  */
 export type Veto = 'with' | 'without';
 
-export function groupsOf(records: readonly RolloutRecord[], veto: Veto): readonly Group[] {
+export function groupsOf(records: readonly EndedCopy[], veto: Veto): readonly Group[] {
   const byTask = Map.groupBy(records, (record) => record.task);
   return [...byTask].map(([task, copies]) => groupOf(task, rewardsOf(copies, veto)));
 }
 
-function rewardsOf(copies: readonly RolloutRecord[], veto: Veto): readonly number[] {
+function rewardsOf(copies: readonly EndedCopy[], veto: Veto): readonly number[] {
   return copies.flatMap(({ ending }) => {
     if (ending.kind === 'scored') return [ending.score];
     return veto === 'with' ? [] : [0];

@@ -2,8 +2,13 @@ import { Agent, request } from 'undici';
 
 export type Reply = { readonly status: number; readonly body: string };
 
-/** One POST of a JSON body. Rejects when the connection is lost or the platform's time is up. */
-export type Post = (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Reply>;
+/** One POST of a JSON body. Rejects when the connection is lost or the time is up, by default the platform's. */
+export type Post = (
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  body: string,
+  timeoutMs?: number,
+) => Promise<Reply>;
 
 /** The platform gives each tool call and each grader call ten minutes. */
 const requestTimeoutMs = 600_000;
@@ -15,13 +20,13 @@ export function openHttp(): { readonly post: Post; readonly close: () => Promise
     bodyTimeout: requestTimeoutMs,
     pipelining: 1,
   });
-  const post: Post = async (url, headers, body) => {
+  const post: Post = async (url, headers, body, timeoutMs = requestTimeoutMs) => {
     const reply = await request(url, {
       method: 'POST',
       dispatcher,
       headers: { ...headers, 'content-type': 'application/json' },
       body,
-      signal: AbortSignal.timeout(requestTimeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
     });
     return { status: reply.statusCode, body: await reply.body.text() };
   };

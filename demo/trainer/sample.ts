@@ -1,7 +1,9 @@
-import type { ToolUse } from '../policies/policy.ts';
 import { readObject } from './reading.ts';
 
-export type MadeCall = { readonly callId: string; readonly use: ToolUse };
+/** A tool by name and its arguments as JSON text. */
+type NamedUse = { readonly name: string; readonly arguments: string };
+
+export type MadeCall = { readonly callId: string; readonly use: NamedUse };
 
 /** What the grader is sent of a rollout, in the shape of a chat completion. */
 export function sampleOf(text: string, calls: readonly MadeCall[]) {

@@ -209,6 +209,23 @@ export const rooms: readonly Room[] = [
     because: 'the bench measures our parts alone and together, but a service only from outside',
   },
   {
+    name: 'loadtest',
+    files: /^loadtest\//,
+    may: [
+      'cli/fleet/',
+      'demo/trainer/',
+      'demo/seeded-random.ts',
+      'src/platform/',
+      'src/model/',
+      'src/ports/',
+    ],
+    own: /^loadtest\//,
+    packages: ['commander', 'undici'],
+    builtins: true,
+    because:
+      'the load test is a trainer that judges us by what it saw, and a saboteur of the fleet it started',
+  },
+  {
     name: 'tools',
     files: /^tools\//,
     may: [],

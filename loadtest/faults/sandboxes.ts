@@ -1,0 +1,68 @@
+import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
+import { drawBetween } from '../load-model/distributions.ts';
+import type { FaultDone } from '../trainer/faults-seen.ts';
+import type { Fault, FaultWorld } from './fault.ts';
+
+type Choice = (sandbox: LocalSandbox, world: FaultWorld) => boolean;
+
+const bound: Choice = ({ owner }) => owner !== null;
+const unbound: Choice = ({ owner }) => owner === null;
+const calling: Choice = ({ owner }, world) => owner !== null && world.calling().has(owner.rollout);
+
+export const killBound = killer('sandbox killed between calls or in one', bound);
+export const killUnbound = killer('sandbox killed before its rollout', unbound);
+export const killCalling = killer('sandbox killed while a command runs', calling);
+
+function killer(name: string, choice: Choice): Fault {
+  return {
+    name,
+    strike: async (world) => {
+      const chosen = await choose(world, choice);
+      if (chosen === null || !sent(world, chosen, 'SIGKILL')) return null;
+      return done(name, chosen, world.nowMs(), world.nowMs());
+    },
+  };
+}
+
+/** Long enough that held requests notice, short enough that it is no loss. */
+const stopMs = { least: 500, most: 4_000 };
+
+/** Its whole sandbox stands still, as on a machine that is starved, and then goes on. */
+export const stopForSeconds: Fault = {
+  name: 'sandboxd stopped for seconds',
+  strike: async (world) => {
+    const chosen = await choose(world, bound);
+    if (chosen === null || !sent(world, chosen, 'SIGSTOP')) return null;
+    const fromMs = world.nowMs();
+    await world.clock.sleep(drawBetween(world.random, stopMs.least, stopMs.most));
+    sent(world, chosen, 'SIGCONT');
+    return done(stopForSeconds.name, chosen, fromMs, world.nowMs());
+  },
+};
+
+async function choose(world: FaultWorld, choice: Choice): Promise<LocalSandbox | null> {
+  const candidates = (await world.fleet.sandboxes()).filter((each) => choice(each, world));
+  return candidates[Math.floor(world.random.next() * candidates.length)] ?? null;
+}
+
+/** False when it ended by itself in between. */
+function sent(world: FaultWorld, { pid }: LocalSandbox, signal: NodeJS.Signals): boolean {
+  try {
+    world.kill(pid, signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const done = (
+  name: string,
+  { sandbox, owner }: LocalSandbox,
+  fromMs: number,
+  untilMs: number,
+): FaultDone => ({
+  name,
+  fromMs,
+  untilMs,
+  hit: { sandbox, rollout: owner?.rollout ?? null },
+});

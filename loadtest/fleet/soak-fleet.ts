@@ -1,0 +1,54 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isAlive, parseIdentity } from '../../cli/fleet/process-identity.ts';
+import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
+import { startFleet } from '../../cli/fleet/start-fleet.ts';
+import type { FleetEvent } from '../../cli/fleet/start-fleet.ts';
+import { environmentName, soakEnvironment } from './environment.ts';
+
+export type SoakFleet = {
+  readonly gatewayUrl: string;
+  readonly apiKey: string;
+  sandboxes(): Promise<readonly LocalSandbox[]>;
+  /** Of a part that runs now; null while it is being started again. */
+  pidOf(part: Part): Promise<number | null>;
+  /** Ends every part and removes its folder; idempotent. */
+  stop(): Promise<void>;
+};
+
+export type Part = 'gateway' | 'controller' | 'redis';
+
+const payloadDir = join(import.meta.dirname, '../../out/payload');
+
+/** A real fleet on this machine, in a folder of its own. Redis writes to disk, as it would in production. */
+export async function startSoakFleet(
+  speed: number,
+  pool: { readonly minReady: number; readonly max: number },
+  onEvent: (event: FleetEvent) => void,
+): Promise<SoakFleet> {
+  const root = await mkdtemp(join(tmpdir(), 'corral-soak-'));
+  const remove = () => rm(root, { recursive: true, force: true });
+  try {
+    const environmentsDir = join(root, 'environments');
+    await mkdir(environmentsDir);
+    await writeFile(join(environmentsDir, `${environmentName}.yaml`), soakEnvironment(speed, pool));
+    const stateDir = join(root, 'state');
+    const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, keepRecords: true, onEvent });
+    return {
+      gatewayUrl: fleet.gatewayUrl,
+      apiKey: fleet.apiKey,
+      sandboxes: () => fleet.sandboxes(),
+      pidOf: (part) => pidIn(join(fleet.stateDir, 'parts', `${part}.json`)),
+      stop: () => fleet.stop().then(remove),
+    };
+  } catch (error) {
+    await remove();
+    throw error;
+  }
+}
+
+async function pidIn(recordFile: string): Promise<number | null> {
+  const identity = parseIdentity(await readFile(recordFile, 'utf8').catch(() => ''));
+  return identity !== null && isAlive(identity) ? identity.pid : null;
+}

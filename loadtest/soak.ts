@@ -1,0 +1,60 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { systemClock } from '../src/platform/clock.ts';
+import { systemRandom } from '../src/platform/random.ts';
+import { watchParts } from './fleet/part-watch.ts';
+import { startSoakFleet } from './fleet/soak-fleet.ts';
+import type { SoakFleet } from './fleet/soak-fleet.ts';
+import { readOptions } from './options.ts';
+import type { SoakOptions } from './options.ts';
+import { reportLines } from './report/soak-report.ts';
+import { runSoak } from './run-soak.ts';
+import { isClean } from './trainer/verdict.ts';
+
+/** Exit codes: 0 all four zeros hold, 1 one of them does not or the soak could not run, 130 interrupted. */
+process.exitCode = (await main(readOptions(process.argv.slice(2)))) ? 0 : 1;
+
+async function main(options: SoakOptions): Promise<boolean> {
+  const startMs = systemClock.monotonicMs();
+  const parts = watchParts(systemClock, () => systemClock.monotonicMs() - startMs);
+  // A quarter of a wave is warm, so that both kinds of start are played; half as much again is room for losses.
+  const pool = { minReady: Math.ceil(options.rollouts / 4), max: Math.ceil(options.rollouts * 1.5) };
+  say(
+    `A fleet on this machine, ${options.rollouts} rollouts a wave, time ${options.speed} times faster, seed ${options.seed}.`,
+  );
+  try {
+    const fleet = await startSoakFleet(options.speed, pool, (event) => parts.hear(event));
+    return await untilEnd(fleet, async () => {
+      const world = { options, fleet, parts, clock: systemClock, random: systemRandom, startMs, say };
+      const soak = await runSoak(world);
+      await mkdir(options.out, { recursive: true });
+      await writeFile(join(options.out, 'soak.json'), `${JSON.stringify(soak, null, 2)}\n`);
+      say(
+        `\n${reportLines(soak).join('\n')}\n\nEverything the trainer saw: ${join(options.out, 'soak.json')}`,
+      );
+      return isClean(soak.verdict);
+    });
+  } catch (error) {
+    say(error instanceof Error ? `The soak could not run: ${error.message}` : String(error));
+    return false;
+  }
+}
+
+/** Whatever happens, Ctrl-C included, the fleet is stopped before this process ends. */
+async function untilEnd(fleet: SoakFleet, work: () => Promise<boolean>): Promise<boolean> {
+  const interrupted = () => {
+    say('\nInterrupted: stopping the fleet.');
+    void fleet.stop().finally(() => process.exit(130));
+  };
+  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
+  try {
+    return await work();
+  } finally {
+    await fleet.stop();
+    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${line}\n`);
+}
