@@ -90,7 +90,6 @@ export function gatewayPart(options: PartsOptions): PartSpec {
       CORRAL_LISTEN: listen,
       CORRAL_KEYS_FILE: options.folder.keysFile,
       CORRAL_DEVELOPMENT_KEY: options.developmentKey,
-      CORRAL_EVENT_LOG_DIR: options.folder.events,
       CORRAL_SHUTDOWN_GRACE_MS: String(gatewayOwnGraceMs),
     },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
@@ -114,6 +113,7 @@ function variables({
     CORRAL_PAYLOAD_DIR: payloadDir,
     CORRAL_ENVIRONMENTS: environmentsDir,
     CORRAL_FLEET_KEY_FILE: folder.fleetKeyFile,
+    CORRAL_EVENT_LOG_DIR: folder.events,
     CORRAL_POOL_OVERRIDES: JSON.stringify(pool),
     CORRAL_EXIT_WITH_PARENT: '1',
   };

@@ -9,7 +9,9 @@ type VerdictReached = Extract<FleetEvent, { kind: 'verdict' }>;
 
 /** Every rollout that the event log tells of, in the order of their first events. */
 export function storiesOfEvents(events: readonly FleetEvent[]): readonly RolloutStory[] {
-  return [...Map.groupBy(events, ({ key }) => key)].map(([key, own]) => storyOfEvents(key, own));
+  // Each process has files of its own, so the lines of one rollout come from several.
+  const inTime = events.toSorted((one, other) => one.atMs - other.atMs);
+  return [...Map.groupBy(inTime, ({ key }) => key)].map(([key, own]) => storyOfEvents(key, own));
 }
 
 function storyOfEvents(key: RolloutKey, events: readonly FleetEvent[]): RolloutStory {

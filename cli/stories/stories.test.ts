@@ -87,6 +87,13 @@ test('the event log tells a rollout call by call, with its verdict and what deci
   ]);
 });
 
+test('lines of several processes are told in the order of their times', () => {
+  const late = settled('r1', 'c3', { atMs: 3_000, summary: { ...good.summary, call: callId('c3') } });
+  const [story] = storiesOfEvents([late, { ...scored, key: keyOf('r1'), atMs: 2_000 }, good, discarded]);
+  expect(story?.calls.map(({ callId: id }) => id)).toEqual(['c1', 'c3']);
+  expect(story?.verdict).toEqual({ kind: 'scorable' });
+});
+
 test('one screen says what happened, whose it was and why', () => {
   const [story] = storiesOfEvents([good, lost, discarded]);
   const screen = story === undefined ? '' : describeStory(story, 120);

@@ -7,6 +7,7 @@ const least = {
   CORRAL_NODE_SOCKET: '/run/node.sock',
   CORRAL_ENVIRONMENTS: 'environments',
   CORRAL_FLEET_KEY_FILE: '/run/fleet.key',
+  CORRAL_EVENT_LOG_DIR: 'events',
 };
 
 test('the few settings that have no default are enough', () => {

@@ -15,6 +15,7 @@ export type ControllerConfig = {
   readonly nodeSocket: string;
   readonly environmentsDir: string;
   readonly fleetKeyFile: string;
+  readonly eventLogFolder: string;
   readonly startBudget: number;
   readonly poolOverrides: PoolOverrides;
   /** `host:port` for /healthz, /readyz and /metrics; null: none. */
@@ -43,6 +44,7 @@ export function readControllerConfig(variables: Variables): ControllerConfig {
     fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {
       purpose: 'the file with the fleet key; it is made if it is not there',
     }),
+    eventLogFolder: read.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
     startBudget: read.whole('CORRAL_START_BUDGET', {
       purpose: 'how many sandboxes of the fleet may be starting at once',
       fallback: defaultStartBudget(availableParallelism()),

@@ -1,9 +1,11 @@
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
+import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { recordEnds } from '../../src/lifecycle/record-ends.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { errorFields } from '../../src/platform/logging.ts';
@@ -40,16 +42,19 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const provider = createLocalProvider({ socketPath: config.nodeSocket, clock: systemClock });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const prometheus = createPrometheus();
+  const system = { clock: systemClock, random: systemRandom };
+  const events = createEventLog({ folder: config.eventLogFolder, process: 'controller', log, ...system });
+  const record = events.append.bind(events);
 
   const controller = startController(
     {
       ...state,
+      lifecycle: recordEnds(state.lifecycle, { ...state, ...system, record }),
       queue,
       provider,
       link,
       tokens,
-      clock: systemClock,
-      random: systemRandom,
+      ...system,
       metrics: prometheus.metrics,
       log,
     },
@@ -66,6 +71,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
 
   return async () => {
     await controller.stop();
+    await events.flush();
     await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);
   };
 }

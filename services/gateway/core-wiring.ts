@@ -9,6 +9,7 @@ import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
 import { evaluateJob } from '../../src/grading/evaluate-job.ts';
 import type { Grade } from '../../src/grading/job.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
+import { recordEnds } from '../../src/lifecycle/record-ends.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { Item } from '../../src/model/grader.ts';
 import type { TemplateDigest } from '../../src/model/ids.ts';
@@ -55,7 +56,8 @@ export type WiredCore = {
 };
 
 /** The gateway's core over the given world: the same in production, in tests and in the simulator. */
-export function createGatewayCore(world: GatewayWorld): WiredCore {
+export function createGatewayCore(given: GatewayWorld): WiredCore {
+  const world = { ...given, lifecycle: recordEnds(given.lifecycle, given) };
   const wakes = new Wakes(world.claims);
   const room = new WaitingRoom(world.claims, wakes, world.clock, world.onTrouble);
   const ongoingCalls = new Ongoing<CallResult>(world.clock);
@@ -77,7 +79,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const core = gatewayCore({
     acquaint,
     open: { ...acquaint, claims: world.claims, clock: world.clock },
-    prewarm: { ...acquaint, ...world },
+    prewarm: { environments: acquaint.environments, pool: world.pool, clock: world.clock },
     calls: { ...obtain, ongoing: ongoingCalls, confirmations },
     grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job) },
     lifecycle: world.lifecycle,

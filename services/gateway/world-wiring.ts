@@ -30,7 +30,7 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),
   });
   const system = { clock: systemClock, random: systemRandom };
-  const events = createEventLog({ folder: config.eventLogFolder, log, ...system });
+  const events = createEventLog({ folder: config.eventLogFolder, process: 'gateway', log, ...system });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const judge = createHttpJudge(system);
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);

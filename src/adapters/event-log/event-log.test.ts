@@ -28,6 +28,7 @@ const silent = (): void => undefined;
 function newLog(changes: Partial<EventLogOptions> = {}) {
   return createEventLog({
     folder,
+    process: 'gateway',
     clock: { nowMs: () => nowMs, monotonicMs: () => nowMs, sleep: () => Promise.resolve() },
     random: systemRandom,
     log: {
@@ -100,24 +101,24 @@ describe('the event log', () => {
     await log.flush();
     const names = (await readdir(folder)).sort();
     expect(names).toEqual([
-      expect.stringMatching(/^events-2026-11-21-[0-9a-z]{8}-000001\.jsonl$/),
-      expect.stringMatching(/^events-2026-11-21-[0-9a-z]{8}-000002\.jsonl$/),
-      expect.stringMatching(/^events-2026-11-22-[0-9a-z]{8}-000003\.jsonl$/),
+      expect.stringMatching(/^events-2026-11-21-gateway-[0-9a-z]{8}-000001\.jsonl$/),
+      expect.stringMatching(/^events-2026-11-21-gateway-[0-9a-z]{8}-000002\.jsonl$/),
+      expect.stringMatching(/^events-2026-11-22-gateway-[0-9a-z]{8}-000003\.jsonl$/),
     ]);
     expect((await readAll()).length).toBe(3);
   });
 
   it('removes its files after 14 days and leaves those of others', async () => {
-    await writeFile(join(folder, 'events-2026-11-07-writer00-000001.jsonl'), '');
-    await writeFile(join(folder, 'events-2026-11-06-writer00-000001.jsonl'), '');
+    await writeFile(join(folder, 'events-2026-11-07-gateway-writer00-000001.jsonl'), '');
+    await writeFile(join(folder, 'events-2026-11-06-gateway-writer00-000001.jsonl'), '');
     await writeFile(join(folder, 'notes.txt'), '');
     const log = newLog();
     log.append(verdict('a'));
     await log.flush();
     const names = await readdir(folder);
     expect(names).toContain('notes.txt');
-    expect(names).toContain('events-2026-11-07-writer00-000001.jsonl');
-    expect(names).not.toContain('events-2026-11-06-writer00-000001.jsonl');
+    expect(names).toContain('events-2026-11-07-gateway-writer00-000001.jsonl');
+    expect(names).not.toContain('events-2026-11-06-gateway-writer00-000001.jsonl');
   });
 
   it('keeps two writers of one folder apart', async () => {

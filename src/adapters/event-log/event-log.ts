@@ -21,6 +21,8 @@ import { readEvents } from './read-events.ts';
 
 export type EventLogOptions = {
   readonly folder: string;
+  /** What writes, a-z: part of its files' names. */
+  readonly process: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -33,6 +35,7 @@ export type EventLogOptions = {
 };
 
 const defaults = { maxFileBytes: 64 * 1024 * 1024, maxBufferedBytes: 8 * 1024 * 1024, keepDays: 14 };
+/** Two processes of one name in one folder meet once in 10^12. */
 const writerLength = 8;
 
 /** An event log in `folder`, which is made if need be. Any number of processes may share the folder. */
@@ -66,6 +69,7 @@ export function createEventLog(given: EventLogOptions): EventLog {
 
 function createBatchWriter(options: typeof defaults & EventLogOptions) {
   const { folder, clock } = options;
+  const writer = `${options.process}-${options.random.text(writerLength)}`;
   let file: EventFile | null = null;
   let writtenBytes = 0;
 
@@ -78,7 +82,7 @@ function createBatchWriter(options: typeof defaults & EventLogOptions) {
   };
 
   const write = async (text: string): Promise<void> => {
-    const first = { day: dayOf(clock.nowMs()), writer: options.random.text(writerLength), number: 1 };
+    const first = { day: dayOf(clock.nowMs()), writer, number: 1 };
     const next = file === null ? first : nextFile(file, writtenBytes, clock.nowMs(), options.maxFileBytes);
     if (next !== file) await turnTo(next);
     await appendDurably(join(folder, fileName(next)), text);

@@ -1,10 +1,10 @@
 /**
- * Names of event log files: `events-2026-11-21-<writer>-000001.jsonl`. The day first, so that names sort by time; the
- * writer, so that processes sharing a folder never write to the same file.
+ * Names of event log files: `events-2026-11-21-<process>-<random>-000001.jsonl`. The day first, so that names sort by time; the
+ * writer, `<process>-<random>`, so that processes sharing a folder never write to the same file and a person sees whose it is.
  */
 export type EventFile = { readonly day: string; readonly writer: string; readonly number: number };
 
-const namePattern = /^events-(\d{4}-\d\d-\d\d)-([0-9a-z]+)-(\d{6})\.jsonl$/;
+const namePattern = /^events-(\d{4}-\d\d-\d\d)-([0-9a-z-]+)-(\d{6})\.jsonl$/;
 const dayMs = 24 * 60 * 60 * 1000;
 
 export function fileName({ day, writer, number }: EventFile): string {

@@ -71,7 +71,13 @@ async function writeEvents() {
   const events = join(folder, 'events');
   mkdirSync(events);
   const quiet = createLogger({ service: 'test', level: 'error', clock: systemClock });
-  const log = createEventLog({ folder: events, clock: systemClock, random: systemRandom, log: quiet });
+  const log = createEventLog({
+    folder: events,
+    process: 'gateway',
+    clock: systemClock,
+    random: systemRandom,
+    log: quiet,
+  });
   const owner = { tenant: tenantId('t'), run: runId('nightly'), attempt: 1, role: 'policy' } as const;
   for (const rollout of ['trace_1', 'trace_2']) {
     log.append({

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeLifecycleStore } from '../../test/fakes/lifecycle-store.ts';
+import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { Failure } from '../failure/failure.ts';
+import { callId, sandboxId } from '../model/ids.ts';
+import type { FleetEvent } from '../ports/event-log.ts';
+import type { CallSummary } from '../ports/fleet/records.ts';
+import { recordEnds } from './record-ends.ts';
+
+const sandbox = sandboxId('sandbox-1');
+const taint = { code: 'sandbox_lost', cause: 'evicted', evidence: { node: 'n1' }, atMs: 5 } as const;
+
+const settled = (call: string, changes: Partial<CallSummary> = {}): CallSummary => ({
+  call: callId(call),
+  tool: 'shell',
+  state: 'settled',
+  outcome: 'completed',
+  code: null,
+  admitted: 'yes',
+  exitCode: 0,
+  startedAtMs: 1,
+  durationMs: 2,
+  waitedMs: 0,
+  outputBytes: 0,
+  sandbox,
+  ...changes,
+});
+
+function world(summaries: readonly CallSummary[] | Failure = []) {
+  const store = createFakeLifecycleStore();
+  const events: FleetEvent[] = [];
+  const list = async () => {
+    if (summaries instanceof Failure) throw summaries;
+    return summaries;
+  };
+  const record = (event: FleetEvent) => void events.push(event);
+  const lifecycle = recordEnds(store, { calls: { list }, clock: createFakeClock(), record });
+  return { store, events, lose: () => lifecycle.lose(sandbox, null, 'evicted', {}), lifecycle };
+}
+
+test('a loss that taints is written as a verdict, after the calls that it settled', async () => {
+  const lost = settled('c2', {
+    outcome: 'infrastructure_failure',
+    code: 'sandbox_lost',
+    admitted: 'unknown',
+  });
+  const { store, events, lose } = world([settled('c1'), lost]);
+  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint }) };
+  await lose();
+  expect(events).toMatchObject([
+    { kind: 'call_settled', summary: { call: 'c2' }, blame: 'infrastructure' },
+    {
+      kind: 'verdict',
+      verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'evicted' },
+      evidence: { node: 'n1' },
+    },
+  ]);
+});
+
+test('a sandbox that its calls took down is written as theirs, and decides no verdict', async () => {
+  const broke = settled('c1', { code: 'sandbox_broken', admitted: 'unknown' });
+  const refused = settled('c2', { code: 'sandbox_broken', admitted: 'no' });
+  const { store, events, lose } = world([broke, refused]);
+  store.answers.effect = { kind: 'broken', rollout: fakeRollout({ broken: 'memory' }) };
+  await lose();
+  expect(events).toMatchObject([{ kind: 'call_settled', summary: { call: 'c1' }, blame: 'model' }]);
+});
+
+test('a loss that was known, or swapped silently, is not written', async () => {
+  const { store, events, lose } = world([settled('c1')]);
+  await lose();
+  store.answers.effect = { kind: 'swapped', rollout: fakeRollout() };
+  await lose();
+  expect(events).toEqual([]);
+});
+
+test('the verdict is written also when the calls cannot be read', async () => {
+  const { store, events, lose } = world(new Failure('state_unavailable', 'Redis is away'));
+  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint }) };
+  expect(await lose()).toMatchObject({ kind: 'tainted' });
+  expect(events).toMatchObject([{ kind: 'verdict' }]);
+});
+
+test('an expiry is written unless the rollout had its verdict before', async () => {
+  const { store, events, lifecycle } = world();
+  const expired = { state: 'expired', closedBy: 'idle' } as const;
+  const of = (name: string, changes: object) =>
+    fakeRollout({ owner: fakeOwner(name), ...expired, ...changes });
+  store.answers.expired = [
+    of('silent', { discard: 'rollout_expired' }),
+    of('scored', { score: 1 }),
+    of('lost', { taint, discard: 'sandbox_lost' }),
+  ];
+  expect(await lifecycle.expireDue(10)).toHaveLength(3);
+  expect(events).toMatchObject([
+    {
+      key: expect.stringContaining('silent'),
+      verdict: { code: 'rollout_expired' },
+      evidence: { closed_by: 'idle' },
+    },
+  ]);
+});

@@ -1,0 +1,60 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { readEvents } from '../../src/adapters/event-log/read-events.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
+import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
+import type { FleetOfTest } from '../support/fleet.ts';
+
+/** Idle rollouts expire within two seconds; the controller looks every second. */
+const hasty = `${shellEnvironment.replace('name: shell', 'name: hasty')}limits: { idle: 2s }\n`;
+
+let world: FleetOfTest;
+beforeAll(async () => {
+  world = await startFleetOfTest({ environments: { shell: shellEnvironment, hasty } });
+}, 120_000);
+afterAll(() => world.stop());
+
+async function eventsOf(rollout: string): Promise<readonly FleetEvent[]> {
+  const events = await Array.fromAsync(readEvents(join(world.fleet.stateDir, 'events'), {}));
+  return events.filter(({ key }) => key.includes(`/${rollout}/`));
+}
+
+/** The verdict that the log tells once it has one. */
+async function verdictOf(rollout: string): Promise<unknown> {
+  const find = async () => (await eventsOf(rollout)).find(({ kind }) => kind === 'verdict');
+  return vi.waitUntil(find, { timeout: 15_000, interval: 50 });
+}
+
+test('a killed sandbox is told in the log: the call that ran in it and the verdict', async () => {
+  await world.rft.call({ trace: 'killed', call: 'c1', command: 'echo' });
+  const running = world.rft.call({ trace: 'killed', call: 'c2', command: 'sleep 20' });
+  await vi.waitUntil(async () => {
+    const { body } = await world.native.get('/v1/rollouts/killed');
+    return (body as { readonly in_flight: number }).in_flight === 1;
+  });
+  await world.killSandboxOf('killed');
+  expect((await running).status).toBe(503);
+  expect(await verdictOf('killed')).toMatchObject({
+    verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed' },
+  });
+  const calls = (await eventsOf('killed')).flatMap((event) => (event.kind === 'call_settled' ? [event] : []));
+  expect(calls.map(({ summary, blame }) => [summary.call, blame])).toEqual(
+    expect.arrayContaining([
+      ['c1', null],
+      ['c2', 'infrastructure'],
+    ]),
+  );
+  expect(calls).toHaveLength(2);
+});
+
+test('a rollout that nobody called any more is told as expired', async () => {
+  await world.rft.call({ trace: 'silent', call: 'c1', command: 'echo', environment: 'hasty' });
+  expect(await verdictOf('silent')).toMatchObject({ verdict: { kind: 'discard', code: 'rollout_expired' } });
+}, 20_000);
+
+test('gateway and controller write files of their own', async () => {
+  const names = await readdir(join(world.fleet.stateDir, 'events'));
+  const writers = names.map((name) => /^events-[\d-]{10}-([a-z]+)-/.exec(name)?.[1]);
+  expect(new Set(writers)).toEqual(new Set(['controller', 'gateway']));
+});
