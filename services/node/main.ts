@@ -4,6 +4,7 @@ import { createLogger } from '../../src/platform/logging.ts';
 import { onShutdown } from '../../src/platform/shutdown.ts';
 import { loadConfig } from './config.ts';
 import { places } from './bwrap/places.ts';
+import { tryOneSandbox } from './sandbox/trial.ts';
 import { startNode } from './wiring.ts';
 
 /** Killing some hundred sandboxes takes a second or two; one that hangs is left to the next start. */
@@ -16,6 +17,7 @@ const starting = startNode({
   log,
   clock: systemClock,
   sandboxdArgv: sandboxdArgv(places.payload),
+  trial: tryOneSandbox,
 });
 // Before it serves: a signal in between must not leave what has been started.
 onShutdown(async () => (await starting).stop(), {
@@ -23,4 +25,7 @@ onShutdown(async () => (await starting).stop(), {
   graceMs: stopGraceMs,
   exitWithParent: config.exitWithParent,
 });
-await starting;
+await starting.catch((thrown: unknown) => {
+  log.error('node cannot start', { error: thrown instanceof Error ? thrown.message : String(thrown) });
+  process.exit(1);
+});

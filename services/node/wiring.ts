@@ -17,6 +17,7 @@ import { removeOrphans } from './sandbox/orphans.ts';
 import { createRecords } from './sandbox/record.ts';
 import { createSandboxes } from './sandbox/sandboxes.ts';
 import { createStartLine } from './sandbox/start-line.ts';
+import type { Trial } from './sandbox/trial.ts';
 import { createHandle } from './serving/handle.ts';
 import { refuseSecondNode, serve } from './serving/serve.ts';
 
@@ -29,6 +30,8 @@ export type NodeParts = {
   readonly log: Log;
   /** sandboxd's command line inside a sandbox. */
   readonly sandboxdArgv: readonly string[];
+  /** What must succeed before anything is served. */
+  readonly trial: Trial;
 };
 
 export type RunningNode = {
@@ -37,7 +40,7 @@ export type RunningNode = {
   stop(): Promise<void>;
 };
 
-/** Starts a node: removes what an earlier life left, then serves. */
+/** Starts a node: removes what an earlier life left, tries whether sandboxes can be made here, then serves. */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, sandboxdArgv } = parts;
   const { stateFolder, payloadFolder } = config;
@@ -48,21 +51,22 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const groups = createGroups(await detectLayout(), groupName(config.fleet, stateFolder), clock);
   const feed = createFeed();
   const records = createRecords(stateFolder);
-  const sandboxes = createSandboxes({
+  const tools = {
     clock,
     log,
-    feed,
     records,
     groups,
     launch,
     line: createStartLine(config.startConcurrency, longestStartLine),
     site: { payloadFolder, sandboxdArgv, etcFolder, isRoot },
-  });
+  };
+  const sandboxes = createSandboxes({ ...tools, feed });
   const limitations = limitationsOf(groups, isRoot);
   const socketPath = join(stateFolder, nodeSocketName);
   // Before anything is served: a create may bring the id of an orphan again.
   await refuseSecondNode(socketPath);
   await removeOrphans({ records, groups, feed, log });
+  await parts.trial(tools);
   const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);
 
   const stopping = new AbortController();

@@ -46,6 +46,8 @@ describe('a node whose sandboxes misbehave', () => {
       clock: systemClock,
       log: silent,
       sandboxdArgv,
+      // None of these programs would pass it.
+      trial: async () => undefined,
     });
     provider = createLocalProvider({ socketPath: node.socketPath, clock: systemClock });
     events = recordEvents(provider);
