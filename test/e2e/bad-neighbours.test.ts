@@ -51,12 +51,12 @@ async function say(trace: string, call: string, command: string): Promise<string
 
 /** Goes on as long as the bad ones do: writes, reads back, and looks for traces of anybody else. */
 async function behave(trace: string, until: Promise<unknown>): Promise<number> {
-  let over = false;
-  const stop = () => (over = true);
+  const over = new AbortController();
+  const stop = () => over.abort();
   until.then(stop, stop);
   expect(await say(trace, 'c0', `echo of ${trace} > mine; ls -A`)).toBe('mine\n');
   let rounds = 0;
-  for (; !over || rounds < 2; rounds += 1) {
+  for (; !over.signal.aborted || rounds < 2; rounds += 1) {
     const said = await say(trace, `c${rounds + 1}`, 'cat mine; ls -A; ls -d /proc/[0-9]* | wc -l');
     expect(said).toMatch(new RegExp(`^of ${trace}\nmine\n[1-9]\n$`));
   }
