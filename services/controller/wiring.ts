@@ -11,6 +11,7 @@ import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createSandboxTokens } from '../../src/platform/tokens.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { ControllerConfig } from './config.ts';
 import { startController } from './controller.ts';
@@ -44,7 +45,10 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const prometheus = createPrometheus();
   const system = { clock: systemClock, random: systemRandom };
   const events = createEventLog({ folder: config.eventLogFolder, process: 'controller', log, ...system });
-  const record = events.append.bind(events);
+  const record = (event: FleetEvent) => {
+    events.append(event);
+    prometheus.told(event);
+  };
 
   const controller = startController(
     {

@@ -4,18 +4,20 @@ import { HoldGate } from './http/hold-gate.ts';
 import type { HoldLimits } from './http/hold-gate.ts';
 import { addFaces, listNativeRoutes } from './faces.ts';
 import type { FaceParts } from './faces.ts';
-import { DoorCounts } from './operations/counts.ts';
 import { measureLoopLag } from './operations/loop-lag.ts';
+import type { LoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
 import { operationRoutes } from './operations/routes.ts';
+import type { GatewayGauges, GatewayMetrics } from '../../src/ports/gateway-metrics.ts';
 import type { Log } from '../../src/ports/log.ts';
 
 export type GatewayParts = FaceParts & {
   readonly needs: readonly Need[];
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
-  /** Metrics of the parts behind the faces, as Prometheus text. */
-  readonly renderMetrics: () => Promise<string>;
+  readonly metrics: GatewayMetrics;
+  /** All metrics as Prometheus text, with what the doors hold now. */
+  readonly renderMetrics: (gauges: GatewayGauges) => Promise<string>;
   readonly log: Log;
   readonly holdLimits: HoldLimits;
 };
@@ -33,11 +35,10 @@ export type GatewayServer = {
 /** Both faces and the operators' addresses over one gateway core. */
 export function createGatewayServer(parts: GatewayParts): GatewayServer {
   const gate = new HoldGate(parts.holdLimits);
-  const counts = new DoorCounts();
   const lag = measureLoopLag();
   const app = createApp(gate, {
-    onFailure: listenerOf(parts.log, counts),
-    onAnswer: (face, status) => counts.answered(face, status),
+    onFailure: listenerOf(parts.log, parts.metrics),
+    onAnswer: (face, status) => parts.metrics.answered(face, status),
   });
   const routes = listNativeRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
@@ -47,7 +48,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     clock: parts.doors.clock,
     needs: parts.needs,
     limitations: parts.limitations,
-    renderMetrics: async () => counts.render(gate, lag) + (await parts.renderMetrics()),
+    renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });
 
   const stop = async (graceMs: number): Promise<void> => {
@@ -62,10 +63,14 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
   return { listen: (host, port) => app.listen({ host, port }), stop };
 }
 
+function gaugesOf(gate: HoldGate, lag: LoopLag): GatewayGauges {
+  return { heldRequests: gate.requests, heldBodyBytes: gate.bodyBytes, loopLag: lag.read() };
+}
+
 /** The caller's mistakes are counted; only what is ours is told to the operator. */
-function listenerOf(log: Log, counts: DoorCounts): FailureListener {
+function listenerOf(log: Log, metrics: GatewayMetrics): FailureListener {
   return (face, { failure, rollout, call }) => {
-    counts.failed(face, failure.code);
+    metrics.failed(face, failure.code);
     if (failure.blame !== 'infrastructure' || failure.code === 'still_running') return;
     const level = failure.code === 'unclassified' ? 'error' : 'warn';
     log[level](failure.message, { face, code: failure.code, rollout, call });

@@ -1,3 +1,5 @@
+import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
+import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
@@ -21,8 +23,9 @@ export type Gateway = {
 export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
   const keyRing = await openKeyRing(config.keysFile, config.developmentKey !== null);
   const world = await openWorld(config, log);
-  const wired = wireCore(config, world, log);
-  const server = wireServer(config, world, wired, keyRing, log);
+  const prometheus = createGatewayPrometheus();
+  const wired = wireCore(config, world, prometheus, log);
+  const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();
   const keyWatch = watchKeys(keyRing, world.clock, log, stopping.signal);
   return {
@@ -36,13 +39,21 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   };
 }
 
-function wireCore(config: GatewayConfig, world: OpenWorld, log: Log): WiredCore {
+function wireCore(
+  config: GatewayConfig,
+  world: OpenWorld,
+  prometheus: GatewayPrometheus,
+  log: Log,
+): WiredCore {
   return createGatewayCore({
     ...world,
     ...world.state,
     published: world.state.environments,
     secret: (name) => config.secrets.get(name),
-    record: (event) => world.events.append(event),
+    record: (event) => {
+      world.events.append(event);
+      prometheus.told(event);
+    },
     onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
   });
 }
@@ -51,26 +62,19 @@ function wireServer(
   config: GatewayConfig,
   world: OpenWorld,
   wired: WiredCore,
-  keyRing: KeyRing,
-  log: Log,
+  own: { readonly keyRing: KeyRing; readonly prometheus: GatewayPrometheus; readonly log: Log },
 ): GatewayServer {
+  const { keyRing, prometheus, log } = own;
   return createGatewayServer({
     core: wired.core,
     desk: world.state,
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock },
     needs: [{ name: 'redis', check: () => world.state.ping().then(() => null) }],
     limitations: () => world.node?.limitations() ?? Promise.resolve(null),
-    renderMetrics: () => Promise.resolve(renderLoad(wired.load())),
+    metrics: prometheus.metrics,
+    renderMetrics: (gauges) => prometheus.render(gauges, wired.load()),
     log,
     fileBytes: config.maxFileBytes,
     holdLimits: { requests: config.maxHeldRequests, bodyBytes: config.maxHeldBodyBytes },
   });
-}
-
-/** Work that goes on behind the faces, also when its requests have ended. */
-function renderLoad(load: ReturnType<WiredCore['load']>): string {
-  const name = 'corral_gateway_under_way';
-  const lines = Object.entries(load).map(([kind, count]) => `${name}{kind="${kind}"} ${count}`);
-  const head = [`# HELP ${name} Rollouts in line, calls and grades.`, `# TYPE ${name} gauge`];
-  return [...head, ...lines, ''].join('\n');
 }

@@ -1,9 +1,13 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { FleetEvent } from '../../ports/event-log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { TemplateCounts } from '../../ports/fleet/pool.ts';
+import { eventMetrics } from './event-metrics.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;
+  /** Counts what is told to the event log. */
+  readonly told: (event: FleetEvent) => void;
   /** Everything in the text format that Prometheus scrapes. */
   readonly render: () => Promise<string>;
   /** Media type of what {@link Prometheus.render} gives. */
@@ -25,6 +29,7 @@ export function createPrometheus(): Prometheus {
   collectDefaultMetrics({ register: registry });
   return {
     metrics: { ...launchMetrics(registry), ...poolMetrics(registry), ...endMetrics(registry) },
+    told: eventMetrics(registry),
     render: () => registry.metrics(),
     contentType: registry.contentType,
   };

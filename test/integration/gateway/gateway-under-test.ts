@@ -1,6 +1,7 @@
 import type { RunDesk } from '../../../services/gateway/native/run-routes.ts';
 import { createGatewayServer } from '../../../services/gateway/server.ts';
 import type { GatewayParts } from '../../../services/gateway/server.ts';
+import { createGatewayPrometheus } from '../../../src/adapters/prometheus/gateway-prometheus.ts';
 import { createKey } from '../../../src/access/create-key.ts';
 import type { ApiKey, Scope } from '../../../src/access/keys.ts';
 import { tenantId, runId } from '../../../src/model/ids.ts';
@@ -43,6 +44,7 @@ export const keyWithoutRun = homeless.presented;
 
 export async function startGateway(changes: Partial<GatewayParts> = {}): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
+  const prometheus = createGatewayPrometheus();
   const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
   const server = createGatewayServer({
     core,
@@ -54,7 +56,8 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     },
     needs: [],
     limitations: () => Promise.resolve([]),
-    renderMetrics: () => Promise.resolve(''),
+    metrics: prometheus.metrics,
+    renderMetrics: (gauges) => prometheus.render(gauges, {}),
     log: silentLog,
     holdLimits: { requests: 100, bodyBytes: 100 * 1024 * 1024 },
     fileBytes: 4 * 1024 * 1024,

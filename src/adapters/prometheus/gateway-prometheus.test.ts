@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { callId } from '../../model/ids.ts';
+import type { FleetEvent } from '../../ports/event-log.ts';
+import type { CallSummary } from '../../ports/fleet/records.ts';
+import { fakeOwner } from '../../../test/fakes/rollout-record.ts';
+import { rolloutKey } from '../../model/rollout.ts';
+import { createGatewayPrometheus } from './gateway-prometheus.ts';
+
+const gauges = { heldRequests: 3, heldBodyBytes: 4_096, loopLag: { p50Ms: 1, p99Ms: 20, maxMs: 500 } };
+const common = { atMs: 0, key: rolloutKey(fakeOwner()), environment: 'shell', version: 'v1', evidence: {} };
+
+const summary: CallSummary = {
+  call: callId('secret-call-id'),
+  tool: 'shell',
+  state: 'settled',
+  outcome: 'refused',
+  code: 'bad_arguments',
+  admitted: 'no',
+  exitCode: null,
+  startedAtMs: 0,
+  durationMs: 0,
+  waitedMs: 0,
+  outputBytes: 0,
+  sandbox: null,
+};
+
+const settled: FleetEvent = {
+  ...common,
+  kind: 'call_settled',
+  summary,
+  blame: 'model',
+  epoch: null,
+  lastCommand: '',
+};
+
+function verdict(kind: 'scorable' | 'discard'): FleetEvent {
+  return {
+    ...common,
+    kind: 'verdict',
+    verdict: kind === 'scorable' ? { kind } : { kind, code: 'sandbox_lost', cause: 'evicted' },
+    score: null,
+    suspected: null,
+  };
+}
+
+test('failures that nobody classified are there from the start, at 0', async () => {
+  const text = await createGatewayPrometheus().render(gauges, {});
+  for (const face of ['rft', 'native']) {
+    const labels = `face="${face}",blame="infrastructure",code="unclassified"`;
+    expect(text).toContain(`corral_gateway_failures_total{${labels}} 0\n`);
+  }
+});
+
+test('answers and failures are counted by face, and by whose they are', async () => {
+  const { metrics, render } = createGatewayPrometheus();
+  metrics.answered('rft', 200);
+  metrics.failed('native', 'unauthorized');
+  const text = await render(gauges, {});
+  expect(text).toContain('corral_gateway_answers_total{face="rft",status="200"} 1\n');
+  expect(text).toContain(
+    'corral_gateway_failures_total{face="native",blame="caller",code="unauthorized"} 1\n',
+  );
+});
+
+test('what is told to the event log is counted by blame, code and environment, and by no id', async () => {
+  const { told, render } = createGatewayPrometheus();
+  for (const event of [settled, verdict('scorable'), verdict('discard')]) told(event);
+  const text = await render(gauges, {});
+  const call = 'outcome="refused",blame="model",code="bad_arguments",environment="shell"';
+  const lost = 'verdict="discard",blame="infrastructure",code="sandbox_lost",environment="shell"';
+  const good = 'verdict="scorable",blame="none",code="none",environment="shell"';
+  expect(text).toContain(`corral_calls_settled_total{${call}} 1\n`);
+  expect(text).toContain(`corral_verdicts_total{${lost}} 1\n`);
+  expect(text).toContain(`corral_verdicts_total{${good}} 1\n`);
+  expect(text).not.toMatch(/secret-call-id|rollout-1/);
+});
+
+test('what is in hand is told as it is at the moment of asking', async () => {
+  const { render } = createGatewayPrometheus();
+  await render(gauges, { calls: 7 });
+  const text = await render({ ...gauges, heldRequests: 1 }, { calls: 2 });
+  expect(text).toContain('corral_gateway_held_requests 1\n');
+  expect(text).toContain('corral_gateway_under_way{kind="calls"} 2\n');
+  expect(text).toContain('corral_gateway_event_loop_lag_seconds{quantile="0.99"} 0.02\n');
+});
