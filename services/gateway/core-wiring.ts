@@ -1,4 +1,5 @@
 import canonicalize from 'canonicalize';
+import { attachToCall } from '../../src/calls/attach.ts';
 import type { CallResult } from '../../src/calls/call-result.ts';
 import { Confirmations } from '../../src/calls/confirmations.ts';
 import { Acquaintances } from '../../src/claiming/acquaintances.ts';
@@ -7,6 +8,7 @@ import type { SetupOf } from '../../src/claiming/move-in.ts';
 import { PinnedEnvironments } from '../../src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
 import { evaluateJob } from '../../src/grading/evaluate-job.ts';
+import type { CheckCallsDeps } from '../../src/grading/check-calls.ts';
 import type { Grade } from '../../src/grading/job.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
 import { recordEnds } from '../../src/lifecycle/record-ends.ts';
@@ -19,6 +21,7 @@ import type { CallStore } from '../../src/ports/fleet/calls.ts';
 import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../../src/ports/fleet/pool.ts';
+import type { RecoveryStore } from '../../src/ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { Judge } from '../../src/ports/judge.ts';
 import type { Random } from '../../src/ports/random.ts';
@@ -34,6 +37,7 @@ export type GatewayWorld = {
   readonly calls: CallStore;
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
+  readonly recovery: Pick<RecoveryStore, 'adoptedAtMs'>;
   readonly pool: Pick<PoolStore, 'counts' | 'announce'>;
   readonly published: EnvironmentStore;
   readonly link: SandboxLink;
@@ -76,12 +80,15 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     moveIn: new MoveIn(world.link, world.clock, setupOf, (environment) => environment.limits.hardLifeMs),
     lastStartFailure: (template: TemplateDigest) => lastStartFailure(world.pool, template),
   };
+  const calls = { ...obtain, ongoing: ongoingCalls, confirmations };
+  const awaitCall: CheckCallsDeps['awaitCall'] = ({ claim, environment }, rollout, call, deadline) =>
+    attachToCall(calls, { key: rollout.key, claim, environment, known: true }, rollout, call, deadline);
   const core = gatewayCore({
     acquaint,
     open: { ...acquaint, claims: world.claims, clock: world.clock },
     prewarm: { environments: acquaint.environments, pool: world.pool, clock: world.clock },
-    calls: { ...obtain, ongoing: ongoingCalls, confirmations },
-    grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job) },
+    calls,
+    grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job), awaitCall },
     lifecycle: world.lifecycle,
     catalog: world.catalog,
   });

@@ -20,7 +20,7 @@ export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'atta
  */
 export async function attachToCall(
   deps: AttachDeps,
-  known: Acquainted,
+  known: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known'>,
   rollout: RolloutRecord,
   call: CallId,
   deadline: Deadline,

@@ -65,7 +65,12 @@ export function planExec(rollout: Acquainted, asked: Exec): Work {
 }
 
 /** A call of a rollout as far as judging and recording it goes; its tool's name says the rest. */
-export function trackedCall(rollout: Acquainted, call: CallId, tool: string, digest: string): Tracked {
+export function trackedCall(
+  rollout: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known'>,
+  call: CallId,
+  tool: string,
+  digest: string,
+): Tracked {
   const { key, claim, environment, known } = rollout;
   const run = environment.tools[tool]?.run;
   return {

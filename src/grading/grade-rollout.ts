@@ -3,12 +3,13 @@ import type { ObtainDeps } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
-import type { CallStore } from '../ports/fleet/calls.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { patiently } from '../waiting/patience.ts';
+import { checkNamedCalls, settleOpenCalls } from './check-calls.ts';
+import type { CheckCallsDeps } from './check-calls.ts';
 import type { Evaluation } from './graders/evaluate.ts';
 import { gradedEvent } from './graded-event.ts';
 import type { Grade, GradeJob, GradeWork } from './job.ts';
@@ -17,9 +18,9 @@ import { checkStillThere } from './still-there.ts';
 import type { StillThereDeps } from './still-there.ts';
 
 export type GradeDeps = ObtainDeps &
-  StillThereDeps & {
+  StillThereDeps &
+  CheckCallsDeps & {
     readonly grades: GradeStore;
-    readonly calls: Pick<CallStore, 'list'>;
     readonly ongoing: Ongoing<Grade>;
     /** Runs the environment's grader; throws `grader_failed` when it gives no finite number. */
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
@@ -32,7 +33,7 @@ const lookAgainMs = 200;
 /**
  * Verdict first, then the grade:
  *
- *   the sandbox that ran its calls still answers ──▶ begin (no new calls) ──▶ evaluate ──▶ store the score, once
+ *   the sandbox that ran its calls still answers ──▶ all calls are known and settled ──▶ begin (no new calls) ──▶ evaluate ──▶ store the score, once
  *                                                       │
  *                                                       ├─ scored before ──▶ the stored score
  *                                                       ├─ calls running, graded elsewhere ──▶ look again
@@ -46,7 +47,8 @@ export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: D
   if (isToBeThere(rollout)) {
     await patiently(deps.clock, deadline, () => checkStillThere(deps, rollout));
   }
-  const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout));
+  const unseen = await checkNamedCalls(deps, work, rollout, deadline);
+  const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout, unseen));
   const grade = await deps.ongoing.until(ongoing.result, deadline);
   if (grade !== 'still_running') return ongoing.joined ? { ...grade, replayed: true } : grade;
   throw new Failure('still_running', 'the grader is still running; ask again to wait for it', {
@@ -76,14 +78,20 @@ async function withSandboxIfNeeded(
   });
 }
 
-async function gradeOnce(deps: GradeDeps, work: GradeWork, rollout: RolloutRecord): Promise<Grade> {
+async function gradeOnce(
+  deps: GradeDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  unseen: number,
+): Promise<Grade> {
   const deadline = Deadline.in(deps.clock, work.environment.limits.gradeMs);
+  await settleOpenCalls(deps, work, rollout, deadline);
   const begun = await begin(deps, work, rollout, deadline);
   if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
   if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
   const job = { ...work, rollout: begun.rollout, turn: begun.turn };
   try {
-    return await storeGrade(deps, job, await deps.evaluate(job));
+    return await storeGrade(deps, job, await deps.evaluate(job), unseen);
   } catch (thrown) {
     throw await gradingFailed(deps, job, asFailure(thrown));
   }
@@ -106,7 +114,12 @@ async function begin(
   }
 }
 
-async function storeGrade(deps: GradeDeps, job: GradeJob, evaluation: Evaluation): Promise<Grade> {
+async function storeGrade(
+  deps: GradeDeps,
+  job: GradeJob,
+  evaluation: Evaluation,
+  unseen: number,
+): Promise<Grade> {
   if (evaluation.kind === 'discarded') {
     throw new Failure(
       'grader_failed',
@@ -118,10 +131,14 @@ async function storeGrade(deps: GradeDeps, job: GradeJob, evaluation: Evaluation
   }
   const deadline = Deadline.in(deps.clock, job.environment.limits.gradeMs);
   const stored = await patiently(deps.clock, deadline, () =>
-    deps.grades.score(job.rollout.key, job.turn, evaluation.score, { suspected: evaluation.suspected }),
+    deps.grades.score(job.rollout.key, job.turn, evaluation.score, {
+      suspected: evaluation.suspected,
+      calls_unseen: unseen,
+    }),
   );
   if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
-  return { score: stored.score, detail: evaluation.detail, replayed: !stored.first };
+  const detail = unseen === 0 ? evaluation.detail : { ...evaluation.detail, calls_unseen: unseen };
+  return { score: stored.score, detail, replayed: !stored.first };
 }
 
 /** Counts the failed turn; what is told is why this turn failed, unless fleet state cannot be told either. */

@@ -5,6 +5,7 @@ import type { Item } from '../model/grader.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeWork } from './job.ts';
 import type { Sample } from './graders/evaluate.ts';
+import { namedCalls } from './unseen-calls.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */
 export type GradeAsked = {
@@ -29,7 +30,7 @@ async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Pro
   const { rollout, attempt } = asked.rollout;
   const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
   if (record !== null) return opened(await acquaintWith(deps, record), record, asked.open);
-  const calls = namedCalls(asked.sample);
+  const calls = namedCalls(asked.sample).length;
   if (asked.open === null || calls > 0) throw unknown(caller, asked, calls);
   return { ...(await acquaint(deps, caller, asked.rollout, asked.open)), storedItem: null };
 }
@@ -41,12 +42,6 @@ function opened(rollout: Acquainted, record: RolloutRecord, open: Opening | null
 
 function storedItem(rollout: Graded): Item | null {
   return rollout.storedItem === null ? null : (JSON.parse(rollout.storedItem) as Item);
-}
-
-/** How many calls the platform says that the rollout made. */
-export function namedCalls(sample: Sample): number {
-  const calls = sample['output_tools'];
-  return Array.isArray(calls) ? calls.length : 0;
 }
 
 function unknown(caller: Caller, asked: GradeAsked, calls: number): Failure {

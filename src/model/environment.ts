@@ -46,6 +46,8 @@ export type Environment = {
   readonly tools: Readonly<Record<string, Tool>>;
   readonly limits: Limits;
   readonly grader: Grader;
+  /** What becomes of a rollout of which the platform names calls that never reached us. */
+  readonly unseenCalls: 'discard' | 'report';
   readonly texts: Texts;
   readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };
 };

@@ -48,6 +48,7 @@ export function fakeEnvironment(given: Partial<Environment> = {}): Environment {
       tolerance: 0,
       partialWithin: 0,
     },
+    unseenCalls: 'discard',
     texts: {
       exitCode: '[exit code {code}]',
       signalled: '[killed by {signal}]',

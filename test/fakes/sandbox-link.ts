@@ -43,8 +43,8 @@ export class FakeSandboxLink implements SandboxLink {
   readonly #lives = new Map<string, Life>();
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
 
-  start(sandbox: SandboxId, boot: string): void {
-    const fresh = { owner: null, label: null, probed: true, journal: new Map(), files: new Map() };
+  start(sandbox: SandboxId, boot: string, { probed = true } = {}): void {
+    const fresh = { owner: null, label: null, probed, journal: new Map(), files: new Map() };
     this.#lives.set(sandbox, { boot, ...fresh });
   }
 

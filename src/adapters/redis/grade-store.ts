@@ -15,6 +15,7 @@ export function gradeStore(run: RunScript): GradeStore {
         throw new Failure('grader_failed', `a score of ${score} is no finite number`);
       return scoreOf(await run('store-score', key, turn, score, evidenceText(detail)), key);
     },
+    discard: async (key, code) => (await run('discard-rollout', key, code)) === 1,
     failed: async (key, turn, evidence) => ({
       turnsLeft: numberOf(await run('fail-grade', key, turn, evidenceText(evidence))),
     }),

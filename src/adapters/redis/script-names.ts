@@ -9,6 +9,7 @@ export const scriptNames = [
   'close',
   'close-run',
   'counts',
+  'discard-rollout',
   'draining',
   'expire-due',
   'fail-grade',

@@ -24,6 +24,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     tools: compileTools(yaml.tools, expose, report),
     limits: compileLimits(yaml, report),
     grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
+    unseenCalls: yaml.unseen_calls ?? 'discard',
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, report),
   };

@@ -63,6 +63,9 @@ export const EnvironmentSchema = strict(
     }),
     limits: Type.Optional(Limits),
     grader: Type.Unsafe<GraderYaml>({ $ref: '#/$defs/grader' }),
+    unseen_calls: Type.Optional(
+      Type.Union([Type.Literal('discard'), Type.Literal('report')], { description: 'discard or report' }),
+    ),
     texts: Type.Optional(TextsYaml),
     pool: Type.Optional(
       strict({

@@ -44,6 +44,8 @@ export interface GradeStore {
     score: number,
     detail: Evidence,
   ): Promise<{ readonly first: boolean; readonly score: number }>;
+  /** It can never be scored, by this code; a stored score stands. True for the first to say so. */
+  discard(key: RolloutKey, code: FailureCode): Promise<boolean>;
   /** This turn failed; another may run, three at most. */
   failed(key: RolloutKey, turn: number, evidence: Evidence): Promise<{ readonly turnsLeft: number }>;
 }

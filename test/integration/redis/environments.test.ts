@@ -35,6 +35,7 @@ const environmentOf = (version: string): Environment => ({
   tools: {},
   limits: { toolCalls: 1, outputBytes: 1, rolloutMs: 1, idleMs: 1, gradeMs: 1, hardLifeMs: 1 },
   grader: { kind: 'f1', answer: 'output_json', reference: 'item.files' },
+  unseenCalls: 'discard',
   texts: {
     exitCode: '[exit code {code}]',
     signalled: '',

@@ -1,0 +1,107 @@
+import { asFailure, Failure } from '../failure/failure.ts';
+import { isIdText } from '../model/ids.ts';
+import type { CallId } from '../model/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { FleetEvent } from '../ports/event-log.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
+import type { GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import type { RecoveryStore } from '../ports/fleet/recovery.ts';
+import type { Deadline } from '../waiting/deadline.ts';
+import { patiently } from '../waiting/patience.ts';
+import { gradedEvent } from './graded-event.ts';
+import type { GradeWork } from './job.ts';
+import { namedCalls, unseenCalls } from './unseen-calls.ts';
+
+export type CheckCallsDeps = {
+  readonly calls: Pick<CallStore, 'list'>;
+  readonly grades: Pick<GradeStore, 'discard'>;
+  readonly recovery: Pick<RecoveryStore, 'adoptedAtMs'>;
+  readonly clock: Clock;
+  /** Waits for a dispatched call's answer, from its sandbox's journal if nobody else does, and settles it. */
+  readonly awaitCall: (
+    work: GradeWork,
+    rollout: RolloutRecord,
+    call: CallId,
+    deadline: Deadline,
+  ) => Promise<unknown>;
+  readonly record: (event: FleetEvent) => void;
+};
+
+/**
+ * A rollout is graded for what it did, so first everything that it did must be known. Returns how many calls the
+ * platform names that never reached us, where the environment wants them reported; throws `rollout_unknown` where it
+ * wants such a rollout discarded.
+ */
+export async function checkNamedCalls(
+  deps: CheckCallsDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  deadline: Deadline,
+): Promise<number> {
+  const named = namedCalls(work.sample).length;
+  if (named === 0 || rollout.score !== null) return 0;
+  const recorded = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
+  const unseen = unseenCalls(work.sample, work.environment.tools, recorded);
+  if (unseen.length === 0 || (await mayReport(deps, work, rollout, deadline))) return unseen.length;
+  await discard(deps, work, rollout, deadline);
+  throw new Failure(
+    'rollout_unknown',
+    `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`,
+    { evidence: { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0] ?? null } },
+  );
+}
+
+/**
+ * Reported is only what was lost on its way. A rollout that was opened after Redis had forgotten everything may be the
+ * rest of an older one, in a fresh sandbox: no setting lets that be scored.
+ */
+async function mayReport(
+  deps: CheckCallsDeps,
+  { environment }: GradeWork,
+  { placedAtMs }: RolloutRecord,
+  deadline: Deadline,
+): Promise<boolean> {
+  if (environment.unseenCalls !== 'report') return false;
+  const adoptedAtMs = await patiently(deps.clock, deadline, () => deps.recovery.adoptedAtMs());
+  if (adoptedAtMs === null || placedAtMs < adoptedAtMs) return true;
+  return placedAtMs - adoptedAtMs > environment.limits.hardLifeMs;
+}
+
+async function discard(
+  deps: CheckCallsDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  deadline: Deadline,
+): Promise<void> {
+  const code = 'rollout_unknown';
+  const first = await patiently(deps.clock, deadline, () => deps.grades.discard(rollout.key, code));
+  const job = { ...work, rollout, turn: 0 };
+  if (first) deps.record(gradedEvent(job, { kind: 'discard', code }, null, deps.clock.nowMs()));
+}
+
+/**
+ * Settles calls that nobody may be waiting for any more, because their gateway died or Redis forgot them: their answers
+ * may be in the journal, and one of them may be the reason why the rollout must not be scored.
+ */
+export async function settleOpenCalls(
+  deps: CheckCallsDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  deadline: Deadline,
+): Promise<void> {
+  const calls = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
+  const open = calls.filter(isAttachable);
+  await Promise.all(open.map(({ call }) => deps.awaitCall(work, rollout, call, deadline).catch(unlessOurs)));
+}
+
+/** Our own, file transfers, have ids that no caller can use; the journal does not have them. */
+function isAttachable({ state, call }: CallSummary): boolean {
+  return state === 'dispatched' && isIdText(call);
+}
+
+/** How a call ended is in fleet state, where beginning a grade finds it; only what nobody understood is thrown. */
+function unlessOurs(thrown: unknown): void {
+  const failure = asFailure(thrown);
+  if (failure.code === 'unclassified') throw failure;
+}

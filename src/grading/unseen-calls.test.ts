@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { callId } from '../model/ids.ts';
+import type { CallSummary } from '../ports/fleet/records.ts';
+import type { Environment } from '../model/environment.ts';
+import { unseenCalls } from './unseen-calls.ts';
+
+const tools: Environment['tools'] = {
+  shell: {
+    name: 'shell',
+    description: '',
+    parameters: {},
+    timeoutMs: 1,
+    run: { kind: 'builtin', tool: 'search' },
+  },
+};
+
+const recorded = (...calls: string[]): CallSummary[] =>
+  calls.map((call) => ({
+    call: callId(call),
+    tool: 'shell',
+    state: 'settled',
+    outcome: 'completed',
+    code: null,
+    admitted: 'yes',
+    exitCode: 0,
+    startedAtMs: 1,
+    durationMs: 1,
+    waitedMs: 0,
+    outputBytes: 0,
+    sandbox: null,
+  }));
+
+const named = (id: unknown, name?: string) => ({
+  ...(id === undefined ? {} : { id: id as string }),
+  type: 'function',
+  ...(name === undefined ? {} : { function: { name, arguments: '{}' } }),
+});
+
+test.each([
+  { why: 'no calls are named', output_tools: [], unseen: [] },
+  { why: 'the platform tells of none', output_tools: null, unseen: [] },
+  { why: 'all are known', output_tools: [named('a', 'shell'), named('b')], unseen: [] },
+  { why: 'one never came', output_tools: [named('a', 'shell'), named('c', 'shell')], unseen: ['c'] },
+  { why: 'one of another server is not ours to know', output_tools: [named('c', 'web_search')], unseen: [] },
+  { why: 'one that names no tool may be ours', output_tools: [named('c')], unseen: ['c'] },
+  { why: 'one without id matches none', output_tools: [named(undefined, 'shell')], unseen: ['without id'] },
+])('$why', ({ output_tools, unseen }) => {
+  expect(unseenCalls({ output_tools }, tools, recorded('a', 'b'))).toEqual(unseen);
+});

@@ -1,0 +1,95 @@
+import { expect, test } from 'vitest';
+import { rolloutKey } from '../../../src/model/rollout.ts';
+import { answering } from '../../fakes/sandbox-link.ts';
+import { ownerOf, RecoveryWorld } from './world.ts';
+
+const a = rolloutKey(ownerOf('a'));
+
+test('what it kept goes on as it was: answers, scores, and who is in line', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  const first = await world.core.sh('a', 'c1', 'echo');
+  await world.ready();
+  await world.core.sh('b', 'c1', 'echo');
+  await world.core.grade('b', 'yes', ['c1']);
+  await world.promote(async () => undefined);
+  await world.recover();
+  expect(await world.core.sh('a', 'c1', 'echo')).toEqual({ ...first, replayed: true });
+  expect(await world.core.grade('b', 'no', ['c1'])).toMatchObject({ score: 1, replayed: true });
+  expect(world.link.ran).toEqual(['c1', 'c1']);
+});
+
+test('a call that it missed is not run again', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.core.sh('a', 'c2', 'echo');
+  await world.confirm(sandbox, 'c2');
+  await world.promote(async (redis, key) => {
+    await redis.hdel(key('calls', a), 'c2');
+    await redis.hdel(key('answers', a), 'c2');
+    await redis.hset(key('rollout', a), 'calls', 1);
+  });
+  await world.recover();
+  await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'answer_expired' });
+  expect(world.link.ran).toEqual(['c1', 'c2']);
+  expect((await world.record('a')).calls).toBe(2);
+});
+
+test('a claim that it missed: the sandbox leaves the pool and goes to who bound it', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.promote(async (redis, key) => {
+    const { digest } = world.core.environment.template;
+    await redis.del(key('rollout', a), key('calls', a), key('inFlight', a));
+    await redis.hdel(key('sandbox', sandbox), 'owner');
+    await redis.srem(key('held', digest), sandbox);
+    await redis.zadd(key('ready', digest), 1, sandbox);
+  });
+  await world.recover();
+  expect(await world.counts()).toMatchObject({ ready: 0, held: 1 });
+  expect(await world.record('a')).toMatchObject({ state: 'active', epoch: { sandbox } });
+});
+
+test('a swap that it missed: the rollout is where something ran', async () => {
+  await using world = await RecoveryWorld.start();
+  const first = await world.ready();
+  world.link.failNext('bind', { kind: 'refused', status: 500, code: 'internal', message: 'no' });
+  const second = await world.ready();
+  expect((await world.core.sh('a', 'c1', 'echo')).epoch?.sandbox).toBe(second);
+  await world.promote(async (redis, key) => {
+    await redis.hset(key('rollout', a), { state: 'claimed', sandbox: first, boot: 'boot-1', generation: 1 });
+    await redis.hdel(key('rollout', a), 'dispatched', 'activeAtMs');
+    await redis.hset(key('sandbox', first), { phase: 'ready', owner: a });
+    await redis.hset(key('sandbox', second), { phase: 'ready' });
+    await redis.hdel(key('sandbox', second), 'owner');
+  });
+  await world.recover();
+  expect(await world.record('a')).toMatchObject({ state: 'active', epoch: { sandbox: second } });
+  expect(await world.core.state.pool.draining(10)).toEqual([first]);
+});
+
+test('a rollout whose sandbox is not in the list any more is lost, through the one door', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  const spare = await world.ready();
+  world.provider.end(sandbox, 'deleted');
+  world.provider.end(spare, 'deleted');
+  await world.promote(async () => undefined);
+  await world.recover();
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost' } });
+  expect(await world.counts()).toMatchObject({ ready: 0, held: 0 });
+});
+
+test('a taint that it kept stays, although the sandbox still answers', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
+  await world.core.call('a', 'c1', 'look_up', { command: 'x' }).catch(() => undefined);
+  await world.promote(async () => undefined);
+  await world.recover();
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'dependency_failed' } });
+  expect(await world.core.state.pool.draining(10)).toEqual([sandbox]);
+});

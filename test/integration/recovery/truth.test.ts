@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest';
+import { answering } from '../../fakes/sandbox-link.ts';
+import { RecoveryWorld } from './world.ts';
+
+test('a rollout whose calls are all known is graded after Redis forgot it', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.confirm(sandbox, 'c1');
+  await world.core.sh('a', 'c2', 'echo');
+  await world.forgetAll();
+  await world.recover();
+  expect(await world.core.grade('a', 'yes', ['c1', 'c2'])).toMatchObject({ score: 1 });
+});
+
+test('a taint that Redis forgot comes back: the answer that tainted is judged again, and nothing is scored', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
+  const call = world.core.call('a', 'c1', 'look_up', { command: 'x' });
+  await expect(call).rejects.toMatchObject({ code: 'dependency_failed' });
+  await world.forgetAll();
+  await world.recover();
+  const other = world.core.gateway();
+  await expect(world.core.grade('a', 'yes', ['c1'], other.core)).rejects.toMatchObject({
+    code: 'dependency_failed',
+  });
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'dependency_failed' }, score: null });
+  await other.close();
+});
+
+test('a rollout whose sandbox went while Redis was away is not scored, whatever runs after it', async () => {
+  await using world = await RecoveryWorld.start();
+  const lost = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  world.link.kill(lost);
+  world.provider.end(lost, 'evicted');
+  await world.forgetAll();
+  await world.recover();
+  await expect(world.core.grade('a', 'yes', ['c1'])).rejects.toMatchObject({ code: 'rollout_unknown' });
+  await world.ready();
+  const other = world.core.gateway();
+  expect(await world.core.sh('a', 'c2', 'echo', other.core)).toMatchObject({ outcome: 'completed' });
+  await expect(world.core.grade('a', 'yes', ['c1', 'c2'], other.core)).rejects.toMatchObject({
+    code: 'rollout_unknown',
+    evidence: { calls_named: 2, calls_unseen: 1, first_unseen: 'c1' },
+  });
+  await other.close();
+});
+
+test('the same where the environment reports unseen calls: after Redis forgot, none is only reported', async () => {
+  await using world = await RecoveryWorld.start({ unseenCalls: 'report' });
+  await world.ready();
+  await world.core.sh('early', 'c1', 'echo');
+  expect(await world.core.grade('early', 'yes', ['c1', 'lost'])).toMatchObject({ score: 1 });
+  await world.forgetAll();
+  await world.recover();
+  await world.ready();
+  await world.core.sh('late', 'c2', 'echo');
+  await expect(world.core.grade('late', 'yes', ['c1', 'c2'])).rejects.toMatchObject({
+    code: 'rollout_unknown',
+  });
+});
+
+test('calls that never reached us discard a rollout for good, and the run report says so', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  const unseen = {
+    code: 'rollout_unknown',
+    evidence: { calls_named: 2, calls_unseen: 1, first_unseen: 'c9' },
+  };
+  await expect(world.core.grade('a', 'yes', ['c1', 'c9'])).rejects.toMatchObject(unseen);
+  expect(await world.record('a')).toMatchObject({ discard: 'rollout_unknown', score: null });
+  await expect(world.core.grade('a', 'yes', ['c1', 'c9'])).rejects.toMatchObject(unseen);
+  const verdicts = world.core.events.filter((event) => event.kind === 'verdict');
+  expect(verdicts).toMatchObject([{ verdict: { kind: 'discard', code: 'rollout_unknown' } }]);
+});
+
+test('a grade that was under way may be asked for again and is scored once', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.confirm(sandbox, 'c1');
+  const { key } = await world.record('a');
+  const { grades } = world.core.state;
+  const begun = await grades.begin(key, 60_000);
+  expect(begun).toMatchObject({ kind: 'run', turn: 1 });
+  await world.forgetAll();
+  await world.recover();
+  await expect(grades.score(key, 1, 1, {})).rejects.toMatchObject({ code: 'grader_failed' });
+  expect(await grades.failed(key, 1, {})).toEqual({ turnsLeft: 3 });
+  expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1, replayed: false });
+});

@@ -1,0 +1,124 @@
+import { Redis } from 'ioredis';
+import { keysOf } from '../../../src/adapters/redis/keys.ts';
+import { bootId, rolloutId, sandboxId } from '../../../src/model/ids.ts';
+import type { SandboxId } from '../../../src/model/ids.ts';
+import { sandboxAddress } from '../../../src/model/rollout.ts';
+import type { Owner } from '../../../src/model/rollout.ts';
+import type { Environment } from '../../../src/model/environment.ts';
+import { recheckUnsure } from '../../../src/recovery/recheck.ts';
+import { recover } from '../../../src/recovery/recover.ts';
+import { FakeSandboxProvider } from '../../fakes/sandbox-provider.ts';
+import { createFakeLog } from '../../fakes/log.ts';
+import { caller, CoreWorld } from '../../support/core-world.ts';
+
+const keys = keysOf('test');
+
+/** Gateways over a real Redis that can forget, sandboxes in memory that do not, and a controller's recovery. */
+export class RecoveryWorld implements AsyncDisposable {
+  readonly core: CoreWorld;
+  readonly provider = new FakeSandboxProvider();
+  readonly log = createFakeLog();
+  readonly #signal = new AbortController().signal;
+
+  private constructor(core: CoreWorld) {
+    this.core = core;
+  }
+
+  static async start(given: Partial<Environment> = {}): Promise<RecoveryWorld> {
+    return new RecoveryWorld(await CoreWorld.start(given));
+  }
+
+  get link() {
+    return this.core.link;
+  }
+
+  /** A ready sandbox that the provider lists too. */
+  async ready(): Promise<SandboxId> {
+    const sandbox = await this.core.ready();
+    await this.provide(sandbox);
+    return sandbox;
+  }
+
+  async provide(sandbox: SandboxId): Promise<void> {
+    await this.provider.create({ sandbox, template: this.core.environment.template, tokenSha256: '' });
+  }
+
+  /** Redis is killed, and comes back with nothing. */
+  async forgetAll(): Promise<void> {
+    await this.core.redis.restart('nothing');
+    await this.#reconnected();
+  }
+
+  /** Redis still has everything, but is another one: a replica was promoted. `missed` is what it never got. */
+  async promote(missed: (redis: Redis, key: typeof keys) => Promise<unknown>): Promise<void> {
+    const redis = new Redis(this.core.redis.socket);
+    await missed(redis, keys);
+    await redis.set(keys('redis'), 'another');
+    redis.disconnect();
+  }
+
+  /** What one controller does about it. */
+  recover() {
+    return recover(this.#tools(), this.#signal);
+  }
+
+  recheck() {
+    return recheckUnsure({ ...this.#tools(), pool: this.core.state.pool }, this.#signal);
+  }
+
+  #tools() {
+    const { state, link, environment } = this.core;
+    return {
+      store: state.recovery,
+      lifecycle: state.lifecycle,
+      link,
+      provider: this.provider,
+      log: this.log,
+      knownTemplates: () => new Set([environment.template.digest]),
+    };
+  }
+
+  /** The rollout as fleet state has it. */
+  async record(rollout: string) {
+    const found = await this.core.state.claims.find(ownerOf(rollout), 1);
+    if (found === null) throw new Error(`no record of ${rollout}`);
+    return found;
+  }
+
+  async counts() {
+    const [counts] = await this.core.state.pool.counts([this.core.environment.template.digest]);
+    return counts;
+  }
+
+  /** The gateway has told the sandbox that these answers are stored. */
+  async confirm(sandbox: SandboxId, ...calls: readonly string[]): Promise<void> {
+    const { boot } = await this.link.identity({ sandbox, address: sandboxAddress('unix:/fake'), boot: null });
+    await this.link.confirm({ sandbox, address: sandboxAddress('unix:/fake'), boot: bootId(boot) }, calls);
+  }
+
+  /** The connection of the tests and the gateway is back: nothing but `recovering` is answered. */
+  async #reconnected(): Promise<void> {
+    for (let tries = 0; tries < 500; tries += 1) {
+      const back = await this.core.state.recovery.kept().then(
+        () => true,
+        () => false,
+      );
+      if (back) return;
+      await new Promise((resolve) => {
+        setTimeout(resolve, 10);
+      });
+    }
+    throw new Error('Redis did not come back');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.core[Symbol.asyncDispose]();
+  }
+}
+
+export function ownerOf(rollout: string, attempt = 1): Owner {
+  const { tenant, run } = caller;
+  return { tenant, run, rollout: rolloutId(rollout), attempt, role: 'policy' };
+}
+
+export const stranger = sandboxId('stranger');
