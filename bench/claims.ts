@@ -12,7 +12,7 @@ import {
   templateDigest,
   tenantId,
 } from '../src/model/ids.ts';
-import { sandboxAddress } from '../src/model/rollout.ts';
+import { noTags, sandboxAddress } from '../src/model/rollout.ts';
 import { startRedis } from '../test/support/redis.ts';
 import { atLeast, median } from './figures.ts';
 import type { Benchmark } from './figures.ts';
@@ -75,6 +75,7 @@ async function claim(state: FleetState, rollout: string): Promise<void> {
     version: environmentVersion('bench'),
     template,
     itemKey: itemKey('item'),
+    tags: noTags,
     item: null,
     idleMs: 900_000,
     hardLifeMs: 7_200_000,

@@ -1,7 +1,8 @@
 import type { Failure } from '../../src/failure/failure.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Item, Json } from '../../src/model/grader.ts';
-import type { CallId, RolloutId } from '../../src/model/ids.ts';
+import type { CallId, ItemKey, RolloutId } from '../../src/model/ids.ts';
+import type { RolloutTags } from '../../src/model/rollout.ts';
 import type { CallResult } from '../../src/calls/call-result.ts';
 import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
 import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
@@ -21,6 +22,9 @@ export type OpenRequest = {
   readonly attempt: number;
   readonly environment: EnvironmentRef;
   readonly item: Item | null;
+  /** Which rollouts are compared with each other; null: those of the same item. */
+  readonly group: ItemKey | null;
+  readonly tags: RolloutTags;
 };
 
 export type ToolCallRequest = {

@@ -4,6 +4,7 @@ import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import { itemKey } from '../model/ids.ts';
 import type { ItemKey } from '../model/ids.ts';
+import { noTags } from '../model/rollout.ts';
 import type { Owner } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -24,6 +25,7 @@ export function openingClaim(
     face,
     ...ofEnvironment(environment),
     itemKey: itemKeyOf(item, canonical),
+    tags: noTags,
     item: item === null ? null : canonical(item),
   };
 }
@@ -35,6 +37,7 @@ export function repeatedClaim(rollout: RolloutRecord, environment: Environment):
     face: rollout.face,
     ...ofEnvironment(environment),
     itemKey: rollout.itemKey,
+    tags: rollout.tags,
     item: null,
   };
 }

@@ -1,4 +1,5 @@
-import type { RolloutId } from '../model/ids.ts';
+import type { ItemKey, RolloutId } from '../model/ids.ts';
+import type { RolloutTags } from '../model/rollout.ts';
 import type { Item } from '../model/grader.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
@@ -12,13 +13,19 @@ import { openingClaim } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 import { refusal } from './refusal.ts';
 
-export type OpenDeps = AcquaintDeps & { readonly claims: ClaimStore; readonly clock: Clock };
+export type OpenDeps = AcquaintDeps & {
+  readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
+  readonly clock: Clock;
+};
 
 export type Open = {
   readonly rollout: RolloutId;
   readonly attempt: number;
   readonly environment: EnvironmentReference;
   readonly item: Item | null;
+  /** Stands for the item's own key; null: the item says which group it is of. */
+  readonly group: ItemKey | null;
+  readonly tags: RolloutTags;
 };
 
 export type Opened = {
@@ -41,7 +48,8 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
   const environment = await deps.environments.forRun(caller.tenant, caller.run, open.environment);
   // A row that lacks what the environment exposes is refused before anything is claimed for it.
   exposedItem(environment, open.item);
-  const claim = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
+  const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
+  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
   return patiently(deps.clock, Deadline.in(deps.clock, patienceMs), async () => {
     const before = await deps.claims.find(owner, owner.attempt);
     const reply = await deps.claims.claim(claim);

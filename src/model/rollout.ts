@@ -58,6 +58,10 @@ export type Epoch = { readonly sandbox: SandboxId; readonly boot: BootId };
  */
 export type RolloutState = 'waiting' | 'claimed' | 'active' | 'grading' | 'closed' | 'expired';
 
+/** What a trainer writes on a rollout for its own books; nothing here is decided by it. */
+export type RolloutTags = { readonly step: number | null; readonly labels: readonly string[] };
+export const noTags: RolloutTags = { step: null, labels: [] };
+
 /** Where sandboxd of a sandbox listens: `unix:/path` or `http://host:port`. */
 export type SandboxAddress = Brand<string, 'SandboxAddress'>;
 export const sandboxAddress = (text: string): SandboxAddress => text as SandboxAddress;

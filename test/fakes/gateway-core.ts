@@ -10,7 +10,7 @@ import {
   templateDigest,
   tenantId,
 } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
+import { noTags, rolloutKey } from '../../src/model/rollout.ts';
 import { fakeEnvironment } from './environment.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
@@ -131,6 +131,7 @@ export function aRecord(changes: Partial<RolloutRecord> = {}): RolloutRecord {
     template: templateDigest('t1'),
     itemKey: itemKey('item-1'),
     wave: 1,
+    tags: noTags,
     item: null,
     generation: 1,
     epoch: null,

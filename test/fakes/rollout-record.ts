@@ -7,7 +7,7 @@ import {
   templateDigest,
   tenantId,
 } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
+import { noTags, rolloutKey } from '../../src/model/rollout.ts';
 import type { Owner } from '../../src/model/rollout.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
@@ -34,6 +34,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     template: templateDigest('template-a'),
     itemKey: itemKey('item-1'),
     wave: 1,
+    tags: noTags,
     item: null,
     generation: 1,
     epoch: null,

@@ -5,7 +5,7 @@ import type { FleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createCatalog } from '../../src/environments/catalog.ts';
 import type { Environment, Tool } from '../../src/model/environment.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
+import { noTags, sandboxAddress } from '../../src/model/rollout.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Judge } from '../../src/ports/judge.ts';
@@ -131,7 +131,15 @@ export class CoreWorld implements AsyncDisposable {
   }
 
   open(rollout: string, over: Partial<OpenRequest> = {}) {
-    const request = { rollout: rolloutId(rollout), attempt: 1, environment: plain, item: null, ...over };
+    const request = {
+      rollout: rolloutId(rollout),
+      attempt: 1,
+      environment: plain,
+      item: null,
+      group: null,
+      tags: noTags,
+      ...over,
+    };
     return this.wired.core.open({ ...caller, face: 'native' }, request);
   }
 

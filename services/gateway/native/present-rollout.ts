@@ -27,6 +27,8 @@ export function presentLine(record: RolloutRecord, verdict: Verdict): RolloutLin
     score: record.score,
     item_key: record.itemKey,
     wave: record.wave,
+    step: record.tags.step,
+    labels: [...record.tags.labels],
     launch_type: record.launchType,
     epoch: record.epoch,
     call_count: record.calls,

@@ -1,9 +1,11 @@
 import type { Item, Json } from '../../../src/model/grader.ts';
+import { itemKey } from '../../../src/model/ids.ts';
 import { GradeAnswer, GradeBody } from '../../../src/protocol/native/calls.ts';
 import { AttemptQuery, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
 import { OpenBody, RolloutAnswer } from '../../../src/protocol/native/rollouts.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
+import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
 import { environmentRef, takeRollout, takeRolloutRef } from '../http/taking.ts';
 import { presentRollout } from './present-rollout.ts';
@@ -24,11 +26,14 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     },
     async (request, reply) => {
       const { body } = request;
+      if (body.sandbox !== undefined) throw noOverrides();
       const { view, created } = await core.open(callerOf(request, 'native', body.run), {
         rollout: takeRollout(request, body.rollout_id, 'rollout_id'),
         attempt: body.attempt ?? 1,
         environment: environmentRef(body.environment),
         item: (body.item ?? null) as Item | null,
+        group: body.group === undefined ? null : itemKey(body.group),
+        tags: { step: body.step ?? null, labels: body.labels ?? [] },
       });
       return reply.code(created ? 201 : 200).send(presentRollout(view));
     },
@@ -93,3 +98,6 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     },
   );
 }
+
+const noOverrides = () =>
+  invalid('environments allow no overrides of their sandbox: leave "sandbox" out, or change the environment');

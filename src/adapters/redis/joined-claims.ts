@@ -1,4 +1,5 @@
 import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
+import type { RolloutTags } from '../../model/rollout.ts';
 import type { ClaimReply, ClaimRequest, ClaimStore } from '../../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../../ports/fleet/records.ts';
 import { claimReplyOf } from './claim-reply.ts';
@@ -81,9 +82,9 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
   };
 }
 
-/** The nine values of one claim, as claim.lua takes them. */
+/** The ten values of one claim, as claim.lua takes them. */
 function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
-  const { owner, face, environment, version, template, itemKey, item, idleMs, hardLifeMs } = request;
+  const { owner, face, environment, version, template, itemKey, item, tags, idleMs, hardLifeMs } = request;
   return [
     rolloutKey(owner),
     face,
@@ -94,5 +95,11 @@ function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
     item ?? '',
     Math.round(idleMs),
     Math.round(hardLifeMs),
+    tagsText(tags),
   ];
+}
+
+/** Most rollouts have none, and then nothing is written. */
+function tagsText(tags: RolloutTags): string {
+  return tags.step === null && tags.labels.length === 0 ? '' : JSON.stringify(tags);
 }

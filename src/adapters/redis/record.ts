@@ -8,8 +8,8 @@ import {
   sandboxId,
   templateDigest,
 } from '../../model/ids.ts';
-import { ownerOf, sandboxAddress } from '../../model/rollout.ts';
-import type { Epoch, RolloutKey, RolloutState } from '../../model/rollout.ts';
+import { noTags, ownerOf, sandboxAddress } from '../../model/rollout.ts';
+import type { Epoch, RolloutKey, RolloutState, RolloutTags } from '../../model/rollout.ts';
 import type { RolloutRecord, Taint } from '../../ports/fleet/records.ts';
 import { evidenceOf } from './evidence.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
@@ -44,6 +44,7 @@ export const recordFields = [
   'closedAtMs',
   'leaseUntilMs',
   'score',
+  'tags',
   'discard',
 ] as const;
 
@@ -75,6 +76,7 @@ function originOf(read: Read) {
     template: templateDigest(textOf(read('template'))),
     itemKey: itemKey(textOf(read('itemKey'))),
     wave: numberOf(read('wave')),
+    tags: tagsOf(textOrNull(read('tags'))),
     item: textOrNull(read('item')),
   };
 }
@@ -105,6 +107,10 @@ function timesOf(read: Read) {
     closedAtMs: numberOrNull(read('closedAtMs')),
     leaseUntilMs: numberOf(read('leaseUntilMs')),
   };
+}
+
+function tagsOf(text: string | null): RolloutTags {
+  return text === null ? noTags : (JSON.parse(text) as RolloutTags);
 }
 
 export function epochOf(sandbox: Reply | undefined, boot: Reply | undefined): Epoch | null {

@@ -11,7 +11,7 @@ import type {
   TenantId,
 } from '../../model/ids.ts';
 import type { RolloutRecord } from './records.ts';
-import type { Owner, RolloutKey } from '../../model/rollout.ts';
+import type { Owner, RolloutKey, RolloutTags } from '../../model/rollout.ts';
 
 export type ClaimRequest = {
   readonly owner: Owner;
@@ -20,6 +20,8 @@ export type ClaimRequest = {
   readonly version: EnvironmentVersion;
   readonly template: TemplateDigest;
   readonly itemKey: ItemKey;
+  /** Kept as the first claim gives them. */
+  readonly tags: RolloutTags;
   /** Canonical JSON of the dataset row, kept for setup and grading; null keeps what is there. */
   readonly item: string | null;
   readonly idleMs: number;

@@ -10,7 +10,14 @@ import type {
   TemplateDigest,
 } from '../../model/ids.ts';
 import type { Admitted, Outcome } from '../../model/outcome.ts';
-import type { Epoch, Owner, RolloutKey, RolloutState, SandboxAddress } from '../../model/rollout.ts';
+import type {
+  Epoch,
+  Owner,
+  RolloutKey,
+  RolloutState,
+  RolloutTags,
+  SandboxAddress,
+} from '../../model/rollout.ts';
 
 /** Why a rollout can never be scored. */
 export type Taint = {
@@ -31,6 +38,7 @@ export type RolloutRecord = {
   readonly template: TemplateDigest;
   readonly itemKey: ItemKey;
   readonly wave: number;
+  readonly tags: RolloutTags;
   /** The dataset row as canonical JSON; null when no call brought one yet. */
   readonly item: string | null;
   /** Raised by every grant and swap: who holds an older one must re-read. */

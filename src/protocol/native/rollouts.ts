@@ -3,6 +3,11 @@ import type { Static } from 'typebox';
 import { Evidence } from './error.ts';
 import { EpochAnswer, VerdictAnswer, nullable } from './parts.ts';
 
+/** Kept for seven days with every rollout, whose summary is 2 KB at most. */
+const maxLabels = 16;
+/** No character that JSON writes with more than one byte. */
+const labelPattern = '^[A-Za-z0-9 _.:/=@+-]{1,40}$';
+
 /** Opens a rollout. Idempotent: a repeat answers 200 instead of 201. */
 export const OpenBody = Type.Object(
   {
@@ -11,6 +16,18 @@ export const OpenBody = Type.Object(
     environment: Type.String({ minLength: 1, description: 'name or name@version' }),
     run: Type.Optional(Type.String()),
     item: Type.Optional(nullable(Type.Record(Type.String(), Type.Unknown()))),
+    group: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description: "which rollouts are compared; default: the item's",
+      }),
+    ),
+    step: Type.Optional(Type.Integer({ minimum: 0 })),
+    labels: Type.Optional(Type.Array(Type.String({ pattern: labelPattern }), { maxItems: maxLabels })),
+    sandbox: Type.Optional(
+      Type.Unknown({ description: 'refused: no environment allows overrides of its sandbox' }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -54,6 +71,8 @@ export const RolloutLine = Type.Object({
   score: nullable(Type.Number()),
   item_key: Type.String(),
   wave: Type.Number(),
+  step: nullable(Type.Number()),
+  labels: Type.Array(Type.String()),
   launch_type: nullable(Type.String()),
   epoch: nullable(EpochAnswer),
   call_count: Type.Number(),

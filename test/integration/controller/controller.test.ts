@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
 import { itemKey, sandboxId, templateDigest } from '../../../src/model/ids.ts';
+import { noTags } from '../../../src/model/rollout.ts';
 import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
 import { fakeEnvironment } from '../../fakes/environment.ts';
 import { fakeOwner } from '../../fakes/rollout-record.ts';
@@ -52,6 +53,7 @@ const claimOf = (rollout: string): ClaimRequest => ({
   version: environment.version,
   template: digest,
   itemKey: itemKey('item-1'),
+  tags: noTags,
   item: null,
   idleMs: 900_000,
   hardLifeMs: 7_200_000,

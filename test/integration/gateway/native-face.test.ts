@@ -54,13 +54,46 @@ describe('opening', () => {
           attempt: 2,
           environment: { name: 'shell', version: 'v1' },
           item: { id: 1 },
+          group: null,
+          tags: { step: null, labels: [] },
         },
       ],
     });
   });
 
-  it('refuses a field that it would have to ignore', async () => {
+  it('passes on the group, the step and the labels that a trainer keeps its books by', async () => {
+    await send('POST', '/v1/rollouts', {
+      ...body,
+      group: 'task 7, epoch 2',
+      step: 12,
+      labels: ['hard', 'retry'],
+    });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({
+      group: 'task 7, epoch 2',
+      tags: { step: 12, labels: ['hard', 'retry'] },
+    });
+  });
+
+  it.each([
+    [{ labels: Array.from({ length: 17 }, () => 'x') }],
+    [{ labels: ['x'.repeat(41)] }],
+    [{ labels: ['"'] }],
+    [{ step: -1 }],
+    [{ group: '' }],
+  ])('refuses what is beyond its bounds: %j', async (beyond) => {
+    expect(await send('POST', '/v1/rollouts', { ...body, ...beyond })).toMatchObject({ status: 400 });
+    expect(gateway.core.calls).toEqual([]);
+  });
+
+  it('refuses overrides of the sandbox, and says that no environment allows them', async () => {
     const answer = await send('POST', '/v1/rollouts', { ...body, sandbox: { cpu: 64 } });
+    const error = { code: 'invalid_request', message: expect.stringContaining('allow no overrides') };
+    expect(answer).toMatchObject({ status: 400, body: { error } });
+    expect(gateway.core.calls).toEqual([]);
+  });
+
+  it('refuses a field that it would have to ignore', async () => {
+    const answer = await send('POST', '/v1/rollouts', { ...body, priority: 1 });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
     expect(gateway.core.calls).toEqual([]);
   });

@@ -261,3 +261,13 @@ test('a rollout that is granted while it waits wakes whoever listens', async () 
   await world.supply(1);
   expect(await woken).toBe(keyOf('a'));
 });
+
+test.each([1, 0])('the tags of the first claim are kept, with %i sandboxes ready', async (ready) => {
+  await world.supply(ready);
+  const tags = { step: 7, labels: ['hard', 'ü'] };
+  expect(await world.fleet.claims.claim(claimOf('a', { tags }))).toMatchObject({ rollout: { tags } });
+  await world.fleet.claims.claim(claimOf('a', { tags: { step: 8, labels: [] } }));
+  expect((await recordOf(world.fleet, keyOf('a'))).tags).toEqual(tags);
+  const { rollouts } = await world.fleet.reports.rollouts(ownerOf('a').tenant, ownerOf('a').run, {});
+  expect(rollouts.map((rollout) => rollout.tags)).toEqual([tags]);
+});

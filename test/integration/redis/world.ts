@@ -12,7 +12,13 @@ import {
   templateDigest,
   tenantId,
 } from '../../../src/model/ids.ts';
-import { rolloutKey, sandboxAddress, type Owner, type RolloutKey } from '../../../src/model/rollout.ts';
+import {
+  noTags,
+  rolloutKey,
+  sandboxAddress,
+  type Owner,
+  type RolloutKey,
+} from '../../../src/model/rollout.ts';
 import type { AdmitRequest, Settlement } from '../../../src/ports/fleet/calls.ts';
 import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
 import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
@@ -122,6 +128,7 @@ export function claimOf(name: string, overrides: Partial<ClaimRequest> = {}): Cl
     version: environmentVersion('v1'),
     template,
     itemKey: itemKey('task-1'),
+    tags: noTags,
     item: '{"id":"task-1"}',
     idleMs: 15 * minute,
     hardLifeMs: 120 * minute,

@@ -58,14 +58,14 @@ local function anybodyWaits(template)
   return not nobodyWaits[template]
 end
 
-local valuesEach = 9
+local valuesEach = 10
 
 local function claimAt(index)
-  local id, face, environment, version, template, itemKey, item, idleMs, hardLifeMs =
+  local id, face, environment, version, template, itemKey, item, idleMs, hardLifeMs, tags =
     unpack(ARGV, index, index + valuesEach - 1)
   return {
     id = id, run = runOf(id), face = face, environment = environment, version = version, template = template,
-    itemKey = itemKey, item = item, idleMs = idleMs, hardLifeMs = hardLifeMs,
+    itemKey = itemKey, item = item, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags,
   }
 end
 
@@ -116,6 +116,7 @@ local function create(claim, wave, ...)
     'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run), ...)
   later('ZADD', key.leases, digits(nowMs + math.min(idleMs, hardLifeMs)), claim.id)
   keepItem(claim)
+  if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
   renewRun(claim.run, claim.face)
 end
 
