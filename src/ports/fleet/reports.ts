@@ -19,6 +19,7 @@ export type RunReport = {
   readonly run: RunId;
   readonly state: 'open' | 'closed';
   readonly rollouts: number;
+  /** Not closed, and not discarded either. */
   readonly open: number;
   readonly scored: number;
   readonly discarded: number;

@@ -66,7 +66,7 @@ test('a run is told by rollouts, outcomes, codes and blame', async () => {
   expect(await report()).toMatchObject({
     state: 'open',
     rollouts: 3,
-    open: 2,
+    open: 1,
     scored: 1,
     discarded: 1,
     calls: { completed: 2, timed_out: 1 },

@@ -14,4 +14,7 @@ end
 
 local rows = {}
 for _, item in ipairs(redis.call('ZRANGE', key.groups .. run, 0, -1)) do rowsOf(item, rows) end
-return { counters, redis.call('SCARD', key.open .. run), rows }
+-- One that can never be scored keeps its lease, so that its calls are answered; for the trainer it is over.
+local undecided = redis.call('SCARD', key.open .. run)
+  - redis.call('ZINTERCARD', 2, key.open .. run, key.discards .. run)
+return { counters, undecided, rows }
