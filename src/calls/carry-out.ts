@@ -5,9 +5,10 @@ import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { CallResult } from './call-result.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
-import type { Exchanged, ExchangeDeps } from './exchange.ts';
+import type { ExchangeDeps } from './exchange.ts';
 import { judgeAnswer } from './judge-answer.ts';
-import { settlementOfUnknown } from './losses.ts';
+import type { Judged } from './judge-answer.ts';
+import { settlementOfForgotten, settlementOfUnknown } from './losses.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { answerFrom, settle } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
@@ -44,7 +45,9 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     case 'settled_elsewhere':
       return answerFrom(deps, running.work, exchanged);
     case 'unknown':
-      return settleUnknown(deps, running, exchanged);
+      return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
+    case 'forgotten':
+      return settleWithoutAnswer(deps, running, settlementOfForgotten(running.work));
     case 'answered':
       return settleAnswer(deps, running, exchanged.answer);
   }
@@ -59,12 +62,11 @@ async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAn
   return answerFrom(deps, work, settled, !settled.first);
 }
 
-async function settleUnknown(
+async function settleWithoutAnswer(
   deps: CarryOutDeps,
-  running: Running,
-  unknown: Extract<Exchanged, { kind: 'unknown' }>,
+  { work, rollout, waitedMs }: Running,
+  settlement: Judged['settlement'],
 ): Promise<CallResult> {
-  const { work, rollout, waitedMs } = running;
-  const judged = { settlement: settlementOfUnknown(work, unknown), result: null };
-  return answerFrom(deps, work, await settle(deps, work, judged, waitedMs, rollout));
+  const settled = await settle(deps, work, { settlement, result: null }, waitedMs, rollout);
+  return answerFrom(deps, work, settled);
 }

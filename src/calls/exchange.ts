@@ -20,10 +20,15 @@ export type ExchangeDeps = {
   readonly wakes: Wakes;
 };
 
-/** How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. */
+/**
+ * How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. `forgotten`:
+ * it was stored and confirmed, and fleet state has it as running: Redis forgot the answer. A confirmation follows the
+ * storing, so the journal's word and a later look there cannot cross.
+ */
 export type Exchanged =
   | { readonly kind: 'answered'; readonly answer: CallAnswer }
   | { readonly kind: 'settled_elsewhere'; readonly summary: CallSummary; readonly answer: string | null }
+  | { readonly kind: 'forgotten' }
   | {
       readonly kind: 'unknown';
       readonly admitted: Admitted;
@@ -59,10 +64,15 @@ export async function exchange(deps: ExchangeDeps, running: Running, deadline: D
       reached = (await afterTrouble(deps, running, thrown, deadline)) || reached;
       const recorded = await recordedSoFar(deps, running);
       if (recorded?.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
+      if (recorded !== null && wasConfirmed(thrown)) return { kind: 'forgotten' };
       await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
     }
     if (deadline.passed) return { kind: 'unknown', admitted: reached ? 'unknown' : 'no', tries, detail };
   }
+}
+
+function wasConfirmed({ trouble }: LinkError): boolean {
+  return trouble.kind === 'refused' && trouble.code === 'answer_confirmed';
 }
 
 /** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */

@@ -34,6 +34,29 @@ export function settlementOfUnknown(
   };
 }
 
+/**
+ * How a call settles whose answer was given and whose bytes are gone: only answers are ever confirmed, so whatever it
+ * was, it was the command's own end.
+ */
+export function settlementOfForgotten(work: Tracked): Omit<Settlement, 'waitedMs'> {
+  return {
+    key: work.key,
+    call: work.call,
+    digest: work.digest,
+    tool: work.tool,
+    outcome: 'completed',
+    code: null,
+    admitted: 'yes',
+    exitCode: null,
+    durationMs: null,
+    outputBytes: 0,
+    answer: null,
+    taint: null,
+    broken: null,
+    idleMs: work.environment.limits.idleMs,
+  };
+}
+
 /** What a caller is told of a call that settled as an infrastructure failure: the rollout's taint, as evidence. */
 export function lossFailure(rollout: RolloutRecord | null, summary: CallSummary): Failure {
   const told = refusal(rollout?.taint?.code ?? 'sandbox_lost', rollout, summary.admitted);

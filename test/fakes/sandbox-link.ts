@@ -112,6 +112,7 @@ export class FakeSandboxLink implements SandboxLink {
   ): Promise<CallAnswer> {
     const known = this.#life('attach', target).journal.get(call);
     if (known === undefined) throw refused(404, 'unknown_call');
+    if (known.state === 'confirmed') throw refused(410, 'answer_confirmed');
     return this.#stillAlive(target, known.answer, signal);
   }
 

@@ -50,6 +50,18 @@ test('a call whose answer was stored in what Redis forgot is not run again: its 
   expect(world.link.ran).toEqual(['c1']);
 });
 
+test('a confirmation that arrives after the sandbox was asked: its call is known to have been answered', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  await world.forgetAll();
+  await world.recover();
+  await world.confirm(sandbox, 'c1');
+  await expect(world.core.sh('a', 'c1', 'echo one')).rejects.toMatchObject({ code: 'answer_expired' });
+  await expect(world.core.sh('a', 'c1', 'echo one')).rejects.toMatchObject({ code: 'answer_expired' });
+  expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
+});
+
 test('an answer that the sandbox still keeps is had again at another gateway, and runs once', async () => {
   await using world = await RecoveryWorld.start();
   await world.ready();
@@ -132,7 +144,7 @@ test('bound, and nothing ran yet: the rollout is claimed in its sandbox, and its
   const sandbox = await world.ready();
   // Redis goes away between the bind and the admission of the first call.
   const { calls } = world.core.state;
-  const admit = calls.admit;
+  const { admit } = { ...calls };
   const asked = Promise.withResolvers<void>();
   Object.assign(calls, {
     admit: () => {
@@ -149,13 +161,14 @@ test('bound, and nothing ran yet: the rollout is claimed in its sandbox, and its
   expect(world.link.binds).toEqual([sandbox]);
 });
 
+async function* bytes() {
+  yield Buffer.from('x');
+}
+
 test('a file that was put is state too: its rollout is not swapped silently afterwards', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
   await world.core.open('a');
-  const bytes = async function* () {
-    yield Buffer.from('x');
-  };
   const ref = { rollout: rolloutId('a'), attempt: null };
   const native = { ...caller, face: 'native' as const };
   await world.core.wired.core.putFile(native, ref, 'note', bytes(), 'policy');

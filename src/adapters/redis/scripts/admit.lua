@@ -15,6 +15,7 @@ end
 local function settledReply(summary, text)
   local reply = callReply(id, call, summary, text)
   if summary[7] == 'sandbox_broken' and summary[12] == 0 then return { 'broken', record(id) } end
+  if summary[6] == 'completed' and summary[12] == 0 then return { 'answer_expired', false, reply } end
   if summary[12] == 0 then
     local own = summary[7] ~= cjson.null and summary[7]
     local code = taintCode or own or barredCode(state, taintCode, closedBy) or 'outcome_unknown'
