@@ -11,6 +11,8 @@ export type GatewayConfig = {
   /** `redis://…`, `rediss://…`, or the path of a unix socket. */
   readonly redisUrl: string;
   readonly environmentsFolder: string;
+  /** What the operator allows environments; null: everything. */
+  readonly policyFile: string | null;
   readonly fleetKeyFile: string;
   /** The socket of this machine's node process, where there is one; asked for what the host cannot enforce. */
   readonly nodeSocket: string | null;
@@ -72,6 +74,7 @@ function readPlaces(reader: ConfigReader) {
     fleet: reader.text('CORRAL_FLEET', { purpose: "the fleet's name", fallback: 'corral' }),
     redisUrl: reader.text('CORRAL_REDIS', { purpose: 'the URL or unix socket of Redis' }),
     environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),
+    policyFile: reader.optional('CORRAL_POLICY'),
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
     nodeSocket: reader.optional('CORRAL_NODE_SOCKET'),
     eventLogFolder: reader.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),

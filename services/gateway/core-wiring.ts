@@ -77,7 +77,7 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     ...world,
     room,
     wakes,
-    moveIn: new MoveIn(world.link, world.clock, setupOf, (environment) => environment.limits.hardLifeMs),
+    moveIn: new MoveIn({ ...world, wakes, setupOf }),
     lastStartFailure: (template: TemplateDigest) => lastStartFailure(world.pool, template),
   };
   const calls = { ...obtain, ongoing: ongoingCalls, confirmations };

@@ -3,7 +3,7 @@ import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { errorFields } from '../../src/platform/logging.ts';
@@ -21,7 +21,7 @@ export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
 /** Everything outside the process that a gateway needs, and how to let go of it. Throws what loading and connecting throw. */
 export async function openWorld(config: GatewayConfig, log: Log) {
-  const catalog = await loadEnvironments(config.environmentsFolder);
+  const catalog = await loadPermitted(config.environmentsFolder, config.policyFile);
   const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
   const state = await connectFleetState({
     url: config.redisUrl,

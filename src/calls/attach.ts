@@ -1,4 +1,4 @@
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import type { Acquainted } from '../claiming/acquaint.ts';
 import { Failure } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';

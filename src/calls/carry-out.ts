@@ -1,5 +1,5 @@
 import { Deadline } from '../waiting/deadline.ts';
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { CallResult } from './call-result.ts';

@@ -9,7 +9,7 @@ import type { CallSummary } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/wakes.ts';
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import { nextStep } from './next-step.ts';
 import type { Running } from './work.ts';
 

@@ -1,7 +1,7 @@
 import type { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { CallRequest } from '../protocol/sandboxd/wire.ts';

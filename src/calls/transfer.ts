@@ -1,5 +1,5 @@
 import type { Acquainted } from '../claiming/acquaint.ts';
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';

@@ -1,18 +1,17 @@
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
 import { callId } from '../model/ids.ts';
-import type { Epoch, RolloutKey } from '../model/rollout.ts';
+import type { RolloutKey } from '../model/rollout.ts';
 import type { ActivationStamp } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
-import type { Clock } from '../ports/clock.ts';
-import { protocolVersion } from '../protocol/sandboxd/wire.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import { labelText } from '../protocol/rollout/label.ts';
-import type { RolloutLabel } from '../protocol/rollout/label.ts';
-import { pauseMs } from '../waiting/patience.ts';
 import type { Deadline } from '../waiting/deadline.ts';
+import { untilEnded } from '../waiting/until-ended.ts';
+import { bindSandbox } from './bind-sandbox.ts';
+import type { BindDeps } from './bind-sandbox.ts';
+import { targetOf } from './target.ts';
 
 export type MovedIn =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }
@@ -22,8 +21,13 @@ export type MovedIn =
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's item. */
 export type SetupOf = (environment: Environment, item: string | null) => readonly CallRequest[];
 
-/** How long a granted sandbox may refuse connections before it is given up for another. */
-const bindPatienceMs = 10_000;
+export type MoveInDeps = BindDeps & {
+  readonly link: Pick<SandboxLink, 'bind' | 'call'>;
+  readonly setupOf: SetupOf;
+};
+
+/** Beyond a step's own timeout: killing its tree on a busy machine. */
+const killGraceMs = 10_000;
 
 /**
  * Binds a granted sandbox to its rollout and runs the environment's `setup` in it, once for all parallel first calls
@@ -31,22 +35,11 @@ const bindPatienceMs = 10_000;
  * commands have call ids of their own, which its journal runs once.
  */
 export class MoveIn {
-  readonly #link: SandboxLink;
-  readonly #clock: Clock;
-  readonly #setupOf: SetupOf;
-  readonly #hardLifeMs: (environment: Environment) => number;
+  readonly #deps: MoveInDeps;
   readonly #underway = new Map<string, Promise<MovedIn>>();
 
-  constructor(
-    link: SandboxLink,
-    clock: Clock,
-    setupOf: SetupOf,
-    hardLifeMs: (environment: Environment) => number,
-  ) {
-    this.#link = link;
-    this.#clock = clock;
-    this.#setupOf = setupOf;
-    this.#hardLifeMs = hardLifeMs;
+  constructor(deps: MoveInDeps) {
+    this.#deps = deps;
   }
 
   into(rollout: RolloutRecord, environment: Environment, deadline: Deadline): Promise<MovedIn> {
@@ -61,8 +54,8 @@ export class MoveIn {
   async #move(rollout: RolloutRecord, environment: Environment, deadline: Deadline): Promise<MovedIn> {
     const target = targetOf(rollout);
     try {
-      await this.#bind(target, rollout, environment, deadline.orIn(bindPatienceMs));
-      await this.#setUp(target, this.#setupOf(environment, rollout.item));
+      await bindSandbox(this.#deps, rollout, environment, deadline);
+      await this.#setUp(target, this.#deps.setupOf(environment, rollout.item));
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
@@ -71,68 +64,20 @@ export class MoveIn {
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
   }
 
-  /** A bind that timed out may have landed: it is sent again, and the same owner is accepted again. */
-  async #bind(
-    target: SandboxTarget,
-    rollout: RolloutRecord,
-    environment: Environment,
-    deadline: Deadline,
-  ): Promise<void> {
-    const expiresInMs = this.#hardLifeMs(environment);
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const label = labelText(labelOf(rollout, environment));
-        const request = { protocol: protocolVersion, owner: rollout.owner, expiresInMs, label };
-        await this.#link.bind(target, request, AbortSignal.timeout(Math.max(1, deadline.remainingMs)));
-        return;
-      } catch (thrown) {
-        if (!mayPass(thrown) || deadline.remainingMs <= pauseMs(attempt)) throw thrown;
-        await this.#clock.sleep(pauseMs(attempt));
-      }
-    }
-  }
-
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {
     for (const [index, step] of steps.entries()) {
-      const signal = AbortSignal.timeout(step.timeoutMs + bindPatienceMs);
-      const answer = await this.#link.call(
-        target,
-        setupCall(index),
-        step,
-        step.timeoutMs + bindPatienceMs,
-        signal,
+      const answer = await untilEnded(step.timeoutMs + killGraceMs, (waitMs, signal) =>
+        this.#deps.link.call(target, setupCall(index), step, waitMs, signal),
       );
       if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, answer);
     }
   }
 }
 
-/** What the sandbox will tell of its rollout when nobody else knows it any more. */
-function labelOf(rollout: RolloutRecord, { limits }: Environment): RolloutLabel {
-  const { face, environment, version, template, itemKey, wave, generation } = rollout;
-  const { idleMs, hardLifeMs } = limits;
-  return { face, environment, version, template, itemKey, wave, generation, idleMs, hardLifeMs };
-}
-
 /** Ids that no caller can use: they hold a space, which {@link isIdText} refuses. */
 const setupCall = (index: number) => callId(`corral setup ${index}`);
 
 const tenancy = (key: RolloutKey, generation: number): string => `${key} ${generation}`;
-
-/** The sandbox a rollout holds, as an address to speak to. */
-export function targetOf(rollout: RolloutRecord): SandboxTarget & Epoch {
-  if (rollout.epoch === null || rollout.address === null) {
-    throw new Failure('unclassified', `rollout ${rollout.key} is ${rollout.state} but holds no sandbox`);
-  }
-  return { sandbox: rollout.epoch.sandbox, address: rollout.address, boot: rollout.epoch.boot };
-}
-
-function mayPass(thrown: unknown): boolean {
-  return (
-    thrown instanceof LinkError &&
-    (thrown.trouble.kind === 'not_sent' || thrown.trouble.kind === 'maybe_sent')
-  );
-}
 
 function unreachable(error: LinkError): Failure {
   return new Failure(

@@ -13,6 +13,13 @@ test('what a policy leaves out is open, but for networks', async () => {
   });
 });
 
+test('one that is not there is a mistake, never an open policy', async () => {
+  await using folder = await environmentFolder({});
+  expect(await mistakesOf(folder.path, loadPolicy(join(folder.path, 'policy.yaml')))).toEqual([
+    expect.stringContaining('policy.yaml:1  cannot be read (ENOENT)'),
+  ]);
+});
+
 test('its mistakes are told like those of environments', async () => {
   await using folder = await environmentFolder({ 'policy.yaml': 'images: host\nceiling: {}' });
   expect(await mistakesOf(folder.path, loadPolicy(join(folder.path, 'policy.yaml')))).toEqual([

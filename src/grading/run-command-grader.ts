@@ -1,4 +1,4 @@
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';

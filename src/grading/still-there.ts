@@ -1,5 +1,5 @@
 import { nextStep } from '../calls/next-step.ts';
-import { targetOf } from '../claiming/move-in.ts';
+import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Clock } from '../ports/clock.ts';

@@ -166,3 +166,16 @@ test('a connection that breaks after the command was sent is asked again: one ex
   expect(await world.sh('trace_1', 'call_1', 'echo')).toMatchObject({ output: 'echo' });
   expect(world.link.ran).toEqual(['call_1']);
 });
+
+test('a granted sandbox that dies before its bind is swapped when its loss is known, not when patience ends', async () => {
+  await using world = await CoreWorld.start();
+  const dead = await world.ready();
+  await world.ready();
+  world.link.kill(dead);
+  const call = world.sh('trace_1', 'call_1', 'echo');
+  await sleep(200);
+  const startedMs = performance.now();
+  await world.state.lifecycle.lose(dead, null, 'sandboxd_killed', {});
+  expect(await call).toMatchObject({ output: 'echo' });
+  expect(performance.now() - startedMs).toBeLessThan(3_000);
+});
