@@ -6,6 +6,7 @@ import type { Random } from '../src/ports/random.ts';
 import { sabotage } from './faults/saboteur.ts';
 import { environmentName } from './fleet/environment.ts';
 import type { PartWatch } from './fleet/part-watch.ts';
+import { sandboxdOf } from './fleet/sandboxd-process.ts';
 import { sandboxOf } from './fleet/sandbox-of.ts';
 import type { SoakFleet } from './fleet/soak-fleet.ts';
 import type { SoakOptions } from './options.ts';
@@ -91,6 +92,7 @@ function doDamage(
       nowMs: () => world.clock.monotonicMs() - world.startMs,
       calling: () => calling,
       backAtMs: (part) => world.parts.backAtMs(part),
+      sandboxdOf,
       kill: (pid, signal) => void process.kill(pid, signal),
     },
     stopping,

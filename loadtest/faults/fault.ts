@@ -1,3 +1,4 @@
+import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { SoakFleet } from '../fleet/soak-fleet.ts';
@@ -14,6 +15,7 @@ export type FaultWorld = {
   readonly calling: () => ReadonlySet<string>;
   /** Resolves when a part that was killed is ready again, with the moment. */
   readonly backAtMs: (part: string) => Promise<number>;
+  readonly sandboxdOf: (sandbox: LocalSandbox) => Promise<number | null>;
   readonly kill: (pid: number, signal: NodeJS.Signals) => void;
 };
 

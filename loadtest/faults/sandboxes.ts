@@ -18,7 +18,7 @@ function killer(name: string, choice: Choice): Fault {
     name,
     strike: async (world) => {
       const chosen = await choose(world, choice);
-      if (chosen === null || !sent(world, chosen, 'SIGKILL')) return null;
+      if (chosen === null || !sent(world, chosen.pid, 'SIGKILL')) return null;
       return done(name, chosen, world.nowMs(), world.nowMs());
     },
   };
@@ -27,15 +27,16 @@ function killer(name: string, choice: Choice): Fault {
 /** Long enough that held requests notice, short enough that it is no loss. */
 const stopMs = { least: 500, most: 4_000 };
 
-/** Its whole sandbox stands still, as on a machine that is starved, and then goes on. */
+/** The daemon stands still, as on a machine that is starved, and then goes on. */
 export const stopForSeconds: Fault = {
   name: 'sandboxd stopped for seconds',
   strike: async (world) => {
     const chosen = await choose(world, bound);
-    if (chosen === null || !sent(world, chosen, 'SIGSTOP')) return null;
+    const pid = chosen && (await world.sandboxdOf(chosen));
+    if (chosen === null || pid === null || !sent(world, pid, 'SIGSTOP')) return null;
     const fromMs = world.nowMs();
     await world.clock.sleep(drawBetween(world.random, stopMs.least, stopMs.most));
-    sent(world, chosen, 'SIGCONT');
+    sent(world, pid, 'SIGCONT');
     return done(stopForSeconds.name, chosen, fromMs, world.nowMs());
   },
 };
@@ -46,7 +47,7 @@ async function choose(world: FaultWorld, choice: Choice): Promise<LocalSandbox |
 }
 
 /** False when it ended by itself in between. */
-function sent(world: FaultWorld, { pid }: LocalSandbox, signal: NodeJS.Signals): boolean {
+function sent(world: FaultWorld, pid: number, signal: NodeJS.Signals): boolean {
   try {
     world.kill(pid, signal);
     return true;

@@ -65,6 +65,7 @@ const notes = [
   /^Error: all \d+ tool calls are used\./,
   /^Error: the \d+ minutes for this task are over\./,
   /^Error: an earlier command broke the sandbox /,
+  /^Error: the sandbox went down while this command ran \(/,
 ];
 
 /** What our commands print after their evidence: nothing, filler, bytes that are no text, and the place of a cut. */
