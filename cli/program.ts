@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { EnvironmentMistakes } from '../src/environments/mistakes.ts';
 import { CommandError, NotInOrder, exitCodes } from './command-error.ts';
 import { addKeysCommand } from './commands/keys.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
@@ -51,7 +52,11 @@ function explain(error: unknown, terminal: Terminal): number {
     terminal.remark(`corral: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`);
     return error.exitCode;
   }
+  if (error instanceof EnvironmentMistakes) return explain(mendYourFiles(error), terminal);
   const detail = error instanceof Error ? (error.stack ?? error.message) : String(error);
   terminal.remark(`corral: an error that nobody foresaw, so it is ours; please report it:\n${detail}`);
   return exitCodes.fleet;
 }
+
+const mendYourFiles = (mistakes: EnvironmentMistakes) =>
+  new CommandError(mistakes.message, 'yours', 'mend the lines named above, and start again');

@@ -14,6 +14,7 @@ type UpOptions = {
   readonly port: string;
   readonly state: string;
   readonly environments: string;
+  readonly policy?: string;
   readonly keepRecords: boolean;
   readonly json: boolean;
 };
@@ -24,6 +25,7 @@ export function addUpCommand(program: Command, terminal: Terminal): void {
     .description('run the whole fleet on this machine until Ctrl-C')
     .option('--port <port>', 'where the gateway listens on 127.0.0.1; 0 takes any free port', '8700')
     .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--policy <file>', 'what the operator allows environments; default: everything')
     .option('--state <folder>', 'where the fleet keeps everything', defaultStateFolder)
     .option('--keep-records', 'keep the records of rollouts over a restart', false)
     .option('--json', 'one JSON object a line instead of text', false)
@@ -35,6 +37,7 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
   const stop = untilTold(terminal);
   const fleet = await startFleet({
     environmentsDir: options.environments,
+    ...(options.policy === undefined ? {} : { policyFile: options.policy }),
     stateDir: options.state,
     port: portOf(options.port),
     keepRecords: options.keepRecords,

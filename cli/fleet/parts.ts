@@ -8,6 +8,8 @@ export type PartsOptions = {
   /** What is mounted into sandboxes, built and complete. */
   readonly payloadDir: string;
   readonly environmentsDir: string;
+  /** Null, the default: none. */
+  readonly policyFile?: string | null;
   readonly gatewayPort: number;
   readonly controllerPort: number;
   readonly developmentKey: string;
@@ -103,6 +105,7 @@ function variables({
   folder,
   payloadDir,
   environmentsDir,
+  policyFile = null,
   pool,
 }: PartsOptions): Readonly<Record<string, string>> {
   return {
@@ -112,6 +115,7 @@ function variables({
     CORRAL_NODE_SOCKET: folder.nodeSocket,
     CORRAL_PAYLOAD_DIR: payloadDir,
     CORRAL_ENVIRONMENTS: environmentsDir,
+    ...(policyFile === null ? {} : { CORRAL_POLICY: policyFile }),
     CORRAL_FLEET_KEY_FILE: folder.fleetKeyFile,
     CORRAL_EVENT_LOG_DIR: folder.events,
     CORRAL_POOL_OVERRIDES: JSON.stringify(pool),

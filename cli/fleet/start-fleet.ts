@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { buildPayload } from '../../infra/payload/payload.ts';
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -23,6 +23,8 @@ import type { PartEvent, SupervisedPart, Supervision } from './supervise.ts';
 export type FleetOptions = {
   /** Folder of environment files. */
   readonly environmentsDir: string;
+  /** What the operator allows environments, a file; default: everything. */
+  readonly policyFile?: string;
   /** Default `.corral` in the working directory. One fleet at a time on one folder. */
   readonly stateDir?: string;
   /** Where the gateway listens on 127.0.0.1; 0 (default) takes any free port. */
@@ -98,7 +100,8 @@ const wavesOf = (options: PartsOptions) => [
 /** Everything the parts need to find: keys, payload, ports. Mistakes in environments are told before anything starts. */
 async function prepare(folder: StateFolder, options: FleetOptions): Promise<PartsOptions> {
   const environmentsDir = resolve(options.environmentsDir);
-  await loadEnvironments(environmentsDir);
+  const policyFile = options.policyFile === undefined ? null : resolve(options.policyFile);
+  await loadPermitted(environmentsDir, policyFile);
   await ensureFleetKeys(folder.fleetKeyFile);
   writeKeys(folder.keysFile, readKeys(folder.keysFile));
   const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
@@ -106,6 +109,7 @@ async function prepare(folder: StateFolder, options: FleetOptions): Promise<Part
     folder,
     payloadDir: payload.dir,
     environmentsDir,
+    policyFile,
     gatewayPort: await freePort(options.port ?? 0),
     controllerPort: await freePort(0),
     developmentKey: developmentKeyIn(folder.developmentKeyFile, systemRandom),

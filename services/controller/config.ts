@@ -14,6 +14,8 @@ export type ControllerConfig = {
   readonly provider: 'local';
   readonly nodeSocket: string;
   readonly environmentsDir: string;
+  /** What the operator allows environments; null: everything. */
+  readonly policyFile: string | null;
   readonly fleetKeyFile: string;
   readonly eventLogFolder: string;
   readonly startBudget: number;
@@ -41,6 +43,7 @@ export function readControllerConfig(variables: Variables): ControllerConfig {
     provider: read.choice('CORRAL_PROVIDER', ['local'], { fallback: 'local' }),
     nodeSocket: read.text('CORRAL_NODE_SOCKET', { purpose: 'the unix socket of the node process' }),
     environmentsDir: read.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder with the environments, YAML' }),
+    policyFile: read.optional('CORRAL_POLICY'),
     fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {
       purpose: 'the file with the fleet key; it is made if it is not there',
     }),

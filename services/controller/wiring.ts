@@ -4,7 +4,7 @@ import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { recordEnds } from '../../src/lifecycle/record-ends.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
@@ -24,7 +24,7 @@ const connectTimeoutMs = 2_000;
 
 /** Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw. */
 export async function runController(config: ControllerConfig, log: Log): Promise<() => Promise<void>> {
-  const catalog = await loadEnvironments(config.environmentsDir);
+  const catalog = await loadPermitted(config.environmentsDir, config.policyFile);
   const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
   const onTrouble = (error: Error) => log.warn('trouble with Redis', errorFields(error));
   const state = await connectFleetState({
