@@ -84,7 +84,9 @@ function absent(
 }
 
 function goneBeforeReady(sandbox: SandboxId, { cause, evidence }: Gone): Failure {
-  return new Failure('start_failed', `sandbox ${sandbox} was gone before it was ready (${cause})`, {
+  const lastWords = evidence['lastWords'];
+  const said = typeof lastWords === 'string' && lastWords !== '' ? `: ${lastWords}` : '';
+  return new Failure('start_failed', `sandbox ${sandbox} was gone before it was ready (${cause})${said}`, {
     evidence: { ...evidence, cause },
   });
 }
