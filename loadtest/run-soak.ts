@@ -43,8 +43,11 @@ export async function runSoak(world: SoakWorld): Promise<SoakFindings> {
   const calling = new Set<string>();
   const truths: RolloutTruth[] = [];
   const http = openHttp();
+  const { apiKey } = world.fleet;
+  const jobAt = (gatewayUrl: string) =>
+    trainingJob({ gatewayUrl, apiKey, run, environment: environmentName, tools: ['shell'] });
   const playing: PlayWorld = {
-    job: trainingJob({ ...world.fleet, run, environment: environmentName, tools: ['shell'] }),
+    jobs: [jobAt(world.fleet.gatewayUrl), jobAt(world.fleet.otherGatewayUrl)],
     post: http.post,
     clock,
     random,

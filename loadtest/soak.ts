@@ -23,7 +23,7 @@ async function main(options: SoakOptions): Promise<boolean> {
     `A fleet on this machine, ${options.rollouts} rollouts a wave, time ${options.speed} times faster, seed ${options.seed}.`,
   );
   try {
-    const fleet = await startSoakFleet(options.speed, pool, (event) => parts.hear(event));
+    const fleet = await startSoakFleet(options.speed, pool, (part) => parts.ready(part));
     return await untilEnd(fleet, async () => {
       const world = { options, fleet, parts, clock: systemClock, random: systemRandom, startMs, say };
       const soak = await runSoak(world);

@@ -2,6 +2,7 @@ import type { Part } from '../fleet/soak-fleet.ts';
 import type { Fault } from './fault.ts';
 
 export const killGateway = partKiller('gateway');
+export const killOtherGateway = partKiller('other gateway');
 export const killController = partKiller('controller');
 export const killRedis = partKiller('redis');
 

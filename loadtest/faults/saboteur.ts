@@ -1,7 +1,7 @@
 import { drawBetween, drawOne } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { Fault, FaultWorld } from './fault.ts';
-import { killController, killGateway } from './parts.ts';
+import { killController, killGateway, killOtherGateway } from './parts.ts';
 import { killBound, killCalling, killUnbound, stopForSeconds } from './sandboxes.ts';
 
 /** Most faults hit one rollout; those that hit everybody are rarer, or a soak would learn of nothing else. */
@@ -11,7 +11,8 @@ const faults = [
   [killUnbound, 0.15],
   [stopForSeconds, 0.15],
   [killController, 0.1],
-  [killGateway, 0.1],
+  [killGateway, 0.05],
+  [killOtherGateway, 0.05],
 ] as const satisfies readonly (readonly [Fault, number])[];
 
 /** A random fault every few seconds. */

@@ -1,11 +1,11 @@
-import type { FleetEvent } from '../../cli/fleet/start-fleet.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 
 /** A part that is not back by then does not come back. */
 const backDeadlineMs = 60_000;
 
 export type PartWatch = {
-  hear(event: FleetEvent): void;
+  /** Told when a part says ready. */
+  ready(part: string): void;
   /** Resolves when the part says ready the next time, with the moment; with Infinity when it does not. */
   backAtMs(part: string): Promise<number>;
 };
@@ -14,10 +14,9 @@ export type PartWatch = {
 export function watchParts(clock: Clock, nowMs: () => number): PartWatch {
   const waiting = new Map<string, (() => void)[]>();
   return {
-    hear: (event) => {
-      if (event.kind !== 'ready') return;
-      for (const resolve of waiting.get(event.part) ?? []) resolve();
-      waiting.delete(event.part);
+    ready: (part) => {
+      for (const resolve of waiting.get(part) ?? []) resolve();
+      waiting.delete(part);
     },
     backAtMs: async (part) => {
       const done = new AbortController();

@@ -5,10 +5,14 @@ import { isAlive, parseIdentity } from '../../cli/fleet/process-identity.ts';
 import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
 import { startFleet } from '../../cli/fleet/start-fleet.ts';
 import type { FleetEvent } from '../../cli/fleet/start-fleet.ts';
+import type { PartEvent } from '../../cli/fleet/supervise.ts';
 import { environmentName, soakEnvironment } from './environment.ts';
+import { startExtraGateway } from './extra-gateway.ts';
 
 export type SoakFleet = {
   readonly gatewayUrl: string;
+  /** A second gateway of the same fleet. */
+  readonly otherGatewayUrl: string;
   readonly apiKey: string;
   sandboxes(): Promise<readonly LocalSandbox[]>;
   /** Of a part that runs now; null while it is being started again. */
@@ -17,7 +21,7 @@ export type SoakFleet = {
   stop(): Promise<void>;
 };
 
-export type Part = 'gateway' | 'controller' | 'redis';
+export type Part = 'gateway' | 'other gateway' | 'controller' | 'redis';
 
 const payloadDir = join(import.meta.dirname, '../../out/payload');
 
@@ -25,8 +29,14 @@ const payloadDir = join(import.meta.dirname, '../../out/payload');
 export async function startSoakFleet(
   speed: number,
   pool: { readonly minReady: number; readonly max: number },
-  onEvent: (event: FleetEvent) => void,
+  onReady: (part: Part | 'node') => void,
 ): Promise<SoakFleet> {
+  const onEvent = (event: FleetEvent) => {
+    if (event.kind === 'ready') onReady(event.part);
+  };
+  const onOtherEvent = (event: PartEvent) => {
+    if (event.kind === 'ready') onReady('other gateway');
+  };
   const root = await mkdtemp(join(tmpdir(), 'corral-soak-'));
   const remove = () => rm(root, { recursive: true, force: true });
   try {
@@ -35,12 +45,24 @@ export async function startSoakFleet(
     await writeFile(join(environmentsDir, `${environmentName}.yaml`), soakEnvironment(speed, pool));
     const stateDir = join(root, 'state');
     const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, keepRecords: true, onEvent });
+    const other = await startExtraGateway(fleet, environmentsDir, onOtherEvent).catch(
+      async (error: unknown) => {
+        await fleet.stop();
+        throw error;
+      },
+    );
     return {
       gatewayUrl: fleet.gatewayUrl,
+      otherGatewayUrl: other.url,
       apiKey: fleet.apiKey,
       sandboxes: () => fleet.sandboxes(),
-      pidOf: (part) => pidIn(join(fleet.stateDir, 'parts', `${part}.json`)),
-      stop: () => fleet.stop().then(remove),
+      pidOf: async (part) =>
+        part === 'other gateway' ? other.pid() : pidIn(join(fleet.stateDir, 'parts', `${part}.json`)),
+      stop: async () => {
+        await other.stop();
+        await fleet.stop();
+        await remove();
+      },
     };
   } catch (error) {
     await remove();

@@ -13,7 +13,7 @@ export type FaultDone = {
 /**
  * Whose doing a discard was:
  *
- *   forced      a fault hit its sandbox, or a part of the fleet was away while its last request was tried
+ *   forced      a fault hit its sandbox, or a part without a substitute was away while its last request was tried
  *   impatient   the client hung up itself before its command could end, and used up its retries
  *   model       nothing of ours was hit and its policy had broken something: it hides behind infrastructure
  *   beyond      nothing explains it
@@ -41,5 +41,7 @@ function explains({ hit, fromMs, untilMs }: FaultDone, truth: RolloutTruth, sand
     ...truth.calls.filter(({ shown }) => shown === null).map(({ sentMs }) => sentMs),
     truth.calls.at(-1)?.endedMs ?? truth.startedMs,
   );
+  // A retry goes to the other gateway, so that the loss of one is no excuse.
+  if (hit.part.endsWith('gateway')) return false;
   return fromMs <= truth.endedMs && untilMs >= lastSentMs;
 }

@@ -7,13 +7,15 @@ import { isObject, readObject } from '../../demo/trainer/reading.ts';
 import { playRollout } from './play-rollout.ts';
 import type { Script } from './play-rollout.ts';
 
-const job = trainingJob({
-  gatewayUrl: 'http://g',
-  apiKey: 'k',
-  run: 'r',
-  environment: 'soak',
-  tools: ['shell'],
-});
+const jobAt = (host: string) =>
+  trainingJob({
+    gatewayUrl: `http://${host}`,
+    apiKey: 'k',
+    run: 'r',
+    environment: 'soak',
+    tools: ['shell'],
+  });
+const job = jobAt('one');
 
 const script = (changes: Partial<Script> = {}): Script => ({
   rollout: 'trace_1',
@@ -44,7 +46,7 @@ async function play(played: Script, statuses: readonly number[] = []) {
     return { status, body: JSON.stringify(status === 200 ? answers : { error: { code: 'sandbox_lost' } }) };
   };
   const world = {
-    job,
+    jobs: [job, jobAt('other')] as const,
     post,
     clock,
     random: seededRandom('play'),
@@ -75,6 +77,12 @@ test('a client that numbers its tries knows all their ids', async () => {
   );
   expect(truth.calls[0]?.ids).toEqual(idsOf(sent));
   expect(new Set(idsOf(sent)).size).toBe(3);
+});
+
+test('a retry goes to the other gateway', async () => {
+  const { sent } = await play(script(), [503]);
+  const hosts = sent.slice(0, 2).map(({ url }) => new URL(url).host);
+  expect(new Set(hosts)).toEqual(new Set(['one', 'other']));
 });
 
 test('after three retries the rollout is discarded and no grader is called', async () => {

@@ -28,7 +28,8 @@ export type Script = {
 };
 
 export type PlayWorld = {
-  readonly job: TrainingJob;
+  /** One for each gateway: every try takes the next, as behind a load balancer. At least one. */
+  readonly jobs: readonly [TrainingJob, ...TrainingJob[]];
   readonly post: Post;
   readonly clock: Clock;
   /** For ids and back-off. */
@@ -72,10 +73,10 @@ async function playSteps(script: Script, world: PlayWorld, calls: CallTruth[]): 
 async function playCall(script: Script, world: PlayWorld, work: Work) {
   const ids: string[] = [];
   const sentMs = nowMs(world);
-  const delivery = await send(script, world, () => {
+  const delivery = await send(script, world, (job) => {
     if (ids.length === 0 || script.client.freshIds) ids.push(`call_${world.random.text(16)}`);
     const id = ids.at(-1) ?? '';
-    return { to: toolOf(world.job), body: bodyOf(script, id, commandOf(id, work)) };
+    return { to: toolOf(job), body: bodyOf(script, id, commandOf(id, work)) };
   });
   const { text, leaked } =
     delivery.kind === 'answered'
@@ -90,7 +91,7 @@ async function playCall(script: Script, world: PlayWorld, work: Work) {
 async function grade(script: Script, world: PlayWorld, calls: readonly CallTruth[]): Promise<Ending> {
   const made = calls.flatMap(({ ids, shown }) => (shown === null ? [] : ids.slice(-1).map(madeCall)));
   const body = JSON.stringify({ sample: sampleOf('', made), item: script.item, trace_id: script.rollout });
-  const delivery = await send(script, world, () => ({ to: graderOf(world.job), body }));
+  const delivery = await send(script, world, (job) => ({ to: graderOf(job), body }));
   if (delivery.kind === 'gave_up') return discardOf(delivery, 'grader');
   const score = readScore(delivery.reply);
   const message = `the grader answered ${delivery.reply.status}: ${delivery.reply.body.slice(0, 200)}`;
@@ -105,11 +106,13 @@ type Sending = { readonly to: Endpoint; readonly body: string };
 type Endpoint = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
 
 /** Three retries after 5xx, a lost connection, or the client's own time-out. */
-function send(script: Script, world: PlayWorld, next: () => Sending): Promise<Delivery> {
+function send(script: Script, world: PlayWorld, next: (job: TrainingJob) => Sending): Promise<Delivery> {
   const { timeoutMs, jitter } = script.client;
   const random: Random = jitter ? world.random : { ...world.random, next: () => 1 };
+  let turn = Math.floor(world.random.next() * world.jobs.length);
   const once = () => {
-    const { to, body } = next();
+    const { to, body } = next(world.jobs[turn % world.jobs.length] ?? world.jobs[0]);
+    turn += 1;
     return world.post(to.url, to.headers, body, timeoutMs);
   };
   return deliver(once, { clock: world.clock, random });

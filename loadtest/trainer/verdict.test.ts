@@ -50,15 +50,16 @@ describe('a discard', () => {
   test.each([
     ['its own sandbox was hit, by the rollout', kill({ sandbox: 's1', rollout: 'trace_1' }, 20)],
     ['its own sandbox was hit, before it had a label', kill({ sandbox: 's2', rollout: null }, 5)],
-    ['a part was away while its last request was tried', kill({ part: 'gateway' }, 40, 60)],
+    ['a part was away while its last request was tried', kill({ part: 'redis' }, 40, 60)],
   ])('is forced where %s', (_name, fault) => {
     expect(reasonOf(lost, 's2', [fault])).toBe('forced');
   });
 
   test.each([
     ['another sandbox was hit', kill({ sandbox: 's1', rollout: 'trace_2' }, 20)],
-    ['a part was back before its last request', kill({ part: 'gateway' }, 10, 40)],
-    ['a part died after it', kill({ part: 'gateway' }, 95, 99)],
+    ['a part was back before its last request', kill({ part: 'redis' }, 10, 40)],
+    ['one of two gateways was away', kill({ part: 'gateway' }, 40, 60)],
+    ['a part died after it', kill({ part: 'redis' }, 95, 99)],
   ])('is beyond the faults where %s', (_name, fault) => {
     expect(reasonOf(lost, 's2', [fault])).toBe('beyond');
   });

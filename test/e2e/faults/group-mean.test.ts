@@ -39,7 +39,7 @@ test('rewards 1, 3, 2 and a killed sandbox: the trainer’s mean is 2.0, and 1.5
   const { gatewayUrl, apiKey } = corral.fleet;
   const job = trainingJob({ gatewayUrl, apiKey, run: 'development', environment: 'shell', tools: ['shell'] });
   const world = {
-    job,
+    jobs: [job] as const,
     post: http.post,
     clock: systemClock,
     random: systemRandom,
