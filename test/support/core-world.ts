@@ -14,7 +14,7 @@ import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
 import { fakeEnvironment } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';
 import { startRedis } from './redis.ts';
-import type { PrivateRedis } from './redis.ts';
+import type { PrivateRedis, RedisSettings } from './redis.ts';
 
 const sh: Tool = {
   name: 'sh',
@@ -57,8 +57,12 @@ export class CoreWorld implements AsyncDisposable {
     this.wired = this.gateway(judge);
   }
 
-  static async start(given: Partial<Environment> = {}, judge: Judge = noJudge): Promise<CoreWorld> {
-    const redis = await startRedis();
+  static async start(
+    given: Partial<Environment> = {},
+    judge: Judge = noJudge,
+    settings: RedisSettings = {},
+  ): Promise<CoreWorld> {
+    const redis = await startRedis(settings);
     const state = await connectFleetState({
       url: redis.socket,
       fleet: 'test',

@@ -144,11 +144,11 @@ test('bound, and nothing ran yet: the rollout is claimed in its sandbox, and its
   const sandbox = await world.ready();
   // Redis goes away between the bind and the admission of the first call.
   const { calls } = world.core.state;
-  const { admit } = { ...calls };
+  const intact = { ...calls };
   const asked = Promise.withResolvers<void>();
   Object.assign(calls, {
     admit: () => {
-      Object.assign(calls, { admit });
+      Object.assign(calls, intact);
       asked.resolve();
       return Promise.reject(new Failure('recovering', 'Redis went away'));
     },

@@ -19,6 +19,20 @@ test('what it kept goes on as it was: answers, scores, and who is in line', asyn
   expect(world.link.ran).toEqual(['c1', 'c1']);
 });
 
+test('restarted with its append-only file it has kept everything, but what ended meanwhile is gone', async () => {
+  await using world = await RecoveryWorld.start({}, { onDisk: true });
+  await world.ready();
+  const first = await world.core.sh('a', 'c1', 'echo');
+  const lost = await world.ready();
+  await world.core.sh('b', 'c1', 'echo');
+  world.provider.end(lost, 'evicted');
+  await world.forgetAll('persisted');
+  await expect(world.core.state.pool.known()).rejects.toMatchObject({ code: 'recovering' });
+  expect(await world.recover()).toEqual({ live: 1 });
+  expect(await world.core.sh('a', 'c1', 'echo')).toEqual({ ...first, replayed: true });
+  expect(await world.record('b')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'deleted' } });
+});
+
 test('a call that it missed is not run again', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();

@@ -7,6 +7,7 @@ import type { Owner } from '../../../src/model/rollout.ts';
 import type { Environment } from '../../../src/model/environment.ts';
 import { recheckUnsure } from '../../../src/recovery/recheck.ts';
 import { recover } from '../../../src/recovery/recover.ts';
+import type { RedisSettings } from '../../support/redis.ts';
 import { FakeSandboxProvider } from '../../fakes/sandbox-provider.ts';
 import { createFakeLog } from '../../fakes/log.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
@@ -24,8 +25,8 @@ export class RecoveryWorld implements AsyncDisposable {
     this.core = core;
   }
 
-  static async start(given: Partial<Environment> = {}): Promise<RecoveryWorld> {
-    return new RecoveryWorld(await CoreWorld.start(given));
+  static async start(given: Partial<Environment> = {}, settings: RedisSettings = {}): Promise<RecoveryWorld> {
+    return new RecoveryWorld(await CoreWorld.start(given, undefined, settings));
   }
 
   get link() {
@@ -43,9 +44,9 @@ export class RecoveryWorld implements AsyncDisposable {
     await this.provider.create({ sandbox, template: this.core.environment.template, tokenSha256: '' });
   }
 
-  /** Redis is killed, and comes back with nothing. */
-  async forgetAll(): Promise<void> {
-    await this.core.redis.restart('nothing');
+  /** Redis is killed, and comes back with nothing, or with what it wrote to disk. */
+  async forgetAll(holding: 'nothing' | 'persisted' = 'nothing'): Promise<void> {
+    await this.core.redis.restart(holding);
     await this.#reconnected();
   }
 
