@@ -1,3 +1,4 @@
+import { RunningAnswer } from '../../../src/protocol/native/error.ts';
 import type { Json } from '../../../src/model/grader.ts';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '../../../src/protocol/native/calls.ts';
 import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
@@ -19,7 +20,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
         params: RolloutParams,
         querystring: WaitQuery,
         body: CallBody,
-        response: { 200: CallAnswer },
+        response: { 200: CallAnswer, 202: RunningAnswer },
       },
     },
     async (request) => {
@@ -45,7 +46,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
         params: RolloutParams,
         querystring: WaitQuery,
         body: ExecBody,
-        response: { 200: CallAnswer },
+        response: { 200: CallAnswer, 202: RunningAnswer },
       },
     },
     async (request) => {
@@ -68,7 +69,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
         summary: 'Attach to a call whose answer was lost',
         params: CallParams,
         querystring: WaitQuery,
-        response: { 200: CallAnswer },
+        response: { 200: CallAnswer, 202: RunningAnswer },
       },
     },
     async (request) => {

@@ -1,3 +1,4 @@
+import { RunningAnswer } from '../../../src/protocol/native/error.ts';
 import type { Item, Json } from '../../../src/model/grader.ts';
 import { itemKey } from '../../../src/model/ids.ts';
 import { GradeAnswer, GradeBody } from '../../../src/protocol/native/calls.ts';
@@ -83,7 +84,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
         params: RolloutParams,
         querystring: WaitQuery,
         body: GradeBody,
-        response: { 200: GradeAnswer },
+        response: { 200: GradeAnswer, 202: RunningAnswer },
       },
     },
     async (request) => {
