@@ -10,6 +10,7 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/wakes.ts';
 import { targetOf } from '../claiming/target.ts';
+import { callConflict } from './call-conflict.ts';
 import { nextStep } from './next-step.ts';
 import type { Running } from './work.ts';
 
@@ -121,10 +122,7 @@ async function afterTrouble(
       return true;
     }
     case 'conflict':
-      throw new Failure(
-        'call_conflict',
-        `call ${running.work.call} was sent before with other arguments; use a new call id`,
-      );
+      throw callConflict(running.work.call);
     case 'absent':
       throw new Failure('unknown_call', `call ${running.work.call} never reached the sandbox; send it again`);
     case 'fail':

@@ -8,6 +8,7 @@ import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 import { Failure } from '../failure/failure.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
+import { callConflict } from './call-conflict.ts';
 import type { CallResult } from './call-result.ts';
 import { awaitOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
@@ -39,10 +40,7 @@ export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline)
     case 'answer_expired':
       throw new Failure('answer_expired', `the answer of call ${work.call} is no longer kept`);
     case 'conflict':
-      throw new Failure(
-        'call_conflict',
-        `call ${work.call} was sent before with other arguments; use a new call id`,
-      );
+      throw callConflict(work.call);
     case 'refused':
       return settleRefused(deps, work, refusedResult(work, admitted.reason));
     case 'broken':

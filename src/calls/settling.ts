@@ -7,6 +7,7 @@ import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { callConflict } from './call-conflict.ts';
 import type { CallResult, StoredResult } from './call-result.ts';
 import type { Judged } from './judge-answer.ts';
 import { lossFailure } from './losses.ts';
@@ -40,13 +41,14 @@ export async function settle(
   return reply;
 }
 
-/** The model's own failure, for which nothing ran: an answer like every other. */
+/** The model's own failure, for which nothing ran: an answer like every other. Throws `call_conflict` for a known id with other arguments. */
 export async function settleRefused(
   deps: SettlingDeps,
   work: Tracked,
   result: Omit<StoredResult, 'waitedMs'>,
 ): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
+  if (settled.digest !== work.digest) throw callConflict(work.call);
   return answerFrom(deps, work, settled, !settled.first);
 }
 

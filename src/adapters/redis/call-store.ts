@@ -114,5 +114,6 @@ function settleArguments(settlement: Settlement): readonly (string | number)[] {
 
 function settleReplyOf(reply: Reply): SettleReply {
   const [first, answer, stored] = listOf(reply);
-  return { first: numberOf(first) === 1, answer: textOrNull(answer), summary: callOf(stored).summary };
+  const { summary, digest } = callOf(stored);
+  return { first: numberOf(first) === 1, answer: textOrNull(answer), summary, digest };
 }

@@ -76,6 +76,8 @@ export type SettleReply = {
   readonly first: boolean;
   readonly answer: string | null;
   readonly summary: CallSummary;
+  /** Of the call as it is recorded: where it is another than the settlement's, the id had other arguments, and nothing changed. */
+  readonly digest: string;
 };
 
 export type RecordedCall = {

@@ -69,6 +69,19 @@ test('the same call id with other arguments is a conflict and runs nothing', asy
   expect(world.link.ran).toEqual(['call_1']);
 });
 
+test('arguments that are wrong under the id of a call with right ones are a conflict, and so the other way round', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo one');
+  const conflict = { code: 'call_conflict' };
+  await expect(world.call('trace_1', 'call_1', 'sh', { komand: 'one' })).rejects.toMatchObject(conflict);
+  expect(await world.call('trace_1', 'call_2', 'sh', { komand: 'two' })).toMatchObject({
+    outcome: 'refused',
+  });
+  await expect(world.call('trace_1', 'call_2', 'sh', { komand: 'three' })).rejects.toMatchObject(conflict);
+  await expect(world.sh('trace_1', 'call_2', 'echo two')).rejects.toMatchObject(conflict);
+});
+
 test('a repeat that comes while the call runs joins it: one execution, one answer', async () => {
   await using world = await CoreWorld.start();
   await world.ready();

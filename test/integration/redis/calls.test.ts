@@ -90,6 +90,15 @@ describe('an admission', () => {
     expect((await admit('call-1', other)).kind).toBe('conflict');
   });
 
+  test('settled with other arguments changes nothing, whether it runs or has settled', async () => {
+    await world.running('a');
+    const other = { digest: 'e'.repeat(64), outcome: 'refused', code: 'bad_arguments' } as const;
+    expect(await settle('call-1', other)).toMatchObject({ first: false, digest: 'd'.repeat(64) });
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ inFlight: 1 });
+    await settle('call-1');
+    expect(await settle('call-1', other)).toMatchObject({ first: false, digest: 'd'.repeat(64) });
+  });
+
   test('after finish is barred, while a recorded call still gets its record', async () => {
     await world.active('a');
     await world.fleet.lifecycle.close(keyOf('a'), 'finished');

@@ -54,7 +54,8 @@ local function rememberDispatch()
 end
 
 local known, text = readCall(id, call)
-if known and isSettled(known) then return storedReply(known, text) end
+-- The id with other arguments is a conflict: whatever it came to, this is not its end.
+if known and (isSettled(known) or known[2] ~= digest) then return storedReply(known, text) end
 
 local summary = fill(known or { tool, digest, nowMs, 0 })
 if not known and redis.call('HLEN', key.calls .. id) >= callsMax then
