@@ -53,7 +53,10 @@ function tiles(report: Report): string {
     ['scorable', String(report.scorable)],
     ['discarded', String(report.discarded.length)],
     ['tool calls', String(report.calls.count)],
-    ['output, KiB, p50 / p99', `${kib(report.calls.output_bytes.p50)} / ${kib(report.calls.output_bytes.p99)}`],
+    [
+      'output, KiB, p50 / p99',
+      `${kib(report.calls.output_bytes.p50)} / ${kib(report.calls.output_bytes.p99)}`,
+    ],
     ['whole burst', `${(report.duration_ms / 1000).toFixed(1)} s`],
   ];
   const cells = facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${value}</dd></div>`);

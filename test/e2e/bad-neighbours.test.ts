@@ -82,7 +82,8 @@ test('two rollouts that attack the machine are answered 200 with text, and 20 be
       'delete everything': '/tmp:\n\n/workspace:\ndeleted\n',
       'fork without end': expect.stringContaining('[timed out after 5 s]'),
       'print without end': expect.stringMatching(/^y\ny\n[^]*bytes cut\][^]*\[timed out after 5 s\]$/),
-      'take all memory': expect.stringMatching(/out of memory|killed/i),
+      // On a busy machine its five seconds may be over before the memory is full.
+      'take all memory': expect.stringMatching(/out of memory|killed|timed out/i),
       'fill the disk': expect.stringMatching(/No space left on device[^]*/),
     });
   }
