@@ -19,8 +19,8 @@ export type FaultWorld = {
   readonly kill: (pid: number, signal: NodeJS.Signals) => void;
 };
 
-/** One kind of fault. Resolves with what was done, or null when there was nothing to do it to. */
+/** One kind of fault. Resolves with all that was hit; nothing where there was nothing to hit. */
 export type Fault = {
   readonly name: string;
-  readonly strike: (world: FaultWorld) => Promise<FaultDone | null>;
+  readonly strike: (world: FaultWorld) => Promise<readonly FaultDone[]>;
 };

@@ -13,11 +13,11 @@ function partKiller(part: Part): Fault {
     name,
     strike: async (world) => {
       const pid = await world.fleet.pidOf(part);
-      if (pid === null) return null;
+      if (pid === null) return [];
       const back = world.backAtMs(part);
       const fromMs = world.nowMs();
       world.kill(pid, 'SIGKILL');
-      return { name, fromMs, untilMs: await back, hit: { part } };
+      return [{ name, fromMs, untilMs: await back, hit: { part } }];
     },
   };
 }

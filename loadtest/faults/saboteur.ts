@@ -1,16 +1,18 @@
 import { drawBetween, drawOne } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { Fault, FaultWorld } from './fault.ts';
-import { killController, killGateway, killOtherGateway } from './parts.ts';
-import { killBound, killCalling, killUnbound, stopForSeconds } from './sandboxes.ts';
+import { killController, killGateway, killOtherGateway, killRedis } from './parts.ts';
+import { killBound, killCalling, killUnbound, killWave, stopForSeconds } from './sandboxes.ts';
 
 /** Most faults hit one rollout; those that hit everybody are rarer, or a soak would learn of nothing else. */
 const faults = [
-  [killCalling, 0.3],
+  [killCalling, 0.27],
   [killBound, 0.2],
+  [killWave, 0.03],
   [killUnbound, 0.15],
   [stopForSeconds, 0.15],
-  [killController, 0.1],
+  [killController, 0.07],
+  [killRedis, 0.03],
   [killGateway, 0.05],
   [killOtherGateway, 0.05],
 ] as const satisfies readonly (readonly [Fault, number])[];
@@ -28,10 +30,11 @@ export async function sabotage(
   while (!stopping.aborted) {
     await world.clock.sleep(drawBetween(world.random, pauseMs.least, pauseMs.most), stopping);
     if (stopping.aborted) break;
-    const fault = await drawOne<Fault>(world.random, faults).strike(world);
-    if (fault === null) continue;
-    done.push(fault);
-    tell(fault);
+    const struck = await drawOne<Fault>(world.random, faults).strike(world);
+    for (const fault of struck) {
+      done.push(fault);
+      tell(fault);
+    }
   }
   return done;
 }

@@ -1,4 +1,6 @@
 import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
+import { shuffled } from '../../demo/seeded-random.ts';
+import { lossesOfWave } from '../load-model/days.ts';
 import { drawBetween } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { Fault, FaultWorld } from './fault.ts';
@@ -18,8 +20,8 @@ function killer(name: string, choice: Choice): Fault {
     name,
     strike: async (world) => {
       const chosen = await choose(world, choice);
-      if (chosen === null || !sent(world, chosen.pid, 'SIGKILL')) return null;
-      return done(name, chosen, world.nowMs(), world.nowMs());
+      if (chosen === null || !sent(world, chosen.pid, 'SIGKILL')) return [];
+      return [done(name, chosen, world.nowMs(), world.nowMs())];
     },
   };
 }
@@ -33,11 +35,25 @@ export const stopForSeconds: Fault = {
   strike: async (world) => {
     const chosen = await choose(world, bound);
     const pid = chosen && (await world.sandboxdOf(chosen));
-    if (chosen === null || pid === null || !sent(world, pid, 'SIGSTOP')) return null;
+    if (chosen === null || pid === null || !sent(world, pid, 'SIGSTOP')) return [];
     const fromMs = world.nowMs();
     await world.clock.sleep(drawBetween(world.random, stopMs.least, stopMs.most));
     sent(world, pid, 'SIGCONT');
-    return done(stopForSeconds.name, chosen, fromMs, world.nowMs());
+    return [done(stopForSeconds.name, chosen, fromMs, world.nowMs())];
+  },
+};
+
+/** A bad day's share of all rollouts, in the same moment, as when a spot market takes its machines back. */
+export const killWave: Fault = {
+  name: 'sandbox lost with many others',
+  strike: async (world) => {
+    const candidates = shuffled(
+      (await world.fleet.sandboxes()).filter((each) => bound(each, world)),
+      world.random,
+    );
+    const lost = candidates.slice(0, lossesOfWave(world.random, candidates.length, 'bad'));
+    const killed = lost.filter(({ pid }) => sent(world, pid, 'SIGKILL'));
+    return killed.map((each) => done(killWave.name, each, world.nowMs(), world.nowMs()));
   },
 };
 

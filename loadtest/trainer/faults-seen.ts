@@ -25,8 +25,9 @@ export function reasonOf(
   sandbox: string | null,
   faults: readonly FaultDone[],
 ): DiscardReason {
-  if (faults.some((fault) => explains(fault, truth, sandbox))) return 'forced';
+  if (faults.some((fault) => hitSandbox(fault, truth, sandbox))) return 'forced';
   if (hungUp(truth)) return 'impatient';
+  if (faults.some((fault) => partWasAway(fault, truth))) return 'forced';
   return truth.calls.some(({ mischief }) => mischief !== null) ? 'model' : 'beyond';
 }
 
@@ -35,13 +36,16 @@ function hungUp({ ending }: RolloutTruth): boolean {
   return ending.kind === 'discarded' && ending.code === 'connection_lost' && /timeout/i.test(ending.message);
 }
 
-function explains({ hit, fromMs, untilMs }: FaultDone, truth: RolloutTruth, sandbox: string | null): boolean {
-  if ('sandbox' in hit) return hit.rollout === truth.rollout || hit.sandbox === sandbox;
+function hitSandbox({ hit }: FaultDone, truth: RolloutTruth, sandbox: string | null): boolean {
+  return 'sandbox' in hit && (hit.rollout === truth.rollout || hit.sandbox === sandbox);
+}
+
+function partWasAway({ hit, fromMs, untilMs }: FaultDone, truth: RolloutTruth): boolean {
+  // A retry goes to the other gateway, so that the loss of one is no excuse.
+  if ('sandbox' in hit || hit.part.endsWith('gateway')) return false;
   const lastSentMs = Math.min(
     ...truth.calls.filter(({ shown }) => shown === null).map(({ sentMs }) => sentMs),
     truth.calls.at(-1)?.endedMs ?? truth.startedMs,
   );
-  // A retry goes to the other gateway, so that the loss of one is no excuse.
-  if (hit.part.endsWith('gateway')) return false;
   return fromMs <= truth.endedMs && untilMs >= lastSentMs;
 }

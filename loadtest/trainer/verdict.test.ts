@@ -78,7 +78,7 @@ describe('a discard', () => {
       at: 'grader',
       message,
     } as const;
-    expect(reasonOf({ ...lost, ending }, 's2', [])).toBe('impatient');
+    expect(reasonOf({ ...lost, ending }, 's2', [kill({ part: 'redis' }, 40, 60)])).toBe('impatient');
   });
 });
 

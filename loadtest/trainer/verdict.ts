@@ -1,11 +1,8 @@
-import type { Group } from '../../demo/trainer/groups.ts';
+import type { Group, Veto } from '../../demo/trainer/groups.ts';
 import { groupsOf } from '../../demo/trainer/groups.ts';
 import type { DiscardReason } from './faults-seen.ts';
 import type { Finding } from './judge.ts';
 import type { RolloutTruth } from './truth.ts';
-
-/** Whether a discarded rollout is left out of its group, as a trainer must, or taken for a zero. */
-export type { Veto } from '../../demo/trainer/groups.ts';
 
 /** What the trainer says of the fleet in the end. The first four must be zero, the fifth small. */
 export type TrainerVerdict = {
@@ -63,8 +60,11 @@ export function isClean(verdict: TrainerVerdict): boolean {
   return scoredDespiteFailure + modelFailuresDiscarded + ranTwice + infrastructureTextShown === 0;
 }
 
-/** The rewards of each group as a trainer takes them, without the rollouts that were given up early. */
-export function groupMeans(truths: readonly RolloutTruth[], veto: 'with' | 'without'): readonly Group[] {
+/**
+ * The rewards of each group as a trainer takes them, without the rollouts that were given up early. `veto`: whether a
+ * discarded rollout is left out, as it must be, or taken for a zero.
+ */
+export function groupMeans(truths: readonly RolloutTruth[], veto: Veto): readonly Group[] {
   const copies = truths.flatMap(({ group, ending }) =>
     ending.kind === 'cancelled' ? [] : [{ task: group, ending }],
   );
