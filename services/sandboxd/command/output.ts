@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { setImmediate as afterReading } from 'node:timers/promises';
 import { Capture } from './capture.ts';
 import type { RawCapture } from './capture.ts';
 import { noteRead } from './read-buffers.ts';
@@ -34,6 +35,8 @@ export class Output {
       const waitMs = Math.min(quietAtMs, endedMs + longestWaitMs) - performance.now();
       if (waitMs <= 0) return;
       await this.#closedWithin(waitMs);
+      // A loop that stood still runs late timers before it reads: silence is silence only when the pipes were looked at.
+      await afterReading();
     }
   }
 

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as afterReading, setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
 import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
@@ -93,7 +93,11 @@ function exitOf({ child }: StartedProcess): Promise<Exit> {
 async function firstStop(exited: Promise<Exit>, timeoutMs: number, cancel: AbortSignal): Promise<Stop> {
   const over = new AbortController();
   const signal = AbortSignal.any([cancel, over.signal]);
-  const timedOut = sleep(timeoutMs, 'timed_out' as const, { signal }).catch(() => 'cancelled' as const);
+  // A loop that stood still runs late timers before it hears of exits: a command that ended in time has not timed out.
+  const timedOut = sleep(timeoutMs, undefined, { signal }).then(
+    () => afterReading('timed_out' as const),
+    () => 'cancelled' as const,
+  );
   try {
     return await Promise.race([exited.then(() => 'exited' as const), timedOut]);
   } finally {
