@@ -15,7 +15,7 @@ export type FaultDone = {
  *
  *   forced      a fault hit its sandbox, or a part without a substitute was away while its last request was tried
  *   impatient   the client hung up itself before its command could end, and used up its retries
- *   model       nothing of ours was hit and its policy had broken something: it hides behind infrastructure
+ *   model       nothing of ours was hit, its policy had broken something, and we answered 5xx: it hides behind infrastructure
  *   beyond      nothing explains it
  */
 export type DiscardReason = 'forced' | 'impatient' | 'model' | 'beyond';
@@ -28,7 +28,8 @@ export function reasonOf(
   if (faults.some((fault) => hitSandbox(fault, truth, sandbox))) return 'forced';
   if (hungUp(truth)) return 'impatient';
   if (faults.some((fault) => partWasAway(fault, truth))) return 'forced';
-  return truth.calls.some(({ mischief }) => mischief !== null) ? 'model' : 'beyond';
+  const answered = truth.ending.kind === 'discarded' && truth.ending.code !== 'connection_lost';
+  return answered && truth.calls.some(({ mischief }) => mischief !== null) ? 'model' : 'beyond';
 }
 
 /** Its last try ended by its own clock. */
@@ -41,8 +42,10 @@ function hitSandbox({ hit }: FaultDone, truth: RolloutTruth, sandbox: string | n
 }
 
 function partWasAway({ hit, fromMs, untilMs }: FaultDone, truth: RolloutTruth): boolean {
-  // A retry goes to the other gateway, so that the loss of one is no excuse.
-  if ('sandbox' in hit || hit.part.endsWith('gateway')) return false;
+  if ('sandbox' in hit) return false;
+  // A retry goes to the other gateway: the loss of one excuses a connection that broke, and no answer of 5xx.
+  const connectionLost = truth.ending.kind === 'discarded' && truth.ending.code === 'connection_lost';
+  if (hit.part.endsWith('gateway') && !connectionLost) return false;
   const lastSentMs = Math.min(
     ...truth.calls.filter(({ shown }) => shown === null).map(({ sentMs }) => sentMs),
     truth.calls.at(-1)?.endedMs ?? truth.startedMs,

@@ -58,10 +58,15 @@ describe('a discard', () => {
   test.each([
     ['another sandbox was hit', kill({ sandbox: 's1', rollout: 'trace_2' }, 20)],
     ['a part was back before its last request', kill({ part: 'redis' }, 10, 40)],
-    ['one of two gateways was away', kill({ part: 'gateway' }, 40, 60)],
+    ['one of two gateways was away and the other answered 5xx', kill({ part: 'gateway' }, 40, 60)],
     ['a part died after it', kill({ part: 'redis' }, 95, 99)],
   ])('is beyond the faults where %s', (_name, fault) => {
     expect(reasonOf(lost, 's2', [fault])).toBe('beyond');
+  });
+
+  test('is forced where a connection broke while a gateway was away', () => {
+    const ending = { ...lost.ending, code: 'connection_lost' } as RolloutTruth['ending'];
+    expect(reasonOf({ ...lost, ending }, 's2', [kill({ part: 'gateway' }, 40, 60)])).toBe('forced');
   });
 
   test('is a hidden model failure where nothing was hit and its policy had broken something', () => {
