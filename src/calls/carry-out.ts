@@ -59,6 +59,7 @@ async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAn
   const settled = await settle(deps, work, judged, waitedMs, rollout);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
   if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);
+  if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
   return answerFrom(deps, work, settled, !settled.first);
 }
 

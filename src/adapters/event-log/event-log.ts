@@ -35,6 +35,8 @@ export type EventLogOptions = {
 };
 
 const defaults = { maxFileBytes: 64 * 1024 * 1024, maxBufferedBytes: 8 * 1024 * 1024, keepDays: 14 };
+/** Events are gathered this long between two syncs of the disk: a crash may lose as much, and Redis still has it then. */
+const gatherMs = 100;
 /** Two processes of one name in one folder meet once in 10^12. */
 const writerLength = 8;
 
@@ -44,6 +46,8 @@ export function createEventLog(given: EventLogOptions): EventLog {
   const buffer = new LineBuffer(options.maxBufferedBytes);
   const batches = createBatchWriter(options);
   let writing: Promise<void> | null = null;
+  /** Aborted by a flush, until all that it found is written. */
+  let hurry = new AbortController();
 
   const writeAll = async (): Promise<void> => {
     while (!buffer.empty) {
@@ -51,8 +55,10 @@ export function createEventLog(given: EventLogOptions): EventLog {
       await batches.write(text).catch((error: unknown) => {
         options.log.error('events could not be written', { folder: options.folder, error: String(error) });
       });
+      await options.clock.sleep(gatherMs, hurry.signal);
     }
     writing = null;
+    hurry = new AbortController();
   };
 
   return {
@@ -62,7 +68,10 @@ export function createEventLog(given: EventLogOptions): EventLog {
       }
       writing ??= writeAll();
     },
-    flush: () => writing ?? Promise.resolve(),
+    flush: () => {
+      if (writing !== null) hurry.abort('flush');
+      return writing ?? Promise.resolve();
+    },
     read: (filter) => readEvents(options.folder, filter),
   };
 }

@@ -8,16 +8,16 @@ export async function dispatch(
   until: AbortSignal,
 ): Promise<Dispatcher.ResponseData> {
   const begun = { isSent: false };
-  const over = new AbortController();
+  const abortion = abortionOf(until);
   try {
     const answer = noticing(dispatcher, begun).request({ ...options, signal: until });
     answer.catch(() => {}); // Its loss is told by the race.
     // A request that still waits for a connection does not hear its signal.
-    return await Promise.race([answer, aborted(until, over.signal)]);
+    return await Promise.race([answer, abortion.happens]);
   } catch (error) {
     throw begun.isSent ? maybeSent(error) : new LinkError({ kind: 'not_sent', detail: reasonOf(error) });
   } finally {
-    over.abort();
+    abortion.forget();
   }
 }
 
@@ -33,12 +33,13 @@ function noticing(dispatcher: Dispatcher, begun: { isSent: boolean }): Dispatche
   });
 }
 
-function aborted(signal: AbortSignal, over: AbortSignal): Promise<never> {
-  return new Promise((_resolve, reject) => {
-    const fail = () => reject(new Error(reasonOf(signal.reason)));
-    if (signal.aborted) fail();
-    signal.addEventListener('abort', fail, { once: true, signal: over });
-  });
+/** Rejects when the signal aborts, until it is forgotten. */
+function abortionOf(signal: AbortSignal): { readonly happens: Promise<never>; readonly forget: () => void } {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const fail = () => reject(new Error(reasonOf(signal.reason)));
+  if (signal.aborted) fail();
+  signal.addEventListener('abort', fail, { once: true });
+  return { happens: promise, forget: () => signal.removeEventListener('abort', fail) };
 }
 
 /** It broke after bytes may have left. */
