@@ -4,7 +4,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { buildPayload, sandboxdArgv } from '../../infra/payload/payload.ts';
@@ -38,16 +38,27 @@ export const graderUid = policyUid + 1;
 
 const repository = join(import.meta.dirname, '../..');
 
-/** sandboxd straight from its sources on this machine: no namespaces, everything else as in a sandbox. Needs root. */
+/**
+ * sandboxd straight from its sources on this machine: no namespaces but one for mounts, everything else as in a
+ * sandbox. The checkout is mounted where the policy's user may read it, because a folder like /root is closed to it.
+ * Needs root.
+ */
 export function startSandboxd(options: TestSandboxdOptions = {}): Promise<TestSandboxd> {
   const folder = temporaryFolder();
-  const main = join(repository, 'services/sandboxd/main.ts');
+  const checkout = join(folder, 'checkout');
+  mkdirSync(checkout);
+  const inCheckout = (path: string) =>
+    path.startsWith(`${repository}/`) ? join(checkout, relative(repository, path)) : path;
+  const argv = [inCheckout(process.execPath), inCheckout(join(repository, 'services/sandboxd/main.ts'))];
   const settings = {
     CORRAL_LISTEN: `unix:${folder}/d.sock`,
     CORRAL_WORKSPACE: join(folder, 'workspace'),
   };
-  return start(folder, join(folder, 'workspace'), [process.execPath, main], settings, options);
+  const mounting = ['unshare', '--mount', '--', 'sh', '-c', mountAndBecome, repository, checkout];
+  return start(folder, join(folder, 'workspace'), [...mounting, ...argv], settings, options);
 }
+
+const mountAndBecome = 'mount --bind "$0" "$1" && shift && exec "$@"';
 
 const busybox = '/bin/busybox';
 const mountPoint = '/opt/corral';
