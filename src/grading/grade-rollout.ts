@@ -43,10 +43,7 @@ const lookAgainMs = 200;
  * never a score.
  */
 export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<Grade> {
-  const rollout = await withSandboxIfNeeded(deps, work, deadline);
-  if (isToBeThere(rollout)) {
-    await patiently(deps.clock, deadline, () => checkStillThere(deps, rollout));
-  }
+  const rollout = await patiently(deps.clock, deadline, () => withItsSandbox(deps, work, deadline));
   const unseen = await checkNamedCalls(deps, work, rollout, deadline);
   const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout, unseen));
   const grade = await deps.ongoing.until(ongoing.result, deadline);
@@ -54,6 +51,13 @@ export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: D
   throw new Failure('still_running', 'the grader is still running; ask again to wait for it', {
     admitted: 'yes',
   });
+}
+
+/** A sandbox that was gone before anything ran in it is swapped, and the look begins again with the next. */
+async function withItsSandbox(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<RolloutRecord> {
+  const rollout = await withSandboxIfNeeded(deps, work, deadline);
+  if (isToBeThere(rollout)) await checkStillThere(deps, rollout);
+  return rollout;
 }
 
 /** What a stored score or the policy's own doing has decided does not depend on the sandbox any more. */
@@ -67,15 +71,13 @@ async function withSandboxIfNeeded(
   work: GradeWork,
   deadline: Deadline,
 ): Promise<RolloutRecord> {
-  return patiently(deps.clock, deadline, async () => {
-    const reply = await deps.claims.claim(work.claim);
-    if (reply.kind === 'refused') {
-      if (reply.rollout?.score != null) return reply.rollout;
-      throw refusal(reply.code, reply.rollout);
-    }
-    if (!needsSandbox(work.environment.grader) || reply.rollout.state === 'active') return reply.rollout;
-    return (await obtainSandbox(deps, work.environment, work.claim, deadline)).rollout;
-  });
+  const reply = await deps.claims.claim(work.claim);
+  if (reply.kind === 'refused') {
+    if (reply.rollout?.score != null) return reply.rollout;
+    throw refusal(reply.code, reply.rollout);
+  }
+  if (!needsSandbox(work.environment.grader) || reply.rollout.state === 'active') return reply.rollout;
+  return (await obtainSandbox(deps, work.environment, work.claim, deadline)).rollout;
 }
 
 async function gradeOnce(

@@ -24,8 +24,9 @@ const answerMs = 5_000;
 
 /**
  * A rollout is scored only while the very sandbox that ran its calls still answers. Fleet state may not have heard of
- * a loss yet, and the grader is the last veto. One that the policy broke itself need not answer. Throws the taint's code when it is lost, `sandboxd_unreachable` when
- * nobody can say.
+ * a loss yet, and the grader is the last veto. One that the policy broke itself need not answer. Throws the taint's
+ * code when it is lost, and `sandboxd_unreachable` when nobody can say or nothing had run in it: then the rollout has,
+ * or gets, another.
  */
 export async function checkStillThere(deps: StillThereDeps, rollout: RolloutRecord): Promise<void> {
   const target = targetOf(rollout);
@@ -56,9 +57,15 @@ async function loseTo(deps: StillThereDeps, rollout: RolloutRecord, detail: stri
   await deps.lifecycle.lose(sandbox, boot, 'boot_changed', { seen_by: 'grading', detail });
 }
 
-/** Whether the policy broke its sandbox, which is no veto. Throws the taint's code. */
+/** Whether the policy broke its sandbox, which is no veto. Throws as `checkStillThere` does. */
 async function isBroken(deps: StillThereDeps, rollout: RolloutRecord): Promise<boolean> {
   const now = await deps.claims.find(rollout.owner, rollout.owner.attempt);
   if (now?.taint) throw refusal(now.taint.code, now);
+  if (now !== null && now.epoch?.sandbox !== rollout.epoch?.sandbox) throw swapped(rollout);
   return now !== null && now.broken !== null;
+}
+
+function swapped({ epoch }: RolloutRecord): Failure {
+  const message = 'the sandbox of the rollout was gone before anything had run in it; ask again';
+  return new Failure('sandboxd_unreachable', message, { evidence: { sandbox: epoch?.sandbox ?? null } });
 }

@@ -58,6 +58,14 @@ test('a sandbox that is gone before fleet state has heard of it vetoes the score
   await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'sandbox_lost' });
 });
 
+test('a text grader does not wait for a sandbox that was gone before anything ran in it', async () => {
+  await using world = await CoreWorld.start();
+  const first = await world.ready();
+  await world.open('trace_1');
+  world.link.start(first, 'boot-of-another-life');
+  expect(await world.grade('trace_1', 'yes')).toMatchObject({ score: 1 });
+});
+
 test('a command grader runs as its own user after the policy is quiet, and its score file is the score', async () => {
   await using world = await CoreWorld.start({ grader: verifier });
   const sandbox = await world.ready();
