@@ -39,7 +39,10 @@ busybox_is_static() {
 missing_packages() {
   redis_is_new_enough || echo redis-server
   command -v bwrap >/dev/null || echo bubblewrap
-  if [ "${1:-}" = tests ]; then busybox_is_static || echo busybox-static; fi
+  [ "${1:-}" = tests ] || return 0
+  busybox_is_static || echo busybox-static
+  # The pages' commands are run as they are shown.
+  command -v curl >/dev/null || echo curl
 }
 
 # Debian starts a new service at once; ours is private to each fleet, so the package's own must stay off.
