@@ -6,6 +6,8 @@ export default defineConfig({
     environment: 'node',
     // Two cores: more workers than that make the timing of real sandboxes worse, not the suite faster.
     maxWorkers: 2,
+    // What is waited for has happened in milliseconds, or the machine is busy.
+    expect: { poll: { timeout: 15_000, interval: 50 } },
     testTimeout: 20_000,
     hookTimeout: 60_000,
   },

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeSandboxProvider } from '../../contract/sandbox-provider.ts';
@@ -14,8 +13,8 @@ describeSandboxProvider('local, over a real node and real sandboxes', async () =
       const file = join(node.stateFolder, 'sandboxes', sandbox, 'record.json');
       const { init } = JSON.parse(await readFile(file, 'utf8')) as { init: { pid: number } };
       // sandboxd is the only child of the sandbox's process 1.
-      const sandboxd = execFileSync('pgrep', ['-P', String(init.pid)], { encoding: 'utf8' });
-      process.kill(Number(sandboxd), 'SIGKILL');
+      const children = await readFile(`/proc/${init.pid}/task/${init.pid}/children`, 'utf8');
+      process.kill(Number(children.trim()), 'SIGKILL');
     },
     close: async () => {
       await node.stop();
