@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { createSandboxdHttpLink } from '../src/adapters/sandboxd-http/link.ts';
 import { Confirmations } from '../src/calls/confirmations.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../src/model/ids.ts';
+import type { SandboxId } from '../src/model/ids.ts';
+import type { SandboxAddress } from '../src/model/rollout.ts';
 import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { tokenSha256 } from '../src/platform/tokens.ts';
@@ -37,14 +38,15 @@ export async function startStraight(): Promise<Straight> {
   const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 10_000 });
   const confirmations = new Confirmations({ link, clock: systemClock, onTrouble: () => {} });
   const template = testTemplate({ memory: { requestBytes: 256 * mebibyte, limitBytes: 512 * mebibyte } });
+  const addresses = watchAddresses(node.provider);
   let made = 0;
   const createOnly = async (): Promise<SandboxTarget> => {
     made += 1;
     const sandbox = sandboxId(`straight-${made}`);
     await node.provider.create({ sandbox, template, tokenSha256: tokenSha256(token) });
-    const address = await addressOf(node.provider, sandbox);
+    const address = await addresses.of(sandbox);
     const target = { sandbox, address, boot: null };
-    const boot = await answers(() => link.identity(target, signal()));
+    const { boot } = await link.identity(target, signal());
     return { ...target, boot: bootId(boot) };
   };
   const createReady = async (): Promise<SandboxTarget> => {
@@ -77,31 +79,33 @@ export async function startStraight(): Promise<Straight> {
     [Symbol.asyncDispose]: async () => {
       await confirmations.close();
       await link.close();
+      await addresses.close();
       await node.stop();
     },
   };
 }
 
-type Node = Awaited<ReturnType<typeof startNodeProcess>>;
+type Provider = Awaited<ReturnType<typeof startNodeProcess>>['provider'];
 
-async function addressOf(provider: Node['provider'], sandbox: SandboxTarget['sandbox']) {
-  for (;;) {
-    const found = (await provider.list()).find((listed) => listed.sandbox === sandbox);
-    if (found?.address) return found.address;
-    if (found?.phase === 'gone') throw new Error(`${sandbox} died while it started`);
-    await sleep(2);
-  }
-}
-
-/** Asks until sandboxd listens; returns its boot id. */
-async function answers(ask: () => Promise<{ readonly boot: string }>): Promise<string> {
-  const deadlineMs = Date.now() + 120_000;
-  for (;;) {
-    try {
-      return (await ask()).boot;
-    } catch (error) {
-      if (Date.now() > deadlineMs) throw error;
-      await sleep(2);
-    }
-  }
+/** Where sandboxes are to be found, told as soon as each runs: node says so only when its sandboxd accepts connections. */
+function watchAddresses(provider: Provider) {
+  const known = new Map<SandboxId, PromiseWithResolvers<SandboxAddress>>();
+  const entry = (sandbox: SandboxId) => {
+    const found = known.get(sandbox) ?? Promise.withResolvers<SandboxAddress>();
+    known.set(sandbox, found);
+    return found;
+  };
+  const closing = new AbortController();
+  const watching = provider.watch((event) => {
+    if (event.kind === 'running') entry(event.sandbox).resolve(event.address);
+    if (event.kind === 'gone')
+      entry(event.sandbox).reject(new Error(`${event.sandbox} is gone: ${event.cause}`));
+  }, closing.signal);
+  return {
+    of: (sandbox: SandboxId) => entry(sandbox).promise,
+    close: async () => {
+      closing.abort();
+      await watching;
+    },
+  };
 }
