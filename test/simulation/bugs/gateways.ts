@@ -1,0 +1,134 @@
+import type { GatewayWorld } from '../../../services/gateway/core-wiring.ts';
+import type { GatewayCore } from '../../../services/gateway/core.ts';
+import { asFailure } from '../../../src/failure/failure.ts';
+import { callId } from '../../../src/model/ids.ts';
+import type { RolloutKey } from '../../../src/model/rollout.ts';
+import { rolloutKey } from '../../../src/model/rollout.ts';
+import { LinkError } from '../../../src/ports/sandbox-link.ts';
+import type { World } from '../world.ts';
+import { answering } from '../../fakes/sandbox-link.ts';
+
+/** The command gets what the wait for its sandbox has left of its timeout. */
+export function chargesTheWait(ports: GatewayWorld, { scheduler }: World): GatewayWorld {
+  const askedMs = new Map<RolloutKey, number>();
+  const claim: GatewayWorld['claims']['claim'] = (request) => {
+    const key = rolloutKey(request.owner);
+    if (!askedMs.has(key)) askedMs.set(key, scheduler.nowMs);
+    return ports.claims.claim(request);
+  };
+  const admit: GatewayWorld['calls']['admit'] = (request) => {
+    askedMs.set(request.key, scheduler.nowMs - (askedMs.get(request.key) ?? scheduler.nowMs));
+    return ports.calls.admit(request);
+  };
+  const call: GatewayWorld['link']['call'] = (target, id, request, waitMs, signal) => {
+    const waitedMs = id.includes(' ') ? 0 : Math.max(0, ...askedMs.values());
+    return ports.link.call(
+      target,
+      id,
+      { ...request, timeoutMs: request.timeoutMs - waitedMs },
+      waitMs,
+      signal,
+    );
+  };
+  return {
+    ...ports,
+    claims: { ...ports.claims, claim },
+    calls: { ...ports.calls, admit },
+    link: { ...ports.link, call },
+  };
+}
+
+const identityAsExpected: GatewayWorld['link']['identity'] = async ({ sandbox, boot }) => ({
+  sandbox,
+  boot: boot ?? '',
+  protocol: 1,
+  state: 'bound',
+  isolation: 'two-user',
+  owner: null,
+  expiresInMs: null,
+  label: null,
+  probed: true,
+  filesPut: 0,
+  calls: [],
+});
+
+/** The grader takes every sandbox for present, whoever answers. */
+export function seesEverything(ports: GatewayWorld): GatewayWorld {
+  return { ...ports, link: { ...ports.link, identity: identityAsExpected } };
+}
+
+/** Every gateway gives the call a name of its own, so that the journal does not know it again. */
+export function callsTwiceNamed(ports: GatewayWorld): GatewayWorld {
+  let sent = 0;
+  const call: GatewayWorld['link']['call'] = (target, id, ...rest) => {
+    sent += 1;
+    return ports.link.call(target, id.includes(' ') || sent % 5 !== 0 ? id : callId(`${id}.again`), ...rest);
+  };
+  return { ...ports, link: { ...ports.link, call } };
+}
+
+/** A connection that broke is taken for a command that failed. */
+export function madeUpExit(ports: GatewayWorld): GatewayWorld {
+  const call: GatewayWorld['link']['call'] = async (...asked) => {
+    try {
+      return await ports.link.call(...asked);
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'maybe_sent') throw thrown;
+      return answering({ stderr: 'connection lost', ending: { kind: 'exited', exitCode: 1 } });
+    }
+  };
+  return { ...ports, link: { ...ports.link, call } };
+}
+
+/** A failure becomes words that the policy reads. */
+export function tellsTheModel(core: GatewayCore): GatewayCore {
+  return {
+    ...core,
+    toolCall: async (caller, request) => {
+      try {
+        return await core.toolCall(caller, request);
+      } catch (thrown) {
+        return madeUpResult(request.call, asFailure(thrown).message);
+      }
+    },
+  };
+}
+
+function madeUpResult(call: Parameters<typeof callId>[0], output: string) {
+  return {
+    callId: callId(call),
+    outcome: 'completed',
+    code: null,
+    exitCode: null,
+    signal: null,
+    output,
+    stdout: '',
+    stderr: '',
+    truncated: { stdout: false, stderr: false, totalBytes: 0 },
+    timedOut: false,
+    outOfMemoryKilled: false,
+    durationMs: 0,
+    waitedMs: 0,
+    epoch: null,
+    replayed: false,
+  } as const;
+}
+
+/** The record that graders look at has lost its taint, and so has the veto. */
+export function afterTaint(ports: GatewayWorld): GatewayWorld {
+  const begin: GatewayWorld['grades']['begin'] = async (key, gradeMs) => {
+    const begun = await ports.grades.begin(key, gradeMs);
+    if (begun.kind !== 'barred' || begun.rollout === null || begun.rollout.taint === null) return begun;
+    return { kind: 'scored', score: 0, rollout: begun.rollout };
+  };
+  const claim: GatewayWorld['claims']['claim'] = async (request) => {
+    const reply = await ports.claims.claim(request);
+    if (reply.kind !== 'refused' || reply.rollout?.taint == null) return reply;
+    return { kind: 'held', rollout: { ...reply.rollout, taint: null } };
+  };
+  return {
+    ...seesEverything(ports),
+    grades: { ...ports.grades, begin },
+    claims: { ...ports.claims, claim },
+  };
+}

@@ -1,0 +1,73 @@
+import type { Planted } from '../world.ts';
+import {
+  afterTaint,
+  callsTwiceNamed,
+  chargesTheWait,
+  madeUpExit,
+  seesEverything,
+  tellsTheModel,
+} from './gateways.ts';
+import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
+import { writesNothingBack } from './controllers.ts';
+import { replacing } from './scripts.ts';
+
+/**
+ * Mistakes that this product could have, each made by test code around or in place of one part of it. A simulator is
+ * worth what it finds: planted-bugs.test.ts asks for every one of these.
+ */
+export const plantedBugs: Readonly<Record<string, Planted>> = {
+  'a claim is not atomic': replacing(
+    "return redis.call('ZPOPMIN', key.ready .. template)[1]",
+    "return redis.call('ZRANGE', key.ready .. template, 0, 0)[1]",
+  ),
+  'a sandbox accepts a second bind': { makeDaemon: acceptsEverybody },
+  'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
+  'a taint is not written': replacing(
+    "if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end",
+    '',
+  ),
+  'a taint is lost when the state changes': replacing(
+    "write(id, 'taintCode', code, 'taintCause', cause,",
+    "write(id, 'taintCause', cause,",
+  ),
+  'waiting is charged to the command': { gateway: chargesTheWait },
+  'a score does not ask whether its sandbox is still there': { gateway: seesEverything },
+  'a lease is renewed by nobody': replacing(
+    "write(id, 'leaseUntilMs', untilMs)\n  redis.call('ZADD', key.leases,",
+    "untilMs = nowMs + 1000\n  redis.call('ZADD', key.leases,",
+  ),
+  'a rollout expires while its command runs': replacing(
+    "return redis.call('SCARD', key.inFlight .. id) > 0 or",
+    'return nowMs < 0 or',
+    'math.max(tonumber(leaseMs), nowMs + timeoutMs + idleMs)',
+    'nowMs + 500',
+  ),
+  'a sandbox is swapped after a dispatch': replacing(
+    "(state == 'active' and not dispatched)",
+    "state == 'active'",
+  ),
+  'a call settles twice': replacing('isSettled(known) or known[2] ~= digest', 'known[2] ~= digest'),
+  'a repeat runs again at another gateway': { gateway: callsTwiceNamed },
+  'an unclassified error leaves as text for the model': { core: tellsTheModel },
+  'a grant to a gateway that died is never taken back': replacing(
+    'local takenBackAtOnce = 100',
+    'local takenBackAtOnce = 0',
+  ),
+  'a sandbox serves a second rollout': replacing(
+    '== id then drain(sandbox) end',
+    "== id then redis.call('ZADD', key.ready .. read(id, 'template'), nowMs, sandbox) end",
+  ),
+  'a draining sandbox is granted': replacing(
+    "redis.call('ZREM', key.ready .. template, sandbox)\n  redis.call('SREM', key.held",
+    "redis.call('SREM', key.held",
+    "redis.call('ZREM', key.ready .. template, sandbox)\nredis.call('ZREM', key.draining",
+    "redis.call('ZREM', key.draining",
+  ),
+  'a Redis that has forgotten is taken as it is': { controller: writesNothingBack },
+  'a lost answer is recorded as exit code 1': { gateway: madeUpExit },
+  'a tainted rollout goes on': { gateway: afterTaint },
+  'a failed start keeps its slot': replacing(
+    "redis.call('ZREM', key.starts, sandbox)\n",
+    "if redis.call('HGET', key.sandbox .. sandbox, 'boot') then redis.call('ZREM', key.starts, sandbox) end\n",
+  ),
+};

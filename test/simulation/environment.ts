@@ -1,0 +1,61 @@
+import type { Environment, Tool } from '../../src/model/environment.ts';
+import type { Grader } from '../../src/model/grader.ts';
+import { environmentName, environmentVersion } from '../../src/model/ids.ts';
+import { fakeEnvironment, fakeTemplate } from '../fakes/environment.ts';
+
+/** The command of every simulated call runs at most this long. */
+export const commandMs = 8_000;
+/** Sandboxes that are kept ready: one for each environment, in the pool that they share. */
+export const minReady = 3;
+/** How long the simulated platform holds a request; a tenth of the real one's, like most times here. */
+export const requestMs = 60_000;
+
+const run: Tool = {
+  name: 'run',
+  description: 'runs a simulated command',
+  parameters: {
+    type: 'object',
+    properties: { command: { type: 'string' } },
+    required: ['command'],
+    additionalProperties: false,
+  },
+  timeoutMs: commandMs,
+  run: { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] },
+};
+
+const inSandbox: Grader = {
+  kind: 'command',
+  argv: ['count-calls'],
+  files: { 'check.sh': 'true' },
+  timeoutMs: 5_000,
+  onExit: 'discard',
+  onTimeout: 'discard',
+  onOutOfMemory: 'discard',
+  onBroken: 'discard',
+};
+
+function environment(name: string, given: Partial<Environment>): Environment {
+  return fakeEnvironment({
+    name: environmentName(name),
+    version: environmentVersion(`${name}-version-1`),
+    template: fakeTemplate({ startTimeoutMs: 8_000 }),
+    tools: { run },
+    limits: {
+      toolCalls: 8,
+      outputBytes: 4_096,
+      rolloutMs: 120_000,
+      idleMs: 40_000,
+      gradeMs: 20_000,
+      hardLifeMs: 240_000,
+    },
+    pool: { minReady: 1, max: 8, maxAgeMs: 3_600_000 },
+    ...given,
+  });
+}
+
+/** One graded where the calls ran, one by text alone, and one whose sandboxes are set up first. They share a pool. */
+export const environments: readonly Environment[] = [
+  environment('counted', { grader: inSandbox }),
+  environment('told', {}),
+  environment('prepared', { grader: inSandbox, setup: { commands: [['set', 'up']], timeoutMs: 5_000 } }),
+];

@@ -1,0 +1,121 @@
+import type { Keys } from '../../../src/adapters/redis/keys.ts';
+
+/** Runs whose rollouts are looked at, as `tenant/run`. */
+export const simulatedRuns = ['lab/run-1', 'lab/run-2'] as const;
+
+export type RolloutRow = {
+  readonly key: string;
+  readonly state: string;
+  readonly sandbox: string;
+  readonly boot: string;
+  readonly taint: string;
+  readonly score: string;
+  readonly dispatched: boolean;
+  /** When it got its sandbox, on Redis' clock. */
+  readonly claimedAtMs: number;
+  readonly inFlight: number;
+};
+
+export type SandboxRow = {
+  readonly sandbox: string;
+  readonly phase: string;
+  readonly owner: string;
+};
+
+/** Fleet state as it stands after a script: what the invariants speak of, and nothing else. */
+export type FleetSnapshot = {
+  readonly text: string;
+  readonly rollouts: ReadonlyMap<string, RolloutRow>;
+  readonly sandboxes: ReadonlyMap<string, SandboxRow>;
+  /** Members of the sets that must be empty when nothing is going on. */
+  readonly left: {
+    readonly leases: number;
+    readonly grants: number;
+    readonly waiters: number;
+    readonly starts: number;
+  };
+  /** Outcomes counted in the runs' reports, and calls that have settled. */
+  readonly settled: { readonly counted: number; readonly calls: number };
+  /** When the grant that was renewed least recently was renewed, on Redis' clock; null without grants. */
+  readonly oldestGrantMs: number | null;
+};
+
+/** One line for each rollout and sandbox; a script of its own, because after every step a round trip each is too slow. */
+export function inspectLua(keys: Keys): string {
+  const runs = simulatedRuns.map((run) => `'${run}'`).join(', ');
+  return `
+local lines = {}
+local function add(...)
+  local values = { ... }
+  for index, value in ipairs(values) do values[index] = tostring(value or '') end
+  lines[#lines + 1] = table.concat(values, '\\t')
+end
+local counted, calls = 0, 0
+for _, run in ipairs({ ${runs} }) do
+  local counters = redis.call('HGETALL', '${keys('run')}' .. run)
+  for index = 1, #counters, 2 do
+    if string.sub(counters[index], 1, 8) == 'outcome:' then counted = counted + counters[index + 1] end
+  end
+  for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
+    local values = redis.call('HMGET', '${keys('rollout')}' .. id,
+      'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs')
+    local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
+    calls = calls + redis.call('HLEN', '${keys('calls')}' .. id) - inFlight
+    add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight)
+  end
+end
+local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
+table.sort(boxes)
+for _, box in ipairs(boxes) do
+  local values = redis.call('HMGET', '${keys('sandbox')}' .. box, 'phase', 'owner')
+  add('s', box, values[1], values[2])
+end
+add('l', redis.call('ZCARD', '${keys('leases')}'), redis.call('ZCARD', '${keys('grants')}'),
+  redis.call('ZCARD', '${keys('waiters')}'), redis.call('ZCARD', '${keys('starts')}'))
+add('c', counted, calls, redis.call('ZRANGE', '${keys('grants')}', 0, 0, 'WITHSCORES')[2])
+return table.concat(lines, '\\n')`;
+}
+
+/** The snapshot that a text of {@link inspectLua} tells; `before` itself when nothing has changed. */
+export function readState(text: string, before: FleetSnapshot | null): FleetSnapshot {
+  if (before?.text === text) return before;
+  const lines = text.split('\n').map((line) => line.split('\t'));
+  const rollouts = lines.filter(([kind]) => kind === 'r').map(rolloutRow);
+  const sandboxes = lines.filter(([kind]) => kind === 's').map(sandboxRow);
+  const [, leases, grants, waiters, starts] = lines.find(([kind]) => kind === 'l') ?? [];
+  const [, counted = '0', calls = '0', oldest = ''] = lines.find(([kind]) => kind === 'c') ?? [];
+  return {
+    text,
+    settled: { counted: Number(counted), calls: Number(calls) },
+    oldestGrantMs: oldest === '' ? null : Number(oldest),
+    rollouts: new Map(rollouts.map((row) => [row.key, row])),
+    sandboxes: new Map(sandboxes.map((row) => [row.sandbox, row])),
+    left: {
+      leases: Number(leases ?? 0),
+      grants: Number(grants ?? 0),
+      waiters: Number(waiters ?? 0),
+      starts: Number(starts ?? 0),
+    },
+  };
+}
+
+function rolloutRow(values: readonly string[]): RolloutRow {
+  const [, key = '', state = '', sandbox = '', boot = '', taint = '', score = '', dispatched = ''] = values;
+  const [claimedAtMs = '0', inFlight = '0'] = values.slice(8);
+  return {
+    key,
+    state,
+    sandbox,
+    boot,
+    taint,
+    score,
+    dispatched: dispatched !== '',
+    claimedAtMs: Number(claimedAtMs),
+    inFlight: Number(inFlight),
+  };
+}
+
+function sandboxRow(values: readonly string[]): SandboxRow {
+  const [, sandbox = '', phase = '', owner = ''] = values;
+  return { sandbox, phase, owner };
+}

@@ -1,0 +1,99 @@
+import { unavailable } from '../../../src/adapters/redis/redis-trouble.ts';
+import type { Reply } from '../../../src/adapters/redis/reply.ts';
+import type { RunScript } from '../../../src/adapters/redis/script-runner.ts';
+import type { ScriptName } from '../../../src/adapters/redis/script-names.ts';
+import type { Chance } from '../engine/chance.ts';
+import type { Faults } from '../engine/faults.ts';
+import { worldBeganMs } from '../engine/process.ts';
+import type { SimProcess } from '../engine/process.ts';
+import type { Scheduler } from '../engine/scheduler.ts';
+import type { Mailbox } from './mailbox.ts';
+import type { RealScripts } from './real-scripts.ts';
+
+export type RedisHost = {
+  readonly scripts: RealScripts;
+  readonly scheduler: Scheduler;
+  readonly faults: Faults;
+  readonly chance: Chance;
+  readonly mailbox: Mailbox;
+  /** Until then nothing is answered. */
+  downUntilMs: number;
+  /** Another one after every restart. */
+  run: string;
+  /** When it was replaced by an empty one. */
+  readonly replacedMs: number[];
+  /** Sandboxes that did not answer when what was forgotten was written back. */
+  readonly unsure: Set<string>;
+};
+
+/** A reply list whose order is Redis' own secret, made the same in every run. */
+const unordered: ReadonlySet<ScriptName> = new Set(['known-sandboxes', 'known-templates', 'list-calls']);
+
+/** Scripts keep their order on the way there, answers theirs on the way back. */
+type Line = {
+  readonly host: RedisHost;
+  readonly process: SimProcess;
+  freeAtMs: number;
+  answersFreeAtMs: number;
+};
+
+/**
+ * A process' connection to Redis: scripts run in the order in which they were sent, each after some time on the way.
+ * What breaks in between is told as the adapter tells it: the same failure whether the script has run or not.
+ */
+export function redisLine(host: RedisHost, process: SimProcess): RunScript {
+  const line: Line = { host, process, freeAtMs: 0, answersFreeAtMs: 0 };
+  return (name, ...args) => new Promise((resolve, reject) => send(line, name, args, { resolve, reject }));
+}
+
+type Asker = { readonly resolve: (reply: Reply) => void; readonly reject: (thrown: unknown) => void };
+
+function send(line: Line, name: ScriptName, args: readonly (string | number)[], asker: Asker): void {
+  const { host, process } = line;
+  if (!process.alive) return;
+  const { scheduler, faults } = host;
+  line.freeAtMs = Math.max(line.freeAtMs, scheduler.nowMs + onTheWayMs(host.chance));
+  scheduler.after(line.freeAtMs - scheduler.nowMs, process.name, `script ${name}`, async () => {
+    if (scheduler.nowMs < host.downUntilMs) return fail(line, asker, 'connection refused');
+    if (faults.strikes('redis_cut_before', 'anybody')) return fail(line, asker, 'connection reset');
+    await runScript(line, name, args, asker);
+  });
+}
+
+async function runScript(line: Line, name: ScriptName, args: readonly (string | number)[], asker: Asker) {
+  const { host } = line;
+  try {
+    const ran = await host.scripts.run(host.run, name, args, worldBeganMs + host.scheduler.nowMs);
+    host.mailbox.deliver(ran.published);
+    const reply = unordered.has(name) ? sorted(ran.reply) : ran.reply;
+    answer(line, name, () => asker.resolve(reply), asker);
+  } catch (thrown) {
+    answer(line, name, () => asker.reject(thrown), asker);
+  }
+}
+
+function answer(line: Line, name: string, tell: () => void, asker: Asker): void {
+  const { scheduler, faults, chance } = line.host;
+  if (faults.strikes('redis_cut_after', 'anybody')) return fail(line, asker, 'connection reset');
+  if (!line.process.alive) return;
+  if (faults.strikes('redis_slow', 'nobody'))
+    line.answersFreeAtMs = scheduler.nowMs + chance.between(1, 1_500);
+  if (line.answersFreeAtMs <= scheduler.nowMs) return tell();
+  scheduler.after(line.answersFreeAtMs - scheduler.nowMs, line.process.name, `answer ${name}`, () => {
+    if (line.process.alive) tell();
+  });
+}
+
+function fail(line: Line, asker: Asker, detail: string): void {
+  if (line.process.alive) asker.reject(unavailable(detail));
+}
+
+/** Mostly the same instant, so that many processes meet; sometimes long enough to be overtaken. */
+function onTheWayMs(chance: Chance): number {
+  return chance.happens(0.9) ? chance.between(0, 2) : chance.between(0, 60);
+}
+
+function sorted(reply: Reply): Reply {
+  if (!Array.isArray(reply)) return reply;
+  return [...(reply as readonly Reply[])].sort((one, other) => (String(one) < String(other) ? -1 : 1));
+}

@@ -1,0 +1,87 @@
+import type { World } from '../world.ts';
+import type { Request } from '../trainer/ledger.ts';
+import { commandMs, requestMs } from '../environment.ts';
+import type { Invariant } from './inspector.ts';
+import { answers } from './ran-once.ts';
+import { ownerKey } from './owner-key.ts';
+
+/** A request may be answered so much after its time is up: a grade that asks for its sandbox does so for ten seconds. */
+const graceMs = 15_000;
+
+/** Invariants 4, 5, 7, 8 and 9: whose doing an ending was, and that it comes in time. */
+export const attributed: Readonly<Record<string, Invariant>> = {
+  'an answer is what the command did': (world) => {
+    for (const { request, output } of answers(world.ledger)) {
+      const wrong = unlikeTruth(world, request, output);
+      if (wrong !== null) return `${request.rollout.name} ${request.call} was answered "${output}": ${wrong}`;
+    }
+    return null;
+  },
+
+  'only 200 or 5xx leaves': ({ ledger }) => {
+    const leak = ledger.requests.find(({ told }) => told?.kind === 'failure' && told.status < 500);
+    return leak === undefined ? null : `${leak.call} was answered ${JSON.stringify(leak.told)}`;
+  },
+
+  'nothing is unclassified': ({ ledger }) => {
+    const unclassified = ledger.requests.find(
+      ({ told }) => told?.kind === 'failure' && told.code === 'unclassified',
+    );
+    return unclassified === undefined ? null : JSON.stringify(unclassified.told);
+  },
+
+  'what no fault touched is answered and scored': (world) => {
+    const hurt = world.ledger.requests.find(
+      (request) => hasFailed(request) && spared(world, request.rollout.name, request.rollout.run),
+    );
+    return hurt === undefined ? null : `${hurt.rollout.name} ${hurt.call}: ${JSON.stringify(hurt.told)}`;
+  },
+
+  'every request is answered in time': (world) => {
+    const { nowMs } = world.scheduler;
+    const late = world.ledger.requests.find(
+      ({ told, toldMs, sentMs }) => (told === null ? nowMs : toldMs) - sentMs > requestMs + graceMs,
+    );
+    return late === undefined ? null : `${late.rollout.name} ${late.call} was sent at ${late.sentMs} ms`;
+  },
+
+  'waiting is never charged to a command': ({ truth }) => {
+    const short = truth.executions.find(
+      ({ call, timeoutMs }) => !call.includes(' ') && timeoutMs !== commandMs,
+    );
+    return short === undefined ? null : `${short.call} was given ${short.timeoutMs} ms of its ${commandMs}`;
+  },
+};
+
+function hasFailed({ told, conflicting }: Request): boolean {
+  return told?.kind === 'failure' && !conflicting;
+}
+
+function spared(world: World, rollout: string, run: string): boolean {
+  const owner = ownerKey(run, rollout);
+  const its = world.truth.lives.filter((life) => life.owners.has(owner)).map((life) => life.sandbox);
+  const held = world.redis.scripts.state.rollouts.get(owner)?.sandbox ?? '';
+  return world.faults.sparedAll([...its, held]);
+}
+
+/** Why the answer is not what happened; null when it is. */
+function unlikeTruth(world: World, { rollout, planned, call }: Request, output: string): string | null {
+  if (output.startsWith('Error: all ')) return null;
+  const ran = world.truth
+    .executionsOf(ownerKey(rollout.run, rollout.name))
+    .filter((execution) => execution.call === call);
+  if (planned?.kind === 'bad_arguments') {
+    return ran.length === 0 && output.startsWith('Error: ') ? null : 'its arguments were wrong';
+  }
+  const did = ran.flatMap(({ token, ending }) => (ending === null ? [] : [expectedOutput(token, ending)]));
+  if (did.length === 0) return ran.length === 0 ? 'it never ran' : 'it has not ended';
+  return did.includes(output) ? null : `it did "${did.join('" and "')}"`;
+}
+
+type Ended = NonNullable<World['truth']['executions'][number]['ending']>;
+
+function expectedOutput(token: string, ending: Ended): string {
+  if (ending.kind === 'timed_out') return `${token}\n[timed out after ${commandMs / 1000} s]`;
+  const exitCode = ending.kind === 'exited' ? ending.exitCode : 0;
+  return exitCode === 0 ? token : `${token}\n[exit code ${exitCode}]`;
+}

@@ -1,0 +1,44 @@
+import { worldBeganMs } from '../engine/process.ts';
+import { ownerKey } from './owner-key.ts';
+import { isTaint } from './not-scored.ts';
+import type { Invariant } from './inspector.ts';
+
+/** A grant that nobody uses is taken back after 30 s; controllers here look every few seconds. */
+const grantEndsMs = 30_000 + 8_000;
+
+/** What fleet state's own books must say of themselves; counters and taints do not outlive a Redis. */
+export const bookkept: Readonly<Record<string, Invariant>> = {
+  'a call settles once': ({ redis }) => {
+    const { counted, calls } = redis.scripts.state.settled;
+    return counted === calls || redis.replacedMs.length > 0
+      ? null
+      : `${calls} calls have settled, ${counted} outcomes were counted`;
+  },
+
+  'a taint that was told is written': ({ ledger, redis }) => {
+    const { rollouts } = redis.scripts.state;
+    const unwritten = ledger.requests.find(
+      (request) =>
+        isTaint(request) && rollouts.get(ownerKey(request.rollout.run, request.rollout.name))?.taint === '',
+    );
+    return unwritten === undefined || redis.replacedMs.length > 0
+      ? null
+      : `${unwritten.rollout.name} was told ${JSON.stringify(unwritten.told)}`;
+  },
+
+  'only a ready sandbox is granted': ({ redis }) => {
+    const { rollouts, sandboxes } = redis.scripts.state;
+    for (const { key, state, sandbox } of rollouts.values()) {
+      const phase = sandboxes.get(sandbox)?.phase ?? 'unknown';
+      if (state === 'claimed' && phase !== 'ready') return `${key} has claimed ${sandbox}, which is ${phase}`;
+    }
+    return null;
+  },
+
+  'a grant that nobody uses is taken back': ({ redis, scheduler, faults }) => {
+    const { oldestGrantMs } = redis.scripts.state;
+    if (oldestGrantMs === null || !faults.over) return null;
+    const ageMs = worldBeganMs + scheduler.nowMs - oldestGrantMs;
+    return ageMs > grantEndsMs ? `a grant has been there unused for ${ageMs} ms` : null;
+  },
+};

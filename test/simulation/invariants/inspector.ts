@@ -1,0 +1,45 @@
+import type { World } from '../world.ts';
+import { attributed } from './attributed.ts';
+import { boundOnce } from './bound-once.ts';
+import { ranOnce } from './ran-once.ts';
+import { notScored } from './not-scored.ts';
+import { stateOnlyMovesOn } from './moves-on.ts';
+import { bookkept } from './bookkept.ts';
+
+export type Violation = { readonly invariant: string; readonly detail: string };
+
+/** What must hold at every moment. Looks at the world when something has changed; null: everything holds. */
+export type Invariant = (world: World) => string | null;
+
+export type Inspector = () => Violation | null;
+
+/** Some promises are about time, and are broken by nothing happening. */
+const lookAnywaySteps = 20;
+
+export function createInspector(world: World): Inspector {
+  const invariants: Readonly<Record<string, Invariant>> = {
+    ...boundOnce,
+    ...ranOnce,
+    ...attributed,
+    ...notScored,
+    ...bookkept,
+    ...stateOnlyMovesOn(),
+  };
+  const checks = Object.entries(invariants);
+  let seen = '';
+  let state = world.redis.scripts.state;
+  return () => {
+    const now = `${world.truth.changes} ${world.ledger.changes}`;
+    const idle = now === seen && world.redis.scripts.state === state;
+    if (idle && world.scheduler.steps % lookAnywaySteps !== 0) return null;
+    seen = now;
+    state = world.redis.scripts.state;
+    for (const { sandbox, phase } of state.sandboxes.values())
+      if (phase === 'unsure') world.redis.unsure.add(sandbox);
+    for (const [invariant, check] of checks) {
+      const detail = check(world);
+      if (detail !== null) return { invariant, detail };
+    }
+    return null;
+  };
+}

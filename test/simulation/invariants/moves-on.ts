@@ -1,0 +1,50 @@
+import type { FleetSnapshot } from '../fleet/fleet-snapshot.ts';
+import type { World } from '../world.ts';
+import type { Invariant } from './inspector.ts';
+
+/** What fleet state may never take back, from one step to the next. */
+/** Not looked at over the moment in which Redis was replaced: what is written back then is a new beginning. */
+export function stateOnlyMovesOn(): Readonly<Record<string, Invariant>> {
+  let before: FleetSnapshot | null = null;
+  const owners = new Map<string, string>();
+  let replaced = 0;
+  return {
+    'a taint, a score, an end and an owner stay': ({ redis }: World) => {
+      const now = redis.scripts.state;
+      if (redis.replacedMs.length > replaced) {
+        replaced = redis.replacedMs.length;
+        before = null;
+        owners.clear();
+      }
+      const taken = before === null ? null : takenBack(before, now);
+      before = now;
+      return taken ?? reowned(owners, now);
+    },
+  };
+}
+
+function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
+  for (const [key, was] of before.rollouts) {
+    const is = now.rollouts.get(key);
+    if (is === undefined) return `${key} is forgotten`;
+    if (was.taint !== '' && is.taint !== was.taint)
+      return `${key} was tainted by ${was.taint}, now "${is.taint}"`;
+    if (was.score !== '' && is.score !== was.score)
+      return `${key} was scored ${was.score}, now "${is.score}"`;
+    if (is.score !== '' && is.taint !== '') return `${key} is tainted by ${is.taint} and scored ${is.score}`;
+    const ended = was.state === 'closed' || was.state === 'expired';
+    if (ended && is.state !== was.state) return `${key} was ${was.state}, now ${is.state}`;
+    if (was.dispatched && is.sandbox !== was.sandbox)
+      return `${key} left ${was.sandbox} for "${is.sandbox}" after a dispatch`;
+  }
+  return null;
+}
+
+function reowned(owners: Map<string, string>, now: FleetSnapshot): string | null {
+  for (const { sandbox, owner } of now.sandboxes.values()) {
+    const before = owners.get(sandbox) ?? '';
+    if (before !== '' && owner !== before) return `${sandbox} was ${before}'s, now "${owner}"'s`;
+    if (owner !== '') owners.set(sandbox, owner);
+  }
+  return null;
+}

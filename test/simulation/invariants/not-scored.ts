@@ -1,0 +1,84 @@
+import { failureRow } from '../../../src/failure/codes.ts';
+import type { Execution } from '../sandbox/truth.ts';
+import type { World } from '../world.ts';
+import type { Request } from '../trainer/ledger.ts';
+import type { Invariant } from './inspector.ts';
+import { ownerKey } from './owner-key.ts';
+
+/** Invariant 6 and the zeros: a rollout whose state was lost, or may have been, is never scored. */
+export const notScored: Readonly<Record<string, Invariant>> = {
+  'nothing follows a taint': ({ ledger, redis }) => {
+    for (const request of ledger.requests) {
+      if (!isTaint(request)) continue;
+      const after = ledger
+        .of(request.rollout.name)
+        .find((other) => contradicts(other, request) && !begunAnew(redis, request, other));
+      if (after !== undefined)
+        return `${request.rollout.name} was tainted, then ${after.call}: ${JSON.stringify(after.told)}`;
+    }
+    return null;
+  },
+
+  'a score is of the sandbox that ran the calls': (world) => {
+    for (const request of world.ledger.requests) {
+      if (request.told?.kind !== 'score') continue;
+      const wrong = madeUp(world, request, request.told.score);
+      if (wrong !== null) return `${request.rollout.name} was scored ${request.told.score}, but ${wrong}`;
+    }
+    return null;
+  },
+};
+
+export function isTaint({ told }: Request): boolean {
+  return told?.kind === 'failure' && failureRow(told.code).taints;
+}
+
+/** New work, a score, or an answer of the very call that was told to be lost, asked for after the taint was told. */
+function contradicts(other: Request, taint: Request): boolean {
+  if (other.sentMs < taint.toldMs || other.told === null) return false;
+  if (other.told.kind === 'score') return true;
+  if (other.told.kind !== 'answer') return false;
+  const sameCall = other.call === taint.call && !other.conflicting;
+  return sameCall || (!other.told.replayed && other.planned?.kind === 'command');
+}
+
+/** Redis has forgotten the taint: to everybody it is a new rollout. That its score is of one life is asked below. */
+function begunAnew({ replacedMs }: World['redis'], taint: Request, other: Request): boolean {
+  return replacedMs.some((atMs) => atMs > taint.sentMs && atMs < other.toldMs);
+}
+
+/** Why a score is not of what the rollout did; null when it is. */
+function madeUp(world: World, request: Request, score: number): string | null {
+  const { rollout, named, toldMs } = request;
+  const ran = callsOf(world, request).filter(({ startedMs }) => startedMs <= toldMs);
+  const last = ran.at(-1);
+  // Where Redis has forgotten a life that nobody could tell of, the last one counts, and every named call must be of it.
+  const there = ran.filter(({ sandbox, boot }) => sandbox === last?.sandbox && boot === last.boot);
+  const missing = named.find(
+    (call) => ran.some((one) => one.call === call) && !there.some((one) => one.call === call),
+  );
+  if (missing !== undefined) return `${missing} had run in another sandbox than the last`;
+  if (rollout.environment === 'told') {
+    if (score !== (rollout.right ? 1 : 0)) return `its answer was ${rollout.right ? 'right' : 'wrong'}`;
+  } else if (score !== there.length && !(named.length === 0 && score === 0)) {
+    return `it had run ${there.length} calls`;
+  }
+  const lost = there.find((one) => isLostBefore(world, one, firstGradeMs(world, request)));
+  const anew = world.redis.replacedMs.length > 0 && named.length === 0;
+  return lost === undefined || anew ? null : `${lost.sandbox} had been lost before its grade was asked for`;
+}
+
+function callsOf(world: World, { rollout }: Request): readonly Execution[] {
+  return world.truth
+    .executionsOf(ownerKey(rollout.run, rollout.name))
+    .filter(({ call }) => !call.includes(' '));
+}
+
+function firstGradeMs(world: World, { rollout }: Request): number {
+  const grades = world.ledger.of(rollout.name).filter(({ planned }) => planned === null);
+  return Math.min(...grades.map(({ sentMs }) => sentMs));
+}
+
+function isLostBefore(world: World, { sandbox, boot }: Execution, atMs: number): boolean {
+  return (world.truth.lifeOf(sandbox, boot)?.endedMs ?? Infinity) < atMs;
+}

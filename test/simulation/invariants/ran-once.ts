@@ -1,0 +1,44 @@
+import type { Execution } from '../sandbox/truth.ts';
+import type { Ledger, Request } from '../trainer/ledger.ts';
+import { withinMemory } from './within-memory.ts';
+import type { Invariant } from './inspector.ts';
+
+/** Invariant 3: a call id runs at most once per rollout, and a repeat gets what is recorded. */
+export const ranOnce: Readonly<Record<string, Invariant>> = {
+  'a call runs at most once': ({ truth, redis }) => {
+    const seen = new Map<string, Execution>();
+    for (const execution of withinMemory(truth, redis)) {
+      // A sandbox that is swapped away before the first dispatch has had its setup; so has the next.
+      if (execution.call.startsWith('corral setup')) continue;
+      const name = `${execution.owner} ${execution.call}`;
+      const first = seen.get(name);
+      if (first !== undefined) return `${name} ran in ${first.sandbox} and again in ${execution.sandbox}`;
+      seen.set(name, execution);
+    }
+    return null;
+  },
+
+  'a repeat gets the recorded answer': ({ ledger }) => {
+    const first = new Map<string, string>();
+    for (const { request, output } of answers(ledger)) {
+      if (request.conflicting) continue;
+      const name = `${request.rollout.name} ${request.call}`;
+      const before = first.get(name);
+      if (before !== undefined && before !== output) return `${name}: first "${before}", then "${output}"`;
+      first.set(name, output);
+    }
+    return null;
+  },
+
+  'a repeat with other arguments is a conflict': ({ ledger }) => {
+    const answered = answers(ledger).find(({ request }) => request.conflicting);
+    if (answered === undefined) return null;
+    return `${answered.request.call} with other arguments was answered with "${answered.output}"`;
+  },
+};
+
+export function answers(ledger: Ledger): readonly { readonly request: Request; readonly output: string }[] {
+  return ledger.requests.flatMap((request) =>
+    request.told?.kind === 'answer' ? [{ request, output: request.told.output }] : [],
+  );
+}

@@ -1,0 +1,46 @@
+import { startController } from '../../../services/controller/controller.ts';
+import type { ControllerPorts } from '../../../services/controller/ports.ts';
+import { createSandboxTokens } from '../../../src/platform/tokens.ts';
+import type { LaunchQueue } from '../../../src/ports/launch-queue.ts';
+import type { SandboxLink } from '../../../src/ports/sandbox-link.ts';
+import type { SandboxProvider } from '../../../src/ports/sandbox-provider.ts';
+import { createFakeLog } from '../../fakes/log.ts';
+import { createFakeMetrics } from '../../fakes/metrics.ts';
+import type { Chance } from '../engine/chance.ts';
+import type { SimProcess } from '../engine/process.ts';
+import { environments } from '../environment.ts';
+import type { ProcessFleet } from '../fleet/process-fleet.ts';
+
+export type ControllerParts = {
+  readonly process: SimProcess;
+  readonly fleet: ProcessFleet;
+  readonly link: SandboxLink;
+  readonly provider: SandboxProvider;
+  readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
+  readonly chance: Chance;
+};
+
+/** Sandboxes that may be starting at once. */
+export const startBudget = 6;
+
+const tokens = createSandboxTokens({ current: 'simulated fleet key', previous: null });
+
+/** The ports of one controller, which a test may change before it is started. */
+export function controllerPorts(parts: ControllerParts): ControllerPorts {
+  const { process, fleet, link, provider, queue, chance } = parts;
+  return {
+    ...fleet,
+    provider,
+    link,
+    queue,
+    tokens,
+    clock: process.clock,
+    random: chance,
+    metrics: createFakeMetrics(),
+    log: createFakeLog(),
+  };
+}
+
+export function runController(ports: ControllerPorts): void {
+  startController(ports, { newest: environments, poolOverrides: new Map(), startBudget });
+}

@@ -1,0 +1,39 @@
+import { createGatewayCore } from '../../../services/gateway/core-wiring.ts';
+import type { GatewayWorld } from '../../../services/gateway/core-wiring.ts';
+import type { GatewayCore } from '../../../services/gateway/core.ts';
+import { createCatalog } from '../../../src/environments/catalog.ts';
+import type { Chance } from '../engine/chance.ts';
+import type { SimProcess } from '../engine/process.ts';
+import { environments } from '../environment.ts';
+import type { ProcessFleet } from '../fleet/process-fleet.ts';
+import type { SandboxLink } from '../../../src/ports/sandbox-link.ts';
+
+export type Gateway = { readonly process: SimProcess; readonly core: GatewayCore };
+
+export type GatewayParts = {
+  readonly process: SimProcess;
+  readonly fleet: ProcessFleet;
+  readonly link: SandboxLink;
+  readonly chance: Chance;
+  readonly onTrouble: (thrown: unknown) => void;
+};
+
+/** The world of one gateway, which a test may change before the production core is made over it. */
+export function gatewayWorld({ process, fleet, link, chance, onTrouble }: GatewayParts): GatewayWorld {
+  return {
+    ...fleet,
+    published: fleet.environments,
+    link,
+    judge: { score: () => Promise.reject(new Error('no simulated environment asks a judge')) },
+    catalog: createCatalog(environments),
+    clock: process.clock,
+    random: chance,
+    secret: () => undefined,
+    record: () => undefined,
+    onTrouble,
+  };
+}
+
+export function startGateway(process: SimProcess, world: GatewayWorld): Gateway {
+  return { process, core: createGatewayCore(world).core };
+}

@@ -1,0 +1,31 @@
+import type { CallRequest, Ending } from '../../../src/protocol/sandboxd/wire.ts';
+
+/** What a simulated command does, as the policy writes it into the tool's argument. */
+export type Command = {
+  /** Its own name, which it prints: the evidence by which an answer is known to be this command's. */
+  readonly token: string;
+  readonly runMs: number;
+  readonly exitCode: number;
+};
+
+export type CommandRun = { readonly token: string; readonly lastsMs: number; readonly ending: Ending };
+
+/** How a command will run inside its timeout. Setup and grader commands print nothing and end well. */
+export function runOf(request: CallRequest): CommandRun {
+  const { action, timeoutMs } = request;
+  const said = action.kind === 'exec' ? (action.argv[2] ?? '') : '';
+  const command = parseCommand(said);
+  if (command === null) return { token: '', lastsMs: 50, ending: { kind: 'exited', exitCode: 0 } };
+  const { token, runMs, exitCode } = command;
+  if (runMs >= timeoutMs)
+    return { token, lastsMs: timeoutMs, ending: { kind: 'timed_out', signal: 'SIGKILL' } };
+  return { token, lastsMs: runMs, ending: { kind: 'exited', exitCode } };
+}
+
+export function commandText(command: Command): string {
+  return JSON.stringify(command);
+}
+
+function parseCommand(text: string): Command | null {
+  return text.startsWith('{') ? (JSON.parse(text) as Command) : null;
+}

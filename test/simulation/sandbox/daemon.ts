@@ -1,0 +1,177 @@
+import { Binding } from '../../../services/sandboxd/binding.ts';
+import { decodeAnswer } from '../../../services/sandboxd/calls/answer.ts';
+import type { RawAnswer } from '../../../services/sandboxd/calls/answer.ts';
+import { Journal } from '../../../services/sandboxd/calls/journal.ts';
+import type { JournalEntry } from '../../../services/sandboxd/calls/journal-entry.ts';
+import { rolloutKey } from '../../../src/model/rollout.ts';
+import type { Owner } from '../../../src/model/rollout.ts';
+import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
+import type {
+  BindRequest,
+  CallAnswer,
+  CallRequest,
+  Ending,
+  Identity,
+} from '../../../src/protocol/sandboxd/wire.ts';
+import type { Scheduler } from '../engine/scheduler.ts';
+import type { Story } from '../engine/story.ts';
+import { runOf } from './command.ts';
+import type { Life, Truth } from './truth.ts';
+
+/** As sandboxd's own: far from reached here, because simulated commands print one line. */
+const limits = { bytes: 8 * 1024 * 1024, waiting: 1_000, calls: 10_000 };
+
+export type DaemonWorld = { readonly scheduler: Scheduler; readonly truth: Truth; readonly story: Story };
+
+/**
+ * One life of a sandboxd: its production binding and journal over commands that only take time. It runs until it is
+ * killed or expires, and then nothing of it is left.
+ */
+export class Daemon {
+  readonly sandbox: string;
+  readonly boot: string;
+  journal: Journal;
+  readonly files = new Map<string, string>();
+  probed = false;
+  protected readonly binding = new Binding();
+  readonly #world: DaemonWorld;
+  readonly #life: Life;
+  readonly #ends = new Map<string, Promise<unknown>>();
+  readonly #onEnd = new Set<() => void>();
+  #alive = true;
+
+  constructor(world: DaemonWorld, sandbox: string, boot: string) {
+    this.#world = world;
+    this.sandbox = sandbox;
+    this.boot = boot;
+    this.#life = world.truth.born(sandbox, boot);
+    this.journal = this.emptyJournal();
+  }
+
+  get alive(): boolean {
+    return this.#alive;
+  }
+
+  /** Tells when this life is over; returns how to stop listening. */
+  onEnd(tell: () => void): () => void {
+    this.#onEnd.add(tell);
+    return () => this.#onEnd.delete(tell);
+  }
+
+  end(): void {
+    if (!this.#alive) return;
+    this.#alive = false;
+    this.#world.truth.ended(this.#life, this.#world.scheduler.nowMs);
+    for (const tell of this.#onEnd) tell();
+  }
+
+  identity(): Identity {
+    const { scheduler } = this.#world;
+    return {
+      sandbox: this.sandbox,
+      boot: this.boot,
+      protocol: protocolVersion,
+      state: this.binding.state,
+      isolation: 'two-user',
+      owner: this.binding.owner,
+      expiresInMs: this.binding.expiresInMs(scheduler.nowMs),
+      label: this.binding.label,
+      probed: this.probed,
+      filesPut: this.files.size,
+      calls: this.journal.list(),
+    };
+  }
+
+  bind(request: BindRequest): Identity {
+    const { scheduler, truth } = this.#world;
+    const isFirst = this.accept(request);
+    truth.bound(this.#life, ownerText(request.owner));
+    if (!isFirst) return this.identity();
+    this.#world.story.tell(this.sandbox, `bound to ${ownerText(request.owner)}`);
+    scheduler.after(request.expiresInMs, this.sandbox, 'expires', () => this.end());
+    return this.identity();
+  }
+
+  /** Starts a call once or finds it; `settled` resolves when it is over. */
+  receive(call: string, request: CallRequest): JournalEntry {
+    this.binding.requireBound();
+    return this.journal.receive(call, request);
+  }
+
+  find(call: string): JournalEntry {
+    this.binding.requireBound();
+    return this.journal.find(call);
+  }
+
+  requireBound(): void {
+    this.binding.requireBound();
+  }
+
+  /** Resolves when the call is over. */
+  async over(entry: JournalEntry): Promise<void> {
+    await this.#ends.get(entry.callId);
+  }
+
+  answerOf(entry: JournalEntry): CallAnswer | 'running' {
+    return entry.answer === null ? 'running' : decodeAnswer(entry.answer);
+  }
+
+  protected emptyJournal(): Journal {
+    return new Journal(limits, (call, request, cancel) => this.#run(call, request, cancel));
+  }
+
+  /** True for the first bind. Throws `bound_elsewhere`. */
+  protected accept(request: BindRequest): boolean {
+    return this.binding.bind(request, this.#world.scheduler.nowMs);
+  }
+
+  #run(call: string, request: CallRequest, cancel: AbortSignal): Promise<RawAnswer> {
+    const { scheduler, truth } = this.#world;
+    const run = runOf(request);
+    const startedMs = scheduler.nowMs;
+    const owner = ownerText(this.binding.owner);
+    const execution = {
+      owner,
+      call,
+      sandbox: this.sandbox,
+      boot: this.boot,
+      token: run.token,
+      timeoutMs: request.timeoutMs,
+      startedMs,
+      ending: null as Ending | null,
+      endedMs: null as number | null,
+    };
+    truth.started(execution);
+    this.#world.story.tell(this.sandbox, `starts ${call}`);
+    const ended = new Promise<RawAnswer>((resolve) => {
+      const finish = (ending: Ending) => {
+        if (!this.#alive || execution.ending !== null) return;
+        Object.assign(execution, { ending, endedMs: scheduler.nowMs });
+        truth.changes += 1;
+        resolve(rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs));
+      };
+      scheduler.after(run.lastsMs, this.sandbox, `ends ${call}`, () => finish(run.ending));
+      cancel.addEventListener('abort', () => finish({ kind: 'cancelled' }), { once: true });
+    });
+    this.#ends.set(call, ended);
+    return ended;
+  }
+}
+
+/** A sandbox's owner as the key of the rollout; empty when nobody's. */
+export function ownerText(owner: { readonly rollout: string } | null): string {
+  return owner === null ? '' : rolloutKey(owner as Owner);
+}
+
+function rawAnswer(callId: string, token: string, ending: Ending, durationMs: number): RawAnswer {
+  const printed = Buffer.from(token);
+  const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), totalBytes: 0 };
+  const evidence = { durationMs, outOfMemoryKills: 0, escapedProcesses: 0, backgroundProcesses: 0 };
+  return {
+    callId,
+    ending,
+    stdout: { ...nothing, head: printed, totalBytes: printed.length },
+    stderr: nothing,
+    evidence,
+  };
+}

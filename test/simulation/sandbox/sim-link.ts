@@ -1,0 +1,91 @@
+import { WireError } from '../../../services/sandboxd/wire-error.ts';
+import type { SandboxLink, SandboxTarget } from '../../../src/ports/sandbox-link.ts';
+import type { CallAnswer } from '../../../src/protocol/sandboxd/wire.ts';
+import type { SimProcess } from '../engine/process.ts';
+import type { Daemon } from './daemon.ts';
+import { askOver } from './wire.ts';
+import type { Question, WireWorld } from './wire.ts';
+
+/** The port to sandboxes for one process: every method is one request over {@link askOver}. */
+export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
+  const ask = <Answer>(target: SandboxTarget, question: Question<Answer>, signal: AbortSignal) =>
+    askOver(world, process, target, question, signal);
+  const held = (daemon: Daemon, call: string, waitMs: number) => answerWithin(world, daemon, call, waitMs);
+
+  return {
+    identity: (target, signal) =>
+      ask({ ...target, boot: null }, { what: 'identity', serve: (daemon) => daemon.identity() }, signal),
+    prepare: (target, _commands, _timeoutMs, signal) => ask(target, { what: 'prepare', serve: done }, signal),
+    probe: (target, signal) => ask(target, { what: 'probe', serve: probe }, signal),
+    bind: (target, request, signal) =>
+      ask(target, { what: `bind ${request.owner.rollout}`, serve: (daemon) => daemon.bind(request) }, signal),
+    call: (target, call, request, waitMs, signal) => {
+      const serve = (daemon: Daemon) => {
+        daemon.receive(call, request);
+        return held(daemon, call, waitMs);
+      };
+      return ask(target, { what: `call ${call}`, serve }, signal);
+    },
+    attach: (target, call, waitMs, signal) =>
+      ask(target, { what: `attach ${call}`, serve: (daemon) => held(daemon, call, waitMs) }, signal),
+    confirm: (target, calls, signal) =>
+      ask(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
+    cancel: (target, call, signal) =>
+      ask(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
+    quiesce: (target, signal) =>
+      ask(target, { what: 'quiesce', serve: () => ({ killed: 0, survivors: 0 }) }, signal),
+    putFile: async (target, path, body, _user, signal) => {
+      const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
+      const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
+      return ask(target, { what: 'put file', serve, repeatable: false }, signal);
+    },
+    getFile: (target, path, _user, signal) =>
+      ask(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
+  };
+}
+
+function probe(daemon: Daemon) {
+  daemon.probed = true;
+  return done();
+}
+
+const done = () => ({ ok: true, durationMs: 1 }) as const;
+
+function putFile(daemon: Daemon, path: string, text: string): number {
+  daemon.requireBound();
+  daemon.files.set(path, text);
+  return text.length;
+}
+
+/**
+ * The simulated grader's score is how many of the model's calls this very daemon has run, so that a score taken in
+ * another sandbox than the calls' own shows. Ids with a space are the product's own calls.
+ */
+function getFile(daemon: Daemon, path: string): string {
+  daemon.requireBound();
+  if (path.endsWith('/score')) {
+    return String(daemon.journal.list().filter(({ callId }) => !callId.includes(' ')).length);
+  }
+  const text = daemon.files.get(path);
+  if (text === undefined) throw new WireError('file_error', 'no such file', 'ENOENT');
+  return text;
+}
+
+async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
+  yield Buffer.from(text, 'utf8');
+}
+
+async function answerWithin(
+  { scheduler }: WireWorld,
+  daemon: Daemon,
+  call: string,
+  waitMs: number,
+): Promise<CallAnswer | 'running'> {
+  const entry = daemon.find(call);
+  if (entry.answer !== null) return daemon.answerOf(entry);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = scheduler.after(waitMs, daemon.sandbox, `held ${call}`, resolve);
+  await Promise.race([daemon.over(entry), promise]);
+  timer.cancel();
+  return daemon.answerOf(entry);
+}

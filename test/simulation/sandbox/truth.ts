@@ -1,0 +1,60 @@
+import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
+
+/** One start of a command in a sandbox. */
+export type Execution = {
+  readonly owner: string;
+  readonly call: string;
+  readonly sandbox: string;
+  readonly boot: string;
+  readonly token: string;
+  readonly timeoutMs: number;
+  readonly startedMs: number;
+  ending: Ending | null;
+  endedMs: number | null;
+};
+
+export type Life = {
+  readonly sandbox: string;
+  readonly boot: string;
+  /** Every owner whom the daemon of this life accepted. */
+  readonly owners: Set<string>;
+  endedMs: number | null;
+};
+
+/** What really happened inside the sandboxes, whatever anybody was told. */
+export class Truth {
+  readonly executions: Execution[] = [];
+  readonly lives: Life[] = [];
+  /** Raised by every change, so that invariants look only when there is something new. */
+  changes = 0;
+
+  born(sandbox: string, boot: string): Life {
+    const life: Life = { sandbox, boot, owners: new Set(), endedMs: null };
+    this.lives.push(life);
+    this.changes += 1;
+    return life;
+  }
+
+  bound(life: Life, owner: string): void {
+    if (!life.owners.has(owner)) this.changes += 1;
+    life.owners.add(owner);
+  }
+
+  ended(life: Life, atMs: number): void {
+    life.endedMs ??= atMs;
+    this.changes += 1;
+  }
+
+  started(execution: Execution): void {
+    this.executions.push(execution);
+    this.changes += 1;
+  }
+
+  executionsOf(owner: string): readonly Execution[] {
+    return this.executions.filter((one) => one.owner === owner);
+  }
+
+  lifeOf(sandbox: string, boot: string): Life | undefined {
+    return this.lives.find((life) => life.sandbox === sandbox && life.boot === boot);
+  }
+}

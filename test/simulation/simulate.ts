@@ -1,0 +1,92 @@
+import { planDisasters } from './disasters.ts';
+import { withTimeoutsOf } from './engine/timeouts.ts';
+import type { RealScripts } from './fleet/real-scripts.ts';
+import { createInspector } from './invariants/inspector.ts';
+import type { Violation } from './invariants/inspector.ts';
+import { restless } from './invariants/rest.ts';
+import { World } from './world.ts';
+import type { Planted } from './world.ts';
+
+export type SimulationOptions = {
+  readonly seed: number;
+  /** Faults strike during this many steps. */
+  readonly steps?: number;
+  readonly rollouts?: number;
+  readonly planted?: Planted;
+};
+
+export type Report = {
+  readonly seed: number;
+  readonly steps: number;
+  readonly simulatedMs: number;
+  readonly rollouts: number;
+  readonly scored: number;
+  readonly faults: ReadonlyMap<string, number>;
+  readonly traceHash: string;
+  readonly story: readonly string[];
+  /** Null: everything held. */
+  readonly violation: Violation | null;
+};
+
+/** A seed has at most so many rollouts: few enough to be read, enough for every race between two or three. */
+const mostRollouts = 8;
+const defaultSteps = 2_500;
+/** A world without faults comes to rest within this: hard life, a breaker's probes and a lost ticket together. */
+const restWithinMs = 400_000;
+/** Far beyond what any world needs: one that is still busy then runs in a circle. */
+const mostSteps = 30_000;
+/** Looked at so often whether everything has come to rest. */
+const lookEverySteps = 50;
+
+/** Runs one world to its end, or to the first broken promise. */
+export async function simulate(scripts: RealScripts, options: SimulationOptions): Promise<Report> {
+  const { seed, steps = defaultSteps, planted = {} } = options;
+  const rollouts = options.rollouts ?? 1 + (seed % mostRollouts);
+  const world = new World({ seed, rollouts, scripts, planted });
+  const violation = await withTimeoutsOf(world.scheduler, () => runWorld(world, steps));
+  // Nothing of this world may go on in the next.
+  for (const { process } of world.gateways) process.kill();
+  for (const process of world.controllers) process.kill();
+  return reportOf(world, violation);
+}
+
+async function runWorld(world: World, steps: number): Promise<Violation | null> {
+  const inspect = createInspector(world);
+  await world.begin();
+  planDisasters(world);
+  let restBeginsMs = 0;
+  for (let step = 1; ; step += 1) {
+    if (!(await world.scheduler.step()) || step > mostSteps)
+      return { invariant: 'comes to rest', detail: stuck(world, step) };
+    const violation = inspect();
+    if (violation !== null) return violation;
+    if (!world.faults.over && (step >= steps || world.allEnded)) {
+      world.faults.end();
+      restBeginsMs = world.scheduler.nowMs;
+    }
+    if (!world.faults.over || step % lookEverySteps !== 0) continue;
+    const unrest = restless(world);
+    if (unrest === null) return null;
+    if (world.scheduler.nowMs - restBeginsMs > restWithinMs)
+      return { invariant: 'comes to rest', detail: unrest };
+  }
+}
+
+function stuck(world: World, step: number): string {
+  return `after ${step} steps nothing or everything goes on: ${restless(world) ?? 'at rest'}`;
+}
+
+function reportOf(world: World, violation: Violation | null): Report {
+  const endings = [...world.ledger.endings.values()];
+  return {
+    seed: world.seed,
+    steps: world.scheduler.steps,
+    simulatedMs: world.scheduler.nowMs,
+    rollouts: world.planned.length,
+    scored: endings.filter((ending) => ending.kind === 'scored').length,
+    faults: world.faults.struck,
+    traceHash: world.scheduler.traceHash,
+    story: world.story.lines,
+    violation,
+  };
+}

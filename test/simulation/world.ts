@@ -1,0 +1,177 @@
+import type { GatewayWorld } from '../../services/gateway/core-wiring.ts';
+import type { GatewayCore } from '../../services/gateway/core.ts';
+import type { ControllerPorts } from '../../services/controller/ports.ts';
+import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
+import { Chance } from './engine/chance.ts';
+import { Faults } from './engine/faults.ts';
+import { SimProcess } from './engine/process.ts';
+import { Scheduler } from './engine/scheduler.ts';
+import { Story } from './engine/story.ts';
+import { Mailbox } from './fleet/mailbox.ts';
+import { processFleet } from './fleet/process-fleet.ts';
+import type { PatchScripts, RealScripts } from './fleet/real-scripts.ts';
+import { redisLine } from './fleet/redis-line.ts';
+import type { RedisHost } from './fleet/redis-line.ts';
+import { TicketQueue } from './fleet/ticket-queue.ts';
+import { controllerPorts, runController, startBudget } from './processes/controllers.ts';
+import { gatewayWorld, startGateway } from './processes/gateways.ts';
+import type { Gateway } from './processes/gateways.ts';
+import { Sandboxes } from './sandbox/sandboxes.ts';
+import type { MakeDaemon } from './sandbox/sandboxes.ts';
+import { simLink } from './sandbox/sim-link.ts';
+import { Engine } from './sandbox/sim-provider.ts';
+import { Truth } from './sandbox/truth.ts';
+import { Ledger } from './trainer/ledger.ts';
+import { planRollouts } from './trainer/plan.ts';
+import type { PlannedRollout } from './trainer/plan.ts';
+import { Trainer } from './trainer/trainer.ts';
+import type { TrainerWorld } from './trainer/trainer.ts';
+
+/** A mistake that test code puts into one world, to see that it is found. */
+export type Planted = {
+  readonly patchScripts?: PatchScripts;
+  readonly makeDaemon?: MakeDaemon;
+  readonly gateway?: (ports: GatewayWorld, world: World) => GatewayWorld;
+  readonly controller?: (ports: ControllerPorts, world: World) => ControllerPorts;
+  readonly link?: (link: SandboxLink, world: World) => SandboxLink;
+  readonly core?: (core: GatewayCore) => GatewayCore;
+};
+
+export type WorldOptions = {
+  readonly seed: number;
+  readonly rollouts: number;
+  readonly scripts: RealScripts;
+  readonly planted: Planted;
+};
+
+/** Everything there is: the production processes, and simulated machines, networks and trainers around them. */
+export class World {
+  readonly seed: number;
+  readonly planned: readonly PlannedRollout[];
+  readonly scheduler = new Scheduler();
+  readonly story: Story;
+  readonly truth = new Truth();
+  readonly ledger = new Ledger();
+  readonly faults: Faults;
+  readonly sandboxes: Sandboxes;
+  readonly engine: Engine;
+  readonly redis: RedisHost;
+  readonly queue: TicketQueue;
+  /** Errors that a gateway or a controller noted and nobody was told of. */
+  readonly troubles: unknown[] = [];
+  /** Told of every policy that begins to think of its last words. */
+  lastThought: (plan: PlannedRollout) => void = () => undefined;
+  readonly #chance: Chance;
+  readonly #planted: Planted;
+  #gateways: Gateway[] = [];
+  #controllers: SimProcess[] = [];
+  #started = 0;
+
+  constructor({ seed, rollouts, scripts, planted }: WorldOptions) {
+    this.seed = seed;
+    this.#planted = planted;
+    this.#chance = new Chance(`seed ${seed}`);
+    this.planned = planRollouts(this.#chance.fork('plan'), rollouts);
+    this.story = new Story(this.scheduler);
+    this.faults = new Faults(this.#chance.fork('faults'), this.scheduler);
+    this.sandboxes = new Sandboxes(this, planted.makeDaemon);
+    this.engine = new Engine(this.#wireWorld('engine'));
+    this.queue = new TicketQueue(this.scheduler, startBudget);
+    const mailbox = new Mailbox(this.scheduler, this.faults, this.#chance.fork('mailbox'));
+    this.redis = {
+      scripts,
+      scheduler: this.scheduler,
+      faults: this.faults,
+      chance: this.#chance.fork('redis'),
+      mailbox,
+      downUntilMs: 0,
+      run: 'redis-1',
+      replacedMs: [],
+      unsure: new Set(),
+    };
+  }
+
+  async begin(): Promise<void> {
+    await this.redis.scripts.begin(this.#planted.patchScripts);
+    for (let index = 0; index < this.#chance.pick([1, 1, 2]); index += 1) this.startController();
+    for (let index = 0; index < this.#chance.pick([1, 2, 2]); index += 1) this.startGateway();
+    for (const plan of this.planned) void new Trainer(this.#trainerWorld(plan), plan).run();
+  }
+
+  get gateways(): readonly Gateway[] {
+    return this.#gateways;
+  }
+
+  get controllers(): readonly SimProcess[] {
+    return this.#controllers;
+  }
+
+  /** Whether the platform has got an ending for every rollout. */
+  get allEnded(): boolean {
+    return this.ledger.endings.size === this.planned.length;
+  }
+
+  startGateway(): void {
+    const process = this.#process('gateway', 1);
+    const parts = {
+      process,
+      fleet: processFleet(redisLine(this.redis, process), this.redis.mailbox.messagesFor(process)),
+      link: this.#link(process),
+      chance: this.#chance.fork(process.name),
+      onTrouble: (thrown: unknown) => void this.troubles.push(thrown),
+    };
+    const ports = gatewayWorld(parts);
+    const { core } = startGateway(process, this.#planted.gateway?.(ports, this) ?? ports);
+    const gateway = { process, core: this.#planted.core?.(core) ?? core };
+    this.#gateways.push(gateway);
+    process.onDeath(() => (this.#gateways = this.#gateways.filter((one) => one !== gateway)));
+  }
+
+  startController(): void {
+    // One look a second costs most of a run's time and finds little: here controllers are slow, as on a busy machine.
+    const process = this.#process('controller', this.#chance.pick([2, 4]));
+    const ports = controllerPorts({
+      process,
+      fleet: processFleet(redisLine(this.redis, process), this.redis.mailbox.messagesFor(process)),
+      link: this.#link(process),
+      provider: this.engine.providerFor(process),
+      queue: this.queue.queueFor(process),
+      chance: this.#chance.fork(process.name),
+    });
+    runController(this.#planted.controller?.(ports, this) ?? ports);
+    this.#controllers.push(process);
+    process.onDeath(() => (this.#controllers = this.#controllers.filter((one) => one !== process)));
+  }
+
+  #trainerWorld({ name }: PlannedRollout): TrainerWorld {
+    const { scheduler, faults, ledger, story, redis } = this;
+    const { clock } = new SimProcess('platform', scheduler);
+    const chance = this.#chance.fork(`platform ${name}`);
+    return {
+      scheduler,
+      faults,
+      ledger,
+      story,
+      clock,
+      chance,
+      gateways: () => this.gateways,
+      forgotten: () => redis.replacedMs.length > 0,
+      lastThought: (plan) => this.lastThought(plan),
+    };
+  }
+
+  #process(kind: 'gateway' | 'controller', lateness: number): SimProcess {
+    this.#started += 1;
+    return new SimProcess(`${kind}-${this.#started}`, this.scheduler, lateness);
+  }
+
+  #link(process: SimProcess): SandboxLink {
+    const link = simLink(this.#wireWorld(process.name), process);
+    return this.#planted.link?.(link, this) ?? link;
+  }
+
+  #wireWorld(name: string) {
+    const { scheduler, faults, sandboxes, story } = this;
+    return { scheduler, faults, sandboxes, story, chance: this.#chance.fork(`wire ${name}`) };
+  }
+}
