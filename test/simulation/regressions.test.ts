@@ -10,6 +10,8 @@ import { verdictLines } from './tell.ts';
 const regressions = [
   { seed: 13, was: 'wrong arguments under the id of a refused call got its answer, not a conflict' },
   { seed: 37, was: 'the same in a rollout that goes on afterwards' },
+  { seed: 8, was: 'a grade went on asking a sandbox that was swapped away, until its time was up' },
+  { seed: 381, was: 'the same among other rollouts' },
 ] as const;
 
 let scripts: RealScripts;

@@ -102,10 +102,15 @@ export class Faults {
     else if (hurt !== 'nobody') this.#hurtSandboxes.add(hurt.sandbox);
   }
 
+  /** Whether no fault was this sandbox' own. */
+  spared(sandbox: string): boolean {
+    return !this.#hurtSandboxes.has(sandbox);
+  }
+
   /** Whether nothing has gone wrong so far that a rollout with these sandboxes could have felt. */
   sparedAll(sandboxes: Iterable<string>): boolean {
     if (this.#anybodyHurt) return false;
-    for (const sandbox of sandboxes) if (this.#hurtSandboxes.has(sandbox)) return false;
+    for (const sandbox of sandboxes) if (!this.spared(sandbox)) return false;
     return true;
   }
 }

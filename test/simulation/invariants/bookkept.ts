@@ -6,6 +6,9 @@ import type { Invariant } from './inspector.ts';
 /** A grant that nobody uses is taken back after 30 s; controllers here look every few seconds. */
 const grantEndsMs = 30_000 + 8_000;
 
+/** Setup may take its 5 s, and each of its requests may be slow; in a sandbox that was spared nothing takes longer. */
+const movesInWithinMs = 25_000;
+
 /** What fleet state's own books must say of themselves; counters and taints do not outlive a Redis. */
 export const bookkept: Readonly<Record<string, Invariant>> = {
   'a call settles once': ({ redis }) => {
@@ -31,6 +34,19 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
     for (const { key, state, sandbox } of rollouts.values()) {
       const phase = sandboxes.get(sandbox)?.phase ?? 'unknown';
       if (state === 'claimed' && phase !== 'ready') return `${key} has claimed ${sandbox}, which is ${phase}`;
+    }
+    return null;
+  },
+
+  'who asks for a rollout moves into what it was given': (world) => {
+    const { nowMs } = world.scheduler;
+    if (world.redis.downUntilMs > nowMs - movesInWithinMs) return null;
+    for (const { rollout, told, sentMs } of world.ledger.requests) {
+      if (told !== null || nowMs - sentMs < movesInWithinMs) continue;
+      const given = world.redis.scripts.state.rollouts.get(ownerKey(rollout.run, rollout.name));
+      if (given?.state !== 'claimed' || !world.faults.spared(given.sandbox)) continue;
+      const heldMs = worldBeganMs + nowMs - given.claimedAtMs;
+      if (heldMs > movesInWithinMs) return `${given.key} was given ${given.sandbox} ${heldMs} ms ago`;
     }
     return null;
   },
