@@ -1,4 +1,3 @@
-import type { Environment } from '../../src/model/environment.ts';
 import { createExpiry } from './expiry-loops.ts';
 import { createLaunching } from './launch-loops.ts';
 import { createLoops } from './loops.ts';
@@ -6,15 +5,8 @@ import { createPlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
 import { createRecovery } from './recovery-loops.ts';
 import { createRemoval } from './removal-loops.ts';
+import type { ControllerSettings } from './settings.ts';
 import { createPresence } from '../../src/pool/presence.ts';
-import type { PoolOverrides } from '../../src/pool/plans.ts';
-
-export type ControllerSettings = {
-  /** The newest version of every environment this controller was given. */
-  readonly newest: readonly Environment[];
-  readonly poolOverrides: PoolOverrides;
-  readonly startBudget: number;
-};
 
 export type Controller = {
   /** What it still waits for before it can work, in words; empty: ready. */

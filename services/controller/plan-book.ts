@@ -3,7 +3,7 @@ import { planPools } from '../../src/pool/plans.ts';
 import type { PoolPlans } from '../../src/pool/plans.ts';
 import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
-import type { ControllerSettings } from './controller.ts';
+import type { ControllerSettings } from './settings.ts';
 
 /** Which templates there are, from the environments given at start and the versions that runs are still pinned to. */
 export type PlanBook = {

@@ -6,6 +6,8 @@ import type { Random } from '../../ports/random.ts';
 import { offeringConnection } from './connection.ts';
 import type { RedisAddress } from './connection.ts';
 import { freeSlots } from './slots.ts';
+import { ticketPlace } from './tickets.ts';
+import type { TicketJob } from './tickets.ts';
 import { workTickets } from './worker.ts';
 
 export type LaunchQueueOptions = {
@@ -17,11 +19,6 @@ export type LaunchQueueOptions = {
   /** Hears of errors of the connections, which mend themselves. */
   readonly onError: (error: Error) => void;
 };
-
-/** What a job carries: the ticket's own name, because the job's id is only its slot and is used again. */
-export type TicketJob = { readonly ticket: string };
-
-export type Names = { readonly queue: string; readonly prefix: string };
 
 /** Waiting, running, and between two tries: all states in which a slot is taken. */
 const takenStates = ['wait', 'active', 'delayed', 'prioritized'] as const;
@@ -42,9 +39,9 @@ const jobOptions = {
  * has: so any number of controllers may offer at the same time, and the queue is never longer than `max`.
  */
 export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
-  const names: Names = { queue: 'launches', prefix: `corral-queue:{${options.fleet}}` };
-  const queue = new Queue<TicketJob>(names.queue, {
-    prefix: names.prefix,
+  const place = ticketPlace(options.fleet);
+  const queue = new Queue<TicketJob>(place.queue, {
+    prefix: place.prefix,
     connection: offeringConnection(options.redis),
     // Nobody reads the queue's event stream; a short one costs nothing.
     streams: { events: { maxLen: 100 } },
@@ -54,7 +51,7 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   return {
     offer: (count) => classified(() => offer(queue, Math.min(count, options.max), options)),
     depth: () => classified(() => queue.getJobCountByTypes(...takenStates)),
-    work: (concurrency, handle, signal) => workTickets({ ...options, names, concurrency }, handle, signal),
+    work: (concurrency, handle, signal) => workTickets({ ...options, place, concurrency }, handle, signal),
     close: () => queue.close(),
   };
 }

@@ -3,11 +3,11 @@ import type { Job } from 'bullmq';
 import type { LaunchQueue } from '../../ports/launch-queue.ts';
 import { workingConnection } from './connection.ts';
 import type { RedisAddress } from './connection.ts';
-import type { Names, TicketJob } from './launch-queue.ts';
+import type { TicketJob, TicketPlace } from './tickets.ts';
 
 export type WorkOptions = {
   readonly redis: RedisAddress;
-  readonly names: Names;
+  readonly place: TicketPlace;
   readonly concurrency: number;
   readonly onError: (error: Error) => void;
 };
@@ -36,8 +36,8 @@ export async function workTickets(
     signal.throwIfAborted();
     await handle(job.data.ticket, signal);
   };
-  const worker = new Worker<TicketJob>(options.names.queue, take, {
-    prefix: options.names.prefix,
+  const worker = new Worker<TicketJob>(options.place.queue, take, {
+    prefix: options.place.prefix,
     connection: workingConnection(options.redis),
     concurrency: options.concurrency,
     lockDuration: lockDurationMs,
