@@ -7,7 +7,7 @@ import { rooms } from './borders/rooms.ts';
 // `npm run check:borders`: every import of every source file against tools/borders/rooms.ts.
 
 const root = join(import.meta.dirname, '..');
-const sources = '{src,services,cli,demo,bench,test,tools,infra}/**/*.ts';
+const sources = '{src,services,cli,demo,bench,loadtest,test,tools,infra}/**/*.ts';
 
 const files = globSync(sources, { cwd: root }).sort();
 const crossings = await Promise.all(

@@ -1,0 +1,85 @@
+import type { FailureCode } from '../codes.ts';
+import type { Meaning } from './meaning.ts';
+
+/** A rollout, run or answer that is over. */
+export const over = {
+  rollout_expired: {
+    means:
+      'Nobody called the rollout within its idle time, or its hard life is over. Its sandbox was released, and without a score it is discarded.',
+    evidence: '`closed_by`: `idle` or `hard_life`. `corral_rollouts_expired_total` counts them.',
+    operator:
+      'Many by `idle` while the trainer lives: its pauses are longer than the environment’s `limits.idle`. When a trainer died, this is how its sandboxes come back.',
+  },
+  rollout_closed: {
+    means:
+      'The rollout is over: finished, deleted, graded (on the RFT face by its score), or replaced by a higher attempt. While it is being graded new calls get the same answer.',
+    evidence: '`closed_by`: `finished`, `deleted`, `scored` or `superseded`.',
+    operator: 'Nothing here: the trainer called after the end.',
+  },
+  run_closed: {
+    means: 'The run was stopped, or its lease lapsed: on the native face nobody renewed it for five minutes.',
+    evidence: '`corral runs` shows its state.',
+    operator:
+      'Nothing here. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name.',
+  },
+  answer_expired: {
+    means:
+      'A repeat of a call whose answer is no longer kept: the last 16 calls of a rollout are, until 40 minutes after its end. It did run.',
+    evidence: '`corral rollout` shows the call’s outcome.',
+    operator: 'Nothing here: the trainer repeats too late.',
+  },
+} as const satisfies Partial<Record<FailureCode, Meaning>>;
+
+/** A request that cannot be carried out as it is. */
+export const wrongRequest = {
+  call_conflict: {
+    means: 'One `call_id`, two different calls. The first stands, the second did not run.',
+    evidence: '`corral rollout` shows the first.',
+    operator: 'Nothing here: the trainer must not use a call id again.',
+  },
+  invalid_request: {
+    means: 'The request has not the shape that its address takes, or its body did not come whole.',
+    evidence: 'The message names the field. Of a file transfer, `errno` is what the path’s own user saw.',
+    operator:
+      'Nothing here: the message says what to correct. Bodies that break off in numbers point to a proxy with a short idle timeout.',
+  },
+  unknown_environment: {
+    means: 'No environment, or no version of one, has the name in the address.',
+    evidence: 'The message lists those that exist.',
+    operator:
+      'Compare the job’s addresses with `GET /v1/environments`. After a deployment: do all gateways have the same environments folder?',
+  },
+  environment_mismatch: {
+    means:
+      'The rollout was opened with one environment and called with another; a rollout stays where it is.',
+    evidence: 'The message names both.',
+    operator: 'Nothing here: all addresses of a job must name one environment.',
+  },
+  unknown_call: {
+    means: 'The rollout has no call with this id: it never arrived, or not in this rollout.',
+    evidence: '`corral rollout` lists the calls that did.',
+    operator: 'Nothing here: the trainer sends the call itself, with the same id.',
+  },
+  item_missing: {
+    means: 'The dataset row lacks a field that the environment’s `expose` or grader needs.',
+    evidence: '`field`: which one.',
+    operator:
+      'The trainer sends the whole row as `item`, or the environment’s author takes the field off. `corral preflight --items` finds such rows before a job does.',
+  },
+  tool_not_configured: {
+    means: 'The address names a tool that the environment does not have.',
+    evidence: 'The message lists those that it has.',
+    operator: 'Compare the job with `GET /v1/environments/{name}/tools`.',
+  },
+  payload_too_large: {
+    means: 'The body is over 1 MB, or a file over the gateway’s limit.',
+    evidence: '`maxBytes`: what is taken.',
+    operator: 'For files, raise `CORRAL_MAX_FILE_BYTES`; bodies are never larger in the trainers’ protocol.',
+  },
+  unauthorized: {
+    means: 'No key, a key that nobody knows, one that has expired, or one without the scope.',
+    evidence: '`key` and `scope`, where the key is known. The message never says what would be right.',
+    operator:
+      'Create a key, or give it the scope: `corral keys`. On the RFT face it is a 503, so that a wrong key stops the job and teaches the policy nothing.',
+  },
+} as const satisfies Partial<Record<FailureCode, Meaning>>;

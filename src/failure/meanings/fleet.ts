@@ -1,0 +1,46 @@
+import type { FailureCode } from '../codes.ts';
+import type { Meaning } from './meaning.ts';
+
+/** Why the fleet itself cannot answer now. */
+export const fleetItself = {
+  state_unavailable: {
+    means:
+      'Redis does not answer, or cannot serve: it is loading, out of memory, or a replica that may not write.',
+    evidence: '`redis`: its own words. `/readyz` of every gateway says `redis`.',
+    operator:
+      'Bring Redis back; nothing else is needed. Sandboxes go on meanwhile, and finished answers wait in their journals.',
+  },
+  recovering: {
+    means:
+      'Redis was restarted or replaced, and a controller is writing the fleet back from the provider’s list and from what each sandbox says of itself. Of one rollout: its sandbox has not answered since.',
+    evidence:
+      'The message says which of the two. When it is over the controller logs `this Redis now holds the fleet`, with counts.',
+    operator:
+      'It takes seconds. Where it lasts: is a controller up, and does it reach the provider and the sandboxes?',
+  },
+  provider_unavailable: {
+    means:
+      'The engine that makes sandboxes (`node`, or the Kubernetes API) does not answer, or takes nothing more for now.',
+    evidence: 'The message has its own words; `corral_loop_failures_total` of the controller rises.',
+    operator:
+      'Bring it back. Only starts and removals need it: rollouts that have a sandbox go on, and the breaker does not count it.',
+  },
+  gateway_overloaded: {
+    means: 'This gateway holds as many requests, or bytes of bodies, as it may.',
+    evidence: '`heldRequests`, `heldBodyBytes`; `corral_gateway_held_requests` over time.',
+    operator:
+      'Add gateways. With memory to spare, raise `CORRAL_MAX_HELD_REQUESTS` or `CORRAL_MAX_HELD_BODY_BYTES`.',
+  },
+  shutting_down: {
+    means: 'This gateway was told to stop: it takes nothing new and finishes what it holds.',
+    evidence: '`/readyz` of that gateway is 503 and says `gateway`.',
+    operator:
+      'Nothing, while gateways are being replaced. A load balancer that goes on sending does not look at `/readyz`.',
+  },
+  unclassified: {
+    means: 'An error that nobody has given a code. It counts as ours, and it is a bug.',
+    evidence:
+      '`error` and `message`; the gateway logs it at level `error`, with rollout and call. `corral_gateway_failures_total` with `code="unclassified"` exists from the start, at zero.',
+    operator: 'Alert on any rise and report it with the log line; it gets a code of this page, or is mended.',
+  },
+} as const satisfies Partial<Record<FailureCode, Meaning>>;

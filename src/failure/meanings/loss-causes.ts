@@ -1,0 +1,64 @@
+import type { LossCause } from '../codes.ts';
+import type { Meaning } from './meaning.ts';
+
+/** Why a sandbox is gone: the `cause` of `sandbox_lost`, and of `corral_sandboxes_lost_total`. */
+export const lossCauses = {
+  sandboxd_killed: {
+    means: 'A signal ended sandboxd, and not because the sandbox had reached its own memory limit.',
+    evidence:
+      '`signal`; `outOfMemoryKills` above zero with `reachedMemoryLimit: false` where the machine itself ran short.',
+    operator:
+      'Short of memory: the node promises more than it has, so raise the memory `request`. Else: who kills there?',
+  },
+  sandbox_exited: {
+    means: 'Its first process ended by itself, before its time.',
+    evidence: '`exitCode`, and `lastWords`: the end of its log.',
+    operator: 'sandboxd has crashed: report it with its last words.',
+  },
+  deleted: {
+    means: 'Somebody removed it, or the provider no longer lists it.',
+    evidence: '`observed` where it was only missed in the list.',
+    operator:
+      'Find out who deletes: people, a clean-up job, an autoscaler that does not heed the do-not-disrupt mark.',
+  },
+  evicted: {
+    means: 'The node was short of memory or disk and threw it out.',
+    evidence: 'The pod’s status and the node’s conditions.',
+    operator: 'Raise the environment’s requests to what it uses, so that nodes are not promised twice.',
+  },
+  preempted: {
+    means: 'Something of higher priority took its place, or the market took the machine back.',
+    evidence: 'The pod’s disruption condition.',
+    operator:
+      'Give sandboxes a priority class, or keep them off spot machines; both are cheaper than repeated rollouts.',
+  },
+  node_lost: {
+    means:
+      'Its machine is gone or silent. On one machine: the `node` process ended, and its sandboxes with it.',
+    evidence: 'The node’s conditions; `endedByNode: node_stopping` where `node` was told to stop.',
+    operator:
+      'Look at the machine. `node` on one machine is started again by `corral up`; its log says why it ended.',
+  },
+  pod_replaced: {
+    means: 'Another sandbox answers at its address.',
+    evidence:
+      '`seen_by: gateway`, and `detail`: sandboxd refused, for it is another than was meant, and nothing ran.',
+    operator: 'A trace of an earlier loss that the provider has not told: does the controller’s watch work?',
+  },
+  boot_changed: {
+    means: 'The same sandbox answers with another life of its daemon, so all that had run in it is gone.',
+    evidence: '`seen_by`: `gateway` or `grading`. `detail`: which boot answered.',
+    operator: 'Something restarts containers in place; sandboxes are to be replaced, never restarted.',
+  },
+  out_of_memory: {
+    means:
+      'The sandbox reached its own memory limit and was killed as a whole. While a command ran this is the model’s doing, `sandbox_broken`, and no loss; while none ran it is one.',
+    evidence: '`outOfMemoryKills` and `reachedMemoryLimit: true`.',
+    operator: 'What runs in the background is too large: raise the environment’s memory `limit`.',
+  },
+  expired: {
+    means: 'Its hard life was over and it ended itself.',
+    evidence: 'Exit code 0 at its expiry, or `endedByNode: expired`.',
+    operator: 'Rollouts take longer than `limits.hard_life` of their environment.',
+  },
+} as const satisfies Record<LossCause, Meaning>;

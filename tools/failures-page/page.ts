@@ -1,0 +1,131 @@
+import { failureRow } from '../../src/failure/codes.ts';
+import type { FailureCode, Retry } from '../../src/failure/codes.ts';
+import { lossCauses } from '../../src/failure/meanings/loss-causes.ts';
+import type { Meaning } from '../../src/failure/meanings/meaning.ts';
+import { modelFailures, outcomes } from '../../src/failure/meanings/models-own.ts';
+import { meanings, sections } from '../../src/failure/meanings/sections.ts';
+import type { Section } from '../../src/failure/meanings/sections.ts';
+import { table, wrapped } from './markdown.ts';
+
+/** docs/failures.md, whole, from the failure table and the sentences beside it. */
+export function failuresPage(): string {
+  const parts = [
+    '<!-- Written by tools/write-failures-page.ts from src/failure/. Change the sentences there. -->',
+    ...head,
+    codeTable(),
+    ...sections.flatMap(sectionOf),
+    ...lossPart(),
+    ...modelPart(),
+  ];
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
+}
+
+const head = [
+  '# Failures',
+  wrapped(
+    'Every way in which Corral can fail to give an answer, whose fault it is, what each face answers, and what to do. ' +
+      'One question decides the blame: **could the policy have caused it?** If so it is no failure but an answer, ' +
+      '`200`, and stands [at the end of this page](#the-models-own-answers-not-failures).',
+  ),
+  '## From a failure to its cause',
+  [
+    '1. The error body (the same on both faces) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
+    '2. `corral rollout ID` tells the rollout’s story call by call, also when Redis has forgotten it.',
+    '3. `corral rollouts --verdict discard --code CODE` lists the others with the same code; `corral runs` counts by run.',
+    '4. Over time: `corral_gateway_failures_total` by face, blame and code; `corral_verdicts_total` and `corral_calls_settled_total` also by environment.',
+  ].join('\n'),
+  wrapped(
+    'What can pass by itself is tried again inside, for as long as the request has time (540 s on the RFT face), before ' +
+      'anybody is told. On the RFT face every failure is a 5xx: the platform sends it again at most 3 times and then ' +
+      'discards the rollout, and a 4xx would be shown to the model. A 503 that may be repeated says when in `retry-after`.',
+  ),
+  '## All codes',
+] as const;
+
+function codeTable(): string {
+  const rows = sections.flatMap(({ codes }) => codes).map(rowOf);
+  return table(['code', 'blame', 'native', 'RFT', 'the same again', 'tainted'], rows);
+}
+
+function rowOf(code: FailureCode): readonly string[] {
+  const { blame, native, rft, retry, taints } = failureRow(code);
+  return [
+    `[\`${code}\`](#${code})`,
+    blameOf(code, blame),
+    `${native}`,
+    `${rft}`,
+    again[retry],
+    taints ? 'yes' : '',
+  ];
+}
+
+/** The one code that is nobody's failure. */
+const blameOf = (code: FailureCode, blame: string) => (code === 'still_running' ? '–' : blame);
+
+const again = { yes: 'yes', later: 'later', no: 'no' } as const satisfies Record<Retry, string>;
+
+const advice = {
+  yes: 'the same request may be sent again',
+  later: 'the same request may be sent again later',
+  no: 'no repeat helps',
+} as const satisfies Record<Retry, string>;
+
+function sectionOf({ title, intro, codes }: Section): readonly string[] {
+  return [`## ${title}`, wrapped(intro), ...codes.flatMap(codePart)];
+}
+
+function codePart(code: FailureCode): readonly string[] {
+  const { blame, native, rft, retry, taints } = failureRow(code);
+  const answers = [
+    `native ${native}`,
+    `RFT ${rft}`,
+    advice[retry],
+    ...(taints ? ['taints the rollout'] : []),
+  ];
+  const whose = code === 'still_running' ? 'nobody’s failure' : `blame: ${blame}`;
+  const { means, evidence, operator } = meanings[code];
+  return [
+    `### \`${code}\``,
+    wrapped(means),
+    [
+      wrapped(`- **Answered:** ${answers.join(', ')}; ${whose}.`, '  '),
+      wrapped(`- **Seen:** ${evidence}`, '  '),
+      wrapped(`- **To do:** ${operator}`, '  '),
+    ].join('\n'),
+  ];
+}
+
+function lossPart(): readonly string[] {
+  return [
+    '## Why a sandbox was lost',
+    wrapped(
+      'The `cause` of [`sandbox_lost`](#sandbox_lost). A sandbox that is lost before its rollout’s first call is replaced, and nobody is told.',
+    ),
+    meaningTable('cause', lossCauses),
+  ];
+}
+
+function modelPart(): readonly string[] {
+  return [
+    '## The model’s own: answers, not failures',
+    wrapped(
+      'Everything here is a `200` on both faces, except `infrastructure_failure`, which stands in lists and leaves as one of the codes above. Every call settles once, with one of these outcomes:',
+    ),
+    table(
+      ['outcome', 'what happened'],
+      Object.entries(outcomes).map(([outcome, means]) => [`\`${outcome}\``, means]),
+    ),
+    wrapped('Where the model did something wrong beyond an exit code, `code` says what:'),
+    meaningTable('code', modelFailures),
+  ];
+}
+
+function meaningTable(what: string, told: Readonly<Record<string, Meaning>>): string {
+  const rows = Object.entries(told).map(([name, { means, evidence, operator }]) => [
+    `\`${name}\``,
+    means,
+    evidence,
+    operator,
+  ]);
+  return table([what, 'what happened', 'seen', 'to do'], rows);
+}
