@@ -48,12 +48,15 @@ export type GatewayCoreDeps = {
 export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
   const { clock } = deps.calls;
   const inTime = (waitMs: number) => Deadline.in(clock, waitMs);
-  /** Fleet state that is away for a moment is waited for: on the RFT face three quick refusals lose the rollout. */
+  /**
+   * What a repeat may mend is tried again in here until the request's time is up: on the RFT face three quick refusals
+   * lose the rollout. Calls and grades may be repeated, because each is known by its id.
+   */
   const held = <Result>(deadline: Deadline, step: () => Promise<Result>) => patiently(clock, deadline, step);
   const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.acquaint.claims, caller, ref);
 
   async function run(rollout: Acquainted, work: Work, deadline: Deadline): Promise<CallResult> {
-    const result = await runCall(deps.calls, work, deadline);
+    const result = await held(deadline, () => runCall(deps.calls, work, deadline));
     // Only now is it sure that the rollout exists, in this environment.
     deps.acquaint.acquaintances.remember(rollout.key, rollout);
     return result;
@@ -94,7 +97,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async grade(caller: Caller, request: GradeRequest) {
       const deadline = inTime(request.waitMs);
       const work = await held(deadline, () => planGrade(deps.acquaint, caller, request));
-      return gradeRollout(deps.grading, work, deadline);
+      return held(deadline, () => gradeRollout(deps.grading, work, deadline));
     },
     async putFile(caller, ref, path, body, user) {
       return putFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, body, user);

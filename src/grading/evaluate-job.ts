@@ -27,7 +27,7 @@ function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>): Promis
   const { url, timeoutMs, retries } = leaf;
   const body = { sample: job.sample, item: job.item, trace_id: job.rollout.owner.rollout };
   const request = { url, headers: headersOf(deps, leaf), body, timeoutMs, retries };
-  return deps.judge.score(request, AbortSignal.timeout(job.environment.limits.gradeMs));
+  return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
 }
 
 function headersOf(deps: EvaluateDeps, leaf: Leaf<'http'>): Record<string, string> {

@@ -56,7 +56,7 @@ export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: D
 /** A sandbox that was gone before anything ran in it is swapped, and the look begins again with the next. */
 async function withItsSandbox(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<RolloutRecord> {
   const rollout = await withSandboxIfNeeded(deps, work, deadline);
-  if (isToBeThere(rollout)) await checkStillThere(deps, rollout);
+  if (isToBeThere(rollout)) await checkStillThere(deps, rollout, deadline);
   return rollout;
 }
 
@@ -65,18 +65,19 @@ function isToBeThere({ epoch, score, state, broken }: RolloutRecord): boolean {
   return epoch !== null && score === null && broken === null && state !== 'closed';
 }
 
-/** Rollouts without calls have no sandbox yet: a grader that works in one gets a fresh one, the others need none. */
+/** Rollouts without calls have no sandbox yet: a grader that works in one gets a fresh one, the others claim none. */
 async function withSandboxIfNeeded(
   deps: GradeDeps,
   work: GradeWork,
   deadline: Deadline,
 ): Promise<RolloutRecord> {
-  const reply = await deps.claims.claim(work.claim);
+  const needed = needsSandbox(work.environment.grader);
+  const reply = await deps.claims.claim(needed ? work.claim : { ...work.claim, recordOnly: true });
   if (reply.kind === 'refused') {
     if (reply.rollout?.score != null) return reply.rollout;
     throw refusal(reply.code, reply.rollout);
   }
-  if (!needsSandbox(work.environment.grader) || reply.rollout.state === 'active') return reply.rollout;
+  if (!needed || reply.rollout.state === 'active') return reply.rollout;
   return (await obtainSandbox(deps, work.environment, work.claim, deadline)).rollout;
 }
 
@@ -86,12 +87,12 @@ async function gradeOnce(
   rollout: RolloutRecord,
   unseen: number,
 ): Promise<Grade> {
-  const deadline = Deadline.in(deps.clock, work.environment.limits.gradeMs);
-  await settleOpenCalls(deps, work, rollout, deadline);
-  const begun = await begin(deps, work, rollout, deadline);
+  const callsUntil = Deadline.in(deps.clock, work.environment.limits.gradeMs);
+  await settleOpenCalls(deps, work, rollout, callsUntil);
+  const { begun, deadline } = await begin(deps, work, rollout, callsUntil);
   if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
   if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
-  const job = { ...work, rollout: begun.rollout, turn: begun.turn };
+  const job = { ...work, rollout: begun.rollout, turn: begun.turn, deadline };
   try {
     return await storeGrade(deps, job, await deps.evaluate(job), unseen);
   } catch (thrown) {
@@ -99,19 +100,23 @@ async function gradeOnce(
   }
 }
 
+/** Begins a turn as soon as calls and other graders are done. Its `deadline` is never later than the one in fleet state. */
 async function begin(
   deps: GradeDeps,
   work: GradeWork,
   rollout: RolloutRecord,
-  deadline: Deadline,
-): Promise<Exclude<GradeBegin, { kind: 'wait' }>> {
+  until: Deadline,
+): Promise<{ readonly begun: Exclude<GradeBegin, { kind: 'wait' }>; readonly deadline: Deadline }> {
+  const { gradeMs } = work.environment.limits;
   for (;;) {
-    const reply = await patiently(deps.clock, deadline, () =>
-      deps.grades.begin(rollout.key, work.environment.limits.gradeMs),
-    );
-    if (reply.kind !== 'wait') return reply;
-    if (deadline.passed)
-      throw new Failure('grader_failed', `the ${reply.for} did not end within the time to grade`);
+    let deadline = Deadline.in(deps.clock, gradeMs);
+    const begun = await patiently(deps.clock, until, () => {
+      deadline = Deadline.in(deps.clock, gradeMs);
+      return deps.grades.begin(rollout.key, gradeMs);
+    });
+    if (begun.kind !== 'wait') return { begun, deadline };
+    if (until.passed)
+      throw new Failure('grader_failed', `the ${begun.for} did not end within the time to grade`);
     await deps.clock.sleep(lookAgainMs);
   }
 }
@@ -143,13 +148,24 @@ async function storeGrade(
   return { score: stored.score, detail, replayed: !stored.first };
 }
 
-/** Counts the failed turn; what is told is why this turn failed, unless fleet state cannot be told either. */
+/**
+ * Counts the failed turn; what is told is why this turn failed. A veto that came while the grader ran is no turn of it,
+ * and where fleet state could not be asked until the end, the turn ends there by its own time.
+ */
 async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): Promise<Failure> {
-  if (failure.code === 'state_unavailable' || failure.code === 'recovering') return failure;
+  if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering')
+    return failure;
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
-  const { turnsLeft } = await deps.grades.failed(job.rollout.key, job.turn, evidence);
+  const { turnsLeft } = await patiently(deps.clock, job.deadline, () =>
+    deps.grades.failed(job.rollout.key, job.turn, evidence),
+  );
   if (turnsLeft === 0) {
     deps.record(gradedEvent(job, { kind: 'discard', code: 'grader_failed' }, null, deps.clock.nowMs()));
   }
   return failure;
+}
+
+/** The rollout was lost or ended by somebody else: its own codes say so, for good. */
+function isVeto({ code, taints }: Failure): boolean {
+  return taints || code === 'rollout_closed' || code === 'rollout_expired' || code === 'run_closed';
 }

@@ -5,7 +5,7 @@ import type { Evaluation } from './graders/evaluate.ts';
 
 /** The one line that the event log keeps of a verdict that grading reached. */
 export function gradedEvent(
-  job: GradeJob,
+  job: Omit<GradeJob, 'deadline'>,
   verdict: Verdict,
   evaluation: Evaluation | null,
   atMs: number,

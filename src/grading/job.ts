@@ -2,6 +2,7 @@ import type { Environment } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { Deadline } from '../waiting/deadline.ts';
 import type { Sample } from './graders/evaluate.ts';
 
 /** What a trainer gets. `replayed`: it was stored before. */
@@ -19,5 +20,9 @@ export type GradeWork = {
   readonly sample: Sample;
 };
 
-/** One turn of it: the grader may run now. */
-export type GradeJob = GradeWork & { readonly rollout: RolloutRecord; readonly turn: number };
+/** One turn of it: the grader may run now, until `deadline`; then fleet state gives the turn up for another. */
+export type GradeJob = GradeWork & {
+  readonly rollout: RolloutRecord;
+  readonly turn: number;
+  readonly deadline: Deadline;
+};

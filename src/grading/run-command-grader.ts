@@ -3,21 +3,26 @@ import { Failure } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
+import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import type { GradeJob } from './job.ts';
-import { untilEnded } from '../waiting/until-ended.ts';
 import type { CommandGrade, Leaf } from './graders/evaluate.ts';
-import { longestScoreBytes, parseScore } from './score-file.ts';
+import { placeFile, readScore } from './grader-files.ts';
+import type { GradeJob } from './job.ts';
+import type { TroubleDeps } from './sandbox-trouble.ts';
+import { PolicyBrokeIt, whileItStands } from './while-it-stands.ts';
 
-export type CommandGraderDeps = {
+export type CommandGraderDeps = TroubleDeps & {
   readonly link: Pick<SandboxLink, 'quiesce' | 'putFile' | 'getFile' | 'call'>;
   readonly random: Random;
 };
 
 /** Beyond the command's own timeout: killing its tree on a busy machine. */
-const answerGraceMs = 30_000;
-const transferMs = 60_000;
+const killGraceMs = 30_000;
+/** One held request; a sandbox whose node is gone never closes its connections, so it is asked anew after that. */
+const longestPollMs = 30_000;
+/** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
+const answerGraceMs = 10_000;
+const quiesceMs = 60_000;
 /** Of a grader's own output, for the person who asks why it ended badly. */
 const keepBytes = 16_384;
 
@@ -27,68 +32,69 @@ const keepBytes = 16_384;
  *   kill every process of the policy ──▶ place the grader's files ──▶ run it ──▶ read its score file
  *
  * It runs as a third user, in a folder that the policy can neither read nor guess; the item is on its stdin, and it
- * finds `CORRAL_GRADER_DIR` and `CORRAL_SCORE_FILE` in its environment. What the policy may have caused is told as
- * `bad`; what it cannot have caused throws (`grader_failed`, `sandboxd_unreachable`).
+ * finds `CORRAL_GRADER_DIR` and `CORRAL_SCORE_FILE` in its environment. The run has a call id in the sandbox's journal,
+ * so when the connection breaks, asking again attaches to it. What the policy may have caused is told as `bad`; what it
+ * cannot have caused throws: `grader_failed`, and what {@link whileItStands} throws.
  */
 export async function runCommandGrader(
   deps: CommandGraderDeps,
   job: GradeJob,
   leaf: Leaf<'command'>,
 ): Promise<CommandGrade> {
-  if (job.rollout.broken !== null) return broken(`the policy broke its sandbox: ${job.rollout.broken}`);
-  const target = targetOf(job.rollout);
-  const folder = `/tmp/corral-grader-${deps.random.text(20)}`;
+  if (job.rollout.broken !== null) return brokenByPolicy(job.rollout.broken);
   try {
-    const left = await deps.link.quiesce(target, AbortSignal.timeout(transferMs));
-    if (left.survivors > 0) return broken(`${left.survivors} processes of the policy could not be killed`);
-    await placeFiles(deps, target, folder, leaf.files);
-    const answer = await run(deps, target, job, leaf, folder);
-    return badEnding(leaf, answer) ?? { kind: 'scored', score: await readScore(deps, target, folder) };
+    return await gradeInside(deps, job, leaf);
   } catch (thrown) {
-    if (!(thrown instanceof LinkError)) throw thrown;
-    return afterTrouble(thrown);
+    if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
+    if (thrown instanceof LinkError) return afterRefusal(thrown);
+    throw thrown;
   }
 }
 
-async function placeFiles(
+async function gradeInside(
   deps: CommandGraderDeps,
-  target: SandboxTarget,
-  folder: string,
-  files: Leaf<'command'>['files'],
-): Promise<void> {
+  job: GradeJob,
+  leaf: Leaf<'command'>,
+): Promise<CommandGrade> {
+  const { link } = deps;
+  const target = targetOf(job.rollout);
+  const folder = `/tmp/corral-grader-${deps.random.text(20)}`;
+  const left = await whileItStands(deps, job, () => link.quiesce(target, AbortSignal.timeout(quiesceMs)));
+  if (left.survivors > 0) return broken(`${left.survivors} processes of the policy could not be killed`);
   // The folder must be there for the score even when the grader has no files.
-  for (const [name, text] of Object.entries({ ...files, '.corral': '' })) {
-    await deps.link.putFile(
-      target,
-      `${folder}/${name}`,
-      bytesOf(text),
-      'grader',
-      AbortSignal.timeout(transferMs),
-    );
+  for (const [name, text] of Object.entries({ ...leaf.files, '.corral': '' })) {
+    await whileItStands(deps, job, () => placeFile(link, target, `${folder}/${name}`, text));
   }
+  const bad = badEnding(leaf, await run(deps, job, leaf, folder));
+  if (bad !== null) return bad;
+  const score = await whileItStands(deps, job, () => readScore(link, target, scoreFileIn(folder)));
+  return { kind: 'scored', score };
 }
+
+const scoreFileIn = (folder: string): string => `${folder}/score`;
 
 async function run(
   deps: CommandGraderDeps,
-  target: SandboxTarget,
   job: GradeJob,
   leaf: Leaf<'command'>,
   folder: string,
 ): Promise<CallAnswer | 'running'> {
   // Each turn is a run of its own; the space keeps the id apart from every caller's.
   const call = callId(`corral grade ${job.turn} ${folder}`);
-  const env = { CORRAL_GRADER_DIR: folder, CORRAL_SCORE_FILE: `${folder}/score` };
-  const action = {
-    kind: 'exec',
-    argv: leaf.argv,
-    env,
-    stdin: JSON.stringify(job.item),
-    user: 'grader',
-  } as const;
-  const request = { digest: call, action, timeoutMs: leaf.timeoutMs, keepBytes };
-  return untilEnded(leaf.timeoutMs + answerGraceMs, (waitMs, signal) =>
-    deps.link.call(target, call, request, waitMs, signal),
-  );
+  const request = { digest: call, action: actionOf(job, leaf, folder), timeoutMs: leaf.timeoutMs, keepBytes };
+  const ask = (waitMs: number) =>
+    deps.link.call(targetOf(job.rollout), call, request, waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
+  // Only time in which sandboxd said that it runs counts: it may have begun late.
+  for (let leftMs = leaf.timeoutMs + killGraceMs; ; leftMs -= longestPollMs) {
+    const waitMs = Math.min(leftMs, longestPollMs);
+    const answer = await whileItStands(deps, job, () => ask(waitMs));
+    if (answer !== 'running' || waitMs === leftMs) return answer;
+  }
+}
+
+function actionOf(job: GradeJob, leaf: Leaf<'command'>, folder: string) {
+  const env = { CORRAL_GRADER_DIR: folder, CORRAL_SCORE_FILE: scoreFileIn(folder) };
+  return { kind: 'exec', argv: leaf.argv, env, stdin: JSON.stringify(job.item), user: 'grader' } as const;
 }
 
 /** Null: it ended well, and its score file counts. */
@@ -110,40 +116,19 @@ function badEnding(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Comma
   return { kind: 'bad', how: 'exit', reason: `${how}: ${(stderr.head + stderr.tail).slice(-500)}`.trim() };
 }
 
-async function readScore(deps: CommandGraderDeps, target: SandboxTarget, folder: string): Promise<number> {
-  const signal = AbortSignal.timeout(transferMs);
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of await deps.link.getFile(target, `${folder}/score`, 'grader', signal)) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > longestScoreBytes) break;
+/** A full disk or a missing path inside the sandbox may be the policy's doing; a sandboxd that breaks the protocol is not. */
+function afterRefusal({ trouble, message }: LinkError): CommandGrade {
+  if (trouble.kind !== 'refused' || trouble.code !== 'file_error') {
+    throw new Failure('unclassified', `the grader could not be run: ${message}`, { admitted: 'unknown' });
   }
-  return parseScore(Buffer.concat(chunks).toString('utf8'));
+  if (trouble.errno !== 'ENOENT') return broken(trouble.message);
+  throw new Failure('grader_failed', 'the grader ended well and wrote no score file');
 }
 
-/** A full disk or a missing path inside the sandbox may be the policy's doing; a connection that fails is not. */
-function afterTrouble(error: LinkError): CommandGrade {
-  const { trouble } = error;
-  if (trouble.kind === 'refused' && trouble.code === 'file_error') {
-    if (trouble.errno === 'ENOENT')
-      throw new Failure('grader_failed', 'the grader ended well and wrote no score file');
-    return broken(trouble.message);
-  }
-  throw new Failure(
-    'sandboxd_unreachable',
-    `the sandbox went away while its rollout was graded: ${error.message}`,
-    {
-      admitted: 'unknown',
-      cause: error,
-    },
-  );
+function brokenByPolicy(reason: string): CommandGrade {
+  return broken(`the policy broke its sandbox: ${reason}`);
 }
 
 function broken(reason: string): CommandGrade {
   return { kind: 'bad', how: 'broken', reason };
-}
-
-async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
-  yield Buffer.from(text, 'utf8');
 }

@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import type { SandboxId } from '../../src/model/ids.ts';
 import { LinkError } from '../../src/ports/sandbox-link.ts';
 import type { LinkTrouble, SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
@@ -41,6 +42,7 @@ export class FakeSandboxLink implements SandboxLink {
   readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
   readonly #lives = new Map<string, Life>();
+  readonly #cuts = new EventEmitter().setMaxListeners(0);
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
 
   start(sandbox: SandboxId, boot: string, { probed = true } = {}): void {
@@ -50,6 +52,11 @@ export class FakeSandboxLink implements SandboxLink {
 
   kill(sandbox: SandboxId): void {
     this.#lives.delete(sandbox);
+  }
+
+  /** Breaks every connection to it that waits for a call's answer; what runs goes on. */
+  cut(sandbox: SandboxId): void {
+    this.#cuts.emit(sandbox);
   }
 
   failNext(method: keyof SandboxLink, trouble: LinkTrouble): void {
@@ -127,7 +134,8 @@ export class FakeSandboxLink implements SandboxLink {
 
   async cancel(): Promise<void> {}
 
-  async quiesce() {
+  async quiesce(target: SandboxTarget) {
+    this.#life('quiesce', target);
     return { killed: 0, survivors: 0 };
   }
 
@@ -156,6 +164,7 @@ export class FakeSandboxLink implements SandboxLink {
       const cut = () => reject(new LinkError({ kind: 'maybe_sent', detail: 'aborted' }));
       if (signal.aborted) cut();
       signal.addEventListener('abort', cut, { once: true });
+      this.#cuts.once(target.sandbox, cut);
     });
     const answered = await Promise.race([answer, cutOff]);
     if (!this.#lives.has(target.sandbox))

@@ -102,6 +102,12 @@ export class CoreWorld implements AsyncDisposable {
     return sandbox;
   }
 
+  /** How many sandboxes have an owner. */
+  async sandboxesHeld(): Promise<number> {
+    const [counts] = await this.state.pool.counts([this.environment.template.digest]);
+    return counts?.held ?? 0;
+  }
+
   /** A tool call as the RFT face makes it. */
   sh(rollout: string, call: string, command: string, core = this.wired.core): Promise<CallResult> {
     return this.call(rollout, call, 'sh', { command }, core);

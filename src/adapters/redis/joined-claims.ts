@@ -56,7 +56,7 @@ function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
 function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
   const [wave, nowMs, sandbox, boot, address] = given;
-  const { idleMs, hardLifeMs: _, ...asked } = request;
+  const { idleMs, hardLifeMs: _, recordOnly: _never, ...asked } = request;
   const atMs = numberOf(nowMs);
   return {
     ...asked,
@@ -82,9 +82,10 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
   };
 }
 
-/** The ten values of one claim, as claim.lua takes them. */
+/** The eleven values of one claim, as claim.lua takes them. */
 function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
-  const { owner, face, environment, version, template, itemKey, item, tags, idleMs, hardLifeMs } = request;
+  const { owner, face, environment, version, template, itemKey, item, tags } = request;
+  const { idleMs, hardLifeMs, recordOnly = false } = request;
   return [
     rolloutKey(owner),
     face,
@@ -96,6 +97,7 @@ function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
     Math.round(idleMs),
     Math.round(hardLifeMs),
     tagsText(tags),
+    recordOnly ? 1 : '',
   ];
 }
 

@@ -26,12 +26,14 @@ export type ClaimRequest = {
   readonly item: string | null;
   readonly idleMs: number;
   readonly hardLifeMs: number;
+  /** Opens the record without a sandbox or a place in line; one that is open stays as it is. */
+  readonly recordOnly?: boolean;
 };
 
 export type ClaimReply =
   /** It has a sandbox: claimed (bind it) or active (use it). Also answered for a rollout in `grading`. */
   | { readonly kind: 'held'; readonly rollout: RolloutRecord }
-  /** It stands in line; `ahead` rollouts of its template stand before it. */
+  /** It stands in line, or has a record only; `ahead` rollouts of its template stand before it. */
   | { readonly kind: 'waiting'; readonly rollout: RolloutRecord; readonly ahead: number }
   /** Tainted, closed, expired, or of another environment: `code` says which. `rollout` null: there is no record (line_full, run_closed). */
   | { readonly kind: 'refused'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };

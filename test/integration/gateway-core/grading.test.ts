@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/failure/failure.ts';
 import { rolloutId } from '../../../src/model/ids.ts';
+import { fakeEnvironment } from '../../fakes/environment.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
 
@@ -24,10 +25,34 @@ test('a scorable rollout gets its score, a repeat gets the stored one, and no ca
   await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({ code: 'rollout_closed' });
 });
 
-test('a rollout that never called a tool is graded', async () => {
+test('a rollout that never called a tool is graded without any sandbox, where its grader needs none', async () => {
   await using world = await CoreWorld.start();
+  const free = await world.ready();
+  expect(await world.grade('trace_new', 'no')).toMatchObject({ score: 0 });
+  expect(await world.grade('trace_new', 'yes')).toMatchObject({ score: 0, replayed: true });
+  expect(await world.sandboxesHeld()).toBe(0);
+  expect(await world.sh('trace_2', 'call_1', 'echo')).toMatchObject({ epoch: { sandbox: free } });
+  const report = await world.state.reports.run(caller.tenant, caller.run);
+  const group = { item: 'item-1', wave: 1, n: 1, scored: 1 };
+  expect(report).toMatchObject({ rollouts: 2, scored: 1, open: 1, groups: [group, { wave: 2 }] });
+  expect(world.events.filter(({ kind }) => kind === 'verdict')).toHaveLength(1);
+});
+
+test('a rollout without calls gets a sandbox for a grader that has a part which runs in one', async () => {
+  const text = fakeEnvironment().grader;
+  const grader = { kind: 'gate', all: [text], grader: verifier } as const;
+  await using world = await CoreWorld.start({ grader });
   await world.ready();
   expect(await world.grade('trace_new', 'no')).toMatchObject({ score: 0 });
+  expect(world.link.binds).toEqual(['sb-1']);
+});
+
+test('a rollout that stands in line is graded where it stands, if its grader needs no sandbox', async () => {
+  await using world = await CoreWorld.start();
+  await world.open('trace_1', { item: { id: 'item-1', answer: 'yes' } });
+  expect(await world.grade('trace_1', 'yes')).toMatchObject({ score: 1 });
+  const [counts] = await world.state.pool.counts([world.environment.template.digest]);
+  expect(counts).toMatchObject({ waiting: 0, held: 0 });
 });
 
 test('a rollout that had calls by the platform’s count and is unknown here is never scored', async () => {
@@ -102,6 +127,112 @@ test('a command grader that ends well without a score is grader_failed three tim
     kind: 'verdict',
     verdict: { kind: 'discard', code: 'grader_failed' },
   });
+});
+
+/** The rollout's one call has run; the grader writes `0.75` when it runs, and counts how often it did. */
+async function withVerifier(world: CoreWorld) {
+  const sandbox = await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  const target = { sandbox, address: 'unix:/fake', boot: 'boot-1' } as never;
+  world.link.behaviour = async ({ action }) => {
+    const path = action.kind === 'exec' ? (action.env?.['CORRAL_SCORE_FILE'] ?? '') : '';
+    await world.link.putFile(target, path, new Blob(['0.75']).stream());
+    return answering({});
+  };
+  return { sandbox, runs: () => world.link.ran.filter((call) => call.startsWith('corral grade')).length };
+}
+
+const reset = { kind: 'maybe_sent', detail: 'connection reset' } as const;
+
+test.each(['quiesce', 'putFile', 'call', 'getFile'] as const)(
+  'a connection that breaks again and again at %s costs the grader no turn, and it runs once',
+  async (method) => {
+    await using world = await CoreWorld.start({ grader: verifier });
+    const { runs } = await withVerifier(world);
+    for (let times = 0; times < 4; times += 1) world.link.failNext(method, reset);
+    expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0.75 });
+    expect(runs()).toBe(1);
+    expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', evidence: { turn: 1 } });
+  },
+);
+
+test('a connection that breaks while the grader runs is made again and attaches: one run, its score', async () => {
+  await using world = await CoreWorld.start({ grader: verifier });
+  const { sandbox, runs } = await withVerifier(world);
+  const grades = world.link.behaviour;
+  const begun = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  world.link.behaviour = async (request) => {
+    begun.resolve();
+    await go.promise;
+    return grades(request);
+  };
+  const graded = world.grade('trace_1', 'x');
+  await begun.promise;
+  world.link.cut(sandbox);
+  go.resolve();
+  expect(await graded).toMatchObject({ score: 0.75 });
+  expect(runs()).toBe(1);
+});
+
+test('a sandbox that is lost while its grader runs ends the turn with the loss, and no grader is to blame', async () => {
+  await using world = await CoreWorld.start({ grader: verifier });
+  const { sandbox } = await withVerifier(world);
+  const begun = Promise.withResolvers<void>();
+  world.link.behaviour = () => {
+    begun.resolve();
+    return new Promise(() => undefined);
+  };
+  const graded = expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'sandbox_lost' });
+  await begun.promise;
+  world.link.kill(sandbox);
+  world.link.cut(sandbox);
+  await world.state.lifecycle.lose(sandbox, null, 'node_lost', {});
+  await graded;
+  const view = await world.wired.core.view(caller, { rollout: rolloutId('trace_1'), attempt: null });
+  expect(view.verdict).toEqual({ kind: 'discard', code: 'sandbox_lost', cause: 'node_lost' });
+});
+
+test('a rollout that is deleted while its grader runs answers that it is closed, at once', async () => {
+  await using world = await CoreWorld.start({ grader: verifier });
+  const { sandbox } = await withVerifier(world);
+  const begun = Promise.withResolvers<void>();
+  world.link.behaviour = () => {
+    begun.resolve();
+    return new Promise(() => undefined);
+  };
+  const graded = expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'rollout_closed' });
+  await begun.promise;
+  await world.wired.core.close(caller, { rollout: rolloutId('trace_1'), attempt: null }, 'deleted');
+  world.link.kill(sandbox);
+  world.link.cut(sandbox);
+  await graded;
+});
+
+test('a grade whose failure cannot be written down while Redis stands still is held until it is back', async () => {
+  const judge = {
+    score: async () => {
+      world.redis.freeze();
+      setTimeout(() => world.redis.thaw(), 3_000);
+      throw new Failure('grader_failed', 'the judge answered 500');
+    },
+  };
+  const grader = { kind: 'http', url: 'http://judge', headers: {}, timeoutMs: 1_000, retries: 0 } as const;
+  await using world = await CoreWorld.start({ grader }, judge);
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'grader_failed' });
+});
+
+test('a sandbox that does not answer lets a grade go at its deadline, not seconds later', async () => {
+  await using world = await CoreWorld.start();
+  const sandbox = await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.kill(sandbox);
+  world.waitMs = 700;
+  const startedMs = performance.now();
+  await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'sandboxd_unreachable' });
+  expect(performance.now() - startedMs).toBeLessThan(1_500);
 });
 
 test('a judge that fails is grader_failed, never a score of 0, and may be asked again', async () => {

@@ -56,8 +56,6 @@ test('a call and a grade that come while fleet state is away are held and answer
   const call = world.sh('trace_1', 'call_1', 'echo');
   const grade = world.grade('trace_2', 'yes');
   await vi.waitFor(() => world.state.adoptRedis('empty'), { timeout: 5_000 });
-  // Two: a rollout that is graded without calls claims one as well.
-  await world.ready();
   await world.ready();
   expect(await call).toMatchObject({ output: 'echo' });
   expect(await grade).toMatchObject({ score: 1 });
