@@ -3,8 +3,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import type { CommandUser, FileReply } from '../../src/protocol/sandboxd/wire.ts';
 import { Capture } from './command/capture.ts';
-import { NotStarted, spawnAs } from './command/spawn-as.ts';
+import { NotStarted } from './command/spawn-as.ts';
 import type { StartedProcess } from './command/spawn-as.ts';
+import { spawnWhenAble } from './command/spawn-when-able.ts';
 import type { Config } from './config.ts';
 import { helperProcess } from './helper/launch.ts';
 import { killTree } from './processes/kill-tree.ts';
@@ -105,7 +106,7 @@ type Helper = {
 
 async function startHelper(config: Config, user: CommandUser, request: readonly string[]): Promise<Helper> {
   const stdin = request[0] === 'put' ? 'pipe' : 'nothing';
-  const started = await spawnAs({ ...helperProcess(config, user, request), stdin }).catch(
+  const started = await spawnWhenAble({ ...helperProcess(config, user, request), stdin }).catch(
     (error: unknown) => {
       throw error instanceof NotStarted ? new WireError('internal', `no helper: ${error.message}`) : error;
     },

@@ -5,7 +5,8 @@ import type { Leader, Leaders } from '../processes/leaders.ts';
 import { nothingCaptured } from './capture.ts';
 import type { RawCapture } from './capture.ts';
 import { Output } from './output.ts';
-import { NotStarted, spawnAs } from './spawn-as.ts';
+import { NotStarted } from './spawn-as.ts';
+import { spawnWhenAble } from './spawn-when-able.ts';
 import type { ProcessSpec, StartedProcess } from './spawn-as.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
@@ -48,14 +49,13 @@ export async function runCommand(
   leaders: Leaders,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
-  const startMs = performance.now();
   try {
-    const started = await spawnAs({ ...spec, stdin: spec.stdin === undefined ? 'nothing' : 'pipe' });
+    const started = await spawnWhenAble({ ...spec, stdin: spec.stdin === undefined ? 'nothing' : 'pipe' });
     const leader = leaders.add(started.pid, spec.user.ids?.uid ?? null);
-    return await follow(started, leader, spec, startMs, leaders, cancel);
+    return await follow(started, leader, spec, leaders, cancel);
   } catch (error) {
     if (!(error instanceof NotStarted)) throw error;
-    return neverStarted(error, performance.now() - startMs);
+    return neverStarted(error);
   }
 }
 
@@ -63,10 +63,10 @@ async function follow(
   started: StartedProcess,
   leader: Leader,
   spec: CommandSpec,
-  startMs: number,
   leaders: Leaders,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
+  const startMs = performance.now();
   const exited = exitOf(started);
   const output = new Output(started.stdout, started.stderr, spec.keepBytes);
   started.child.stdin?.end(spec.stdin);
@@ -121,12 +121,12 @@ function endingOf(stop: Stop, exit: Exit | null): Ending {
   return { kind: stop, exitCode: exit.code };
 }
 
-function neverStarted(error: NotStarted, durationMs: number): CommandResult {
+function neverStarted(error: NotStarted): CommandResult {
   return {
     ending: { kind: 'not_started', errno: error.errno, message: error.message },
     stdout: nothingCaptured,
     stderr: nothingCaptured,
-    durationMs: Math.round(durationMs),
+    durationMs: 0,
     escapedProcesses: 0,
     backgroundProcesses: 0,
   };
