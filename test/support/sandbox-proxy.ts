@@ -5,14 +5,16 @@ import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
 
 /**
- * What happens to the next request that carries out a call (`PUT /calls/…`):
+ * What happens to the next request that carries out a call (`PUT /calls/…`) or, where asked for, binds (`POST /bind`):
  *
  *   passes          nothing
  *   reset           the connection breaks when the whole request is through, before the first byte of the answer
  *   lost_answer     the same, when sandboxd has answered: the command has ended and nobody heard
- *   stalled         the first bytes of the answer arrive, and then no more
+ *   stalled         the first bytes of the answer arrive, and no more until it flows again
  */
 export type Trouble = 'passes' | 'reset' | 'lost_answer' | 'stalled';
+
+export type Troubled = 'call' | 'bind';
 
 /** Stands between the gateways and one sandbox, in the place of its socket. */
 export type SandboxProxy = {
@@ -22,25 +24,37 @@ export type SandboxProxy = {
   refuse(): Promise<void>;
   /** Listens again. */
   accept(): Promise<void>;
-  /** Calls that came through, troubled or not. */
+  /** The rest of every answer that is stalled arrives. */
+  flow(): void;
+  /** Requests of that kind that came through, troubled or not. */
   seen(): number;
   close(): Promise<void>;
 };
 
 /** Takes the place of a sandbox's socket. Connections that are open already are not led through it. */
-export async function standBefore(stateDir: string, sandbox: string): Promise<SandboxProxy> {
+export async function standBefore(
+  stateDir: string,
+  sandbox: string,
+  troubled: Troubled = 'call',
+): Promise<SandboxProxy> {
   const path = join(stateDir, 'node', 'sandboxes', sandbox, 'run', 'd.sock');
   const real = `${path}.real`;
   await rename(path, real);
   const sockets = new Set<Socket>();
   const plan: Trouble[] = [];
+  const stalled: (() => void)[] = [];
   let seen = 0;
-  const next = (): Trouble => {
+  const troubleOf = (request: string): Trouble | null => {
+    if (!beginsWith[troubled].test(request)) return null;
     seen += 1;
     return plan.shift() ?? 'passes';
   };
   const open = async (): Promise<Server> => {
-    const server = createServer((client) => relay(client, connect({ path: real }), sockets, next));
+    const server = createServer((client) => {
+      const upstream = connect({ path: real });
+      joinFates(client, upstream, sockets);
+      relay(client, upstream, troubleOf, (flow) => stalled.push(flow));
+    });
     server.listen(path);
     await once(server, 'listening');
     return server;
@@ -58,6 +72,9 @@ export async function standBefore(stateDir: string, sandbox: string): Promise<Sa
     accept: async () => {
       server = await open();
     },
+    flow: () => {
+      for (const flow of stalled.splice(0)) flow();
+    },
     seen: () => seen,
     close: async () => {
       if (server.listening) await end();
@@ -65,10 +82,13 @@ export async function standBefore(stateDir: string, sandbox: string): Promise<Sa
   };
 }
 
-const startsCall = /^PUT \/calls\//;
+const beginsWith: Readonly<Record<Troubled, RegExp>> = { call: /^PUT \/calls\//, bind: /^POST \/bind / };
 
-function relay(client: Socket, upstream: Socket, sockets: Set<Socket>, next: () => Trouble): void {
-  let trouble: Trouble = 'passes';
+/** Enough for a status line, too little for an answer. */
+const firstBytes = 40;
+
+/** Where one end closes, so does the other. */
+function joinFates(client: Socket, upstream: Socket, sockets: Set<Socket>): void {
   for (const socket of [client, upstream]) {
     sockets.add(socket);
     socket.on('error', () => undefined);
@@ -78,15 +98,34 @@ function relay(client: Socket, upstream: Socket, sockets: Set<Socket>, next: () 
       upstream.destroy();
     });
   }
+}
+
+function relay(
+  client: Socket,
+  upstream: Socket,
+  troubleOf: (request: string) => Trouble | null,
+  onStalled: (flow: () => void) => void,
+): void {
+  let trouble: Trouble = 'passes';
+  let kept: Buffer[] = [];
   client.on('data', (bytes) => {
-    if (startsCall.test(bytes.toString('latin1'))) trouble = next();
+    trouble = troubleOf(bytes.toString('latin1')) ?? trouble;
     upstream.write(bytes);
     // A turn later sandboxd has read it: what is destroyed at once would take its bytes along.
     if (trouble === 'reset') setImmediate(() => client.destroy());
   });
+  const flow = () => {
+    trouble = 'passes';
+    client.write(Buffer.concat(kept));
+    kept = [];
+  };
   upstream.on('data', (bytes) => {
     if (trouble === 'lost_answer') client.destroy();
-    else if (trouble === 'stalled') client.write(bytes.subarray(0, 40));
-    else client.write(bytes);
+    else if (trouble !== 'stalled') client.write(bytes);
+    else if (kept.push(bytes) === 1) {
+      client.write(bytes.subarray(0, firstBytes));
+      kept = [bytes.subarray(firstBytes)];
+      onStalled(flow);
+    }
   });
 }

@@ -55,6 +55,20 @@ test('the answer lost after the command had ended: read again from the journal, 
   await proxy.close();
 });
 
+test('the answer stalled in its middle and then flowing again: it is waited for, not asked for twice', async () => {
+  const proxy = await behindProxy('stalled');
+  proxy.arm('stalled');
+  const answer = call('stalled', 'c1');
+  await expect.poll(() => proxy.seen()).toBe(1);
+  // Its own command has ended: another call's evidence stands behind it.
+  expect(await call('stalled', 'c2')).toMatchObject({ body: { output: 'ran\nran\n' } });
+  proxy.flow();
+  expect(await answer).toMatchObject(ranOnce);
+  expect(proxy.seen()).toBe(2);
+  await expectScore('stalled', 2);
+  await proxy.close();
+});
+
 test('refused for a moment between two calls: the call is held, not answered with our trouble', async () => {
   const proxy = await behindProxy('refused');
   expect(await call('refused', 'c1')).toMatchObject(ranOnce);
