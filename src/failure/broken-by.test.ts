@@ -1,9 +1,15 @@
 import { expect, test } from 'vitest';
-import { brokenBy } from './broken-by.ts';
+import { brokenBy, commandsAsSandboxd } from './broken-by.ts';
 import type { LossCause } from './codes.ts';
 
-test('only a sandbox that hit its own memory limit was taken down by what ran in it', () => {
+test('only a sandbox that hit its own limit of memory or disk was taken down by what ran in it', () => {
   const ours: readonly LossCause[] = ['sandboxd_killed', 'evicted', 'node_lost', 'sandbox_exited', 'expired'];
-  expect(ours.map(brokenBy)).toEqual(ours.map(() => null));
-  expect(brokenBy('out_of_memory')).not.toBeNull();
+  expect(ours.map((cause) => brokenBy(cause, {}))).toEqual(ours.map(() => null));
+  expect(brokenBy('out_of_memory', {})).not.toBeNull();
+});
+
+test('a killed sandboxd was killed by what ran in it where that could kill it, other ends were not', () => {
+  expect(brokenBy('sandboxd_killed', commandsAsSandboxd)).not.toBeNull();
+  const ours: readonly LossCause[] = ['evicted', 'node_lost', 'sandbox_exited', 'deleted', 'boot_changed'];
+  expect(ours.map((cause) => brokenBy(cause, commandsAsSandboxd))).toEqual(ours.map(() => null));
 });

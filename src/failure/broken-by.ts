@@ -1,9 +1,16 @@
 import type { LossCause } from './codes.ts';
+import type { Evidence } from './failure.ts';
+
+/** In a loss's evidence, set by a provider: commands ran under sandboxd's own id, so any of them could end it. */
+export const commandsAsSandboxd = { commandsRunAs: 'sandboxd' } as const satisfies Evidence;
 
 /**
- * Why a sandbox that went down while a command ran is the command's own doing, in words for the model; null where the
- * cause does not say so. A provider tells `out_of_memory` only when the sandbox's own limit was hit, not the machine's.
+ * Why a sandbox that went down while a command ran is the command's own doing, in words for the model; null where cause
+ * and evidence do not say so. A provider tells `out_of_memory` only when the sandbox's own limit was hit, not the
+ * machine's. A killed sandboxd speaks against the command only where commands can kill it.
  */
-export function brokenBy(cause: LossCause): string | null {
-  return cause === 'out_of_memory' ? 'a command used up all of its memory' : null;
+export function brokenBy(cause: LossCause, evidence: Evidence): string | null {
+  if (cause === 'out_of_memory') return 'a command used up all of its memory';
+  const couldKill = evidence['commandsRunAs'] === commandsAsSandboxd.commandsRunAs;
+  return cause === 'sandboxd_killed' && couldKill ? 'a command killed the process that runs commands' : null;
 }

@@ -64,7 +64,8 @@ export async function buildLaunch(
   return { bwrapArguments: options, argv: site.sandboxdArgv, joinFiles: group.joinFiles, disk };
 }
 
-function usersOf({ runAs }: Template, { isRoot }: Site): Users {
+/** Whose ids commands and sandboxd have in a sandbox of this node. */
+export function usersOf({ runAs }: Template, { isRoot }: Site): Users {
   if (!isRoot) return 'single-user';
   return runAs === 'root' ? 'root' : 'two-user';
 }

@@ -11,6 +11,7 @@ const facts: DeathFacts = {
   outOfMemoryKills: 0,
   outOfMemoryKillsBefore: 0,
   reachedLimit: false,
+  idsApart: true,
   expiresAtMs: null,
   endedAtMs: 100_000,
 };
@@ -56,6 +57,13 @@ describe('deathOf', () => {
       reachedMemoryLimit: false,
       endedByNode: null,
       lastWords: 'why it ended',
+    });
+  });
+
+  it('says that commands could have ended it where they run under the id of sandboxd', () => {
+    expect(deathOf({ ...facts, idsApart: false })).toMatchObject({
+      cause: 'sandboxd_killed',
+      evidence: { commandsRunAs: 'sandboxd' },
     });
   });
 });

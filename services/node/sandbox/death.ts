@@ -1,3 +1,4 @@
+import { commandsAsSandboxd } from '../../../src/failure/broken-by.ts';
 import type { LossCause } from '../../../src/failure/codes.ts';
 import type { Evidence } from '../../../src/failure/failure.ts';
 import type { Ending } from '../bwrap/launch.ts';
@@ -13,10 +14,15 @@ export type DeathFacts = {
   readonly asked: Asked | null;
   /** Kills for memory in its whole life; null where they are not counted. */
   readonly outOfMemoryKills: number | null;
-  /** The same at the last look, at most {@link lookEveryMs} before the end: what came after it may have killed sandboxd. */
+  /**
+   * The same at the look before the last, at most twice {@link lookEveryMs} before the end: what came after it may have
+   * killed sandboxd. Not at the last one: on a busy machine that may fall between a kill and our hearing of it.
+   */
   readonly outOfMemoryKillsBefore: number | null;
   /** Whether it ever used all the memory it may; null where that is not known. */
   readonly reachedLimit: boolean | null;
+  /** Whether commands run under another id than sandboxd, and so cannot have ended it. */
+  readonly idsApart: boolean;
   readonly expiresAtMs: number | null;
   readonly endedAtMs: number;
 };
@@ -38,6 +44,7 @@ export function deathOf(facts: DeathFacts): Death {
       outOfMemoryKills,
       reachedMemoryLimit: reachedLimit,
       endedByNode: asked,
+      ...(facts.idsApart ? {} : commandsAsSandboxd),
       // A sandbox that was told to go has nothing to explain.
       ...(asked === 'deleted' || ending === null || ending.lastWords === ''
         ? {}

@@ -3,7 +3,7 @@ import type { Clock } from '../../../src/ports/clock.ts';
 import type { Owner } from '../../../src/model/rollout.ts';
 import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import { buildLaunch, groupLimits } from './build.ts';
+import { buildLaunch, groupLimits, usersOf } from './build.ts';
 import type { Site } from './build.ts';
 import { deathOf } from './death.ts';
 import type { Asked, Death } from './death.ts';
@@ -36,8 +36,8 @@ export type Life = {
   group: Group | null;
   outer: ProcessIdentity | null;
   init: ProcessIdentity | null;
-  /** As of the last look. */
-  outOfMemoryKills: number | null;
+  /** As of the last look and of the one before it. */
+  outOfMemoryKills: { readonly atLastLook: number | null; readonly before: number | null };
   /** The last write of its record: one at a time. */
   recorded: Promise<void>;
 };
@@ -65,7 +65,7 @@ export function newLife(request: CreateRequest, createdAtMs: number): Life {
     group: null,
     outer: null,
     init: null,
-    outOfMemoryKills: null,
+    outOfMemoryKills: { atLastLook: null, before: null },
     recorded: Promise.resolve(),
   };
 }
@@ -92,7 +92,8 @@ export async function live(life: Life, tools: LifeTools): Promise<Death> {
     asked: life.asked,
     outOfMemoryKills: kills,
     reachedLimit,
-    outOfMemoryKillsBefore: life.outOfMemoryKills,
+    outOfMemoryKillsBefore: life.outOfMemoryKills.before,
+    idsApart: usersOf(life.request.template, tools.site) === 'two-user',
     expiresAtMs: life.expiresAtMs,
     endedAtMs: tools.clock.nowMs(),
   });

@@ -105,7 +105,10 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
-  life.outOfMemoryKills = (await life.group?.outOfMemoryKills()) ?? null;
+  life.outOfMemoryKills = {
+    atLastLook: (await life.group?.outOfMemoryKills()) ?? null,
+    before: life.outOfMemoryKills.atLastLook,
+  };
 }
 
 function provided(life: Life, address: SandboxAddress): ProvidedSandbox {

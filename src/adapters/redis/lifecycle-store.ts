@@ -8,8 +8,10 @@ import type { RunScript } from './script-runner.ts';
 
 export function lifecycleStore(run: RunScript): LifecycleStore {
   return {
-    lose: async (sandbox, boot, cause, evidence) =>
-      lossOf(await run('lose', sandbox, boot ?? '', cause, evidenceText(evidence), brokenBy(cause) ?? '')),
+    lose: async (sandbox, boot, cause, evidence) => {
+      const broken = brokenBy(cause, evidence) ?? '';
+      return lossOf(await run('lose', sandbox, boot ?? '', cause, evidenceText(evidence), broken));
+    },
     close: async (key, by) => recordOrNull(await run('close', key, by)),
     heartbeat: async (key) => recordOrNull(await run('heartbeat', key)),
     expireDue: async (limit) => listOf(await run('expire-due', limit)).map(recordOf),

@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
@@ -11,14 +12,30 @@ grader: { kind: text, reference: item.answer }
 pool: { min_ready: 1, max: 4 }
 `;
 
+/** Commands have the id of the daemon, and can kill it. */
+const rooted = greedy
+  .replace('name: greedy', 'name: rooted')
+  .replace('image: host,', 'image: host, run_as: root,');
+
 let world: FleetOfTest;
 beforeAll(async () => {
-  world = await startFleetOfTest({ environments: { greedy } });
+  world = await startFleetOfTest({ environments: { greedy, rooted } });
 }, 120_000);
 afterAll(() => world.stop());
 
-const call = (trace: string, id: string, command: string) =>
-  world.rft.call({ trace, call: id, command, environment: 'greedy' });
+const call = (trace: string, id: string, command: string, environment = 'greedy') =>
+  world.rft.call({ trace, call: id, command, environment });
+
+/** What a sandbox that its policy broke means for the trainer: text now and later, no taint, and a score. */
+async function expectItsOwnDoing(trace: string, environment: string): Promise<void> {
+  const later = await call(trace, 'call_later', 'echo', environment);
+  expect(later).toMatchObject({ status: 200, body: { output: expect.stringContaining('Nothing ran') } });
+  expect(await world.native.get(`/v1/rollouts/${trace}`)).toMatchObject({
+    body: { verdict: { kind: 'scorable' }, taint: null },
+  });
+  const grade = await world.rft.grade({ trace, environment });
+  expect(grade).toEqual(expect.objectContaining({ status: 200, body: { score: 1 } }));
+}
 
 const outputOf = ({ body }: { readonly body: unknown }) => (body as { readonly output: string }).output;
 
@@ -44,11 +61,36 @@ test('a sandbox that goes down with its command is the model’s: 200 now and la
   expect(output).toContain(
     'the sandbox went down while this command ran (a command used up all of its memory)',
   );
-  const later = await call('trace_down', 'call_later', 'echo');
-  expect(later).toMatchObject({ status: 200, body: { output: expect.stringContaining('Nothing ran') } });
-  expect(await world.native.get('/v1/rollouts/trace_down')).toMatchObject({
-    body: { verdict: { kind: 'scorable' }, taint: null },
-  });
-  const grade = await world.rft.grade({ trace: 'trace_down', environment: 'greedy' });
-  expect(grade).toEqual(expect.objectContaining({ status: 200, body: { score: 1 } }));
+  await expectItsOwnDoing('trace_down', 'greedy');
 }, 60_000);
+
+test('all processes killed together for memory, as a kubelet on cgroup v2 does: the model’s, as when only some are', async () => {
+  expect(await call('trace_all', 'call_1', 'true')).toMatchObject({ status: 200 });
+  // The kernel's first choice is now process 1 of the namespace, and with it goes everything else at once.
+  const { pid } = await world.sandboxOf('trace_all');
+  writeFileSync(`/proc/${pid}/oom_score_adj`, '1000');
+  expect(await call('trace_all', 'call_2', 'head -c 200M /dev/zero >> full')).toMatchObject({
+    status: 200,
+    body: { output: expect.stringContaining('(a command used up all of its memory)') },
+  });
+  await expectItsOwnDoing('trace_all', 'greedy');
+});
+
+test('a command that kills the daemon, where it runs as root: the model’s, 200 now and later, and it is graded', async () => {
+  expect(await call('trace_root', 'call_1', 'id -u', 'rooted')).toMatchObject({
+    status: 200,
+    body: { output: '0\n' },
+  });
+  const killing = await call('trace_root', 'call_2', 'kill -9 -1; sleep 60', 'rooted');
+  expect(killing).toMatchObject({
+    status: 200,
+    body: { output: expect.stringContaining('(a command killed the process that runs commands)') },
+  });
+  await expectItsOwnDoing('trace_root', 'rooted');
+});
+
+test('the same command where it runs as somebody else kills what it may, and the sandbox stays', async () => {
+  const killing = await call('trace_user', 'call_1', 'kill -9 -1; echo tried');
+  expect(killing).toMatchObject({ status: 200, body: { output: expect.stringContaining('tried') } });
+  expect(await call('trace_user', 'call_2', 'echo usable')).toMatchObject({ body: { output: 'usable\n' } });
+});
