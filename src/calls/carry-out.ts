@@ -1,6 +1,7 @@
 import { Deadline } from '../waiting/deadline.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
+import type { CallSummary } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { CallResult } from './call-result.ts';
 import type { Confirmations } from './confirmations.ts';
@@ -12,7 +13,8 @@ import { settlementOfForgotten, settlementOfUnknown } from './losses.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { answerFrom, settle } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
-import type { Running } from './work.ts';
+import { lostCommandEvent } from './settled-event.ts';
+import type { Running, Tracked } from './work.ts';
 
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {
@@ -43,6 +45,8 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
   const exchanged = await exchange(deps, running, deadline);
   switch (exchanged.kind) {
     case 'settled_elsewhere':
+      if (wentDown(running.work, exchanged.summary))
+        deps.record(lostCommandEvent(running.work, deps.clock.nowMs()));
       return answerFrom(deps, running.work, exchanged);
     case 'unknown':
       return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
@@ -51,6 +55,11 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     case 'answered':
       return settleAnswer(deps, running, exchanged.answer);
   }
+}
+
+/** Whether its sandbox was lost under it, by whomever, and we are the ones who know what it had run. */
+function wentDown({ command }: Tracked, { outcome, code }: CallSummary): boolean {
+  return command !== '' && (outcome === 'infrastructure_failure' || code === 'sandbox_broken');
 }
 
 async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAnswer): Promise<CallResult> {

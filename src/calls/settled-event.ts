@@ -27,6 +27,13 @@ export function settledEvent(
   };
 }
 
+/** What the call had run that its sandbox's loss has settled. */
+export function lostCommandEvent(work: Tracked, atMs: number): FleetEvent {
+  const { key, environment, call, command } = work;
+  const { name, version } = environment;
+  return { kind: 'lost_command', atMs, key, environment: name, version, call, command };
+}
+
 /** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */
 export function blameOf(code: string | null): Blame | null {
   if (code === null) return null;

@@ -68,6 +68,8 @@ async function mayReport(
   return placedAtMs - adoptedAtMs > environment.limits.hardLifeMs;
 }
 
+const unscored = { score: null, suspected: null } as const;
+
 async function discard(
   deps: CheckCallsDeps,
   work: GradeWork,
@@ -77,7 +79,7 @@ async function discard(
   const code = 'rollout_unknown';
   const first = await patiently(deps.clock, deadline, () => deps.grades.discard(rollout.key, code));
   const job = { ...work, rollout, turn: 0 };
-  if (first) deps.record(gradedEvent(job, { kind: 'discard', code }, null, deps.clock.nowMs()));
+  if (first) deps.record(gradedEvent(job, { kind: 'discard', code }, unscored, deps.clock.nowMs()));
 }
 
 /**

@@ -160,7 +160,9 @@ async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): 
     deps.grades.failed(job.rollout.key, job.turn, evidence),
   );
   if (turnsLeft === 0) {
-    deps.record(gradedEvent(job, { kind: 'discard', code: 'grader_failed' }, null, deps.clock.nowMs()));
+    const suspected = failure.evidence['suspected'] === 'command' ? ('command' as const) : null;
+    const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
+    deps.record(gradedEvent(job, verdict, { score: null, suspected }, deps.clock.nowMs()));
   }
   return failure;
 }

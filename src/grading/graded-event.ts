@@ -1,13 +1,16 @@
+import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { GradeJob } from './job.ts';
-import type { Evaluation } from './graders/evaluate.ts';
+
+/** What the grader gave: null where there is no score, and whether the policy may have been behind how it ended. */
+export type Graded = { readonly score: number | null; readonly suspected: Suspected | null };
 
 /** The one line that the event log keeps of a verdict that grading reached. */
 export function gradedEvent(
   job: Omit<GradeJob, 'deadline'>,
   verdict: Verdict,
-  evaluation: Evaluation | null,
+  graded: Graded,
   atMs: number,
 ): FleetEvent {
   return {
@@ -17,8 +20,8 @@ export function gradedEvent(
     environment: job.environment.name,
     version: job.environment.version,
     verdict,
-    score: evaluation?.kind === 'scored' ? evaluation.score : null,
-    suspected: evaluation?.suspected ?? null,
+    score: graded.score,
+    suspected: graded.suspected,
     evidence: { turn: job.turn, calls: job.rollout.calls },
   };
 }

@@ -10,7 +10,7 @@ test('a rollout without taint is scorable while it runs and when it is scored', 
 });
 
 test('a tainted rollout is discarded with the code and cause of its taint, also when it was scored', () => {
-  const discard = { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed' };
+  const discard = { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed', suspected: 'command' };
   expect(verdictOf(fakeRollout({ taint }))).toEqual(discard);
   expect(verdictOf(fakeRollout({ taint, state: 'closed', score: 1 }))).toEqual(discard);
 });

@@ -39,6 +39,16 @@ function world(summaries: readonly CallSummary[] | Failure = []) {
   return { store, events, lose: () => lifecycle.lose(sandbox, null, 'evicted', {}), lifecycle };
 }
 
+test.each([
+  ['sandboxd_killed', 'command'],
+  ['evicted', null],
+] as const)('the verdict of a loss by %s is marked as suspected: %s', async (cause, suspected) => {
+  const { store, events, lose } = world();
+  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint: { ...taint, cause } }) };
+  await lose();
+  expect(events).toMatchObject([{ kind: 'verdict', suspected }]);
+});
+
 test('a loss that taints is written as a verdict, after the calls that it settled', async () => {
   const lost = settled('c2', {
     outcome: 'infrastructure_failure',

@@ -1,3 +1,4 @@
+import { discardFor } from '../failure/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
@@ -65,13 +66,13 @@ function callEvent(
 
 function taintEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
   const { code, cause, evidence } = rollout.taint ?? { code: 'sandbox_lost', cause: null, evidence: {} };
-  const verdict = { kind: 'discard', code, ...(cause === null ? {} : { cause }) } as const;
+  const verdict = discardFor(code, cause);
   return {
     kind: 'verdict',
     ...commonOf(rollout, atMs),
     verdict,
     score: null,
-    suspected: null,
+    suspected: verdict.suspected ?? null,
     evidence,
   };
 }

@@ -1,6 +1,7 @@
 import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Verdict } from '../failure/verdict.ts';
+import type { CallId } from '../model/ids.ts';
 import type { CallSummary } from './fleet/records.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 
@@ -20,6 +21,11 @@ export type FleetEvent =
       readonly lastCommand: string;
       readonly evidence: Evidence;
     })
+  /**
+   * What a call had run whose sandbox was lost under it. Fleet state settles such a call, and only the gateway that had
+   * sent it knows the command.
+   */
+  | (Common & { readonly kind: 'lost_command'; readonly call: CallId; readonly command: string })
   | (Common & {
       readonly kind: 'verdict';
       readonly verdict: Verdict;

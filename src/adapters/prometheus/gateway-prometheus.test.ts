@@ -33,7 +33,7 @@ const settled: FleetEvent = {
   lastCommand: '',
 };
 
-function verdict(kind: 'scorable' | 'discard'): FleetEvent {
+function verdict(kind: 'scorable' | 'discard'): Extract<FleetEvent, { kind: 'verdict' }> {
   return {
     ...common,
     kind: 'verdict',
@@ -67,12 +67,22 @@ test('what is told to the event log is counted by blame, code and environment, a
   for (const event of [settled, verdict('scorable'), verdict('discard')]) told(event);
   const text = await render(gauges, {});
   const call = 'outcome="refused",blame="model",code="bad_arguments",environment="shell"';
-  const lost = 'verdict="discard",blame="infrastructure",code="sandbox_lost",environment="shell"';
-  const good = 'verdict="scorable",blame="none",code="none",environment="shell"';
+  const lost =
+    'verdict="discard",blame="infrastructure",code="sandbox_lost",environment="shell",suspected="none"';
+  const good = 'verdict="scorable",blame="none",code="none",environment="shell",suspected="none"';
   expect(text).toContain(`corral_calls_settled_total{${call}} 1\n`);
   expect(text).toContain(`corral_verdicts_total{${lost}} 1\n`);
   expect(text).toContain(`corral_verdicts_total{${good}} 1\n`);
   expect(text).not.toMatch(/secret-call-id|rollout-1/);
+});
+
+test('discards that a command may have caused are counted apart, and the command is no label', async () => {
+  const { told, render } = createGatewayPrometheus();
+  told({ ...common, kind: 'lost_command', call: callId('call-1'), command: 'dd if=/dev/zero' });
+  told({ ...verdict('discard'), suspected: 'command' });
+  const text = await render(gauges, {});
+  expect(text).toMatch(/corral_verdicts_total\{[^}]*environment="shell",suspected="command"\} 1\n/);
+  expect(text).not.toContain('dd if');
 });
 
 test('what is in hand is told as it is at the moment of asking', async () => {

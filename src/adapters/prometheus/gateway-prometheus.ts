@@ -1,10 +1,11 @@
-import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { failureRow } from '../../failure/codes.ts';
 import type { FailureCode } from '../../failure/codes.ts';
 import type { Face } from '../../model/face.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../ports/gateway-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
+import { createInstruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;
@@ -16,35 +17,27 @@ export type GatewayPrometheus = {
 
 const faces = ['rft', 'native'] as const satisfies readonly Face[];
 
-/** A gateway's counters and this process's own, in a registry of their own. Labels have few values: never an id. */
+/** What a gateway counts at its doors, of the events it tells, and has in hand. */
 export function createGatewayPrometheus(): GatewayPrometheus {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  const show = gauges(registry);
+  const instruments = createInstruments();
+  const show = gauges(instruments);
   return {
-    metrics: doorMetrics(registry),
-    told: eventMetrics(registry),
+    metrics: doorMetrics(instruments),
+    told: eventMetrics(instruments),
     render: (now, underWay) => {
       show(now, underWay);
-      return registry.metrics();
+      return instruments.render();
     },
   };
 }
 
-function doorMetrics(registry: Registry): GatewayMetrics {
-  const registers = [registry];
-  const answers = new Counter({
-    name: 'corral_gateway_answers_total',
-    help: 'Answers by face and status',
-    labelNames: ['face', 'status'],
-    registers,
-  });
-  const failed = new Counter({
-    name: 'corral_gateway_failures_total',
-    help: 'Requests that failed, by face, blame and code; each unclassified one is a bug of ours',
-    labelNames: ['face', 'blame', 'code'],
-    registers,
-  });
+function doorMetrics({ counter }: Instruments): GatewayMetrics {
+  const answers = counter('corral_gateway_answers_total', 'Answers by face and status', ['face', 'status']);
+  const failed = counter(
+    'corral_gateway_failures_total',
+    'Requests that failed, by face, blame and code; each unclassified one is a bug of ours',
+    ['face', 'blame', 'code'],
+  );
   // There from the start, so that an alert on its rise sees the first one rise.
   for (const face of faces) failed.inc(failureLabels(face, 'unclassified'), 0);
   return {
@@ -55,9 +48,7 @@ function doorMetrics(registry: Registry): GatewayMetrics {
 
 const failureLabels = (face: Face, code: FailureCode) => ({ face, blame: failureRow(code).blame, code });
 
-function gauges(registry: Registry) {
-  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Gauge<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
+function gauges({ gauge }: Instruments) {
   const requests = gauge('corral_gateway_held_requests', 'Requests in hand');
   const bytes = gauge('corral_gateway_held_body_bytes', 'Bytes of their bodies');
   const underWay = gauge('corral_gateway_under_way', 'Rollouts in line, calls and grades', ['kind']);

@@ -1,8 +1,9 @@
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { TemplateCounts } from '../../ports/fleet/pool.ts';
 import { eventMetrics } from './event-metrics.ts';
+import { createInstruments } from './instruments.ts';
+import type { Instruments } from './instruments.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;
@@ -20,36 +21,32 @@ export type Prometheus = {
  */
 const startBuckets = [0.05, 0.1, 0.2, 0.4, 0.8, 1.5, 3, 6, 12, 25, 50, 100];
 
-/** Labels say template, code or cause; never a rollout, run or sandbox, of which there is no end. */
+/** Enough of a digest to tell templates apart. */
 const templateLabelLength = 12;
 
-/** The controller's counters and this process's own, in a registry of their own. */
+/** What a controller counts, and of the events it tells. */
 export function createPrometheus(): Prometheus {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  const instruments = createInstruments();
   return {
-    metrics: { ...launchMetrics(registry), ...poolMetrics(registry), ...endMetrics(registry) },
-    told: eventMetrics(registry),
-    render: () => registry.metrics(),
-    contentType: registry.contentType,
+    metrics: { ...launchMetrics(instruments), ...poolMetrics(instruments), ...endMetrics(instruments) },
+    told: eventMetrics(instruments),
+    render: instruments.render,
+    contentType: instruments.contentType,
   };
 }
 
-function launchMetrics(registry: Registry): Pick<Metrics, 'launchEnded'> {
-  const registers = [registry];
-  const launches = new Counter({
-    name: 'corral_launches_total',
-    help: 'Sandbox launches that ended, by type (warm, cold, failed) and result (ready or a failure code)',
-    labelNames: ['type', 'result'],
-    registers,
-  });
-  const duration = new Histogram({
-    name: 'corral_launch_duration_seconds',
-    help: 'From the reserved start slot to ready or failed',
-    labelNames: ['type'],
-    buckets: startBuckets,
-    registers,
-  });
+function launchMetrics({ counter, histogram }: Instruments): Pick<Metrics, 'launchEnded'> {
+  const launches = counter(
+    'corral_launches_total',
+    'Sandbox launches that ended, by type (warm, cold, failed) and result (ready or a failure code)',
+    ['type', 'result'],
+  );
+  const duration = histogram(
+    'corral_launch_duration_seconds',
+    'From the reserved start slot to ready or failed',
+    ['type'],
+    startBuckets,
+  );
   return {
     launchEnded: ({ type, result }, durationMs) => {
       launches.inc({ type, result });
@@ -66,20 +63,17 @@ const gaugedStates = [
   'announced',
 ] as const satisfies readonly (keyof TemplateCounts)[];
 
-function poolMetrics(registry: Registry): Pick<Metrics, 'poolCounted'> {
-  const registers = [registry];
-  const sandboxes = new Gauge({
-    name: 'corral_pool',
-    help: 'Sandboxes by template and state (ready, launching, held), rollouts that wait for one (waiting), and what bursts ask to be ready (announced)',
-    labelNames: ['template', 'state'],
-    registers,
-  });
-  const breaker = new Gauge({
-    name: 'corral_breaker_open',
-    help: '1 while the template starts no sandboxes because too many starts in a row have failed',
-    labelNames: ['template'],
-    registers,
-  });
+function poolMetrics({ gauge }: Instruments): Pick<Metrics, 'poolCounted'> {
+  const sandboxes = gauge(
+    'corral_pool',
+    'Sandboxes by template and state (ready, launching, held), rollouts that wait for one (waiting), and what bursts ask to be ready (announced)',
+    ['template', 'state'],
+  );
+  const breaker = gauge(
+    'corral_breaker_open',
+    '1 while the template starts no sandboxes because too many starts in a row have failed',
+    ['template'],
+  );
   return {
     poolCounted: (counts) => {
       // Templates that nobody counts any more must vanish instead of keeping their last value.
@@ -94,9 +88,7 @@ function poolMetrics(registry: Registry): Pick<Metrics, 'poolCounted'> {
   };
 }
 
-function endMetrics(registry: Registry): Omit<Metrics, 'launchEnded' | 'poolCounted'> {
-  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-    new Counter<Label>({ name, help, labelNames: [...labelNames], registers: [registry] });
+function endMetrics({ counter }: Instruments): Omit<Metrics, 'launchEnded' | 'poolCounted'> {
   const lost = counter('corral_sandboxes_lost_total', 'Sandboxes known to be gone, by cause and effect', [
     'cause',
     'effect',

@@ -8,7 +8,14 @@ export const EpochAnswer = Type.Object({ sandbox: Type.String(), boot: Type.Stri
 
 export const VerdictAnswer = Type.Union([
   Type.Object({ kind: Type.Literal('scorable') }),
-  Type.Object({ kind: Type.Literal('discard'), code: Type.String(), cause: Type.Optional(Type.String()) }),
+  Type.Object({
+    kind: Type.Literal('discard'),
+    code: Type.String(),
+    cause: Type.Optional(Type.String()),
+    suspected: Type.Optional(
+      Type.Literal('command', { description: "nobody can tell whether the policy's own command did it" }),
+    ),
+  }),
 ]);
 
 /** Newest attempt unless the query names one. Query values are text, so numbers are patterns. */

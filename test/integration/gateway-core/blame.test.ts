@@ -92,6 +92,31 @@ test('a sandbox killed while its command runs: 503 for the call, for every later
   await expect(world.grade('trace_1', 'yes')).rejects.toMatchObject({ code: 'sandbox_lost' });
 });
 
+test.each([
+  ['sandboxd_killed', 'command'],
+  ['node_lost', null],
+] as const)(
+  'a command whose sandbox was lost by %s: the verdict is marked as suspected %s, and what had run is written down',
+  async (cause, suspected) => {
+    await using world = await CoreWorld.start();
+    const sandbox = await world.ready();
+    world.link.behaviour = never;
+    const told = expect(world.sh('trace_1', 'call_1', 'eat all processes')).rejects.toThrow();
+    await vi.waitUntil(() => world.link.ran.includes('call_1'));
+    world.link.kill(sandbox);
+    await world.state.lifecycle.lose(sandbox, null, cause, {});
+    await told;
+    const command = JSON.stringify({ command: 'eat all processes' });
+    expect(world.events).toMatchObject([{ kind: 'lost_command', call: 'call_1', command }]);
+    const { verdict } = await world.wired.core.view(caller, {
+      rollout: rolloutId('trace_1'),
+      attempt: null,
+    });
+    const mark = suspected === null ? {} : { suspected };
+    expect(verdict).toEqual({ kind: 'discard', code: 'sandbox_lost', cause, ...mark });
+  },
+);
+
 test('a command that takes the sandbox down with it is the model’s: text for it and later calls, and a grade', async () => {
   await using world = await CoreWorld.start();
   const sandbox = await world.ready();

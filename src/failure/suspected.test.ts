@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest';
+import { suspectedOf } from './suspected.ts';
+
+test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
+  'a sandbox lost by %s may have been broken by a command that left no proof',
+  (cause) => expect(suspectedOf('sandbox_lost', cause)).toBe('command'),
+);
+
+test.each(['deleted', 'evicted', 'preempted', 'node_lost', 'pod_replaced', 'expired'] as const)(
+  'a sandbox lost by %s was ended from outside, so no command is suspected',
+  (cause) => expect(suspectedOf('sandbox_lost', cause)).toBeNull(),
+);
+
+test('a sandbox that went silent under a command may have been starved by it', () => {
+  expect(suspectedOf('outcome_unknown', null)).toBe('command');
+});
+
+test('a tool whose backend failed runs no program that the model chose', () => {
+  expect(suspectedOf('dependency_failed', null)).toBeNull();
+});
