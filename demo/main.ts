@@ -1,7 +1,7 @@
 import { systemClock } from '../src/platform/clock.ts';
 import { systemRandom } from '../src/platform/random.ts';
+import { say, untilEnd } from './command/until-end.ts';
 import { startDemoFleet, warmPool } from './fleet/demo-fleet.ts';
-import type { DemoFleet } from './fleet/demo-fleet.ts';
 import { readOptions } from './options.ts';
 import type { DemoOptions } from './options.ts';
 import { runDemo } from './run-demo.ts';
@@ -33,23 +33,4 @@ async function main(options: DemoOptions): Promise<boolean> {
     say(error instanceof Error ? `The demo could not run: ${error.message}` : String(error));
     return false;
   }
-}
-
-/** Whatever happens, Ctrl-C included, the fleet is stopped before this process ends. */
-async function untilEnd(fleet: DemoFleet, work: () => Promise<boolean>): Promise<boolean> {
-  const interrupted = () => {
-    say('\nInterrupted: stopping the fleet.');
-    void fleet.stop().finally(() => process.exit(130));
-  };
-  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
-  try {
-    return await work();
-  } finally {
-    await fleet.stop();
-    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
-  }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { wholeFrom } from './command/number-options.ts';
 
 export type DemoOptions = {
   readonly tasks: number;
@@ -17,21 +18,13 @@ export function readOptions(argv: readonly string[]): DemoOptions {
     .description(
       'A burst of rollouts through the whole fleet on this machine. Scripted policies play the trainer; no model is called.',
     )
-    .option('--tasks <n>', 'tasks to play', atLeast(1), 8)
-    .option('--copies <n>', 'rollouts of each task', atLeast(1), 8)
+    .option('--tasks <n>', 'tasks to play', wholeFrom(1), 8)
+    .option('--copies <n>', 'rollouts of each task', wholeFrom(1), 8)
     // A quarter of the default burst: enough to show warm starts, few enough that cold ones show too.
-    .option('--pool <n>', 'warm sandboxes kept ready', atLeast(0), 16)
-    .option('--kill <n>', 'sandboxes to kill while they work', atLeast(0), 3)
+    .option('--pool <n>', 'warm sandboxes kept ready', wholeFrom(0), 16)
+    .option('--kill <n>', 'sandboxes to kill while they work', wholeFrom(0), 3)
     .option('--seed <text>', 'the same seed plays the same rollouts', '1')
     .option('--out <folder>', 'where the report goes', 'out/demo')
     .parse(argv, { from: 'user' });
   return command.opts<DemoOptions>();
-}
-
-function atLeast(least: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (Number.isInteger(value) && value >= least) return value;
-    throw new InvalidArgumentError(`A whole number of at least ${least} is expected.`);
-  };
 }

@@ -1,4 +1,5 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
+import { above, wholeFrom } from '../demo/command/number-options.ts';
 
 export type SoakOptions = {
   readonly minutes: number;
@@ -17,18 +18,10 @@ export function readOptions(argv: readonly string[]): SoakOptions {
       'Waves of rollouts through the whole fleet on this machine while its parts are killed. Ends 0 when no failure became a reward.',
     )
     .option('--minutes <n>', 'how long new waves begin', above(0), 30)
-    .option('--rollouts <n>', 'rollouts in a wave', above(0), 64)
+    .option('--rollouts <n>', 'rollouts in a wave', wholeFrom(1), 64)
     .option('--speed <n>', 'divides every time of the load model', above(0), 20)
     .option('--seed <text>', 'the same seed plays the same rollouts and draws the same faults', '1')
     .option('--out <folder>', 'where soak.json goes', 'out/soak')
     .parse(argv, { from: 'user' })
     .opts<SoakOptions>();
-}
-
-function above(least: number): (text: string) => number {
-  return (text) => {
-    const value = Number(text);
-    if (Number.isFinite(value) && value > least) return value;
-    throw new InvalidArgumentError(`A number above ${least} is expected.`);
-  };
 }

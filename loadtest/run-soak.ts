@@ -13,12 +13,15 @@ import type { SoakOptions } from './options.ts';
 import type { SoakFindings } from './report/soak-report.ts';
 import { reasonOf } from './trainer/faults-seen.ts';
 import type { FaultDone } from './trainer/faults-seen.ts';
+import { droppingConnections } from './trainer/dropped-connections.ts';
 import { judge } from './trainer/judge.ts';
 import type { PlayWorld } from './trainer/play-rollout.ts';
+import { signalOf } from './trainer/signal.ts';
 import type { RolloutTruth } from './trainer/truth.ts';
 import { verdictOf } from './trainer/verdict.ts';
 import type { Discarded } from './trainer/verdict.ts';
-import { planWave, playWave } from './waves.ts';
+import { planWave, playWaves } from './waves.ts';
+import type { Wave } from './waves.ts';
 
 export type SoakWorld = {
   readonly options: SoakOptions;
@@ -48,7 +51,7 @@ export async function runSoak(world: SoakWorld): Promise<SoakFindings> {
     trainingJob({ gatewayUrl, apiKey, run, environment: environmentName, tools: ['shell'] });
   const playing: PlayWorld = {
     jobs: [jobAt(world.fleet.gatewayUrl), jobAt(world.fleet.otherGatewayUrl)],
-    post: http.post,
+    post: droppingConnections(http.post, random),
     clock,
     random,
     startMs: world.startMs,
@@ -62,22 +65,18 @@ export async function runSoak(world: SoakWorld): Promise<SoakFindings> {
   );
   try {
     const damage = doDamage(world, calling, timeIsUp.signal, (fault) => faults.push(fault));
-    await playWaves(options, playing, (truth) => truths.push(truth));
+    const waves = await playWaves(
+      (number) => planWave(number, options),
+      playing,
+      (truth) => truths.push(truth),
+    );
     await damage;
-    return await judgeAll(world, run, truths, faults);
+    return await judgeAll(world, run, waves, faults);
   } finally {
     clearInterval(progress);
     clearTimeout(timer);
     timeIsUp.abort();
     await http.close();
-  }
-}
-
-async function playWaves(options: SoakOptions, world: PlayWorld, tell: (truth: RolloutTruth) => void) {
-  for (let number = 1; !world.stopping.aborted; number += 1) {
-    const wave = planWave(number, options);
-    await playWave(wave, world, tell);
-    await world.clock.sleep(wave.gapMs, world.stopping);
   }
 }
 
@@ -106,16 +105,18 @@ function doDamage(
 async function judgeAll(
   world: SoakWorld,
   run: string,
-  truths: readonly RolloutTruth[],
+  waves: readonly Wave[],
   faults: readonly FaultDone[],
 ): Promise<SoakFindings> {
+  const truths = waves.flat();
   const findings = truths.flatMap((truth) => judge(truth));
   const discards: Discarded[] = [];
   for (const truth of truths.filter(({ ending }) => ending.kind === 'discarded')) {
     const sandbox = await sandboxOf(world.fleet, run, truth.rollout);
     discards.push({ truth, reason: reasonOf(truth, sandbox, faults) });
   }
-  return { verdict: verdictOf(truths, findings, discards), truths, findings, discards, faults };
+  const signals = waves.map(signalOf);
+  return { verdict: verdictOf(truths, findings, discards), signals, truths, findings, discards, faults };
 }
 
 function progressLine(

@@ -1,17 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { say, untilEnd } from '../demo/command/until-end.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { systemRandom } from '../src/platform/random.ts';
 import { watchParts } from './fleet/part-watch.ts';
 import { startSoakFleet } from './fleet/soak-fleet.ts';
-import type { SoakFleet } from './fleet/soak-fleet.ts';
 import { readOptions } from './options.ts';
 import type { SoakOptions } from './options.ts';
 import { reportLines } from './report/soak-report.ts';
 import { runSoak } from './run-soak.ts';
 import { isClean } from './trainer/verdict.ts';
 
-/** Exit codes: 0 all four zeros hold, 1 one of them does not or the soak could not run, 130 interrupted. */
+/** Exit codes: 0 all four zeros hold, 1 one does not, nothing was scored, or the soak could not run, 130 interrupted. */
 process.exitCode = (await main(readOptions(process.argv.slice(2)))) ? 0 : 1;
 
 async function main(options: SoakOptions): Promise<boolean> {
@@ -32,29 +32,10 @@ async function main(options: SoakOptions): Promise<boolean> {
       say(
         `\n${reportLines(soak).join('\n')}\n\nEverything the trainer saw: ${join(options.out, 'soak.json')}`,
       );
-      return isClean(soak.verdict);
+      return isClean(soak.verdict) && soak.verdict.rollouts.scored > 0;
     });
   } catch (error) {
     say(error instanceof Error ? `The soak could not run: ${error.message}` : String(error));
     return false;
   }
-}
-
-/** Whatever happens, Ctrl-C included, the fleet is stopped before this process ends. */
-async function untilEnd(fleet: SoakFleet, work: () => Promise<boolean>): Promise<boolean> {
-  const interrupted = () => {
-    say('\nInterrupted: stopping the fleet.');
-    void fleet.stop().finally(() => process.exit(130));
-  };
-  process.once('SIGINT', interrupted).once('SIGTERM', interrupted);
-  try {
-    return await work();
-  } finally {
-    await fleet.stop();
-    process.off('SIGINT', interrupted).off('SIGTERM', interrupted);
-  }
-}
-
-function say(line: string): void {
-  process.stdout.write(`${line}\n`);
 }

@@ -12,17 +12,22 @@ import type { PlayWorld, Script } from './trainer/play-rollout.ts';
 import { scriptOf } from './trainer/script-of.ts';
 import type { RolloutTruth } from './trainer/truth.ts';
 
-export type Wave = {
-  readonly rollouts: readonly { readonly script: Script; readonly afterMs: number }[];
-  /** Until the next wave, when all of this one has ended; 0 where the trainer has no barrier. */
-  readonly gapMs: number;
+export type PlannedRollout = { readonly script: Script; readonly afterMs: number };
+
+export type WavePlan = {
+  readonly rollouts: readonly PlannedRollout[];
+  /** From the end of the last rollout to the next wave; null where a rollout that ends is replaced at once. */
+  readonly gapMs: number | null;
 };
+
+/** All rollouts of one training step, as they ended. */
+export type Wave = readonly RolloutTruth[];
 
 /** The same seed, number and options plan the same wave. */
 export function planWave(
   number: number,
   { seed, rollouts, speed }: { readonly seed: string; readonly rollouts: number; readonly speed: number },
-): Wave {
+): WavePlan {
   const random = seededRandom(`${seed}/wave ${number}`);
   const arrival = drawArrival(random);
   const groups = groupSizes(rollouts, drawGroupSize(random));
@@ -33,21 +38,44 @@ export function planWave(
       return { script, afterMs: arrivalMs(random, arrival) / speed };
     }),
   );
-  return { rollouts: planned, gapMs: isAsynchronous(random) ? 0 : stepGapMs(random, 'tools') / speed };
+  return { rollouts: planned, gapMs: isAsynchronous(random) ? null : stepGapMs(random, 'tools') / speed };
 }
 
-/** Resolves when the last of the wave has ended. */
-export function playWave(
-  { rollouts }: Wave,
+/**
+ * Plays wave after wave until the time is up, and resolves with all of them when the last rollout has ended. Those that
+ * had not begun by then are not played.
+ */
+export async function playWaves(
+  planOf: (number: number) => WavePlan,
   world: PlayWorld,
   tell: (truth: RolloutTruth) => void,
-): Promise<readonly RolloutTruth[]> {
-  return Promise.all(
-    rollouts.map(async ({ script, afterMs }) => {
-      await world.clock.sleep(afterMs, world.stopping);
-      const truth = await playRollout(script, world);
-      tell(truth);
-      return truth;
-    }),
-  );
+): Promise<readonly Wave[]> {
+  const waves: Promise<readonly (RolloutTruth | null)[]>[] = [];
+  // Of an asynchronous wave: who must end before the next wave's rollout of the same number begins.
+  let places: readonly Promise<unknown>[] = [];
+  for (let number = 1; !world.stopping.aborted; number += 1) {
+    const { rollouts, gapMs } = planOf(number);
+    const playing = rollouts.map((planned, place) =>
+      playPlanned(planned, places[place] ?? null, world, tell),
+    );
+    waves.push(Promise.all(playing));
+    places = gapMs === null ? playing : [];
+    await (gapMs === null ? Promise.race(playing) : Promise.all(playing));
+    await world.clock.sleep(gapMs ?? 0, world.stopping);
+  }
+  const played = await Promise.all(waves);
+  return played.map((wave) => wave.filter((truth) => truth !== null));
+}
+
+async function playPlanned(
+  { script, afterMs }: PlannedRollout,
+  place: Promise<unknown> | null,
+  world: PlayWorld,
+  tell: (truth: RolloutTruth) => void,
+): Promise<RolloutTruth | null> {
+  await (place ?? world.clock.sleep(afterMs, world.stopping));
+  if (world.stopping.aborted) return null;
+  const truth = await playRollout(script, world);
+  tell(truth);
+  return truth;
 }

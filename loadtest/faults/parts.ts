@@ -6,6 +6,23 @@ export const killOtherGateway = partKiller('other gateway');
 export const killController = partKiller('controller');
 export const killRedis = partKiller('redis');
 
+/** Row 20 of the load model, a machine lost: on one machine all sandboxes are on it. */
+export const killNode: Fault = {
+  name: 'node killed',
+  strike: async (world) => {
+    const sandboxes = await world.fleet.sandboxes();
+    const [killed] = await partKiller('node').strike(world);
+    if (killed === undefined) return [];
+    const lost = sandboxes.map(({ sandbox, owner }) => ({
+      name: 'sandbox lost with its node',
+      fromMs: killed.fromMs,
+      untilMs: killed.fromMs,
+      hit: { sandbox, rollout: owner?.rollout ?? null },
+    }));
+    return [killed, ...lost];
+  },
+};
+
 /** SIGKILL; the fleet starts the part again. */
 function partKiller(part: Part): Fault {
   const name = `${part} killed`;

@@ -4,7 +4,7 @@ import { rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
 import { createFakeClock } from '../../test/fakes/clock.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { FaultWorld } from './fault.ts';
-import { killRedis } from './parts.ts';
+import { killNode, killRedis } from './parts.ts';
 import { sabotage } from './saboteur.ts';
 import { killCalling, killUnbound, killWave, stopForSeconds } from './sandboxes.ts';
 
@@ -30,7 +30,7 @@ function world() {
   const faultWorld: FaultWorld = {
     fleet: {
       sandboxes: () => Promise.resolve([sandbox(1, null), sandbox(2, 'rests'), sandbox(3, 'calls')]),
-      pidOf: (part) => Promise.resolve(part === 'redis' ? 9 : null),
+      pidOf: (part) => Promise.resolve({ redis: 9, node: 8 }[part as string] ?? null),
     },
     clock,
     random: seededRandom('faults'),
@@ -78,6 +78,18 @@ test('a part is away until it says ready, and one that is down already is left a
   const down = { ...faultWorld.fleet, pidOf: () => Promise.resolve(null) };
   expect(await killRedis.strike({ ...faultWorld, fleet: down })).toEqual([]);
   expect(signals).toEqual([[9, 'SIGKILL']]);
+});
+
+test('a node that is killed takes every sandbox with it, and the faults name each', async () => {
+  const { faultWorld, signals } = world();
+  const struck = await killNode.strike(faultWorld);
+  expect(signals).toEqual([[8, 'SIGKILL']]);
+  expect(struck.map(({ hit }) => ('part' in hit ? hit.part : hit.sandbox))).toEqual([
+    'node',
+    's1',
+    's2',
+    's3',
+  ]);
 });
 
 test('the saboteur strikes every few seconds until it is told to stop', async () => {

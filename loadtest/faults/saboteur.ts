@@ -1,18 +1,19 @@
 import { drawBetween, drawOne } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { Fault, FaultWorld } from './fault.ts';
-import { killController, killGateway, killOtherGateway, killRedis } from './parts.ts';
+import { killController, killGateway, killNode, killOtherGateway, killRedis } from './parts.ts';
 import { killBound, killCalling, killUnbound, killWave, stopForSeconds } from './sandboxes.ts';
 
 /** Most faults hit one rollout; those that hit everybody are rarer, or a soak would learn of nothing else. */
 const faults = [
-  [killCalling, 0.27],
+  [killCalling, 0.26],
   [killBound, 0.2],
   [killWave, 0.03],
   [killUnbound, 0.15],
   [stopForSeconds, 0.15],
   [killController, 0.07],
   [killRedis, 0.03],
+  [killNode, 0.01],
   [killGateway, 0.05],
   [killOtherGateway, 0.05],
 ] as const satisfies readonly (readonly [Fault, number])[];

@@ -51,7 +51,7 @@ export const killWave: Fault = {
       (await world.fleet.sandboxes()).filter((each) => bound(each, world)),
       world.random,
     );
-    const lost = candidates.slice(0, lossesOfWave(world.random, candidates.length, 'bad'));
+    const lost = candidates.slice(0, lossesOfWave(world.random, candidates.length));
     const killed = lost.filter(({ pid }) => sent(world, pid, 'SIGKILL'));
     return killed.map((each) => done(killWave.name, each, world.nowMs(), world.nowMs()));
   },

@@ -21,7 +21,7 @@ export type SoakFleet = {
   stop(): Promise<void>;
 };
 
-export type Part = 'gateway' | 'other gateway' | 'controller' | 'redis';
+export type Part = 'gateway' | 'other gateway' | 'controller' | 'redis' | 'node';
 
 const payloadDir = join(import.meta.dirname, '../../out/payload');
 
@@ -29,7 +29,7 @@ const payloadDir = join(import.meta.dirname, '../../out/payload');
 export async function startSoakFleet(
   speed: number,
   pool: { readonly minReady: number; readonly max: number },
-  onReady: (part: Part | 'node') => void,
+  onReady: (part: Part) => void,
 ): Promise<SoakFleet> {
   const onEvent = (event: FleetEvent) => {
     if (event.kind === 'ready') onReady(event.part);

@@ -1,11 +1,15 @@
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { Finding } from '../trainer/judge.ts';
+import { signalOfAll } from '../trainer/signal.ts';
+import type { StepSignal } from '../trainer/signal.ts';
 import type { Discarded, TrainerVerdict } from '../trainer/verdict.ts';
 import { groupMeans, isClean } from '../trainer/verdict.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';
 
 export type SoakFindings = {
   readonly verdict: TrainerVerdict;
+  /** One for each wave, in order. */
+  readonly signals: readonly StepSignal[];
   readonly truths: readonly RolloutTruth[];
   readonly findings: readonly Finding[];
   readonly discards: readonly Discarded[];
@@ -14,6 +18,9 @@ export type SoakFindings = {
 
 /** Findings and unexplained discards that are told one by one; the rest is in the file. */
 const mostTold = 10;
+
+/** The share of rollouts beyond which a person is told why so many clients gave up. */
+const mostImpatient = 0.1;
 
 /** What a person reads at the end. */
 export function reportLines(soak: SoakFindings): readonly string[] {
@@ -26,7 +33,11 @@ export function reportLines(soak: SoakFindings): readonly string[] {
     `scored ${verdict.rollouts.scored}, given up early ${verdict.rollouts.cancelled}, discarded ${soak.discards.length}:`,
     `  forced by a fault ${verdict.rollouts.discarded.forced}, by the client's own clock ${verdict.rollouts.discarded.impatient}`,
     ...countLines(soak.discards.map(({ truth }) => codeOf(truth))),
-    `groups whose mean a fabricated zero would have moved: ${movedGroups(soak.truths)}`,
+    '',
+    'what the discards took from each step',
+    ...soak.signals.map((signal, index) => signalLine(`step ${index + 1}`, signal)),
+    ...(soak.signals.length > 1 ? [signalLine('all', signalOfAll(soak.signals))] : []),
+    `  groups whose mean zeros in their place would have moved: ${movedGroups(soak.truths)}`,
     '',
     'must be zero',
     `  rollouts scored though infrastructure failed   ${verdict.scoredDespiteFailure}`,
@@ -38,13 +49,27 @@ export function reportLines(soak: SoakFindings): readonly string[] {
     ...findings.slice(0, mostTold).map(({ kind, rollout, detail }) => `  ${kind} ${rollout}: ${detail}`),
     ...unexplained.slice(0, mostTold).map((each) => `  ${each.reason} ${unexplainedLine(each.truth)}`),
     '',
-    isClean(verdict) ? 'All four zeros hold.' : 'NOT CLEAN: the fleet taught the policy something untrue.',
+    ...conclusion(verdict),
   ];
+}
+
+function conclusion(verdict: TrainerVerdict): readonly string[] {
+  const { all, scored, discarded } = verdict.rollouts;
+  const hint = `${discarded.impatient} of ${all} rollouts were given up by the client's own clock: time runs too fast for this machine, so take a lower --speed or fewer --rollouts.`;
+  const hints = discarded.impatient > all * mostImpatient ? [hint] : [];
+  if (!isClean(verdict)) return [...hints, 'NOT CLEAN: the fleet taught the policy something untrue.'];
+  if (scored === 0) return [...hints, 'NOTHING SHOWN: the four zeros hold, and no rollout was scored.'];
+  return [...hints, 'All four zeros hold.'];
 }
 
 function countLines(names: readonly string[]): readonly string[] {
   const counts = [...Map.groupBy(names, (name) => name)].toSorted(([a], [b]) => a.localeCompare(b));
   return counts.map(([name, each]) => `  ${String(each.length).padStart(5)}  ${name}`);
+}
+
+function signalLine(step: string, { groups, groupsHurt, expected, lost }: StepSignal): string {
+  const share = expected === 0 ? 0 : (100 * lost) / expected;
+  return `  ${step.padEnd(8)} ${groupsHurt} of ${groups} groups lost a member, ${share.toFixed(1)} % of the signal (${lost} of ${expected} rollouts)`;
 }
 
 function codeOf({ ending }: RolloutTruth): string {

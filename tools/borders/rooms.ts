@@ -133,7 +133,7 @@ export const rooms: readonly Room[] = [
   adapter('bullmq', 'bullmq', 'ioredis'),
   adapter('local', 'undici', 'typebox'),
   // The client library's part here is credentials and types; requests go over undici.
-  adapter('kubernetes', '@kubernetes/client-node', 'undici'),
+  adapter('kubernetes', '@kubernetes/client-node', 'undici', 'typebox'),
   adapter('sandboxd-http', 'undici'),
   adapter('judge-http', 'undici'),
   adapter('event-log'),
@@ -165,6 +165,16 @@ export const rooms: readonly Room[] = [
     packages: ['fastify', '@fastify/type-provider-typebox', 'typebox'],
     builtins: true,
     because: 'adapters are chosen in wiring.ts and main.ts only; services meet on the wire',
+  },
+  {
+    name: 'cluster',
+    files: /^infra\/cluster\//,
+    may: ['cli/command-error.ts', 'cli/fleet/process-identity.ts', 'src/platform/'],
+    own: /^infra\/cluster\//,
+    packages: ['yaml'],
+    builtins: true,
+    because:
+      'the cluster is a place to run in, made of programs of others; it knows nothing of what runs there',
   },
   {
     name: 'payload',
@@ -216,6 +226,7 @@ export const rooms: readonly Room[] = [
     may: [
       'cli/fleet/',
       'demo/trainer/',
+      'demo/command/',
       'demo/seeded-random.ts',
       'src/platform/',
       'src/model/',
