@@ -1,6 +1,6 @@
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { payloadLayout, payloadNodeArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadLayout } from '../../src/protocol/sandboxd/payload-layout.ts';
 import { compileSandboxd } from './compile.ts';
 import { payloadKey } from './key.ts';
 import { copyRuntime } from './runtime.ts';
@@ -26,17 +26,6 @@ export async function buildPayload(targetDir: string): Promise<Payload> {
     }
   }
   return { dir, key };
-}
-
-/**
- * Few threads, since each counts toward the sandbox's process limit; a young generation of the smallest size, since an
- * idle daemon shall cost little and a busy one only copies bytes; and the collector at hand for floods of output.
- */
-const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1', '--expose-gc'];
-
-/** How to start sandboxd where the payload is mounted at `mountPoint`. */
-export function sandboxdArgv(mountPoint: string): readonly string[] {
-  return [...payloadNodeArgv(mountPoint), ...nodeFlags, `${mountPoint}/${payloadLayout.main}`];
 }
 
 async function publish(building: string, dir: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { sandboxdArgv } from '../../infra/payload/payload.ts';
+import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logging.ts';
 import { onShutdown } from '../../src/platform/shutdown.ts';

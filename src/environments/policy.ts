@@ -1,5 +1,8 @@
 import type { Environment, Image } from '../model/environment.ts';
 import type { Path, Report } from './mistakes.ts';
+import { matchesOne } from './patterns.ts';
+import { checkPlacement, compilePlacementPolicy } from './policy-of-placement.ts';
+import type { PlacementPolicy } from './policy-of-placement.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from './quantities.ts';
 import type { PolicyYaml } from './schema/policy.ts';
 
@@ -10,6 +13,7 @@ export type OperatorPolicy = {
   readonly data: readonly string[];
   readonly networks: readonly string[];
   readonly runAs: readonly Environment['template']['runAs'][];
+  readonly placement: PlacementPolicy;
   readonly ceilings: Ceilings;
 };
 
@@ -24,12 +28,14 @@ type Ceilings = {
   readonly poolMax: number;
 };
 
-export function compilePolicy({ images, data, networks, run_as, ceilings = {} }: PolicyYaml): OperatorPolicy {
+export function compilePolicy(yaml: PolicyYaml): OperatorPolicy {
+  const { images, data, networks, run_as, ceilings = {} } = yaml;
   return {
     images: images ?? ['*'],
     data: data ?? ['*'],
     networks: networks ?? ['none'],
     runAs: run_as ?? ['user', 'root'],
+    placement: compilePlacementPolicy(yaml),
     ceilings: {
       cpuMilli: upTo(ceilings.cpu, parseCpuMilli),
       memoryBytes: upTo(ceilings.memory, parseBytes),
@@ -64,6 +70,7 @@ export function checkPolicy(environment: Environment, policy: OperatorPolicy, re
   }
   checkMember(policy.networks, template.network, ['sandbox', 'network'], report);
   checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
+  checkPlacement(template.placement, policy.placement, report);
   checkCeilings(environment, policy.ceilings, report);
 }
 
@@ -96,11 +103,4 @@ function imageText(image: Image): string {
     case 'image':
       return image.reference;
   }
-}
-
-function matchesOne(patterns: readonly string[], text: string): boolean {
-  return patterns.some((pattern) => {
-    const literal = pattern.split('*').map((part) => part.replaceAll(/[$()+.?[\\\]^{|}]/g, String.raw`\$&`));
-    return new RegExp(`^${literal.join('.*')}$`, 's').test(text);
-  });
 }

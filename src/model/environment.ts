@@ -16,6 +16,9 @@ export type Template = {
   readonly network: string;
   /** `root`: commands run under sandboxd's own id; see docs for what evidence that costs. */
   readonly runAs: 'user' | 'root';
+  /** `single`: sandboxd and commands share one ordinary id, where ids cannot be switched; one machine does not need it. */
+  readonly uid: 'separate' | 'single';
+  readonly placement: Placement;
   /** Added to every command's environment. */
   readonly env: Readonly<Record<string, string>>;
   /** Folders that are there from the start, read-only. */
@@ -30,6 +33,33 @@ export type Image =
   | { readonly kind: 'host' }
   | { readonly kind: 'rootfs'; readonly path: string }
   | { readonly kind: 'image'; readonly reference: string };
+
+/** Where a cluster puts a sandbox and in what kind of container; one machine has no choice in it. Null: as the cluster does. */
+export type Placement = {
+  /** gVisor, Kata: what stands between commands and the node's kernel. */
+  readonly runtimeClass: string | null;
+  readonly priorityClass: string | null;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly Toleration[];
+  /** Of the sandbox, for the operator's own tools. */
+  readonly labels: Readonly<Record<string, string>>;
+};
+
+/** A taint that a sandbox accepts; null: any value, any effect. */
+export type Toleration = {
+  readonly key: string;
+  readonly value: string | null;
+  readonly effect: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' | null;
+};
+
+/** A cluster's own choice in everything. */
+export const anyPlace: Placement = {
+  runtimeClass: null,
+  priorityClass: null,
+  nodeSelector: {},
+  tolerations: [],
+  labels: {},
+};
 
 export type DataFolder = { readonly source: string; readonly target: string };
 

@@ -1,3 +1,4 @@
+import { anyPlace } from '../../src/model/environment.ts';
 import type { Environment, Template } from '../../src/model/environment.ts';
 import { environmentName, environmentVersion, templateDigest } from '../../src/model/ids.ts';
 
@@ -14,6 +15,8 @@ export function fakeTemplate(given: Partial<Template> = {}): Template {
     processes: 64,
     network: 'none',
     runAs: 'user',
+    uid: 'separate',
+    placement: anyPlace,
     env: {},
     data: [],
     prepare: [],

@@ -8,6 +8,7 @@ import { buildPayload } from '../../infra/payload/payload.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import type { LocalProvider } from '../../src/adapters/local/provider.ts';
 import { templateDigest } from '../../src/model/ids.ts';
+import { anyPlace } from '../../src/model/environment.ts';
 import type { Template } from '../../src/model/environment.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 
@@ -101,6 +102,8 @@ export function testTemplate(changes: Partial<Template> = {}): Template {
     processes: 64,
     network: 'none',
     runAs: 'user',
+    uid: 'separate',
+    placement: anyPlace,
     env: {},
     data: [],
     prepare: [],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sandboxId } from '../../../src/model/ids.ts';
 import type { Template } from '../../../src/model/environment.ts';
 import { testTemplate } from '../../../test/support/sandboxes.ts';
+import { anyPlace } from '../../../src/model/environment.ts';
 import { checkRequest } from './check-request.ts';
 
 const check = (changes: Partial<Template>, socketPath = '/state/run/d.sock') =>
@@ -13,6 +14,7 @@ const check = (changes: Partial<Template>, socketPath = '/state/run/d.sock') =>
 describe('what can never start here', () => {
   it.each([
     ['an image', { image: { kind: 'image', reference: 'debian:12' } }, 'debian:12'],
+    ['a stronger wall', { placement: { ...anyPlace, runtimeClass: 'gvisor' } }, 'gvisor'],
     ['a network', { network: 'proxy' }, '"proxy"'],
     ['data over /proc', { data: [{ source: '/d', target: '/proc/x' }] }, '/proc/x'],
     ['data over the payload', { data: [{ source: '/d', target: '/opt/corral' }] }, '/opt/corral'],

@@ -5,7 +5,7 @@ import { isReserved, longestSocketPath } from '../bwrap/places.ts';
 
 /** Refuses, with `start_failed`, what can never start on this host; the sentence says what to change. */
 export function checkRequest({ sandbox, template }: CreateRequest, socketPath: string): void {
-  const { image, network, data } = template;
+  const { image, network, data, placement } = template;
   if (image.kind === 'image') {
     refuse(
       `this machine's sandboxes cannot be made from the image ${image.reference}: use {host: true} or a rootfs folder, or run on a cluster`,
@@ -14,6 +14,12 @@ export function checkRequest({ sandbox, template }: CreateRequest, socketPath: s
   }
   if (network !== 'none') {
     refuse(`network "${network}" is not offered on this machine: only "none" is`, { network });
+  }
+  if (placement.runtimeClass !== null) {
+    refuse(
+      `runtime_class ${placement.runtimeClass} is a cluster's: this machine has bubblewrap, and an environment that relies on more must not start here`,
+      { runtimeClass: placement.runtimeClass },
+    );
   }
   const hidden = data.find(({ target }) => isReserved(target) || posix.normalize(target) !== target);
   if (hidden !== undefined) {

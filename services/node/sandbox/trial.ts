@@ -1,4 +1,5 @@
 import { sandboxId, templateDigest } from '../../../src/model/ids.ts';
+import { anyPlace } from '../../../src/model/environment.ts';
 import type { Template } from '../../../src/model/environment.ts';
 import type { ProviderEvent } from '../../../src/ports/sandbox-provider.ts';
 import { createFeed } from './feed.ts';
@@ -17,6 +18,8 @@ const plainest: Template = {
   processes: 16,
   network: 'none',
   runAs: 'user',
+  uid: 'separate',
+  placement: anyPlace,
   env: {},
   data: [],
   prepare: [],

@@ -5,6 +5,7 @@ import type { Report } from '../mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
 import type { Folder } from './folder.ts';
+import { compilePlacement } from './placement.ts';
 
 /** Enough for a shell and common tools; an idle sandbox needs a tenth of the request. */
 const defaults = {
@@ -27,6 +28,8 @@ export function compileTemplate(yaml: SandboxYaml, folder: Folder, report: Repor
     processes: yaml.processes ?? defaults.processes,
     network: yaml.network ?? 'none',
     runAs: yaml.run_as ?? 'user',
+    uid: compileUid(yaml, report),
+    placement: compilePlacement(yaml),
     env: yaml.env ?? {},
     data: compileData(yaml, image, folder, report),
     prepare: yaml.prepare ?? [],
@@ -70,6 +73,16 @@ function memoryShare(yaml: NonNullable<SandboxYaml['memory']>, report: Report): 
   const share = { requestBytes: parseBytes(request), limitBytes: parseBytes(limit) };
   if (share.requestBytes > share.limitBytes) report(['sandbox', 'memory'], requestAboveLimit);
   return share;
+}
+
+function compileUid({ uid = 'separate', run_as }: SandboxYaml, report: Report): Template['uid'] {
+  if (uid === 'single' && run_as === 'root') {
+    report(
+      ['sandbox', 'uid'],
+      'is one ordinary id, and run_as: root asks for another; leave one of them out',
+    );
+  }
+  return uid;
 }
 
 const requestAboveLimit = 'requests more than its limit; raise the limit or lower the request';

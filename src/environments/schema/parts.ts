@@ -47,4 +47,20 @@ export const Name = Type.String({
   description: 'lower-case letters, digits and dashes, at most 63: it stands in URLs and labels',
 });
 
+/** As Kubernetes has them: keys of labels and taints with an optional prefix, and values that may be empty. */
+const word = '[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?';
+const prefix = String.raw`(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?`;
+
+export const labelKeyPattern = `^${prefix}${word}$`;
+
+export const LabelKey = Type.String({
+  pattern: labelKeyPattern,
+  description: 'a label key such as pool or example.com/pool',
+});
+
+export const LabelValue = Type.String({
+  pattern: `^(?:${word})?$`,
+  description: 'a text of at most 63 letters, digits, _, - and dots',
+});
+
 export const AbsolutePath = Type.String({ pattern: '^/.', description: 'an absolute path in the sandbox' });

@@ -16,6 +16,11 @@ export const PolicySchema = strict({
       description: 'a list of user and root',
     }),
   ),
+  runtime_classes: Type.Optional(Patterns),
+  priority_classes: Type.Optional(Patterns),
+  node_selectors: Type.Optional(Patterns),
+  tolerations: Type.Optional(Patterns),
+  labels: Type.Optional(Patterns),
   ceilings: Type.Optional(
     strict({
       cpu: Type.Optional(Cpu),

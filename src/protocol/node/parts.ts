@@ -24,6 +24,24 @@ const ImageBody = Type.Union([
   Type.Object({ kind: Type.Literal('image'), reference: Type.String() }, closed),
 ]);
 
+const Texts = Type.Record(Type.String(), Type.String());
+
+const PlacementBody = Type.Object(
+  {
+    runtimeClass: nullable(Type.String()),
+    priorityClass: nullable(Type.String()),
+    nodeSelector: Texts,
+    tolerations: Type.Array(
+      Type.Object(
+        { key: Type.String(), value: nullable(Type.String()), effect: nullable(Type.String()) },
+        closed,
+      ),
+    ),
+    labels: Texts,
+  },
+  closed,
+);
+
 export const TemplateBody = Type.Unsafe<Template>(
   Type.Object(
     {
@@ -35,6 +53,8 @@ export const TemplateBody = Type.Unsafe<Template>(
       processes: Amount,
       network: Type.String(),
       runAs: Type.Union([Type.Literal('user'), Type.Literal('root')]),
+      uid: Type.Union([Type.Literal('separate'), Type.Literal('single')]),
+      placement: PlacementBody,
       env: Type.Record(Type.String({ pattern: '^[^=\\u0000]+$' }), Type.String({ pattern: '^[^\\u0000]*$' })),
       data: Type.Array(Type.Object({ source: AbsolutePath, target: AbsolutePath }, closed)),
       prepare: Type.Array(Argv),
@@ -80,6 +100,7 @@ const lossCauses = {
   pod_replaced: true,
   boot_changed: true,
   out_of_memory: true,
+  out_of_disk: true,
   expired: true,
 } as const satisfies Record<LossCause, true>;
 

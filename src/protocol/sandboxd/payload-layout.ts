@@ -26,3 +26,14 @@ export function payloadNodeArgv(mountPoint: string): readonly string[] {
     `${mountPoint}/${payloadLayout.node}`,
   ];
 }
+
+/**
+ * Few threads, since each counts toward the sandbox's process limit; a young generation of the smallest size, since an
+ * idle daemon shall cost little and a busy one only copies bytes; and the collector at hand for floods of output.
+ */
+const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1', '--expose-gc'];
+
+/** How to start sandboxd where the payload is mounted at `mountPoint`. */
+export function sandboxdArgv(mountPoint: string): readonly string[] {
+  return [...payloadNodeArgv(mountPoint), ...nodeFlags, `${mountPoint}/${payloadLayout.main}`];
+}

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { environmentName, environmentVersion } from '../../../src/model/ids.ts';
+import { anyPlace } from '../../../src/model/environment.ts';
 import type { Environment } from '../../../src/model/environment.ts';
 import { minute, startWorld, template, type World } from './world.ts';
 
@@ -25,6 +26,8 @@ const environmentOf = (version: string): Environment => ({
     processes: 4,
     network: 'none',
     runAs: 'user',
+    uid: 'separate',
+    placement: anyPlace,
     env: { EMPTY: '' },
     data: [],
     prepare: [],

@@ -1,0 +1,68 @@
+import type { V1Container } from '@kubernetes/client-node';
+import { Failure } from '../../../failure/failure.ts';
+import type { Template } from '../../../model/environment.ts';
+import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
+import { sandboxdArgv } from '../../../protocol/sandboxd/payload-layout.ts';
+import type { Injected } from './injection.ts';
+import type { NetworkClass, PodSettings } from './settings.ts';
+import { resources } from './resources.ts';
+import { containerSecurity } from './security.ts';
+import type { Users } from './users.ts';
+import { variables } from './variables.ts';
+import { places, writableMounts } from './volumes.ts';
+
+/** What was found out about a request before its pod is put together. */
+export type Decided = {
+  readonly users: Users;
+  readonly network: NetworkClass;
+  readonly injected: Injected;
+};
+
+/** Watches and the table of causes know the sandbox's own container by it. */
+export const sandboxContainerName = 'sandbox';
+
+/**
+ * The container that sandboxd and all commands run in; the image's ENTRYPOINT is not run, its WORKDIR stands.
+ *
+ * It has no probes of the kubelet's. Whether a sandbox may be used is asked by the controller, once, with a no-op at
+ * sandboxd's own address; a readiness probe would be asked again every few seconds by every node for every sandbox, for
+ * a Service that nobody uses. And a liveness probe could only kill a sandbox that a command has made slow.
+ */
+export function sandboxContainer(
+  request: CreateRequest,
+  settings: PodSettings,
+  { users, network, injected }: Decided,
+): V1Container {
+  return {
+    name: sandboxContainerName,
+    image: imageOf(request.template),
+    imagePullPolicy: settings.imagePullPolicy,
+    command: [...sandboxdArgv(places.payload)],
+    env: variables(request, network, users, settings),
+    ports: [{ name: 'sandboxd', containerPort: settings.port }],
+    resources: resources(request.template, settings.sandboxd),
+    securityContext: containerSecurity(users),
+    volumeMounts: [...writableMounts(), ...injected.mounts],
+  };
+}
+
+/** Throws `start_failed` for what only one machine of one's own has. */
+function imageOf({ image, data }: Template): string {
+  if (image.kind !== 'image') {
+    const kind = image.kind === 'host' ? 'host' : `rootfs:${image.path}`;
+    refuse(`image: ${kind} is a folder of one machine: name an image that the cluster can pull`, {
+      image: kind,
+    });
+  }
+  const [folder] = data;
+  if (folder !== undefined) {
+    refuse(`data: ${folder.source} is a folder of one machine: put it into the image`, {
+      data: folder.source,
+    });
+  }
+  return image.reference;
+}
+
+function refuse(sentence: string, evidence: Readonly<Record<string, string>>): never {
+  throw new Failure('start_failed', sentence, { evidence });
+}

@@ -1,0 +1,61 @@
+import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import { payloadLayout, payloadNodeArgv } from '../../../protocol/sandboxd/payload-layout.ts';
+import { containerSecurity } from './security.ts';
+import type { PodSettings } from './settings.ts';
+import type { Users } from './users.ts';
+import { places } from './volumes.ts';
+
+/** What a pod has so that the payload is at its mount point when sandboxd starts. */
+export type Injected = {
+  readonly volumes: readonly V1Volume[];
+  readonly mounts: readonly V1VolumeMount[];
+  readonly initContainers: readonly V1Container[];
+};
+
+const volumeName = 'corral';
+const readOnlyMount: V1VolumeMount = { name: volumeName, mountPath: places.payload, readOnly: true };
+
+export function injectSandboxd(
+  { sandboxd, imagePullPolicy }: Pick<PodSettings, 'sandboxd' | 'imagePullPolicy'>,
+  users: Users,
+): Injected {
+  switch (sandboxd.kind) {
+    case 'baked':
+      return { volumes: [], mounts: [], initContainers: [] };
+    case 'image_volume': {
+      const image = { reference: sandboxd.image, pullPolicy: imagePullPolicy };
+      return { volumes: [{ name: volumeName, image }], mounts: [readOnlyMount], initContainers: [] };
+    }
+    case 'init_container':
+      return {
+        volumes: [{ name: volumeName, emptyDir: {} }],
+        mounts: [readOnlyMount],
+        initContainers: [copier(sandboxd.image, imagePullPolicy, users)],
+      };
+  }
+}
+
+/** The payload image holds nothing but the payload, at its root: Node itself must copy. */
+function copier(image: string, imagePullPolicy: string, users: Users): V1Container {
+  return {
+    name: 'copy-sandboxd',
+    image,
+    imagePullPolicy,
+    command: [...payloadNodeArgv(''), '--eval', copyScript],
+    volumeMounts: [{ name: volumeName, mountPath: places.payload }],
+    securityContext: containerSecurity(users),
+    resources: copierResources,
+  };
+}
+
+const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.code];
+const copyScript = `for (const name of ${JSON.stringify(copied)}) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })`;
+
+/**
+ * It runs before the sandbox's own container and not beside it, so that small requests cost nothing; the limit of
+ * memory leaves room for the page cache of the copy.
+ */
+const copierResources = {
+  requests: { cpu: '50m', memory: '64Mi' },
+  limits: { cpu: '1', memory: '256Mi' },
+};

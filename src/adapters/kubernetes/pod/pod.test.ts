@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { podRequest, podSettings } from '../../../../test/fakes/pod-request.ts';
+import { podFor } from './pod.ts';
+
+describe('podFor', () => {
+  it('makes of a plain template the whole pod that operators see', async () => {
+    const pod = podFor(podRequest(), podSettings());
+    await expect(stringify(pod, { singleQuote: true })).toMatchFileSnapshot('./plain-pod.yaml');
+  });
+
+  it('is the same for the same request, so that a create may be sent again', () => {
+    expect(podFor(podRequest(), podSettings())).toEqual(podFor(podRequest(), podSettings()));
+  });
+
+  it('sets no deadline, which would count idle hours, and no probes, which would cost the nodes', () => {
+    const { spec } = podFor(podRequest(), podSettings());
+    expect(spec).not.toHaveProperty('activeDeadlineSeconds');
+    for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe']) {
+      expect(spec?.containers[0]).not.toHaveProperty(probe);
+    }
+  });
+
+  it("lets no label of an operator or author stand where the fleet's own must", () => {
+    const labels = { 'corral.dev/fleet': 'other', team: 'reasoning' };
+    const settings = podSettings({ placement: { ...podSettings().placement, labels } });
+    expect(podFor(podRequest(), settings).metadata?.labels).toMatchObject({
+      'corral.dev/fleet': 'test',
+      team: 'reasoning',
+    });
+  });
+
+  it.each([
+    [{ image: { kind: 'host' } } as const, /image: host is a folder of one machine/],
+    [{ image: { kind: 'rootfs', path: '/srv/root' } } as const, /rootfs:\/srv\/root is a folder/],
+    [{ data: [{ source: '/srv/corpus', target: '/corpus' }] }, /put it into the image/],
+    [{ network: 'internet' }, /network "internet" is not offered by this fleet; there is: none/],
+  ])('refuses what no cluster has, and says what to write instead: %j', (given, sentence) => {
+    expect(() => podFor(podRequest(given), podSettings())).toThrow(
+      expect.objectContaining({ code: 'start_failed', message: expect.stringMatching(sentence) }),
+    );
+  });
+});

@@ -1,0 +1,55 @@
+import type { V1Pod } from '@kubernetes/client-node';
+import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
+import { sandboxContainer } from './container.ts';
+import { injectSandboxd } from './injection.ts';
+import { createdMarks } from './labels.ts';
+import { podName } from './name.ts';
+import { dnsFields, networkClass } from './network.ts';
+import { joinPlacement, placementFields } from './placement.ts';
+import { podSecurity } from './security.ts';
+import type { PodSettings } from './settings.ts';
+import { usersOf } from './users.ts';
+import { writableVolumes } from './volumes.ts';
+
+/** sandboxd has nothing to save: its calls are stored elsewhere or lost, and it ends within a quarter of a second. */
+const terminationGraceSeconds = 2;
+
+/**
+ * The pod of a sandbox, the same for the same request: each concern decides in a file of its own, and here they are
+ * joined. `activeDeadlineSeconds` is not set: it would count a warm sandbox's idle hours against its rollout. Throws
+ * `start_failed` for a template that no pod of this fleet can be.
+ */
+export function podFor(request: CreateRequest, settings: PodSettings): V1Pod {
+  const { sandbox, template } = request;
+  const users = usersOf(template, settings);
+  const network = networkClass(template.network, settings);
+  const injected = injectSandboxd(settings, users);
+  const placement = joinPlacement(settings.placement, template.placement);
+  const marks = createdMarks(settings.fleet, sandbox, template);
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name: podName(sandbox),
+      namespace: settings.namespace,
+      // Ours last: by them a pod is found again.
+      labels: { ...placement.labels, ...marks.labels },
+      annotations: marks.annotations,
+    },
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: terminationGraceSeconds,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      // Somebody must reap the orphans of killed commands: the pause process, when it is everybody's pid 1.
+      shareProcessNamespace: true,
+      securityContext: podSecurity(),
+      ...dnsFields(network),
+      ...placementFields(placement, settings),
+      imagePullSecrets: settings.imagePullSecrets.map((name) => ({ name })),
+      initContainers: [...injected.initContainers],
+      containers: [sandboxContainer(request, settings, { users, network, injected })],
+      volumes: [...writableVolumes(template), ...injected.volumes],
+    },
+  };
+}

@@ -1,0 +1,21 @@
+import type { Template } from '../../../model/environment.ts';
+import { Failure } from '../../../failure/failure.ts';
+import type { PodSettings } from './settings.ts';
+
+/** sandboxd's own words for who runs as whom; see services/sandboxd/README.md. */
+export type Users = 'two-user' | 'single-user' | 'root';
+
+/** The ids of commands and of graders. The group is shared, so that the grader works on what the policy left. */
+export const ids = { policy: 1000, grader: 1001, group: 1000 } as const;
+
+/** Throws `start_failed` where the operator's one id and the template's root cannot both be. */
+export function usersOf(template: Template, { singleUid }: Pick<PodSettings, 'singleUid'>): Users {
+  if (template.runAs === 'root') {
+    if (singleUid) throw new Failure('start_failed', noRoot, { evidence: { runAs: 'root' } });
+    return 'root';
+  }
+  return singleUid || template.uid === 'single' ? 'single-user' : 'two-user';
+}
+
+const noRoot =
+  'run_as: root is not offered by this fleet, whose sandboxes run under one ordinary id: leave it out, or ask the operator';

@@ -1,0 +1,24 @@
+import type { V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type { Template } from '../../../model/environment.ts';
+
+/** Where things are inside; environments rely on the first two. The image's own content there is hidden. */
+export const places = { workspace: '/workspace', temporary: '/tmp', payload: '/opt/corral' } as const;
+
+/**
+ * Disk that is gone with the pod. Each may be filled up to the template's whole disk, and both together with what the
+ * image's own folders take are held to it by the container's limit.
+ */
+export function writableVolumes({ diskBytes }: Template): readonly V1Volume[] {
+  const sizeLimit = String(diskBytes);
+  return [
+    { name: 'workspace', emptyDir: { sizeLimit } },
+    { name: 'tmp', emptyDir: { sizeLimit } },
+  ];
+}
+
+export function writableMounts(): readonly V1VolumeMount[] {
+  return [
+    { name: 'workspace', mountPath: places.workspace },
+    { name: 'tmp', mountPath: places.temporary },
+  ];
+}
