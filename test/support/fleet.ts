@@ -28,6 +28,8 @@ export type FleetOfTest = Faces & {
 export type FleetOfTestOptions = {
   /** Environments as YAML, by name. */
   readonly environments: Readonly<Record<string, string>>;
+  /** Redis writes everything to disk, and comes back with it. Default: it comes back with nothing. */
+  readonly keepRecords?: boolean;
 };
 
 const repository = join(import.meta.dirname, '../..');
@@ -55,15 +57,19 @@ export async function fleetFolders(environments: Readonly<Record<string, string>
 }
 
 /** Starts redis, node, controller and gateway; resolves when all answer ready. */
-export async function startFleetOfTest(options: FleetOfTestOptions): Promise<FleetOfTest> {
-  const { root, environmentsDir, stateDir } = await fleetFolders(options.environments);
+export async function startFleetOfTest({
+  environments,
+  keepRecords = false,
+}: FleetOfTestOptions): Promise<FleetOfTest> {
+  const { root, environmentsDir, stateDir } = await fleetFolders(environments);
   const events = new EventEmitter();
   const onEvent = (event: FleetEvent) => {
     if (event.kind === 'ready') events.emit(event.part);
   };
   const remove = () => rm(root, { recursive: true, force: true });
-  const fleet = await startFleet({ environmentsDir, stateDir, payloadDir: sharedPayload, onEvent }).catch(
-    (error: unknown) => remove().then(() => Promise.reject(error)),
+  const options = { environmentsDir, stateDir, payloadDir: sharedPayload, keepRecords, onEvent };
+  const fleet = await startFleet(options).catch((error: unknown) =>
+    remove().then(() => Promise.reject(error)),
   );
   const faces = facesOf(fleet.gatewayUrl, fleet.apiKey);
   const sandboxOf = (rollout: string) => findSandbox(fleet, faces, rollout);

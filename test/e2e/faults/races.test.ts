@@ -20,7 +20,7 @@ pool: { ${pool} }
 const environments = {
   shell: environment('shell', 'min_ready: 2, max: 8'),
   single: environment('single', 'min_ready: 0, max: 1'),
-  brief: environment('brief', 'min_ready: 2, max: 8', 'limits: { idle: 1s }'),
+  brief: environment('brief', 'min_ready: 2, max: 8', 'limits: { idle: 3s }'),
 };
 
 let corral: FleetOfTest;
@@ -129,9 +129,8 @@ test('a grade against a late call: it waits for what runs, what comes later is r
 });
 
 test('expiry against a long command: a command longer than the idle time is answered, and the rollout is scored', async () => {
-  const call = { trace: 'long', environment: 'brief', call: 'c1', command: `sleep 3; ${evidence}` };
+  const call = { trace: 'long', environment: 'brief', call: 'c1', command: `sleep 4; ${evidence}` };
   expect(await corral.rft.call(call)).toMatchObject({ status: 200, body: { output: '1\n' } });
-  expect(await viewOf('long')).toMatchObject({ state: 'active', taint: null });
   expect(
     await other.rft.grade({ trace: 'long', environment: 'brief', sample: sampleOf('c1') }),
   ).toMatchObject({
