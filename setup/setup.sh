@@ -1,7 +1,8 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh tests` also asks for what only the tests use. One line on stderr for each
-# thing it does; nothing to do is silent and quick, because every npm script starts here.
+# redis-server and bubblewrap. `setup.sh tests` also asks for what only the tests use, `setup.sh cluster` for what a
+# Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
+# quick, because every npm script starts here.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -39,10 +40,32 @@ busybox_is_static() {
 missing_packages() {
   redis_is_new_enough || echo redis-server
   command -v bwrap >/dev/null || echo bubblewrap
-  [ "${1:-}" = tests ] || return 0
+  case "${1:-}" in
+    tests) missing_for_tests ;;
+    cluster) missing_for_cluster ;;
+  esac
+}
+
+missing_for_tests() {
   busybox_is_static || echo busybox-static
   # The pages' commands are run as they are shown.
   command -v curl >/dev/null || echo curl
+}
+
+# What a node runs (containerd, runc), what the kubelet calls (the tools of the network), and what starts it all.
+missing_for_cluster() {
+  busybox_is_static || echo busybox-static
+  for program in containerd runc nft iptables ip conntrack ethtool socat openssl; do
+    command -v "$program" >/dev/null || package_of "$program"
+  done
+}
+
+package_of() {
+  case "$1" in
+    nft) echo nftables ;;
+    ip) echo iproute2 ;;
+    *) echo "$1" ;;
+  esac
 }
 
 # Debian starts a new service at once; ours is private to each fleet, so the package's own must stay off.

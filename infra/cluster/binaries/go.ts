@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { CommandError } from '../../../cli/command-error.ts';
+import { run, tryRun } from '../machine/run.ts';
+
+const modules = join(import.meta.dirname, '..', 'go');
+
+export const moduleFolder = (module: string): string => join(modules, module);
+
+/** The slowest build takes 3 minutes on two idle cores; a busy machine may take long. */
+const buildTimeoutMs = 30 * 60_000;
+
+export type Build = {
+  readonly module: string;
+  readonly package: string;
+  readonly linkerFlags: string;
+  readonly output: string;
+};
+
+/** Builds one program, at low priority and with two compilers at a time, so that the machine stays of use. */
+export async function goBuild({ module, package: name, linkerFlags, output }: Build): Promise<void> {
+  const flags = ['-mod=readonly', '-trimpath', '-buildvcs=false', '-p=2', '-ldflags', linkerFlags];
+  const argv = ['nice', '-n', '10', 'go', 'build', ...flags, '-o', output, name];
+  await run(argv, { cwd: moduleFolder(module), env: goEnvironment(), timeoutMs: buildTimeoutMs });
+}
+
+/** The folder of a dependency's source, which is fetched if it must be. */
+export async function sourceOf(module: string, dependency: string): Promise<string> {
+  const cwd = moduleFolder(module);
+  await run(['go', 'mod', 'download', dependency], { cwd, env: goEnvironment(), timeoutMs: buildTimeoutMs });
+  const listed = await run(['go', 'list', '-m', '-f', '{{.Dir}}', dependency], {
+    cwd,
+    env: goEnvironment(),
+  });
+  return listed.trim();
+}
+
+/** Throws, with what to do, when there is no Go, or one that is too old and may not fetch a newer one. */
+export async function requireGo(): Promise<void> {
+  if ((await tryRun(['go', 'version'])) === null) {
+    throw new CommandError(
+      'Kubernetes is built from its Go modules, and there is no go on the PATH',
+      'this machine',
+      `install Go 1.21 or newer (https://go.dev/dl; Debian 13: apt-get install golang-go): it fetches the version that the modules name`,
+    );
+  }
+  // kwok names the newest Go of all our modules. `go version` inside it fetches that one, if it may.
+  await run(['go', 'version'], {
+    cwd: moduleFolder('kwok'),
+    env: goEnvironment(),
+    timeoutMs: buildTimeoutMs,
+  });
+}
+
+/** Static programs, since they run beside any libc. Debian's Go fetches no newer toolchain unless it is told that it may. */
+const goEnvironment = (): NodeJS.ProcessEnv => ({
+  GOTOOLCHAIN: 'auto',
+  ...process.env,
+  CGO_ENABLED: '0',
+});

@@ -1,0 +1,12 @@
+import { CommandError } from '../../cli/command-error.ts';
+
+/** An error for the person at the terminal, with what caused it. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof CommandError)) return `cluster: ${withCauses(error)}`;
+  return `cluster: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`;
+}
+
+const withCauses = (error: unknown): string =>
+  error instanceof Error
+    ? [error.message, ...(error.cause === undefined ? [] : [withCauses(error.cause)])].join(': ')
+    : String(error);

@@ -1,0 +1,81 @@
+import { kubectl, untilApiAnswers } from './api.ts';
+import type { Cluster } from './api.ts';
+import { apiServer, startApiServer as launchApiServer } from './control-plane/start.ts';
+import { killDaemon, signalDaemon, stopDaemon } from './machine/daemon.ts';
+import { inNamespace } from './machine/namespace.ts';
+import { run } from './machine/run.ts';
+import { setWire } from './network.ts';
+import { kubeletOf, startKubelet as launchKubelet } from './node/start.ts';
+import { etcdAddress } from './plan.ts';
+import type { NodePlan } from './plan.ts';
+
+/** How tests break a cluster, and mend it again. Nodes are named as in the cluster: `n1`, `n2`. */
+
+/** The node and its pods are reached by nobody and reach nobody; they go on. */
+export const cutNode = (cluster: Cluster, node: string): Promise<void> =>
+  setWire(cluster, nodeNamed(cluster, node), 'down');
+
+export const joinNodeAgain = (cluster: Cluster, node: string): Promise<void> =>
+  setWire(cluster, nodeNamed(cluster, node), 'up');
+
+/** The kubelet stands still (SIGSTOP): the cluster gives the node up while its pods still answer. */
+export const freezeKubelet = (cluster: Cluster, node: string): void =>
+  signalDaemon(cluster.pids, kubeletOf(nodeNamed(cluster, node)), 'SIGSTOP');
+
+export const thawKubelet = (cluster: Cluster, node: string): void =>
+  signalDaemon(cluster.pids, kubeletOf(nodeNamed(cluster, node)), 'SIGCONT');
+
+export const killKubelet = (cluster: Cluster, node: string): Promise<void> =>
+  killDaemon(cluster.pids, kubeletOf(nodeNamed(cluster, node)));
+
+/** After {@link killKubelet}; the node's containers have gone on meanwhile. */
+export const startKubelet = (cluster: Cluster, node: string): Promise<void> =>
+  launchKubelet(cluster, nodeNamed(cluster, node), cluster.programs);
+
+/** Every connection to the API ends, and nothing listens until {@link startApiServer}. */
+export const stopApiServer = (cluster: Cluster): Promise<void> => stopDaemon(cluster.pids, apiServer);
+
+/** Resolves when it answers again. */
+export function startApiServer(cluster: Cluster): Promise<void> {
+  launchApiServer(cluster);
+  return untilApiAnswers(cluster);
+}
+
+/**
+ * Makes the cluster forget its past: a watch that resumes from a version before now is told 410 (Expired). The API server
+ * is started anew, because it would go on to serve such a watch from its own memory.
+ */
+export async function forgetHistory(cluster: Cluster): Promise<void> {
+  const revision = await currentRevision(cluster);
+  await askEtcd(cluster, 'compaction', { revision, physical: true });
+  await stopApiServer(cluster);
+  await startApiServer(cluster);
+}
+
+/** Evicts every pod of the node, as an operator does before taking it away, and lets nothing new onto it. */
+export async function drainNode(cluster: Cluster, node: string): Promise<void> {
+  const withAll = ['--force', '--ignore-daemonsets', '--delete-emptydir-data', '--timeout=50s'];
+  await kubectl(cluster, ['drain', node, ...withAll]);
+}
+
+export async function uncordonNode(cluster: Cluster, node: string): Promise<void> {
+  await kubectl(cluster, ['uncordon', node]);
+}
+
+function nodeNamed(cluster: Cluster, name: string): NodePlan {
+  const node = cluster.nodes.find((each) => each.name === name);
+  if (node !== undefined) return node;
+  throw new Error(`the cluster ${cluster.name} has no node ${name}`);
+}
+
+/** etcd numbers its changes; the number comes with every answer. */
+async function currentRevision(cluster: Cluster): Promise<string> {
+  const answer = await askEtcd(cluster, 'range', { key: Buffer.from('/').toString('base64') });
+  return (JSON.parse(answer) as { readonly header: { readonly revision: string } }).header.revision;
+}
+
+/** etcd's JSON face, which spares us its own client. */
+function askEtcd(cluster: Cluster, operation: string, question: object): Promise<string> {
+  const url = `${etcdAddress}/v3/kv/${operation}`;
+  return run(inNamespace(cluster.hub, ['curl', '-sSf', '--data', JSON.stringify(question), url]));
+}

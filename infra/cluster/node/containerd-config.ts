@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { pauseImage } from '../images/built-in.ts';
+import type { NodePlan } from '../plan.ts';
+
+export type ContainerdSettings = {
+  /** Folder of the CNI plugins. */
+  readonly programs: string;
+  /** False where nobody may lower an out-of-memory score: runc would refuse to start anything. */
+  readonly mayLowerOomScore: boolean;
+};
+
+/** Snapshotters that need filesystems of their own, and tracing: each would complain at every start. */
+const unused = [
+  'io.containerd.snapshotter.v1.btrfs',
+  'io.containerd.snapshotter.v1.zfs',
+  'io.containerd.snapshotter.v1.devmapper',
+  'io.containerd.snapshotter.v1.aufs',
+  'io.containerd.internal.v1.tracing',
+  'io.containerd.tracing.processor.v1.otlp',
+];
+
+/** containerd's configuration file (TOML). Everything it writes is in the node's folder. */
+export function containerdConfig(node: NodePlan, settings: ContainerdSettings): string {
+  const inNode = (name: string) => text(join(node.folder, name));
+  const cri = '[plugins."io.containerd.grpc.v1.cri"';
+  return `version = 2
+root = ${inNode('root')}
+state = ${inNode('state')}
+disabled_plugins = [${unused.map(text).join(', ')}]
+[grpc]
+  address = ${text(node.containerdSocket)}
+[ttrpc]
+  address = ${text(`${node.containerdSocket}.ttrpc`)}
+[plugins."io.containerd.internal.v1.opt"]
+  path = ${inNode('opt')}
+${cri}]
+  sandbox_image = ${text(pauseImage)}
+  netns_mounts_under_state_dir = true
+  disable_apparmor = true
+  restrict_oom_score_adj = ${!settings.mayLowerOomScore}
+${cri}.cni]
+  bin_dir = ${text(settings.programs)}
+  conf_dir = ${inNode('cni')}
+${cri}.containerd]
+  snapshotter = "overlayfs"
+  default_runtime_name = "runc"
+${cri}.containerd.runtimes.runc]
+  runtime_type = "io.containerd.runc.v2"
+${cri}.containerd.runtimes.runc.options]
+  SystemdCgroup = false
+  Root = ${inNode('runc')}
+`;
+}
+
+/** A TOML string; JSON's escapes are TOML's too. */
+const text = (value: string): string => JSON.stringify(value);

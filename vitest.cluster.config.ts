@@ -1,0 +1,18 @@
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Tests that break nodes or the API server; they need a cluster that `infra/cluster` started. */
+const breaking = process.env['CORRAL_CLUSTER'] === undefined ? ['test/cluster/own/**'] : [];
+
+export default defineConfig({
+  test: {
+    include: ['test/cluster/**/*.test.ts'],
+    exclude: [...configDefaults.exclude, ...breaking],
+    environment: 'node',
+    // One cluster for all: a file that breaks a node must not meet one that needs it.
+    fileParallelism: false,
+    // A node is given up after 10 s, comes back after up to 13 s, and the machine may be busy.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 200 } },
+  },
+});
