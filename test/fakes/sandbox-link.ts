@@ -1,39 +1,19 @@
 import { EventEmitter } from 'node:events';
+import { WireError } from '../../services/sandboxd/wire-error.ts';
 import type { SandboxId } from '../../src/model/ids.ts';
 import { LinkError } from '../../src/ports/sandbox-link.ts';
 import type { LinkTrouble, SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type {
-  BindRequest,
-  CallAnswer,
-  CallRequest,
-  Identity,
-  JournalCall,
-  WireOwner,
-} from '../../src/protocol/sandboxd/wire.ts';
+import type { BindRequest, CallAnswer, CallRequest, Identity } from '../../src/protocol/sandboxd/wire.ts';
+import { answering, SandboxLife } from './sandbox-life.ts';
+
+export { answering } from './sandbox-life.ts';
 
 /** What the fake's "command" does; the default prints its last argument. */
 export type Behaviour = (request: CallRequest) => CallAnswer | Promise<CallAnswer>;
 
-type Entry = {
-  readonly digest: string;
-  readonly label: string;
-  readonly answer: Promise<CallAnswer>;
-  state: JournalCall['state'];
-};
-
-type Life = {
-  boot: string;
-  owner: WireOwner | null;
-  label: string | null;
-  probed: boolean;
-  readonly journal: Map<string, Entry>;
-  readonly files: Map<string, Uint8Array>;
-};
-
 /**
- * Sandboxes in memory that keep sandboxd's promises: first bind wins for life, a call id runs once, another boot runs
- * nothing. Counts what ran; can be told the next trouble of a method, and can be killed.
+ * Sandboxes in memory behind the port, with sandboxd's own binding and journal (the contract suite runs over it).
+ * Counts what ran; can be told the next trouble of a method, and sandboxes can be killed or cut off.
  */
 export class FakeSandboxLink implements SandboxLink {
   readonly ran: string[] = [];
@@ -41,17 +21,23 @@ export class FakeSandboxLink implements SandboxLink {
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
-  readonly #lives = new Map<string, Life>();
+  readonly #lives = new Map<string, SandboxLife>();
   readonly #cuts = new EventEmitter().setMaxListeners(0);
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
 
+  /** Another life, if the sandbox has one already. */
   start(sandbox: SandboxId, boot: string, { probed = true } = {}): void {
-    const fresh = { owner: null, label: null, probed, journal: new Map(), files: new Map() };
-    this.#lives.set(sandbox, { boot, ...fresh });
+    this.kill(sandbox);
+    const run = async (call: string, request: CallRequest) => {
+      this.ran.push(call);
+      return this.behaviour(request);
+    };
+    this.#lives.set(sandbox, new SandboxLife(sandbox, boot, probed, run));
   }
 
   kill(sandbox: SandboxId): void {
     this.#lives.delete(sandbox);
+    this.cut(sandbox);
   }
 
   /** Breaks every connection to it that waits for a call's answer; what runs goes on. */
@@ -63,116 +49,99 @@ export class FakeSandboxLink implements SandboxLink {
     this.#troubles.push({ method, trouble });
   }
 
-  async identity(target: SandboxTarget): Promise<Identity> {
-    return identityOf(target.sandbox, this.#life('identity', { ...target, boot: null }));
+  identity(target: SandboxTarget): Promise<Identity> {
+    return this.#ask('identity', target, (life) => life.identity());
   }
 
-  async prepare() {
-    return { ok: true, durationMs: 1 } as const;
+  prepare(target: SandboxTarget) {
+    return this.#ask('prepare', target, (life) => life.prepare());
   }
 
-  async probe() {
-    return { ok: true, durationMs: 1 } as const;
+  probe(target: SandboxTarget) {
+    return this.#ask('probe', target, (life) => life.probe());
   }
 
-  async bind(target: SandboxTarget, request: BindRequest): Promise<Identity> {
-    const life = this.#life('bind', target);
-    if (life.owner !== null && life.owner.rollout !== request.owner.rollout) {
-      throw refused(409, 'bound_elsewhere');
-    }
-    if (life.owner === null) this.binds.push(target.sandbox);
-    life.owner = request.owner;
-    life.label ??= request.label ?? '';
-    return identityOf(target.sandbox, life);
+  bind(target: SandboxTarget, request: BindRequest): Promise<Identity> {
+    return this.#ask('bind', target, (life) => {
+      if (life.bind(request)) this.binds.push(target.sandbox);
+      return life.identity();
+    });
   }
 
-  async call(
-    target: SandboxTarget,
-    call: string,
-    request: CallRequest,
-    _waitMs: number,
-    signal: AbortSignal,
-  ): Promise<CallAnswer> {
-    const life = this.#life('call', target);
-    if (life.owner === null) throw refused(409, 'not_bound');
-    const known = life.journal.get(call);
-    if (known !== undefined && known.digest !== request.digest) throw refused(409, 'call_conflict');
-    if (known?.state === 'confirmed') throw refused(410, 'answer_confirmed');
-    if (known !== undefined) return this.#stillAlive(target, known.answer, signal);
-    this.ran.push(call);
-    const answer = Promise.resolve(this.behaviour(request));
-    const { digest, label = '' } = request;
-    const entry: Entry = { digest, label, answer, state: 'running' };
-    life.journal.set(call, entry);
-    void answer.then(
-      () => void (entry.state = 'done'),
-      () => undefined,
-    );
-    return this.#stillAlive(target, answer, signal);
+  call(target: SandboxTarget, call: string, request: CallRequest, waitMs: number, signal: AbortSignal) {
+    return this.#held('call', target, signal, (life, gone) => life.call(call, request, waitMs, gone));
   }
 
-  async attach(
-    target: SandboxTarget,
-    call: string,
-    _waitMs: number,
-    signal: AbortSignal,
-  ): Promise<CallAnswer> {
-    const known = this.#life('attach', target).journal.get(call);
-    if (known === undefined) throw refused(404, 'unknown_call');
-    if (known.state === 'confirmed') throw refused(410, 'answer_confirmed');
-    return this.#stillAlive(target, known.answer, signal);
+  attach(target: SandboxTarget, call: string, waitMs: number, signal: AbortSignal) {
+    return this.#held('attach', target, signal, (life, gone) => life.attach(call, waitMs, gone));
   }
 
-  async confirm(target: SandboxTarget, calls: readonly string[]): Promise<void> {
-    const life = this.#life('confirm', target);
-    for (const call of calls) {
-      const entry = life.journal.get(call);
-      if (entry !== undefined) entry.state = 'confirmed';
-    }
-    this.confirmed.push([...calls]);
+  confirm(target: SandboxTarget, calls: readonly string[]): Promise<void> {
+    return this.#ask('confirm', target, (life) => {
+      life.confirm(calls);
+      this.confirmed.push([...calls]);
+    });
   }
 
-  async cancel(): Promise<void> {}
+  cancel(target: SandboxTarget, call: string): Promise<void> {
+    return this.#ask('cancel', target, (life) => life.cancel(call));
+  }
 
-  async quiesce(target: SandboxTarget) {
-    this.#life('quiesce', target);
-    return { killed: 0, survivors: 0 };
+  quiesce(target: SandboxTarget) {
+    return this.#ask('quiesce', target, (life) => life.quiesce());
   }
 
   async putFile(target: SandboxTarget, path: string, body: AsyncIterable<Uint8Array>) {
-    const life = this.#life('putFile', target);
     const bytes = Buffer.concat(await Array.fromAsync(body));
-    life.files.set(path, bytes);
-    return { bytes: bytes.length };
-  }
-
-  async getFile(target: SandboxTarget, path: string): Promise<AsyncIterable<Uint8Array>> {
-    const bytes = this.#life('getFile', target).files.get(path);
-    if (bytes === undefined) throw refused(422, 'file_error', 'ENOENT');
-    return (async function* () {
-      yield bytes;
-    })();
-  }
-
-  /** An answer that its sandbox did not live to send never arrives. */
-  async #stillAlive(
-    target: SandboxTarget,
-    answer: Promise<CallAnswer>,
-    signal: AbortSignal,
-  ): Promise<CallAnswer> {
-    const cutOff = new Promise<never>((_resolve, reject) => {
-      const cut = () => reject(new LinkError({ kind: 'maybe_sent', detail: 'aborted' }));
-      if (signal.aborted) cut();
-      signal.addEventListener('abort', cut, { once: true });
-      this.#cuts.once(target.sandbox, cut);
+    return this.#ask('putFile', target, (life) => {
+      life.put(path, bytes);
+      return { bytes: bytes.length };
     });
-    const answered = await Promise.race([answer, cutOff]);
-    if (!this.#lives.has(target.sandbox))
-      throw new LinkError({ kind: 'maybe_sent', detail: 'connection reset' });
-    return answered;
   }
 
-  #life(method: keyof SandboxLink, target: SandboxTarget): Life {
+  getFile(target: SandboxTarget, path: string): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
+  }
+
+  async #ask<Answer>(
+    method: keyof SandboxLink,
+    target: SandboxTarget,
+    serve: (life: SandboxLife) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      return await serve(this.#life(method, target));
+    } catch (thrown) {
+      throw thrown instanceof WireError ? refusal(thrown) : thrown;
+    }
+  }
+
+  /** A request that waits for its answer: it breaks when the asker gives up, the sandbox ends, or it is cut off. */
+  async #held<Answer>(
+    method: keyof SandboxLink,
+    target: SandboxTarget,
+    signal: AbortSignal,
+    serve: (life: SandboxLife, gone: AbortSignal) => Promise<Answer>,
+  ): Promise<Answer> {
+    const gone = new AbortController();
+    const broken = Promise.withResolvers<never>();
+    const breakOff = (detail: string) => () => broken.reject(new LinkError({ kind: 'maybe_sent', detail }));
+    const [aborted, reset] = [breakOff('aborted'), breakOff('connection reset')];
+    if (signal.aborted) aborted();
+    signal.addEventListener('abort', aborted, { once: true });
+    this.#cuts.once(target.sandbox, reset);
+    try {
+      return await Promise.race([
+        this.#ask(method, target, (life) => serve(life, gone.signal)),
+        broken.promise,
+      ]);
+    } finally {
+      gone.abort();
+      signal.removeEventListener('abort', aborted);
+      this.#cuts.off(target.sandbox, reset);
+    }
+  }
+
+  #life(method: keyof SandboxLink, target: SandboxTarget): SandboxLife {
     const at = this.#troubles.findIndex((planned) => planned.method === method);
     const [planned] = at === -1 ? [] : this.#troubles.splice(at, 1);
     if (planned !== undefined) throw new LinkError(planned.trouble);
@@ -185,47 +154,14 @@ export class FakeSandboxLink implements SandboxLink {
   }
 }
 
-export function answering(over: {
-  readonly stdout?: string;
-  readonly stderr?: string;
-  readonly ending?: CallAnswer['ending'];
-  readonly outOfMemoryKills?: number;
-}): CallAnswer {
-  const { stdout = '', stderr = '', ending = { kind: 'exited', exitCode: 0 }, outOfMemoryKills = 0 } = over;
-  const evidence = { durationMs: 1, outOfMemoryKills, escapedProcesses: 0, backgroundProcesses: 0 };
-  return { callId: '', ending, stdout: captured(stdout), stderr: captured(stderr), evidence };
-}
-
-function captured(text: string) {
-  return { head: text, tail: '', totalBytes: Buffer.byteLength(text), cutBytes: 0 };
-}
-
 function lastArgument({ action }: CallRequest): string {
   return action.kind === 'exec' ? (action.argv.at(-1) ?? '') : JSON.stringify(action.arguments);
 }
 
-function identityOf(sandbox: SandboxId, life: Life): Identity {
-  return {
-    sandbox,
-    boot: life.boot,
-    protocol: protocolVersion,
-    state: life.owner === null ? 'unbound' : 'bound',
-    isolation: 'two-user',
-    owner: life.owner,
-    expiresInMs: life.owner === null ? null : 7_200_000,
-    label: life.label,
-    probed: life.probed,
-    filesPut: life.files.size,
-    calls: [...life.journal].map(([callId, { digest, label, state }]) => ({ callId, digest, label, state })),
-  };
+async function* chunksOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {
+  yield bytes;
 }
 
-function refused(status: number, code: string, errno?: string): LinkError {
-  return new LinkError({
-    kind: 'refused',
-    status,
-    code,
-    message: code,
-    ...(errno === undefined ? {} : { errno }),
-  });
+function refusal({ status, code, message, errno }: WireError): LinkError {
+  return new LinkError({ kind: 'refused', status, code, message, ...(errno !== undefined && { errno }) });
 }

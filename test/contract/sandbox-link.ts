@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bootId, callId } from '../../src/model/ids.ts';
+import { LinkError } from '../../src/ports/sandbox-link.ts';
+import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
+import type { CallRequest } from '../../src/protocol/sandboxd/wire.ts';
+import { aBind } from '../support/sandboxd.ts';
+
+export type LinkUnderTest = {
+  readonly link: SandboxLink;
+  /** A sandbox that has just started and that nobody has. It runs `printf` and `sleep`. */
+  readonly target: SandboxTarget;
+  /** Ends sandboxd at once, with all that it knew. */
+  kill(): Promise<void>;
+  close(): Promise<void>;
+};
+
+const signal = AbortSignal.timeout(60_000);
+
+/** A call that ends at once and prints the text. */
+const prints = (text: string): CallRequest => request(['printf', '%s', text]);
+/** A call that goes on until it is stopped. */
+const sleeps = request(['sleep', '60']);
+
+function request(argv: readonly string[]): CallRequest {
+  const action = { kind: 'exec', argv } as const;
+  return {
+    digest: `digest of ${argv.join(' ')}`,
+    action,
+    timeoutMs: 60_000,
+    keepBytes: 1_024,
+    label: 'shell',
+  };
+}
+
+/** How a promise of the link ended; for one that did not fail, what it gave. */
+const endOf = (asked: Promise<unknown>): Promise<unknown> =>
+  asked.catch((error: unknown) => (error instanceof LinkError ? error.trouble : error));
+
+const refused = (status: number, code: string) =>
+  expect.objectContaining({ kind: 'refused', status, code, message: expect.any(String) as string });
+
+/** What callers rely on, the same for every line to a sandboxd; each step builds on the one before. */
+export function describeSandboxLink(name: string, open: () => Promise<LinkUnderTest>): void {
+  describe(`sandbox link contract: ${name}`, () => {
+    let under: LinkUnderTest;
+    let link: SandboxLink;
+    let target: SandboxTarget;
+    beforeAll(async () => {
+      under = await open();
+      ({ link, target } = under);
+    });
+    afterAll(() => under.close());
+
+    it('a sandbox that nobody has says who it is, and takes no call, file or confirmation', async () => {
+      const { sandbox, boot } = target;
+      const unbound = {
+        sandbox,
+        boot,
+        state: 'unbound',
+        owner: null,
+        label: null,
+        expiresInMs: null,
+        calls: [],
+      };
+      expect(await link.identity({ ...target, boot: null }, signal)).toMatchObject({
+        ...unbound,
+        probed: false,
+      });
+      const notBound = refused(409, 'not_bound');
+      expect(await endOf(link.call(target, callId('a'), prints('a'), 0, signal))).toEqual(notBound);
+      expect(await endOf(link.attach(target, callId('a'), 0, signal))).toEqual(notBound);
+      expect(await endOf(link.confirm(target, [], signal))).toEqual(notBound);
+      expect(await endOf(link.quiesce(target, signal))).toEqual(notBound);
+      expect(await endOf(link.getFile(target, 'file', 'policy', signal))).toEqual(notBound);
+    });
+
+    it('a preparation and a probe are told as done', async () => {
+      expect(await link.prepare(target, [['true']], 5_000, signal)).toMatchObject({ ok: true });
+      expect(await link.probe(target, signal)).toMatchObject({ ok: true });
+      expect(await link.identity(target, signal)).toMatchObject({ probed: true });
+    });
+
+    it('the first bind is for life: again is fine, another rollout or attempt is refused', async () => {
+      const bind = { ...aBind('r1', 600_000), label: 'told by the gateway' };
+      const bound = { state: 'bound', owner: bind.owner, label: bind.label };
+      expect(await link.bind(target, bind, signal)).toMatchObject(bound);
+      expect(await link.bind(target, { ...bind, label: 'another' }, signal)).toMatchObject(bound);
+      const otherAttempt = { ...bind, owner: { ...bind.owner, attempt: 2 } };
+      for (const other of [aBind('r2'), otherAttempt]) {
+        expect(await endOf(link.bind(target, other, signal))).toEqual(refused(409, 'bound_elsewhere'));
+      }
+      expect((await link.identity(target, signal)).expiresInMs).toBeLessThanOrEqual(600_000);
+      expect(await endOf(link.prepare(target, [['true']], 5_000, signal))).toEqual(
+        refused(409, 'already_bound'),
+      );
+    });
+
+    it('a call is answered with its id; a repeat gets the same, other arguments a conflict', async () => {
+      const first = await link.call(target, callId('a'), prints('hello'), 5_000, signal);
+      expect(first).toMatchObject({
+        callId: 'a',
+        ending: { kind: 'exited', exitCode: 0 },
+        stdout: { head: 'hello', tail: '', totalBytes: 5, cutBytes: 0 },
+      });
+      expect(await link.call(target, callId('a'), prints('hello'), 0, signal)).toEqual(first);
+      expect(await link.attach(target, callId('a'), 0, signal)).toEqual(first);
+      const other = link.call(target, callId('a'), prints('other'), 0, signal);
+      expect(await endOf(other)).toEqual(refused(409, 'call_conflict'));
+      expect(await endOf(link.attach(target, callId('never'), 0, signal))).toEqual(
+        refused(404, 'unknown_call'),
+      );
+    });
+
+    it('a call that takes longer than its request waits is running, and a cancel ends it', async () => {
+      expect(await link.call(target, callId('b'), sleeps, 20, signal)).toBe('running');
+      expect(await link.attach(target, callId('b'), 0, signal)).toBe('running');
+      const journal = [
+        { callId: 'a', state: 'done', label: 'shell' },
+        { callId: 'b', state: 'running', digest: sleeps.digest },
+      ];
+      expect(await link.identity(target, signal)).toMatchObject({ calls: journal });
+      await link.cancel(target, callId('b'), signal);
+      expect(await link.attach(target, callId('b'), 10_000, signal)).toMatchObject({
+        ending: { kind: 'cancelled' },
+      });
+      expect(await endOf(link.cancel(target, callId('never'), signal))).toEqual(refused(404, 'unknown_call'));
+    });
+
+    it('confirmations are all or none, and a confirmed answer is no longer given', async () => {
+      await link.call(target, callId('c'), sleeps, 0, signal);
+      const tooEarly = link.confirm(target, [callId('a'), callId('c')], signal);
+      expect(await endOf(tooEarly)).toEqual(refused(400, 'invalid_request'));
+      const unknown = link.confirm(target, [callId('a'), callId('never')], signal);
+      expect(await endOf(unknown)).toEqual(refused(404, 'unknown_call'));
+      expect(await link.attach(target, callId('a'), 0, signal)).toMatchObject({ callId: 'a' });
+      await link.confirm(target, [callId('a'), callId('b')], signal);
+      await link.confirm(target, [callId('a')], signal);
+      expect(await endOf(link.attach(target, callId('a'), 0, signal))).toEqual(
+        refused(410, 'answer_confirmed'),
+      );
+      const again = link.call(target, callId('a'), prints('hello'), 0, signal);
+      expect(await endOf(again)).toEqual(refused(410, 'answer_confirmed'));
+    });
+
+    it('a file comes back as it was put, and is counted; one that is not there is the path’s own fault', async () => {
+      const bytes = new Blob(['some bytes']).stream();
+      expect(await link.putFile(target, 'file', bytes, 'policy', signal)).toEqual({ bytes: 10 });
+      const back = await Array.fromAsync(await link.getFile(target, 'file', 'policy', signal));
+      expect(Buffer.concat(back).toString()).toBe('some bytes');
+      const missing = await endOf(link.getFile(target, 'missing', 'policy', signal));
+      expect(missing).toMatchObject({ kind: 'refused', status: 422, code: 'file_error', errno: 'ENOENT' });
+      expect(await link.identity(target, signal)).toMatchObject({ filesPut: 1 });
+    });
+
+    it('whoever means another life is told which one answers, and nothing runs', async () => {
+      const earlier = { ...target, boot: bootId('an-earlier-life') };
+      const otherBoot = { kind: 'other_boot', boot: target.boot };
+      expect(await endOf(link.call(earlier, callId('d'), prints('d'), 0, signal))).toEqual(otherBoot);
+      expect(await endOf(link.identity(earlier, signal))).toEqual(otherBoot);
+      expect(await endOf(link.attach(target, callId('d'), 0, signal))).toEqual(refused(404, 'unknown_call'));
+    });
+
+    it('a request that its asker gives up may have been delivered, and the call goes on', async () => {
+      const asker = new AbortController();
+      const asked = endOf(link.attach(target, callId('c'), 10_000, asker.signal));
+      // Sent later and answered, so the first one has arrived.
+      await link.identity(target, signal);
+      asker.abort();
+      expect(await asked).toMatchObject({ kind: 'maybe_sent' });
+      expect(await link.attach(target, callId('c'), 0, signal)).toBe('running');
+    });
+
+    it('when sandboxd ends, what waits may have been delivered, and later nothing is sent', async () => {
+      const asked = endOf(link.attach(target, callId('c'), 10_000, signal));
+      await link.identity(target, signal);
+      await under.kill();
+      expect(await asked).toMatchObject({ kind: 'maybe_sent' });
+      expect(await endOf(link.identity(target, signal))).toMatchObject({ kind: 'not_sent' });
+    });
+  });
+}

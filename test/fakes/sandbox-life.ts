@@ -1,0 +1,141 @@
+import { Binding } from '../../services/sandboxd/binding.ts';
+import { awaitAnswer, Journal } from '../../services/sandboxd/calls/journal.ts';
+import type { RawAnswer } from '../../services/sandboxd/calls/answer.ts';
+import { WireError } from '../../services/sandboxd/wire-error.ts';
+import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import type { BindRequest, CallAnswer, CallRequest, Identity } from '../../src/protocol/sandboxd/wire.ts';
+
+/** As sandboxd's own. */
+const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
+
+export type RunCall = (call: string, request: CallRequest) => Promise<CallAnswer>;
+
+/**
+ * One life of a sandboxd without a process: its production binding and journal, over files in memory and commands that
+ * are a function. Throws what sandboxd answers with.
+ */
+export class SandboxLife {
+  readonly boot: string;
+  readonly files = new Map<string, Uint8Array>();
+  readonly #sandbox: string;
+  readonly #binding = new Binding();
+  readonly #journal: Journal;
+  #filesPut = 0;
+  #probed: boolean;
+
+  constructor(sandbox: string, boot: string, probed: boolean, run: RunCall) {
+    this.#sandbox = sandbox;
+    this.boot = boot;
+    this.#probed = probed;
+    this.#journal = new Journal(journalLimits, (call, request, cancel) =>
+      started(call, run(call, request), cancel),
+    );
+  }
+
+  identity(): Identity {
+    return {
+      sandbox: this.#sandbox,
+      boot: this.boot,
+      protocol: protocolVersion,
+      state: this.#binding.state,
+      isolation: 'two-user',
+      owner: this.#binding.owner,
+      expiresInMs: this.#binding.expiresInMs(performance.now()),
+      label: this.#binding.label,
+      probed: this.#probed,
+      filesPut: this.#filesPut,
+      calls: this.#journal.list(),
+    };
+  }
+
+  prepare() {
+    this.#binding.requireUnbound();
+    return { ok: true, durationMs: 1 } as const;
+  }
+
+  probe() {
+    this.#probed = true;
+    return { ok: true, durationMs: 1 } as const;
+  }
+
+  /** True for the first. */
+  bind(request: BindRequest): boolean {
+    return this.#binding.bind(request, performance.now());
+  }
+
+  call(
+    call: string,
+    request: CallRequest,
+    waitMs: number,
+    gone: AbortSignal,
+  ): Promise<CallAnswer | 'running'> {
+    return awaitAnswer(this.#bound().receive(call, request), waitMs, gone);
+  }
+
+  attach(call: string, waitMs: number, gone: AbortSignal): Promise<CallAnswer | 'running'> {
+    return awaitAnswer(this.#bound().find(call), waitMs, gone);
+  }
+
+  confirm(calls: readonly string[]): void {
+    this.#bound().confirm(calls);
+  }
+
+  cancel(call: string): void {
+    this.#bound().cancel(call);
+  }
+
+  quiesce() {
+    this.#binding.requireBound();
+    return { killed: 0, survivors: 0 };
+  }
+
+  put(path: string, bytes: Uint8Array): void {
+    this.#binding.requireBound();
+    this.#filesPut += 1;
+    this.files.set(path, bytes);
+  }
+
+  get(path: string): Uint8Array {
+    this.#binding.requireBound();
+    const bytes = this.files.get(path);
+    if (bytes === undefined) throw new WireError('file_error', `${path}: no such file`, 'ENOENT');
+    return bytes;
+  }
+
+  #bound(): Journal {
+    this.#binding.requireBound();
+    return this.#journal;
+  }
+}
+
+/** A command that was started: to its own end, or until it is cancelled. */
+async function started(call: string, answer: Promise<CallAnswer>, cancel: AbortSignal): Promise<RawAnswer> {
+  const cancelled = new Promise<CallAnswer>((resolve) => {
+    const stop = () => resolve(answering({ ending: { kind: 'cancelled' } }));
+    cancel.addEventListener('abort', stop, { once: true });
+  });
+  const { ending, stdout, stderr, evidence } = await Promise.race([answer, cancelled]);
+  return { callId: call, ending, stdout: raw(stdout), stderr: raw(stderr), evidence };
+}
+
+const raw = ({ head, tail, totalBytes }: CallAnswer['stdout']) => ({
+  head: Buffer.from(head),
+  tail: Buffer.from(tail),
+  totalBytes,
+});
+
+/** What a command answers; by default it ends well and prints nothing. */
+export function answering(over: {
+  readonly stdout?: string;
+  readonly stderr?: string;
+  readonly ending?: CallAnswer['ending'];
+  readonly outOfMemoryKills?: number;
+}): CallAnswer {
+  const { stdout = '', stderr = '', ending = { kind: 'exited', exitCode: 0 }, outOfMemoryKills = 0 } = over;
+  const evidence = { durationMs: 1, outOfMemoryKills, escapedProcesses: 0, backgroundProcesses: 0 };
+  return { callId: '', ending, stdout: captured(stdout), stderr: captured(stderr), evidence };
+}
+
+function captured(text: string) {
+  return { head: text, tail: '', totalBytes: Buffer.byteLength(text), cutBytes: 0 };
+}
