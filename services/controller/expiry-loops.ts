@@ -1,3 +1,4 @@
+import { settleOverdueCalls } from '../../src/calls/overdue/settle-overdue.ts';
 import { closeLapsedRuns, expireRollouts, takeBackGrants } from '../../src/lifecycle/expiry.ts';
 import { createLabeller } from '../../src/lifecycle/labels.ts';
 import type { Loops } from './loops.ts';
@@ -6,6 +7,8 @@ import type { ControllerPorts } from './ports.ts';
 
 /** Leases are minutes long and grants half a minute: a second late is soon enough, and costs one empty script. */
 const dueMs = 1_000;
+/** A call whose gateway is gone has been due for half a minute by then; nobody waits for it but a grade. */
+const overdueCallsMs = 5_000;
 /** A lapsed run is to be released within two minutes; a large one takes several passes. */
 const runsMs = 5_000;
 /** Owners are to be in the provider's labels within seconds of the claim. */
@@ -14,6 +17,7 @@ const labelMs = 2_000;
 /** What ends by time, and who owns what, written where it survives us. */
 export function createExpiry(ports: ControllerPorts, loops: Loops, book: PlanBook): void {
   loops.run('expire', dueMs, () => expireRollouts(ports));
+  loops.run('overdue calls', overdueCallsMs, () => settleOverdueCalls(ports));
   loops.run('grants', dueMs, () => takeBackGrants(ports));
   loops.run('runs', runsMs, () => closeLapsedRuns(ports));
   loops.run('labels', labelMs, createLabeller({ ...ports, hardEndMs: (rollout) => book.hardEndMs(rollout) }));

@@ -1,5 +1,7 @@
+import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { SandboxTokens } from '../../src/platform/tokens.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { CallStore } from '../../src/ports/fleet/calls.ts';
 import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
 import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../../src/ports/fleet/pool.ts';
@@ -15,16 +17,19 @@ import type { SandboxProvider } from '../../src/ports/sandbox-provider.ts';
 /** All that a controller needs from the world. */
 export type ControllerPorts = {
   readonly recovery: RecoveryStore;
+  readonly calls: CallStore;
   readonly pool: PoolStore;
   readonly lifecycle: LifecycleStore;
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly environments: EnvironmentStore;
   readonly provider: SandboxProvider;
-  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe'>;
+  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe' | 'attach' | 'confirm'>;
   readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
   readonly tokens: SandboxTokens;
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
   readonly log: Log;
+  /** What goes to the event log. */
+  readonly record: (event: FleetEvent) => void;
 };

@@ -5,7 +5,7 @@ import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
-import { recordEnds } from '../../src/lifecycle/record-ends.ts';
+import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { errorFields } from '../../src/platform/logging.ts';
@@ -53,7 +53,9 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const controller = startController(
     {
       ...state,
+      calls: recordTaints(state.calls, { ...state, ...system, record }),
       lifecycle: recordEnds(state.lifecycle, { ...state, ...system, record }),
+      record,
       queue,
       provider,
       link,

@@ -11,7 +11,7 @@ import { evaluateJob } from '../../src/grading/evaluate-job.ts';
 import type { CheckCallsDeps } from '../../src/grading/check-calls.ts';
 import type { Grade } from '../../src/grading/job.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
-import { recordEnds } from '../../src/lifecycle/record-ends.ts';
+import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { Item } from '../../src/model/grader.ts';
 import type { TemplateDigest } from '../../src/model/ids.ts';
@@ -61,7 +61,11 @@ export type WiredCore = {
 
 /** The gateway's core over the given world: the same in production, in tests and in the simulator. */
 export function createGatewayCore(given: GatewayWorld): WiredCore {
-  const world = { ...given, lifecycle: recordEnds(given.lifecycle, given) };
+  const recorded = {
+    calls: recordTaints(given.calls, given),
+    lifecycle: recordEnds(given.lifecycle, given),
+  };
+  const world = { ...given, ...recorded };
   const wakes = new Wakes(world.claims);
   const room = new WaitingRoom(world.claims, wakes, world.clock, world.onTrouble);
   const ongoingCalls = new Ongoing<CallResult>(world.clock);

@@ -11,6 +11,7 @@ import { awaitOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
 import { trackedCall } from './plan-call.ts';
 import { answerFrom } from './settling.ts';
+import type { Tracked } from './work.ts';
 
 export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'attach' | 'cancel'> };
 
@@ -30,9 +31,14 @@ export async function attachToCall(
   const work = trackedCall(known, call, recorded.summary.tool, recorded.digest);
   if (recorded.summary.state === 'settled') return answerFrom(deps, work, recorded);
   const target = targetOf(rollout);
-  const timeoutMs = work.environment.tools[work.tool]?.timeoutMs ?? longestAttachMs;
+  const timeoutMs = knownTimeoutMs(work);
   const ask = (waitMs: number, signal: AbortSignal) => deps.link.attach(target, call, waitMs, signal);
   return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, ask }, deadline);
+}
+
+/** The longest that a recorded call may run; what its request said is not kept. */
+export function knownTimeoutMs({ environment, tool }: Tracked): number {
+  return environment.tools[tool]?.timeoutMs ?? longestAttachMs;
 }
 
 /** A native command's own longest timeout. */

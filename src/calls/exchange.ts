@@ -72,7 +72,8 @@ export async function exchange(deps: ExchangeDeps, running: Running, deadline: D
   }
 }
 
-function wasConfirmed({ trouble }: LinkError): boolean {
+/** It is done, and somebody has said that its answer is stored. */
+export function wasConfirmed({ trouble }: LinkError): boolean {
   return trouble.kind === 'refused' && trouble.code === 'answer_confirmed';
 }
 

@@ -24,7 +24,8 @@ const sentences: Partial<Record<FailureCode, string>> = {
   sandbox_lost: 'the sandbox of this rollout is gone after it had run calls; discard the rollout',
   outcome_unknown: 'nobody could be asked whether a call of this rollout ran; discard the rollout',
   dependency_failed: "a tool's own backend failed in this rollout; discard the rollout",
-  recovering: 'Redis was replaced, and the sandbox of this rollout has not answered since; try again shortly',
+  recovering:
+    'Redis was replaced, and a sandbox that may be of this rollout has not answered since; try again shortly',
   line_full: 'the waiting line is at its bound; send fewer rollouts at once or add capacity',
   rollout_closed: 'the rollout is closed: finished, deleted, graded, or replaced by a newer attempt',
   rollout_expired:

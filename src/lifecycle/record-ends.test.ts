@@ -5,8 +5,9 @@ import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { Failure } from '../failure/failure.ts';
 import { callId, sandboxId } from '../model/ids.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
+import type { CallStore, Settlement } from '../ports/fleet/calls.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
-import { recordEnds } from './record-ends.ts';
+import { recordEnds, recordTaints } from './record-ends.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const taint = { code: 'sandbox_lost', cause: 'evicted', evidence: { node: 'n1' }, atMs: 5 } as const;
@@ -110,4 +111,59 @@ test('an expiry is written unless the rollout had its verdict before', async () 
       evidence: { closed_by: 'idle' },
     },
   ]);
+});
+
+const failed = { outcome: 'infrastructure_failure', code: 'dependency_failed' } as const;
+const backendTaint = {
+  code: 'dependency_failed',
+  cause: null,
+  evidence: { exit_code: 75 },
+  atMs: 5,
+} as const;
+
+const unused = () => Promise.reject(new Error('not asked for here'));
+
+/** A store whose settlements taint, or not, of a rollout whose calls are these. */
+function settling(tainted: boolean, summaries: readonly CallSummary[]) {
+  const events: FleetEvent[] = [];
+  const own = settled('c1', failed);
+  const rollout = fakeRollout({ taint: backendTaint });
+  const store: CallStore = {
+    admit: unused,
+    overdue: unused,
+    withdraw: unused,
+    lookup: unused,
+    list: async () => [own, ...summaries],
+    settle: async () => ({ first: true, answer: null, summary: own, digest: 'd', tainted }),
+  };
+  const record = (event: FleetEvent) => void events.push(event);
+  const claims = { find: async () => rollout };
+  const calls = recordTaints(store, { claims, clock: createFakeClock(), record });
+  const settlement: Settlement = {
+    ...own,
+    key: rollout.key,
+    digest: 'd',
+    outcome: 'infrastructure_failure',
+    answer: null,
+    taint: { code: 'dependency_failed', evidence: {} },
+    broken: null,
+    idleMs: 1,
+  };
+  return { events, settle: () => calls.settle(settlement) };
+}
+
+test('a settlement that taints is written as a verdict, after the calls that ended with it, but for its own', async () => {
+  const other = settled('c2', { ...failed, admitted: 'unknown' });
+  const { events, settle } = settling(true, [other, settled('c3')]);
+  await settle();
+  expect(events).toMatchObject([
+    { kind: 'call_settled', summary: { call: 'c2' }, blame: 'infrastructure' },
+    { kind: 'verdict', verdict: { kind: 'discard', code: 'dependency_failed' }, evidence: { exit_code: 75 } },
+  ]);
+});
+
+test('a settlement that came second, or into a rollout that had its verdict, writes none', async () => {
+  const { events, settle } = settling(false, []);
+  await settle();
+  expect(events).toEqual([]);
 });

@@ -1,7 +1,12 @@
+import type { FailureCode } from '../failure/codes.ts';
+import type { CallId } from '../model/ids.ts';
+import { ownerOf } from '../model/rollout.ts';
+import type { RolloutKey } from '../model/rollout.ts';
 import { discardFor } from '../failure/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore, LossEffect } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 
@@ -34,16 +39,61 @@ export function recordEnds(lifecycle: LifecycleStore, recorder: EndRecorder): Li
   };
 }
 
-async function recordLoss({ calls, clock, record }: EndRecorder, effect: LossEffect): Promise<void> {
+/**
+ * The same store, whose taints go to the event log, too: a call that settles as one may end others with it, and decides
+ * the verdict. The settlement itself is written by whoever settles.
+ */
+export function recordTaints(
+  calls: CallStore,
+  recorder: Omit<EndRecorder, 'calls'> & { readonly claims: Pick<ClaimStore, 'find'> },
+): CallStore {
+  return {
+    ...calls,
+    settle: async (settlement) => {
+      const reply = await calls.settle(settlement);
+      if (reply.tainted) await recordTaint({ ...recorder, calls }, settlement.key, settlement.call);
+      return reply;
+    },
+  };
+}
+
+/** As with a loss, fleet state that cannot be read just now costs the log a few lines. */
+async function recordTaint(
+  recorder: EndRecorder & { readonly claims: Pick<ClaimStore, 'find'> },
+  key: RolloutKey,
+  cause: CallId,
+): Promise<void> {
+  const owner = ownerOf(key);
+  const rollout = await recorder.claims.find(owner, owner.attempt).catch(() => null);
+  if (rollout === null || rollout.taint === null) return;
+  await recordEndedWith(recorder, rollout, rollout.taint.code, cause);
+  recorder.record(taintEvent(rollout, recorder.clock.nowMs()));
+}
+
+async function recordLoss(recorder: EndRecorder, effect: LossEffect): Promise<void> {
   if (effect.kind !== 'tainted' && effect.kind !== 'broken') return;
   const { rollout } = effect;
+  await recordEndedWith(
+    recorder,
+    rollout,
+    effect.kind === 'broken' ? 'sandbox_broken' : 'sandbox_lost',
+    null,
+  );
+  if (effect.kind === 'tainted') recorder.record(taintEvent(rollout, recorder.clock.nowMs()));
+}
+
+/** Calls in flight that fleet state settled with the rollout, but for the one whose own settlement did it. */
+async function recordEndedWith(
+  { calls, clock, record }: EndRecorder,
+  rollout: RolloutRecord,
+  code: FailureCode | 'sandbox_broken',
+  cause: CallId | null,
+): Promise<void> {
   // What it did is done; fleet state that cannot be read just now costs the log a few lines, not the caller its answer.
   const all = await calls.list(rollout.key).catch(() => []);
-  const code = effect.kind === 'broken' ? 'sandbox_broken' : 'sandbox_lost';
-  for (const summary of all.filter((one) => one.code === code && one.admitted === 'unknown')) {
-    record(callEvent(rollout, summary, effect.kind === 'broken' ? 'model' : 'infrastructure', clock.nowMs()));
-  }
-  if (effect.kind === 'tainted') record(taintEvent(rollout, clock.nowMs()));
+  const ended = all.filter((one) => one.code === code && one.admitted === 'unknown' && one.call !== cause);
+  const blame = code === 'sandbox_broken' ? 'model' : 'infrastructure';
+  for (const summary of ended) record(callEvent(rollout, summary, blame, clock.nowMs()));
 }
 
 function callEvent(

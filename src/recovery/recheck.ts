@@ -1,6 +1,5 @@
 import { eachOf } from '../pool/each-of.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
-import type { Log } from '../ports/log.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { writeBack } from './write-back.ts';
 import type { WriteBackTools } from './write-back.ts';
@@ -8,7 +7,6 @@ import type { WriteBackTools } from './write-back.ts';
 export type RecheckTools = WriteBackTools & {
   readonly provider: Pick<SandboxProvider, 'list'>;
   readonly pool: Pick<PoolStore, 'known'>;
-  readonly log: Log;
 };
 
 /** Few are unsure; each may take the whole time of an answer. */
@@ -16,10 +14,13 @@ const width = 16;
 
 /**
  * Sandboxes that did not answer during recovery are neither used nor destroyed: each may hold a rollout that runs. They
- * are asked again until they answer or the provider says that they are gone; then their rollouts are lost.
+ * are asked again until they answer or the provider says that they are gone; then their rollouts are lost. What fleet
+ * state knows meanwhile is noted, for the next time that it forgets.
  */
 export async function recheckUnsure(tools: RecheckTools, signal: AbortSignal): Promise<void> {
-  const unsure = [...(await tools.pool.known())].filter(([, { phase }]) => phase === 'unsure');
+  const known = await tools.pool.known();
+  tools.witness.note(known);
+  const unsure = [...known].filter(([, { phase }]) => phase === 'unsure');
   if (unsure.length === 0) return;
   const listed = (await tools.provider.list()).filter((one) => one.phase !== 'gone');
   const provided = new Map(listed.map((one) => [one.sandbox, one]));

@@ -1,18 +1,14 @@
 import type { SandboxId } from '../model/ids.ts';
-import { asFailure } from '../failure/failure.ts';
-import { rolloutKey } from '../model/rollout.ts';
+import type { RolloutKey } from '../model/rollout.ts';
 import { eachOf } from '../pool/each-of.ts';
-import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { KeptSandbox } from '../ports/fleet/recovery.ts';
-import type { Log } from '../ports/log.ts';
 import type { ProvidedSandbox, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { writeBack } from './write-back.ts';
 import type { WriteBackTools, WrittenBack } from './write-back.ts';
+import type { Witness } from './witness.ts';
 
 export type RecoverTools = WriteBackTools & {
   readonly provider: Pick<SandboxProvider, 'list'>;
-  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly log: Log;
 };
 
 /** Sandboxes asked at once: a fleet of 64 in one go, and no burst of connections in a large one. */
@@ -22,11 +18,14 @@ const width = 64;
  * Redis was restarted, emptied, or replaced by a replica that may have missed the last second, and until somebody has
  * written back what it forgot, everybody is answered `recovering`:
  *
- *   another Redis ──▶ list the provider ──▶ ask every sandbox ──▶ write back ──▶ adopt ──▶ claims go on
+ *   another Redis ──▶ list the provider ──▶ ask every sandbox ──▶ write back ──▶ mark the lost ──▶ adopt ──▶ claims go on
  *
  * Whatever Redis has kept stays, except where a sandbox or the provider knows better: an answer adds what was missed,
  * and a sandbox that is not in the list is gone. So it is all the same whether Redis kept everything, something or
  * nothing. Any number of controllers may do it at once.
+ *
+ * A rollout whose sandbox is gone has nobody to tell of it but who has seen it there; it is marked, so that its next call
+ * does not open it anew as if nothing had been.
  *
  * Returns how many sandboxes became what, or null when there was nothing to do. Throws what provider and fleet state
  * throw; then nothing is adopted and it is to be tried again.
@@ -41,40 +40,30 @@ export async function recover(
   const missing = missingOf(kept, provided);
   for (const [sandbox] of missing) await tools.store.markGone(sandbox);
 
-  const sums: Partial<Record<WrittenBack, number>> = {};
+  const became = new Map<SandboxId, WrittenBack>();
   await eachOf(provided, width, async (one) => {
-    const became = await writeBackOrDoubt(tools, one, signal);
-    sums[became] = (sums[became] ?? 0) + 1;
+    became.set(one.sandbox, await writeBack(tools, one, signal));
   });
   signal.throwIfAborted();
+  await tools.store.markLost(lostOf(tools.witness, became));
   await tools.store.adopt();
   await loseOwners(tools, missing);
+  const sums = sumsOf(became);
   tools.log.info('this Redis now holds the fleet', { ...sums });
   return sums;
 }
 
-/** One sandbox that makes us stumble must not keep the whole fleet waiting. */
-async function writeBackOrDoubt(
-  tools: RecoverTools,
-  provided: ProvidedSandbox,
-  signal: AbortSignal,
-): Promise<WrittenBack> {
-  try {
-    return await writeBack(tools, provided, signal);
-  } catch (thrown) {
-    const { code, message, retry } = asFailure(thrown);
-    if (retry !== 'no') throw thrown;
-    tools.log.error('a sandbox could not be written back', {
-      sandbox: provided.sandbox,
-      code,
-      error: message,
-    });
-    await tools.store.markUnsure(provided.sandbox, provided.template, ownerKey(provided));
-    return 'unsure';
-  }
+/** Seen in a sandbox that is not there any more, or has forgotten them: it is another life of it. */
+function lostOf({ sightings }: Witness, became: ReadonlyMap<SandboxId, WrittenBack>): readonly RolloutKey[] {
+  const lost = [...sightings].filter(([, sandbox]) => (became.get(sandbox) ?? 'stranger') === 'stranger');
+  return lost.map(([rollout]) => rollout);
 }
 
-const ownerKey = ({ owner }: ProvidedSandbox) => (owner === null ? null : rolloutKey(owner));
+function sumsOf(became: ReadonlyMap<SandboxId, WrittenBack>) {
+  const sums: Partial<Record<WrittenBack, number>> = {};
+  for (const kind of became.values()) sums[kind] = (sums[kind] ?? 0) + 1;
+  return sums;
+}
 
 type Kept = readonly (readonly [SandboxId, KeptSandbox])[];
 

@@ -1,14 +1,24 @@
 import type { TemplateDigest } from '../model/ids.ts';
+import { asFailure } from '../failure/failure.ts';
 import { rolloutKey } from '../model/rollout.ts';
-import type { RecoveryStore } from '../ports/fleet/recovery.ts';
-import type { SandboxLink } from '../ports/sandbox-link.ts';
+import type { Owner } from '../model/rollout.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import type { FoundRollout, RecoveryStore } from '../ports/fleet/recovery.ts';
+import type { Log } from '../ports/log.ts';
 import type { ProvidedSandbox } from '../ports/sandbox-provider.ts';
 import { ask } from './ask.ts';
+import type { AskTools } from './ask.ts';
 import { judge } from './judge.ts';
+import type { Finding } from './judge.ts';
+import type { Witness } from './witness.ts';
 
-export type WriteBackTools = {
+export type WriteBackTools = AskTools & {
   readonly store: RecoveryStore;
-  readonly link: Pick<SandboxLink, 'identity'>;
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
+  readonly witness: Witness;
+  readonly log: Log;
   /** Templates that this fleet still has a use for. */
   readonly knownTemplates: () => ReadonlySet<TemplateDigest>;
 };
@@ -16,25 +26,74 @@ export type WriteBackTools = {
 /** What became of a sandbox that was asked. */
 export type WrittenBack = 'live' | 'ready' | 'given_up' | 'unsure' | 'stranger' | 'late';
 
-/** Asks one sandbox and writes down what it is. Throws what fleet state throws. */
+/**
+ * Asks one sandbox and writes down what it is. Throws what may be over when it is tried again; one that makes us stumble
+ * every time is unsure, for it must not keep the whole fleet waiting.
+ */
 export async function writeBack(
-  { store, link, knownTemplates }: WriteBackTools,
+  tools: WriteBackTools,
   provided: ProvidedSandbox,
   signal: AbortSignal,
 ): Promise<WrittenBack> {
-  const finding = judge(provided, await ask(link, provided, signal), knownTemplates());
+  let finding: Finding = { kind: 'unsure', owner: provided.owner };
+  try {
+    finding = judge(provided, await ask(tools, provided, signal), tools.knownTemplates());
+    return await write(tools, provided, finding);
+  } catch (thrown) {
+    const { code, message, retry } = asFailure(thrown);
+    if (retry !== 'no') throw thrown;
+    const { sandbox } = provided;
+    tools.log.error('a sandbox could not be written back', { sandbox, code, error: message });
+    return doubt(tools, provided, finding.kind === 'rollout' ? finding.rollout.owner : provided.owner);
+  }
+}
+
+async function write(
+  tools: WriteBackTools,
+  provided: ProvidedSandbox,
+  finding: Finding,
+): Promise<WrittenBack> {
   switch (finding.kind) {
     case 'rollout':
-      return store.restoreRollout(finding.rollout);
+      return restore(tools, finding.rollout);
     case 'ready':
-      await store.restoreReady(finding.sandbox);
+      await tools.store.restoreReady(finding.sandbox);
       return 'ready';
-    case 'unsure': {
-      const owner = finding.owner === null ? null : rolloutKey(finding.owner);
-      await store.markUnsure(provided.sandbox, provided.template, owner);
-      return 'unsure';
-    }
+    case 'unsure':
+      return doubt(tools, provided, finding.owner);
     case 'stranger':
       return 'stranger';
   }
+}
+
+async function doubt(
+  { store, witness }: WriteBackTools,
+  provided: ProvidedSandbox,
+  owner: Owner | null,
+): Promise<'unsure'> {
+  const whose = owner === null ? witness.whoWasIn(provided.sandbox) : rolloutKey(owner);
+  await store.markUnsure(provided.sandbox, provided.template, whose);
+  return 'unsure';
+}
+
+async function restore(tools: WriteBackTools, found: FoundRollout): Promise<WrittenBack> {
+  const became = await tools.store.restoreRollout(found);
+  if (became !== 'two_lives') return became;
+  await loseOther(tools, found);
+  const again = await tools.store.restoreRollout(found);
+  return again === 'two_lives' ? 'unsure' : again;
+}
+
+/**
+ * Its rollout was opened anew while it did not answer. What the rollout is now in has half of its state, so it is lost,
+ * with whatever this one knows.
+ */
+async function loseOther(
+  { claims, lifecycle }: WriteBackTools,
+  { owner, sandbox }: FoundRollout,
+): Promise<void> {
+  const record = await claims.find(owner, owner.attempt);
+  if (record === null || record.epoch === null) return;
+  const evidence = { observed: 'calls of it had run in another sandbox, which now answers', other: sandbox };
+  await lifecycle.lose(record.epoch.sandbox, null, 'pod_replaced', evidence);
 }

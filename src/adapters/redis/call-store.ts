@@ -4,6 +4,7 @@ import type {
   AdmitReply,
   AdmitRequest,
   CallStore,
+  OverdueCall,
   Settlement,
   SettleReply,
 } from '../../ports/fleet/calls.ts';
@@ -22,6 +23,10 @@ export function callStore(run: RunScript): CallStore {
       if (reply === null) throw unknownRollout(settlement.key);
       return settleReplyOf(reply);
     },
+    overdue: async (graceMs, lookAgainMs, limit) =>
+      listOf(await run('overdue-calls', graceMs, lookAgainMs, limit)).map(overdueOf),
+    withdraw: async ({ rollout, summary, lookAgainAtMs }, counted) =>
+      (await run('withdraw-call', rollout.key, summary.call, counted ? 1 : 0, lookAgainAtMs)) === 1,
     lookup: async (key, call) => {
       const reply = await run('lookup-call', key, call);
       if (reply === null) return null;
@@ -113,7 +118,19 @@ function settleArguments(settlement: Settlement): readonly (string | number)[] {
 }
 
 function settleReplyOf(reply: Reply): SettleReply {
-  const [first, answer, stored] = listOf(reply);
+  const [first, answer, stored, tainted = 0] = listOf(reply);
   const { summary, digest } = callOf(stored);
-  return { first: numberOf(first) === 1, answer: textOrNull(answer), summary, digest };
+  return {
+    first: numberOf(first) === 1,
+    answer: textOrNull(answer),
+    summary,
+    digest,
+    tainted: numberOf(tainted) === 1,
+  };
+}
+
+function overdueOf(reply: Reply): OverdueCall {
+  const [record, stored, lookAgainAtMs] = listOf(reply);
+  const { summary, digest } = callOf(stored);
+  return { rollout: recordOf(record), summary, digest, lookAgainAtMs: numberOf(lookAgainAtMs) };
 }

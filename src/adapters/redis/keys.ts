@@ -6,6 +6,7 @@ export const keyNames = {
   redis: 'redis',
   recovered: 'recovered',
   unsure: 'unsure',
+  nameless: 'nameless',
   wake: 'wake',
   work: 'work',
 
@@ -16,6 +17,7 @@ export const keyNames = {
   inFlight: 'in-flight:',
   answers: 'answers:',
   answerOrder: 'answer-order:',
+  callDeadlines: 'call-deadlines',
   leases: 'leases',
   grants: 'grants',
 

@@ -6,6 +6,9 @@ import { listOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts
 import type { RunScript } from './script-runner.ts';
 import { storedTool } from './summary.ts';
 
+/** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
+const markBatch = 500;
+
 export function recoveryStore(run: RunScript): RecoveryStore {
   return {
     kept: async () => {
@@ -21,6 +24,10 @@ export function recoveryStore(run: RunScript): RecoveryStore {
     },
     markGone: async (sandbox) => {
       await run('restore-sandbox', sandbox, '', 'gone', '', '', '');
+    },
+    markLost: async (rollouts) => {
+      for (let start = 0; start < rollouts.length; start += markBatch)
+        await run('mark-lost', ...rollouts.slice(start, start + markBatch));
     },
     adopt: async () => {
       await run('adopt', 'persisted');
@@ -47,6 +54,6 @@ function rolloutText({ owner, expiresInMs, calls, ...found }: FoundRollout): str
 
 function restoredOf(reply: Reply) {
   const said = textOf(reply);
-  if (said === 'live' || said === 'given_up' || said === 'late') return said;
+  if (said === 'live' || said === 'given_up' || said === 'late' || said === 'two_lives') return said;
   throw new TypeError(`a restored rollout answered ${JSON.stringify(said)}`);
 }

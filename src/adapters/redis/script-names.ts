@@ -27,6 +27,8 @@ export const scriptNames = [
   'load-environment',
   'lookup-call',
   'lose',
+  'mark-lost',
+  'overdue-calls',
   'overdue-launches',
   'pin-version',
   'publish-environment',
@@ -43,6 +45,7 @@ export const scriptNames = [
   'store-score',
   'swap',
   'take-back-grants',
+  'withdraw-call',
 ] as const;
 
 export type ScriptName = (typeof scriptNames)[number];

@@ -78,6 +78,17 @@ export type SettleReply = {
   readonly summary: CallSummary;
   /** Of the call as it is recorded: where it is another than the settlement's, the id had other arguments, and nothing changed. */
   readonly digest: string;
+  /** This settlement tainted the rollout: true for one settlement of a rollout at most. */
+  readonly tainted: boolean;
+};
+
+/** A dispatched call that nobody has settled by its deadline: its gateway is gone, or cannot reach fleet state. */
+export type OverdueCall = {
+  readonly rollout: RolloutRecord;
+  readonly summary: CallSummary;
+  readonly digest: string;
+  /** When it is handed out next, on Redis' clock, unless it is sent again or settled before. */
+  readonly lookAgainAtMs: number;
 };
 
 export type RecordedCall = {
@@ -95,4 +106,11 @@ export interface CallStore {
   /** What is recorded of a call; null when it is unknown. */
   lookup(key: RolloutKey, call: CallId): Promise<RecordedCall | null>;
   list(key: RolloutKey): Promise<readonly CallSummary[]>;
+  /** Calls whose deadline passed `graceMs` ago, at most `limit`; each is handed out again after `lookAgainMs`. */
+  overdue(graceMs: number, lookAgainMs: number, limit: number): Promise<readonly OverdueCall[]>;
+  /**
+   * Its sandbox never received it: it has no outcome, and a repeat may be sent. `counted`: it takes back what it cost of
+   * the budget. False: it was sent again or settled meanwhile.
+   */
+  withdraw(overdue: OverdueCall, counted: boolean): Promise<boolean>;
 }

@@ -44,15 +44,21 @@ export interface RecoveryStore {
   kept(): Promise<ReadonlyMap<SandboxId, KeptSandbox> | null>;
   /**
    * Writes the rollout, or what its record lacks. `given_up`: the rollout is over, tainted, or lives in another
-   * sandbox; this one goes to draining.
+   * sandbox; this one goes to draining. `two_lives`: it was opened anew while this sandbox did not answer, and calls
+   * have run in both; nothing is written.
    */
-  restoreRollout(found: FoundRollout): Promise<'live' | 'given_up' | 'late'>;
+  restoreRollout(found: FoundRollout): Promise<'live' | 'given_up' | 'late' | 'two_lives'>;
   /** To the warm pool; nothing where it is known already. */
   restoreReady(found: FoundSandbox): Promise<void>;
-  /** It did not answer: until it does, nobody gets it, and `owner`'s claims answer `recovering`. */
+  /**
+   * It did not answer: until it does, nobody gets it, and `owner`'s claims answer `recovering`. `owner` null: nobody knows
+   * whose it is, so for 30 s the claims of every rollout without record do.
+   */
   markUnsure(sandbox: SandboxId, template: TemplateDigest, owner: RolloutKey | null): Promise<void>;
   /** The provider no longer has it: a ready one is forgotten; the rollout of an unsure one is lost. */
   markGone(sandbox: SandboxId): Promise<void>;
+  /** Their sandboxes are gone: those without record are never opened anew. Only before `adopt`. */
+  markLost(rollouts: readonly RolloutKey[]): Promise<void>;
   /** From now on this Redis holds the fleet. */
   adopt(): Promise<void>;
   /** When that was last, on Redis' clock; null: never, or more than a day ago. */

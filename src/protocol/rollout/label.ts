@@ -17,6 +17,10 @@ const RolloutLabel = Type.Object({
   generation: Type.Integer({ minimum: 1 }),
   idleMs: Type.Integer({ minimum: 0 }),
   hardLifeMs: Type.Integer({ minimum: 0 }),
+  /** The trainer's own tags; left out where it gave none, and by gateways of before there were any. */
+  tags: Type.Optional(
+    Type.Object({ step: Type.Union([Type.Integer(), Type.Null()]), labels: Type.Array(Type.String()) }),
+  ),
 });
 export type RolloutLabel = Readonly<Static<typeof RolloutLabel>>;
 

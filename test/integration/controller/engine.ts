@@ -10,7 +10,7 @@ import type { Identity } from '../../../src/protocol/sandboxd/wire.ts';
 
 export type Engine = {
   readonly provider: SandboxProvider;
-  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe'>;
+  readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe' | 'attach' | 'confirm'>;
   /** Every sandbox ever created, in order. */
   readonly created: SandboxId[];
   readonly labels: Map<SandboxId, Owner>;
@@ -110,6 +110,10 @@ export function createEngine(): Engine {
         machineOf(target.sandbox);
         return { ok: true, durationMs: 1 };
       },
+      attach: async () => {
+        throw new LinkError({ kind: 'refused', status: 404, code: 'unknown_call', message: 'no call' });
+      },
+      confirm: async () => undefined,
     },
   };
 }

@@ -50,6 +50,7 @@ export async function openController(socket: string, engine: Engine, settings: C
       random: systemRandom,
       metrics,
       log,
+      record: () => undefined,
     },
     settings,
   );

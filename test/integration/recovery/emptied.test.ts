@@ -146,19 +146,20 @@ test('bound, and nothing ran yet: the rollout is claimed in its sandbox, and its
   const { calls } = world.core.state;
   const intact = { ...calls };
   const asked = Promise.withResolvers<void>();
-  Object.assign(calls, {
-    admit: () => {
-      Object.assign(calls, intact);
-      asked.resolve();
-      return Promise.reject(new Failure('recovering', 'Redis went away'));
-    },
-  });
-  const call = world.core.sh('a', 'c1', 'echo one');
+  let tries = 0;
+  calls.admit = (request) => {
+    tries += 1;
+    asked.resolve();
+    return tries > 1 ? intact.admit(request) : Promise.reject(new Failure('recovering', 'Redis went away'));
+  };
+  const gateway = world.core.gateway();
+  const call = world.core.sh('a', 'c1', 'echo one', gateway.core);
   await asked.promise;
   await world.forgetAll();
   expect(await world.recover()).toEqual({ live: 1 });
   expect(await call).toMatchObject({ output: 'echo one', epoch: { sandbox } });
   expect(world.link.binds).toEqual([sandbox]);
+  await gateway.close();
 });
 
 async function* bytes() {

@@ -92,3 +92,38 @@ test('a grade that was under way may be asked for again and is scored once', asy
   expect(await grades.failed(key, 1, {})).toEqual({ turnsLeft: 3 });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1, replayed: false });
 });
+
+test('a rollout whose sandbox was gone before Redis forgot is not opened anew where a controller has seen it there', async () => {
+  await using world = await RecoveryWorld.start();
+  const lost = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.recheck();
+  world.link.kill(lost);
+  world.provider.end(lost, 'evicted');
+  await world.forgetAll();
+  await world.recover();
+  await world.ready();
+  await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'sandbox_lost' });
+  await expect(world.core.grade('a', 'yes', [])).rejects.toMatchObject({ code: 'sandbox_lost' });
+  expect(await world.core.sh('new', 'c1', 'echo')).toMatchObject({ output: 'echo' });
+});
+
+test('one whose grant had not been bound when Redis forgot has lost nothing, and is opened anew', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.open('a');
+  await world.recheck();
+  await world.forgetAll();
+  expect(await world.recover()).toEqual({ ready: 1 });
+  expect(await world.core.sh('a', 'c1', 'echo')).toMatchObject({ epoch: { sandbox } });
+});
+
+test('what a trainer wrote on its rollout comes back with it', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.open('a', { tags: { step: 7, labels: ['blue'] } });
+  await world.core.sh('a', 'c1', 'echo');
+  await world.forgetAll();
+  await world.recover();
+  expect(await world.record('a')).toMatchObject({ tags: { step: 7, labels: ['blue'] } });
+});

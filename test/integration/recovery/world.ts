@@ -7,6 +7,15 @@ import type { Owner } from '../../../src/model/rollout.ts';
 import type { Environment } from '../../../src/model/environment.ts';
 import { recheckUnsure } from '../../../src/recovery/recheck.ts';
 import { recover } from '../../../src/recovery/recover.ts';
+import { Witness } from '../../../src/recovery/witness.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { settleOverdueCalls } from '../../../src/calls/overdue/settle-overdue.ts';
+import type { OverdueTools } from '../../../src/calls/overdue/settle-overdue.ts';
+import { recordEnds, recordTaints } from '../../../src/lifecycle/record-ends.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { FleetEvent } from '../../../src/ports/event-log.ts';
+import { LinkError } from '../../../src/ports/sandbox-link.ts';
+import type { SandboxTarget } from '../../../src/ports/sandbox-link.ts';
 import type { RedisSettings } from '../../support/redis.ts';
 import { FakeSandboxProvider } from '../../fakes/sandbox-provider.ts';
 import { createFakeLog } from '../../fakes/log.ts';
@@ -19,6 +28,11 @@ export class RecoveryWorld implements AsyncDisposable {
   readonly core: CoreWorld;
   readonly provider = new FakeSandboxProvider();
   readonly log = createFakeLog();
+  /** What the controller has seen; a new one is a controller that has just been started. */
+  witness = new Witness();
+  /** Sandboxes that do not answer the controller, however often it asks. */
+  readonly silent = new Set<SandboxId>();
+  readonly clock = createHurriedClock();
   readonly #signal = new AbortController().signal;
 
   private constructor(core: CoreWorld) {
@@ -52,10 +66,10 @@ export class RecoveryWorld implements AsyncDisposable {
 
   /** Redis still has everything, but is another one: a replica was promoted. `missed` is what it never got. */
   async promote(missed: (redis: Redis, key: typeof keys) => Promise<unknown>): Promise<void> {
-    const redis = new Redis(this.core.redis.socket);
-    await missed(redis, keys);
-    await redis.set(keys('redis'), 'another');
-    redis.disconnect();
+    await inRedis(this.core.redis.socket, async (redis) => {
+      await missed(redis, keys);
+      await redis.set(keys('redis'), 'another');
+    });
   }
 
   /** What one controller does about it. */
@@ -67,12 +81,41 @@ export class RecoveryWorld implements AsyncDisposable {
     return recheckUnsure({ ...this.#tools(), pool: this.core.state.pool }, this.#signal);
   }
 
+  /** What it does about calls that nobody has settled by their deadline, which for all that are in flight is now. */
+  async settleOverdue(link: OverdueTools['link'] = this.link) {
+    const { redis, state, events } = this.core;
+    await inRedis(redis.socket, async (client) => {
+      const calls = await client.zrange(keys('callDeadlines'), '0', '-1');
+      await Promise.all(calls.map((call) => client.zadd(keys('callDeadlines'), 1, call)));
+    });
+    await state.environments.publish(this.core.environment);
+    const recorder = { ...state, clock: this.clock, record: (event: FleetEvent) => void events.push(event) };
+    const calls = recordTaints(state.calls, recorder);
+    const lifecycle = recordEnds(state.lifecycle, recorder);
+    return settleOverdueCalls({ ...recorder, calls, lifecycle, link, log: this.log });
+  }
+
+  /** The time is over for which a silent sandbox that nobody can name holds up unknown rollouts. */
+  async endHold(): Promise<void> {
+    await inRedis(this.core.redis.socket, async (client) => {
+      const nameless = await client.zrange(keys('nameless'), '0', '-1');
+      await Promise.all(nameless.map((sandbox) => client.zadd(keys('nameless'), 1, sandbox)));
+    });
+  }
+
   #tools() {
-    const { state, link, environment } = this.core;
+    const { state, environment } = this.core;
+    const { clock, silent, link } = this;
     return {
       store: state.recovery,
+      claims: state.claims,
       lifecycle: state.lifecycle,
-      link,
+      witness: this.witness,
+      clock,
+      link: {
+        identity: (target: SandboxTarget) =>
+          silent.has(target.sandbox) ? Promise.reject(noAnswer()) : link.identity(target),
+      },
       provider: this.provider,
       log: this.log,
       knownTemplates: () => new Set([environment.template.digest]),
@@ -115,6 +158,29 @@ export class RecoveryWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.core[Symbol.asyncDispose]();
   }
+}
+
+const noAnswer = () => new LinkError({ kind: 'not_sent', detail: 'no answer' });
+
+async function inRedis(socket: string, work: (redis: Redis) => Promise<unknown>): Promise<void> {
+  const redis = new Redis(socket);
+  try {
+    await work(redis);
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** Whoever sleeps is awake at once, and later: a patience of seconds passes in none. */
+function createHurriedClock(): Clock {
+  let aheadMs = 0;
+  return {
+    nowMs: () => systemClock.nowMs() + aheadMs,
+    monotonicMs: () => systemClock.monotonicMs() + aheadMs,
+    sleep: async (durationMs) => {
+      aheadMs += Math.max(0, durationMs);
+    },
+  };
 }
 
 export function ownerOf(rollout: string, attempt = 1): Owner {

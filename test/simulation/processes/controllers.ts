@@ -38,6 +38,7 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
     random: chance,
     metrics: createFakeMetrics(),
     log: createFakeLog(),
+    record: () => undefined,
   };
 }
 

@@ -29,6 +29,8 @@ end
 local function admitAgain(summary, text)
   if summary[2] ~= digest then return { 'conflict', false } end
   if isSettled(summary) then return settledReply(summary, text) end
+  -- A repeat may be sent with a shorter time than the call that it attaches to has.
+  redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, overdueName(id, call))
   extendLease()
   return { 'dispatch', record(id), 1 }
 end
@@ -51,7 +53,7 @@ end
 
 local function dispatch()
   writeCall(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
-  redis.call('SADD', key.inFlight .. id, call)
+  flies(id, call, nowMs + timeoutMs)
   if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
   write(id, 'dispatched', 1)
   extendLease()

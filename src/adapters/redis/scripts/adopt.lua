@@ -12,5 +12,6 @@ redis.call('SET', key.redis, redisRun)
 if mode == 'persisted' then
   redis.call('SET', key.recovered, nowMs, 'PX', unsureKeptMs)
   redis.call('PEXPIRE', key.unsure, unsureKeptMs)
+  redis.call('PEXPIRE', key.nameless, unsureKeptMs)
 end
 return 'adopted'

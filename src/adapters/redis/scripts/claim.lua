@@ -160,7 +160,7 @@ local function open(claim)
   return waits and createWaiting(claim, wave) or createRecord(claim, wave)
 end
 
-local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
+local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
 
 local function answer(claim)
   local environment, state = read(claim.id, 'environment', 'state')

@@ -1,7 +1,7 @@
 -- unguarded: it writes fleet state back before this Redis is the fleet's.
 -- A sandbox tells of its rollout. Where Redis has forgotten the rollout, its record is made anew; where it has kept it,
 -- as a promoted replica does, what it missed is added: a call, or the swap to this very sandbox. What Redis still knows
--- to be over stays over. ARGV[2]: the rollout as JSON (ports/fleet/recovery.ts).
+-- to be over stays over, and what was told to be lost stays lost. ARGV[2]: the rollout as JSON (ports/fleet/recovery.ts).
 local found = cjson.decode(ARGV[2])
 local id, sandbox, label = found.id, found.sandbox, found.label
 local box = key.sandbox .. sandbox
@@ -10,7 +10,8 @@ local boundAtMs = nowMs - math.max(0, label.hardLifeMs - found.expiresInMs)
 
 -- Once the fleet is adopted only sandboxes that were unsure may still tell: a controller that is late decides nothing.
 local phase, template = unpack(redis.call('HMGET', box, 'phase', 'template'))
-if redis.call('GET', key.redis) == ARGV[1] and phase ~= 'unsure' then return 'late' end
+local adopted = redis.call('GET', key.redis) == ARGV[1]
+if adopted and phase ~= 'unsure' then return 'late' end
 if phase == 'draining' then return 'given_up' end
 
 local function takeSandbox()
@@ -21,7 +22,7 @@ local function takeSandbox()
   redis.call('SADD', key.held .. found.template, sandbox)
   redis.call('HSET', box, 'template', found.template, 'boot', found.boot, 'address', found.address, 'owner', id)
   redis.call('HDEL', box, 'unsureOwner')
-  redis.call('HDEL', key.unsure, id)
+  redis.call('ZREM', key.nameless, sandbox)
   enterPhase(sandbox, 'ready')
 end
 
@@ -56,6 +57,7 @@ local function create()
     'template', label.template, 'itemKey', label.itemKey, 'wave', label.wave, 'calls', 0,
     'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
     'generation', label.generation - 1, 'state', 'waiting')
+  if label.tags then write(id, 'tags', cjson.encode(label.tags)) end
   enterWave()
   trimRun(run)
 end
@@ -68,6 +70,9 @@ local function moveIn(state, current)
   write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', found.boot, 'address', found.address, 'claimedAtMs', boundAtMs)
   redis.call('ZADD', key.grants, nowMs, id)
 end
+
+-- When a call that runs was to be over is forgotten; its sandbox knows, and is asked by then.
+local askedAgainMs = 30 * 1000
 
 -- A call that ran there is nobody's to run again. An answer that can still be had is fetched by whoever asks next; one
 -- whose bytes are gone was stored before they went, so somebody has it.
@@ -82,7 +87,7 @@ local function addCall(call)
     summary[6], summary[12] = 'completed', 1
     countSettled(id, 'completed', false)
   end
-  redis.call(call.state == 'running' and 'SADD' or 'SREM', key.inFlight .. id, call.call)
+  if call.state == 'running' then flies(id, call.call, nowMs + askedAgainMs) else landed(id, call.call) end
   writeCall(id, call.call, summary)
 end
 
@@ -94,9 +99,17 @@ local function activate(state)
 end
 
 local newest = newestOf(lineage)
-local state, current, generation, dispatched, taintCode, broken =
-  read(id, 'state', 'sandbox', 'generation', 'dispatched', 'taintCode', 'broken')
+local state, current, generation, dispatched, taintCode, broken, score =
+  read(id, 'state', 'sandbox', 'generation', 'dispatched', 'taintCode', 'broken', 'score')
+local isDecided = taintCode or broken or score
+-- Something ran in another sandbox since: the rollout was opened anew while this one did not answer. Neither has all
+-- of its state, so it is lost, through the one door; then this one is told of again.
+local ranInBoth = current and current ~= sandbox and dispatched and found.dispatched
+if adopted and ranInBoth and isOpen(state) and not isDecided then return 'two_lives' end
+local toldLost = not state and redis.call('HGET', key.unsure, id) == 'gone'
 takeSandbox()
+if toldLost then return giveUp() end
+redis.call('HDEL', key.unsure, id)
 if newest > attempt or taintCode or broken or (state and not isOpen(state)) then return giveUp() end
 if newest < attempt then
   local lower = string.gsub(id, '/%d+/([^/]+)$', '/' .. newest .. '/%1')

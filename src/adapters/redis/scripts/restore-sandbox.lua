@@ -1,5 +1,6 @@
 -- unguarded: it writes fleet state back before this Redis is the fleet's.
 -- A sandbox of no known rollout: `ready` joins the warm pool, `unsure` is kept from everybody, `gone` is forgotten.
+-- `rollout`: whose an unsure one is, where somebody knows.
 -- Once the fleet is adopted only unsure ones are touched: a controller that is late decides nothing.
 local sandbox, template, verdict, boot, address, rollout = unpack(ARGV, 2)
 local box = key.sandbox .. sandbox
@@ -16,6 +17,7 @@ end
 local function joinPool()
   list()
   redis.call('HDEL', box, 'unsureOwner')
+  redis.call('ZREM', key.nameless, sandbox)
   redis.call('HSET', box, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
   enterPhase(sandbox, 'ready')
   redis.call('ZADD', key.ready .. template, nowMs, sandbox)
@@ -26,14 +28,17 @@ local function becomeUnsure()
   list()
   redis.call('ZREM', key.ready .. template, sandbox)
   enterPhase(sandbox, 'unsure')
-  if rollout == '' then return end
-  redis.call('HSET', box, 'unsureOwner', rollout)
-  redis.call('HSET', key.unsure, rollout, sandbox)
+  local whose = rollout ~= '' and rollout or unsureOwner
+  if not whose then return redis.call('ZADD', key.nameless, nowMs + namelessHoldMs, sandbox) end
+  redis.call('ZREM', key.nameless, sandbox)
+  redis.call('HSET', box, 'unsureOwner', whose)
+  redis.call('HSET', key.unsure, whose, sandbox)
 end
 
 local function forget()
   redis.call('ZREM', key.ready .. (redis.call('HGET', box, 'template') or template), sandbox)
   redis.call('SREM', key.sandboxes, sandbox)
+  redis.call('ZREM', key.nameless, sandbox)
   redis.call('DEL', box)
   if unsureOwner then redis.call('HSET', key.unsure, unsureOwner, 'gone') end
 end
@@ -41,7 +46,7 @@ end
 if adopted and phase ~= 'unsure' then return 0 end
 if verdict == 'ready' and (not phase or phase == 'unsure') then
   joinPool()
-elseif verdict == 'unsure' and (not phase or isSpare) then
+elseif verdict == 'unsure' and (not phase or isSpare or (phase == 'unsure' and not adopted)) then
   becomeUnsure()
 elseif verdict == 'gone' and (isSpare or phase == 'unsure') then
   forget()

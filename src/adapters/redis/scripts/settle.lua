@@ -35,12 +35,15 @@ local function renewLease()
   leaseUntil(id, untilMs, hardEndMs)
 end
 
+local taintedNow = 0
+
 -- What the call did to its rollout. A stored score stands, and what the model broke is not ours to taint.
 local function applyConsequence()
   local tainted, alreadyBroken, score = read(id, 'taintCode', 'broken', 'score')
   if tainted or alreadyBroken or score then return end
   if broken ~= '' then write(id, 'broken', broken) end
   if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end
+  taintedNow = taintCode ~= '' and 1 or 0
 end
 
 -- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.
@@ -62,7 +65,7 @@ if not known and redis.call('HLEN', key.calls .. id) >= callsMax then
   return { 1, answer ~= '' and answer, callReply(id, call, summary, cjson.encode(summary)) }
 end
 local stored = writeCall(id, call, summary)
-redis.call('SREM', key.inFlight .. id, call)
+if known then landed(id, call) end
 if answer ~= '' then keepAnswer(id, call, answer) end
 if not known then countRefused() end
 countSettled(id, outcome, code ~= '' and code)
@@ -73,4 +76,4 @@ if isOpen(state) then
 else
   keepForAWhile(id)
 end
-return { 1, answer ~= '' and answer, callReply(id, call, summary, stored) }
+return { 1, answer ~= '' and answer, callReply(id, call, summary, stored), taintedNow }

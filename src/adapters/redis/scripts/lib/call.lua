@@ -21,6 +21,22 @@ local function isSettled(summary)
   return summary[6] ~= cjson.null
 end
 
+-- A call that was sent is in flight until it is settled. By its deadline whoever sent it has settled it, or is gone;
+-- then a controller asks the sandbox.
+local function overdueName(id, call)
+  return id .. ' ' .. call -- no id has a space
+end
+
+local function flies(id, call, deadlineMs)
+  redis.call('SADD', key.inFlight .. id, call)
+  redis.call('ZADD', key.callDeadlines, deadlineMs, overdueName(id, call))
+end
+
+local function landed(id, call)
+  redis.call('SREM', key.inFlight .. id, call)
+  redis.call('ZREM', key.callDeadlines, overdueName(id, call))
+end
+
 local function keepAnswer(id, call, answer)
   redis.call('HSET', key.answers .. id, call, answer)
   if redis.call('LPUSH', key.answerOrder .. id, call) > answersKept then
@@ -42,6 +58,7 @@ local function settleInFlight(id, outcome, code)
     summary[6], summary[7], summary[9] = outcome, code or cjson.null, nowMs - summary[3]
     writeCall(id, call, summary)
     countSettled(id, outcome, code)
+    redis.call('ZREM', key.callDeadlines, overdueName(id, call))
   end
   redis.call('DEL', key.inFlight .. id)
   return #running

@@ -1,15 +1,23 @@
--- Rollouts whose sandbox did not answer when fleet state was written back. Their record is unknown, but not that they
--- live, so nobody may open them anew. Kept for a day: no sandbox and no rollout lives longer.
+-- What is in doubt since fleet state was written back: a rollout whose sandbox did not answer, or is gone, may not be
+-- opened anew, for its record is unknown but not that it lives. A sandbox that neither answers nor has a label may
+-- hold any rollout that nobody knows, so none of those is opened while it is waited for.
 
-local unsureKeptMs = 24 * 3600 * 1000
+local unsureKeptMs = 24 * 3600 * 1000 -- a day: no sandbox and no rollout lives longer
+-- How long one silent sandbox without label holds up every unknown rollout. A label is written within seconds, so few
+-- are without; what is only slow, or on a lost node, has been heard of by then. A request is held for 540 s: it lives.
+local namelessHoldMs = 30 * 1000
+
+local function awaitsNameless()
+  return redis.call('ZCOUNT', key.nameless, nowMs, '+inf') > 0
+end
 
 -- Why a rollout without record may not be opened; nil for one that nobody knows.
 local function unsureCode(id)
   local where = redis.call('HGET', key.unsure, id)
-  if not where then return nil end
-  return where == 'gone' and 'sandbox_lost' or 'recovering'
+  if where then return where == 'gone' and 'sandbox_lost' or 'recovering' end
+  return awaitsNameless() and 'recovering' or nil
 end
 
 local function stillRecovering()
-  return redis.error_reply('RECOVERING the sandbox of this rollout has not answered since Redis was replaced')
+  return redis.error_reply('RECOVERING a sandbox that may be this rollout\'s has not answered since Redis was replaced')
 end

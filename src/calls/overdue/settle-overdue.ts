@@ -1,0 +1,142 @@
+import { LinkError } from '../../ports/sandbox-link.ts';
+import type { SandboxLink } from '../../ports/sandbox-link.ts';
+import { targetOf } from '../../claiming/target.ts';
+import { repeatedClaim } from '../../claiming/claim-request.ts';
+import { isIdText } from '../../model/ids.ts';
+import type { CallStore, OverdueCall } from '../../ports/fleet/calls.ts';
+import type { LifecycleStore } from '../../ports/fleet/lifecycle.ts';
+import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
+import type { Log } from '../../ports/log.ts';
+import { knownTimeoutMs } from '../attach.ts';
+import { judgeAnswer } from '../judge-answer.ts';
+import { settlementOfForgotten, settlementOfUnknown } from '../losses.ts';
+import { trackedCall } from '../plan-call.ts';
+import { settle } from '../settling.ts';
+import type { SettlingDeps } from '../settling.ts';
+import { settleTransfer } from '../settle-transfer.ts';
+import type { Tracked } from '../work.ts';
+import { askJournal } from './ask-journal.ts';
+import type { JournalWord } from './ask-journal.ts';
+
+export type OverdueTools = Omit<SettlingDeps, 'calls'> & {
+  readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
+  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
+  readonly link: Pick<SandboxLink, 'attach' | 'confirm'>;
+  readonly environments: Pick<EnvironmentStore, 'load'>;
+  readonly log: Log;
+};
+
+/** What became of an overdue call. */
+export type OverdueEnd = 'settled' | 'withdrawn' | 'lost' | 'left';
+
+/** A gateway that lives has settled by then: its last request to sandboxd may outlast the deadline by ten seconds. */
+const graceMs = 20_000;
+/** Longer than one look takes. */
+const lookAgainMs = 30_000;
+/** Of one pass; the calls of a gateway that was killed, in a few of them. */
+const limit = 32;
+const confirmMs = 5_000;
+
+/**
+ * Calls whose gateway died after it had sent them, and that nobody sent again, hold their rollout: it cannot be graded and
+ * does not expire. When its deadline has passed, a call's sandbox is asked what came of it:
+ *
+ *   answered      settled by that answer, as its gateway would have
+ *   running       left: the sandbox ends it at its own timeout, and it is asked about again
+ *   not known     it never arrived and nothing ran: withdrawn, so that a repeat may run
+ *   another life  the sandbox that was meant is gone: the one door of loss
+ *   no answer     nobody can say whether it ran: `outcome_unknown`
+ *
+ * Safe beside gateways that live and other controllers: a call settles once, and one that was sent again is not withdrawn.
+ * Returns what became of how many. Throws the first failure, after all were tried.
+ */
+export async function settleOverdueCalls(
+  tools: OverdueTools,
+): Promise<Readonly<Partial<Record<OverdueEnd, number>>>> {
+  const overdue = await tools.calls.overdue(graceMs, lookAgainMs, limit);
+  const ends = await Promise.allSettled(overdue.map((one) => settleOne(tools, one)));
+  const failed = ends.find((end) => end.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+  const sums: Partial<Record<OverdueEnd, number>> = {};
+  for (const end of ends) if (end.status === 'fulfilled') sums[end.value] = (sums[end.value] ?? 0) + 1;
+  return sums;
+}
+
+async function settleOne(tools: OverdueTools, overdue: OverdueCall): Promise<OverdueEnd> {
+  const work = await workOf(tools, overdue);
+  if (work === null) return 'left';
+  if (!isIdText(work.call)) return endTransfer(tools, work);
+  const word = await askJournal(tools, targetOf(overdue.rollout), work.call);
+  const end = await act(tools, overdue, work, word);
+  const { key, call } = work;
+  tools.log.warn('nobody had settled a call by its deadline', { rollout: key, call, found: word.kind, end });
+  return end;
+}
+
+/** Null where its environment is known to nobody any more: the rollout's hard life ends it. */
+async function workOf(
+  { environments }: OverdueTools,
+  { rollout, summary, digest }: OverdueCall,
+): Promise<Tracked | null> {
+  const environment = await environments.load(rollout.version);
+  if (environment === null) return null;
+  const known = { key: rollout.key, claim: repeatedClaim(rollout, environment), environment, known: true };
+  return trackedCall(known, summary.call, summary.tool, digest);
+}
+
+/** The journal has no transfers, and whoever sent or read one is gone with its connection. */
+async function endTransfer(tools: OverdueTools, work: Tracked): Promise<OverdueEnd> {
+  await settleTransfer(tools, work, 'broken_off');
+  return 'settled';
+}
+
+async function act(
+  tools: OverdueTools,
+  overdue: OverdueCall,
+  work: Tracked,
+  word: JournalWord,
+): Promise<OverdueEnd> {
+  const { rollout } = overdue;
+  switch (word.kind) {
+    case 'running':
+      return 'left';
+    case 'absent':
+      return (await tools.calls.withdraw(overdue, work.counted)) ? 'withdrawn' : 'left';
+    case 'lost': {
+      const { sandbox, boot } = targetOf(rollout);
+      await tools.lifecycle.lose(sandbox, boot, word.cause, { seen_by: 'controller', detail: word.detail });
+      return 'lost';
+    }
+    case 'confirmed':
+      return settleAs(tools, overdue, work, { settlement: settlementOfForgotten(work), result: null });
+    case 'silent': {
+      const settlement = settlementOfUnknown(work, { ...word, kind: 'unknown', admitted: 'unknown' });
+      return settleAs(tools, overdue, work, { settlement, result: null });
+    }
+    case 'answered': {
+      const judged = judgeAnswer({ work, rollout, timeoutMs: knownTimeoutMs(work) }, word.answer);
+      const end = await settleAs(tools, overdue, work, judged);
+      if (judged.result !== null) await confirm(tools, overdue);
+      return end;
+    }
+  }
+}
+
+async function settleAs(
+  tools: OverdueTools,
+  { rollout }: OverdueCall,
+  work: Tracked,
+  judged: Parameters<typeof settle>[2],
+): Promise<OverdueEnd> {
+  await settle(tools, work, judged, 0, rollout);
+  return 'settled';
+}
+
+/** Room in the journal; one that is lost is freed with its sandbox. */
+async function confirm({ link }: OverdueTools, { rollout, summary }: OverdueCall): Promise<void> {
+  await link
+    .confirm(targetOf(rollout), [summary.call], AbortSignal.timeout(confirmMs))
+    .catch((thrown: unknown) => {
+      if (!(thrown instanceof LinkError)) throw thrown;
+    });
+}

@@ -1,0 +1,178 @@
+import { expect, test } from 'vitest';
+import { LinkError } from '../../../src/ports/sandbox-link.ts';
+import { callId } from '../../../src/model/ids.ts';
+import { targetOf } from '../../../src/claiming/target.ts';
+import { callDigest } from '../../../src/tools/call-digest.ts';
+import { answering } from '../../fakes/sandbox-link.ts';
+import { RecoveryWorld } from './world.ts';
+
+const minute = 60_000;
+
+/** A rollout with one call done, and a second that was admitted by a gateway which then died. */
+async function abandoned(tool = 'sh'): Promise<RecoveryWorld> {
+  const world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  const { key } = await world.record('a');
+  await world.core.state.calls.admit({
+    key,
+    call: callId('c2'),
+    tool,
+    digest: digestOf(tool),
+    timeoutMs: minute,
+    idleMs: minute,
+    budget: { toolCalls: 10, rolloutMs: minute },
+    activation: null,
+  });
+  return world;
+}
+
+const digestOf = (tool: string) => callDigest(tool, { command: 'echo two' });
+
+/** What the gateway had sent before it died. */
+async function sent(world: RecoveryWorld, tool = 'sh') {
+  const target = targetOf(await world.record('a'));
+  const action = { kind: 'exec', argv: ['echo two'] } as const;
+  const request = { digest: digestOf(tool), action, timeoutMs: minute, keepBytes: 1_000 };
+  return world.link.call(target, 'c2', request, 0, new AbortController().signal);
+}
+
+const journal = async (world: RecoveryWorld) =>
+  (await world.link.identity(targetOf(await world.record('a')))).calls;
+const verdicts = (world: RecoveryWorld) => world.core.events.filter((event) => event.kind === 'verdict');
+const settlements = (world: RecoveryWorld) =>
+  world.core.events.filter((event) => event.kind === 'call_settled' && event.summary.call === 'c2');
+
+test('a call that ended after its gateway had died is settled by the answer in the journal, once, and its rollout is graded', async () => {
+  await using world = await abandoned();
+  await sent(world);
+  expect(await world.settleOverdue()).toEqual({ settled: 1 });
+  expect(await world.settleOverdue()).toEqual({});
+  expect(await world.record('a')).toMatchObject({ state: 'active', inFlight: 0, calls: 2 });
+  expect(settlements(world)).toMatchObject([{ summary: { outcome: 'completed', admitted: 'yes' } }]);
+  expect(await world.core.sh('a', 'c2', 'echo two')).toMatchObject({ output: 'echo two', replayed: true });
+  expect(await journal(world)).toContainEqual(expect.objectContaining({ callId: 'c2', state: 'confirmed' }));
+  expect(await world.core.grade('a', 'yes', ['c1', 'c2'])).toMatchObject({ score: 1 });
+  expect(world.link.ran).toEqual(['c1', 'c2']);
+});
+
+test('a call that never reached its sandbox has no outcome: it costs no budget, and a repeat runs', async () => {
+  await using world = await abandoned();
+  expect(await world.settleOverdue()).toEqual({ withdrawn: 1 });
+  expect(await world.record('a')).toMatchObject({ state: 'active', inFlight: 0, calls: 1 });
+  expect(settlements(world)).toEqual([]);
+  expect(await world.core.sh('a', 'c2', 'echo two')).toMatchObject({ output: 'echo two', replayed: false });
+  expect((await world.record('a')).calls).toBe(2);
+});
+
+test('a call that still runs is left to its own timeout, and asked about again', async () => {
+  await using world = await abandoned();
+  const link = { ...boundLink(world), attach: async () => 'running' as const };
+  expect(await world.settleOverdue(link)).toEqual({ left: 1 });
+  expect((await world.record('a')).inFlight).toBe(1);
+  await sent(world);
+  expect(await world.settleOverdue()).toEqual({ settled: 1 });
+});
+
+test('a call that was sent again while its sandbox was asked is not withdrawn', async () => {
+  await using world = await abandoned();
+  let repeated = false;
+  const attach = async () => {
+    if (!repeated) {
+      repeated = true;
+      const { key } = await world.record('a');
+      await world.core.state.calls.admit({
+        key,
+        call: callId('c2'),
+        tool: 'sh',
+        digest: digestOf('sh'),
+        timeoutMs: minute,
+        idleMs: minute,
+        budget: null,
+        activation: null,
+      });
+    }
+    throw new LinkError({ kind: 'refused', status: 404, code: 'unknown_call', message: 'no such call' });
+  };
+  expect(await world.settleOverdue({ ...boundLink(world), attach })).toEqual({ left: 1 });
+  expect((await world.record('a')).inFlight).toBe(1);
+});
+
+test('a sandbox that cannot be asked: nobody can say whether it ran, and the verdict is written once', async () => {
+  await using world = await abandoned();
+  expect(await world.settleOverdue({ ...boundLink(world), attach: refusing })).toEqual({ settled: 1 });
+  expect(await world.settleOverdue()).toEqual({});
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'outcome_unknown' }, inFlight: 0 });
+  expect(settlements(world)).toMatchObject([{ summary: { code: 'outcome_unknown', admitted: 'unknown' } }]);
+  expect(verdicts(world)).toMatchObject([{ verdict: { kind: 'discard', code: 'outcome_unknown' } }]);
+});
+
+test('another life of the sandbox: lost through the one door', async () => {
+  await using world = await abandoned();
+  const { sandbox } = targetOf(await world.record('a'));
+  world.link.start(sandbox, 'boot-other');
+  expect(await world.settleOverdue()).toEqual({ lost: 1 });
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'boot_changed' } });
+  expect(verdicts(world)).toMatchObject([{ verdict: { code: 'sandbox_lost' } }]);
+});
+
+test('an answer that says that the tool’s backend failed taints, as it would have with its gateway', async () => {
+  await using world = await abandoned('look_up');
+  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
+  await sent(world, 'look_up');
+  expect(await world.settleOverdue()).toEqual({ settled: 1 });
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'dependency_failed' } });
+  expect(verdicts(world)).toMatchObject([{ verdict: { code: 'dependency_failed' } }]);
+});
+
+test('a file transfer whose gateway died holds its rollout no longer', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  const { key } = await world.record('a');
+  await world.core.state.calls.admit({
+    key,
+    call: callId('corral put_file 1'),
+    tool: 'put_file',
+    digest: 'put_file',
+    timeoutMs: minute,
+    idleMs: minute,
+    budget: null,
+    activation: null,
+  });
+  expect(await world.settleOverdue()).toEqual({ settled: 1 });
+  expect(await world.record('a')).toMatchObject({ inFlight: 0, taint: null });
+  expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
+});
+
+test('a call that runs on after Redis forgot it is in flight, and settled when its gateway is gone too', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  const end = Promise.withResolvers<void>();
+  world.link.behaviour = async () => {
+    await end.promise;
+    return answering({ stdout: 'slow' });
+  };
+  const target = targetOf(await world.record('a'));
+  const action = { kind: 'exec', argv: ['slow'] } as const;
+  const request = { digest: 'd', action, timeoutMs: minute, keepBytes: 1_000, label: 'sh' };
+  const running = world.link.call(target, 'c2', request, 0, new AbortController().signal);
+  await world.forgetAll();
+  await world.recover();
+  expect(await world.record('a')).toMatchObject({ inFlight: 1, calls: 2 });
+  end.resolve();
+  await running;
+  expect(await world.settleOverdue()).toEqual({ settled: 1 });
+  expect(await world.record('a')).toMatchObject({ inFlight: 0, taint: null });
+});
+
+const refusing = () => Promise.reject(new LinkError({ kind: 'not_sent', detail: 'connection refused' }));
+
+/** The fake's methods as they are, for one of them to be replaced. */
+function boundLink({ link }: RecoveryWorld) {
+  return {
+    attach: link.attach.bind(link),
+    confirm: link.confirm.bind(link),
+  };
+}
