@@ -33,7 +33,7 @@ function setUp() {
 
 test('answers of one second are confirmed together, each sandbox on its own', async () => {
   const { confirmed, clock, add } = setUp();
-  const [one, other] = [sandboxOf('one')('other')];
+  const [one, other] = [sandboxOf('one'), sandboxOf('other')];
   add(one, 'a');
   await clock.advance(600);
   add(one, 'b');
@@ -77,7 +77,7 @@ test('a closing gateway confirms the rest at once and waits until it has arrived
 
 test('a sandbox that is gone by then is told of and hinders no other', async () => {
   const { confirmed, gone, clock, troubles, add } = setUp();
-  const [one, other] = [sandboxOf('one')('other')];
+  const [one, other] = [sandboxOf('one'), sandboxOf('other')];
   add(one, 'a');
   add(other, 'b');
   gone.add(one.sandbox);
