@@ -55,7 +55,7 @@ missing_for_tests() {
 # What a node runs (containerd, runc), what the kubelet calls (the tools of the network), and what starts it all.
 missing_for_cluster() {
   busybox_is_static || echo busybox-static
-  for program in containerd runc nft iptables ip conntrack ethtool socat openssl; do
+  for program in containerd runc nft iptables ip conntrack ethtool socat openssl curl; do
     command -v "$program" >/dev/null || package_of "$program"
   done
 }

@@ -8,17 +8,29 @@ export const clusterVariable = 'CORRAL_CLUSTER';
 
 /**
  * Runs a command in the hub, where the API server and every pod are reached by their addresses, with KUBECONFIG set and
- * kubectl on the PATH. Resolves with its exit code.
+ * kubectl on the PATH. Resolves with its exit code; ends it, and rejects, when the signal aborts.
  */
-export async function runInCluster(cluster: Cluster, argv: readonly string[]): Promise<number> {
-  const [program = '', ...args] = inNamespace(cluster.hub, argv);
-  const env = {
+export function runInCluster(
+  cluster: Cluster,
+  argv: readonly string[],
+  interrupted?: AbortSignal,
+): Promise<number> {
+  const environment = {
     ...process.env,
     KUBECONFIG: cluster.kubeconfig,
     [clusterVariable]: cluster.name,
     PATH: `${cluster.programs}:${process.env['PATH'] ?? ''}`,
   };
-  const child = spawn(program, args, { stdio: 'inherit', env });
+  return runAttached(inNamespace(cluster.hub, argv), environment, interrupted);
+}
+
+/** Runs a command on our own terminal; resolves with its exit code. */
+export async function runAttached(
+  [program = '', ...args]: readonly string[],
+  env: NodeJS.ProcessEnv,
+  interrupted?: AbortSignal,
+): Promise<number> {
+  const child = spawn(program, args, { stdio: 'inherit', env, signal: interrupted });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
 }

@@ -1,9 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { exitCodes } from '../../cli/command-error.ts';
 import { takeDown } from './down.ts';
-import { runInCluster } from './enter.ts';
+import { runAttached, runInCluster } from './enter.ts';
+import { untilInterrupted } from './interruption.ts';
 import { describeError } from './describe-error.ts';
 import { requireRoot, startCluster } from './up.ts';
 
@@ -25,32 +24,27 @@ const vitest = [
   ...process.argv.slice(2),
 ];
 
-try {
-  process.exitCode = await (process.env['KUBECONFIG'] ? runHere() : runInOwnCluster());
-} catch (error) {
-  console.error(describeError(error));
-  process.exitCode = exitCodes.fleet;
-}
+const interrupted = untilInterrupted();
+process.exit(await main());
 
-async function runHere(): Promise<number> {
-  const [program = '', ...args] = vitest;
-  const [code] = (await once(spawn(program, args, { stdio: 'inherit' }), 'exit')) as [number | null];
-  return code ?? 1;
+async function main(): Promise<number> {
+  try {
+    return await (process.env['KUBECONFIG']
+      ? runAttached(vitest, process.env, interrupted)
+      : runInOwnCluster());
+  } catch (error) {
+    console.error(describeError(error));
+    return interrupted.aborted ? exitCodes.interrupted : exitCodes.fleet;
+  }
 }
 
 async function runInOwnCluster(): Promise<number> {
   requireRoot();
-  process.on('SIGINT', endWithVitest).on('SIGTERM', endWithVitest);
   const wish = { name, nodes: 2, fakeNodes: 0, nodeLoss: 'fast', images: [] } as const;
-  const cluster = await startCluster(wish, (line) => console.error(`cluster: ${line}`));
+  const cluster = await startCluster(wish, (line) => console.error(`cluster: ${line}`), interrupted);
   try {
-    return await runInCluster(cluster, vitest);
+    return await runInCluster(cluster, vitest, interrupted);
   } finally {
     await takeDown(name);
   }
-}
-
-/** vitest gets the same signal from the terminal and ends first; then the cluster is taken down. */
-function endWithVitest(): void {
-  process.exitCode = exitCodes.interrupted;
 }

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { CommandError } from '../../cli/command-error.ts';
 import { untilApiAnswers, untilNodesAreReady, untilPodsAreAccepted } from './api.ts';
@@ -24,17 +25,25 @@ export type Start = ClusterWish & {
 
 /**
  * Builds what is missing, starts a cluster and waits until every node is Ready and pods are accepted: about 10 s when all
- * is built. What was started of one that does not come up is taken down again. Throws a CommandError when the name is taken.
+ * is built. What was started of one that does not come up, or is interrupted, is taken down again. Throws a CommandError
+ * when the name is taken, and the signal's reason when it aborts.
  */
-export async function startCluster({ images, ...wish }: Start, told: Told): Promise<Cluster> {
+export async function startCluster(
+  { images, ...wish }: Start,
+  told: Told,
+  interrupted?: AbortSignal,
+): Promise<Cluster> {
   requireRoot();
   const plan = planCluster(wish);
-  const programs = await ensurePrograms([...clusterPrograms, ...(wish.fakeNodes > 0 ? [kwok] : [])], told);
+  // Asked before minutes of building too.
+  if (existsSync(plan.folder)) throw nameTaken(plan);
+  const wanted = wish.fakeNodes > 0 ? [...clusterPrograms, kwok] : clusterPrograms;
+  const programs = await unlessInterrupted(ensurePrograms(wanted, told), interrupted);
   await takeName(plan);
   const cluster: Cluster = { ...plan, programs };
   try {
     await writeCluster(cluster);
-    await startAll(cluster, images, told);
+    await unlessInterrupted(startAll(cluster, images, told), interrupted);
     return cluster;
   } catch (error) {
     await takeDown(wish.name);
@@ -52,17 +61,29 @@ export function requireRoot(): void {
 }
 
 /** The folder is the lock: only one can make it. */
-async function takeName({ name, folder }: ClusterPlan): Promise<void> {
+async function takeName(plan: ClusterPlan): Promise<void> {
   try {
-    await mkdir(folder, { mode: 0o755 });
+    await mkdir(plan.folder);
   } catch (cause) {
-    throw new CommandError(
-      `a cluster "${name}" is up, or was not taken down (${folder})`,
-      'yours',
-      `use it, take it down (npm run cluster -- down --name ${name}), or choose another --name`,
-      cause,
-    );
+    throw nameTaken(plan, cause);
   }
+}
+
+const nameTaken = ({ name, folder }: ClusterPlan, cause?: unknown): CommandError =>
+  new CommandError(
+    `a cluster "${name}" is up, or was not taken down (${folder})`,
+    'yours',
+    `use it, take it down (npm run cluster -- down --name ${name}), or choose another --name`,
+    cause,
+  );
+
+/** The work itself goes on, but whoever is interrupted ends, and nothing is left that it could go on with. */
+function unlessInterrupted<Done>(work: Promise<Done>, interrupted?: AbortSignal): Promise<Done> {
+  if (interrupted === undefined) return work;
+  const interruption = new Promise<never>((_, reject) => {
+    interrupted.addEventListener('abort', () => reject(interrupted.reason as Error), { once: true });
+  });
+  return Promise.race([work, interruption]);
 }
 
 async function startAll(cluster: Cluster, images: readonly string[], told: Told): Promise<void> {
