@@ -12,6 +12,7 @@ import { patiently } from '../waiting/patience.ts';
 import { gradedEvent } from './graded-event.ts';
 import type { GradeWork } from './job.ts';
 import { namedCalls, unseenCalls } from './unseen-calls.ts';
+import type { UnseenCall } from './unseen-calls.ts';
 
 export type CheckCallsDeps = {
   readonly calls: Pick<CallStore, 'list'>;
@@ -42,28 +43,41 @@ export async function checkNamedCalls(
   const named = namedCalls(work.sample).length;
   if (named === 0 || rollout.score !== null) return 0;
   const recorded = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
-  const unseen = unseenCalls(work.sample, work.environment.tools, recorded);
-  if (unseen.length === 0 || (await mayReport(deps, work, rollout, deadline))) return unseen.length;
+  const notRecorded = unseenCalls(work.sample, work.environment.tools, recorded);
+  if (notRecorded.length === 0) return 0;
+  const adoptedAtMs = await patiently(deps.clock, deadline, () => deps.recovery.adoptedAtMs());
+  const unseen = notRecorded.filter((call) => !wasRefusedBefore(call, rollout, adoptedAtMs));
+  if (unseen.length === 0 || mayReport(work, rollout, adoptedAtMs)) return unseen.length;
   await discard(deps, work, rollout, deadline);
   throw new Failure(
     'rollout_unknown',
     `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`,
-    { evidence: { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0] ?? null } },
+    { evidence: { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0]?.id ?? null } },
   );
+}
+
+/**
+ * A rollout that was written back after Redis had forgotten it has every call that ran, from its sandbox's journal; those
+ * that were answered without running are in no journal. Wrong arguments tell them from calls that never reached us.
+ */
+function wasRefusedBefore(
+  { isRefusable }: UnseenCall,
+  { placedAtMs }: RolloutRecord,
+  adoptedAtMs: number | null,
+): boolean {
+  return isRefusable && adoptedAtMs !== null && placedAtMs < adoptedAtMs;
 }
 
 /**
  * Reported is only what was lost on its way. A rollout that was opened after Redis had forgotten everything may be the
  * rest of an older one, in a fresh sandbox: no setting lets that be scored.
  */
-async function mayReport(
-  deps: CheckCallsDeps,
+function mayReport(
   { environment }: GradeWork,
   { placedAtMs }: RolloutRecord,
-  deadline: Deadline,
-): Promise<boolean> {
+  adoptedAtMs: number | null,
+): boolean {
   if (environment.unseenCalls !== 'report') return false;
-  const adoptedAtMs = await patiently(deps.clock, deadline, () => deps.recovery.adoptedAtMs());
   if (adoptedAtMs === null || placedAtMs < adoptedAtMs) return true;
   return placedAtMs - adoptedAtMs > environment.limits.hardLifeMs;
 }

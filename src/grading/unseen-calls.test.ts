@@ -8,7 +8,7 @@ const tools: Environment['tools'] = {
   shell: {
     name: 'shell',
     description: '',
-    parameters: {},
+    parameters: { type: 'object', required: ['command'] },
     timeoutMs: 1,
     run: { kind: 'builtin', tool: 'search' },
   },
@@ -45,5 +45,16 @@ test.each([
   { why: 'one that names no tool may be ours', output_tools: [named('c')], unseen: ['c'] },
   { why: 'one without id matches none', output_tools: [named(undefined, 'shell')], unseen: ['without id'] },
 ])('$why', ({ output_tools, unseen }) => {
-  expect(unseenCalls({ output_tools }, tools, recorded('a', 'b'))).toEqual(unseen);
+  expect(unseenCalls({ output_tools }, tools, recorded('a', 'b')).map(({ id }) => id)).toEqual(unseen);
+});
+
+test.each([
+  { why: 'right arguments may have run', given: '{"command":"ls"}', isRefusable: false },
+  { why: 'the same as an object', given: { command: 'ls' }, isRefusable: false },
+  { why: 'a missing argument is refused', given: '{}', isRefusable: true },
+  { why: 'text that is no JSON is refused', given: 'ls', isRefusable: true },
+  { why: 'arguments that are not told say nothing', given: null, isRefusable: false },
+])('$why', ({ given, isRefusable }) => {
+  const output_tools = [{ id: 'c', function: { name: 'shell', arguments: given } }];
+  expect(unseenCalls({ output_tools }, tools, [])).toEqual([{ id: 'c', isRefusable }]);
 });

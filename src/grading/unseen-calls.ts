@@ -1,6 +1,7 @@
 import type { Environment } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
+import { checkArguments, parseArguments } from '../tools/arguments.ts';
 import type { Sample } from './graders/evaluate.ts';
 
 /**
@@ -11,12 +12,28 @@ export function unseenCalls(
   sample: Sample,
   tools: Environment['tools'],
   recorded: readonly CallSummary[],
-): readonly string[] {
+): readonly UnseenCall[] {
   const seen = new Set<string>(recorded.map((summary) => summary.call));
   return namedCalls(sample)
     .filter((call) => isOurs(call, tools))
-    .map(idOf)
-    .filter((id) => !seen.has(id));
+    .map((call) => ({ id: idOf(call), isRefusable: isRefusable(call, tools) }))
+    .filter(({ id }) => !seen.has(id));
+}
+
+export type UnseenCall = {
+  readonly id: string;
+  /** Its own arguments are wrong: whoever had it, nothing ran. */
+  readonly isRefusable: boolean;
+};
+
+/** Arguments that are not told say nothing. */
+function isRefusable(call: Json, tools: Environment['tools']): boolean {
+  const name = fieldOf(fieldOf(call, 'function'), 'name');
+  const given = fieldOf(fieldOf(call, 'function'), 'arguments');
+  const tool = typeof name === 'string' && Object.hasOwn(tools, name) ? tools[name] : undefined;
+  if (tool === undefined || given === null) return false;
+  const parsed = parseArguments(given);
+  return !parsed.ok || !checkArguments(tool, parsed.value).ok;
 }
 
 /** What the platform says that the rollout called. */

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
+import type { Json } from '../../../src/model/grader.ts';
+import { rolloutId } from '../../../src/model/ids.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
+import { caller, plain } from '../../support/core-world.ts';
 import { RecoveryWorld } from './world.ts';
 
 test('a rollout whose calls are all known is graded after Redis forgot it', async () => {
@@ -126,4 +129,47 @@ test('what a trainer wrote on its rollout comes back with it', async () => {
   await world.forgetAll();
   await world.recover();
   expect(await world.record('a')).toMatchObject({ tags: { step: 7, labels: ['blue'] } });
+});
+
+/** A rollout with a call that ran and one whose arguments were wrong, and how it is graded by what the platform names. */
+async function withRefusedCall(world: RecoveryWorld) {
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.core.call('a', 'c2', 'sh', { wrong: 'x' });
+  return (...named: readonly (readonly [id: string, given: Json])[]) =>
+    world.core.wired.core.grade(caller, {
+      rollout: { rollout: rolloutId('a'), attempt: null },
+      open: { environment: plain, item: { answer: 'yes' } },
+      sample: {
+        output_text: 'yes',
+        output_tools: named.map(([id, given]) => ({ id, function: { name: 'sh', arguments: given } })),
+      },
+      waitMs: 5_000,
+    });
+}
+
+const right = { command: 'echo' };
+const wrong = { wrong: 'x' };
+
+test('a call with wrong arguments ran nothing: that no sandbox knows of it does not discard its rollout', async () => {
+  await using world = await RecoveryWorld.start();
+  const grade = await withRefusedCall(world);
+  await world.forgetAll();
+  await world.recover();
+  expect(await grade(['c1', right], ['c2', wrong])).toMatchObject({ score: 1 });
+});
+
+test('a call with right arguments that no sandbox knows of does', async () => {
+  await using world = await RecoveryWorld.start();
+  const grade = await withRefusedCall(world);
+  await world.forgetAll();
+  await world.recover();
+  const asked = grade(['c1', right], ['c2', wrong], ['c3', right]);
+  await expect(asked).rejects.toMatchObject({ code: 'rollout_unknown', evidence: { first_unseen: 'c3' } });
+});
+
+test('where nothing was forgotten, one with wrong arguments that we do not know has never reached us', async () => {
+  await using world = await RecoveryWorld.start();
+  const grade = await withRefusedCall(world);
+  await expect(grade(['c1', right], ['c3', wrong])).rejects.toMatchObject({ code: 'rollout_unknown' });
 });
