@@ -52,53 +52,14 @@ const untilStopped = (_ticket: string, signal: AbortSignal) =>
     signal.addEventListener('abort', () => reject(new Error('stopping')), { once: true });
   });
 
+// What every launch queue keeps is in test/contract/launch-queue.ts; this is what only a real one can get wrong.
+
 test('controllers that offer at the same moment do not add up, and the queue is never longer than its bound', async () => {
   const [one, other] = [open(), open()];
   await Promise.all([one.offer(3), other.offer(3)]);
   expect(await one.depth()).toBe(3);
   await other.offer(50);
   expect(await one.depth()).toBe(max);
-});
-
-test('running tickets count: only what is missing is added', async () => {
-  const queue = open();
-  await queue.offer(2);
-  void work(queue, 2, untilStopped);
-  await queue.offer(3);
-  expect(await queue.depth()).toBe(3);
-});
-
-test('every ticket is handled once, at most `concurrency` at a time, and its slot is free again', async () => {
-  const queue = open();
-  const tickets: string[] = [];
-  let running = 0;
-  let most = 0;
-  void work(queue, 2, async (ticket) => {
-    running += 1;
-    most = Math.max(most, running);
-    await systemClock.sleep(5);
-    tickets.push(ticket);
-    running -= 1;
-  });
-  await queue.offer(max);
-  await eventually('all are handled', () => tickets.length === max);
-  await eventually('the slots are free', async () => (await queue.depth()) === 0);
-  await queue.offer(1);
-  await eventually('a slot is used again', () => tickets.length === max + 1);
-  expect(new Set(tickets).size).toBe(max + 1);
-  expect(most).toBe(2);
-});
-
-test('a ticket whose handler fails is handed out again under the same name', async () => {
-  const queue = open();
-  const tickets: string[] = [];
-  void work(queue, 1, async (ticket) => {
-    tickets.push(ticket);
-    if (tickets.length === 1) throw new Error('Redis was away');
-  });
-  await queue.offer(1);
-  await eventually('it came twice', () => tickets.length === 2);
-  expect(tickets[0]).toBe(tickets[1]);
 });
 
 test('a worker that stops does so at once, idle or not, and leaves its tickets to others', async () => {

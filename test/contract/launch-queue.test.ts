@@ -1,0 +1,27 @@
+import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { createFakeLaunchQueue } from '../fakes/launch-queue.ts';
+import { startRedis } from '../support/redis.ts';
+import { describeLaunchQueue } from './launch-queue.ts';
+
+describeLaunchQueue('the fake of tests', async () => ({
+  open: async (max) => createFakeLaunchQueue(max),
+  close: async () => undefined,
+}));
+
+describeLaunchQueue('BullMQ over a real Redis', async () => {
+  const redis = await startRedis();
+  let fleets = 0;
+  const open = async (max: number) => {
+    fleets += 1;
+    const onError = () => undefined;
+    return createLaunchQueue({
+      redis: redis.socket,
+      fleet: `fleet-${fleets}`,
+      max,
+      random: systemRandom,
+      onError,
+    });
+  };
+  return { open, close: () => redis.stop() };
+});
