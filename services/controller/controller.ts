@@ -28,6 +28,7 @@ const plansMs = 10_000;
  *   plans    which templates there are, and how many of each are kept ready
  *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
  *   watch    the provider's events ─▶ presence (who waits for a start) and losses (who lost a sandbox)
+ *   doubts   asks the sandboxes of which the provider is in doubt
  *   losses, drain, overdue, garbage, retire    sandboxes on their way out
  *   expire, grants, runs, labels               rollouts on theirs, and whose sandbox is whose
  */

@@ -1,3 +1,4 @@
+import { createDoubts } from '../../src/lifecycle/doubts.ts';
 import { createLosses } from '../../src/lifecycle/losses.ts';
 import { createDrain } from '../../src/pool/drain.ts';
 import { createCollector } from '../../src/pool/garbage/collect.ts';
@@ -13,6 +14,8 @@ type Removal = { readonly poke: () => void; readonly missing: () => readonly str
 
 /** Hints make these immediate; the intervals are for hints that were lost. */
 const hintedMs = 1_000;
+/** Ten seconds of silence lose a sandbox: a second is close enough, and an answer costs a millisecond. */
+const doubtsMs = 1_000;
 /** A watch reconnects by itself; one that ended nevertheless is begun again after this. */
 const watchAgainMs = 1_000;
 const retireMs = 10_000;
@@ -30,10 +33,15 @@ export function createRemoval(
   const telling = loops.run('losses', hintedMs, async () => {
     if ((await losses.tell()) > 0) drain.poke();
   });
+  const doubts = createDoubts(ports);
+  loops.run('doubts', doubtsMs, async (signal) => {
+    if ((await doubts.check(signal)) > 0) drain.poke();
+  });
   const watched = watch(ports, loops, (event) => {
     presence.apply(event);
     losses.apply(event);
-    if (event.kind !== 'running') telling.poke();
+    doubts.apply(event);
+    if (event.kind === 'gone' || event.kind === 'listed') telling.poke();
   });
   loops.run('overdue', hintedMs, () => endOverdueLaunches(ports));
   loops.run('retire', retireMs, () => retireOld(ports.pool, book.plans()));

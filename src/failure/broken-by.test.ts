@@ -5,7 +5,8 @@ import type { LossCause } from './codes.ts';
 test('only a sandbox that hit its own limit of memory or disk was taken down by what ran in it', () => {
   const ours: readonly LossCause[] = ['sandboxd_killed', 'evicted', 'node_lost', 'sandbox_exited', 'expired'];
   expect(ours.map((cause) => brokenBy(cause, {}))).toEqual(ours.map(() => null));
-  expect(brokenBy('out_of_memory', {})).not.toBeNull();
+  expect(brokenBy('out_of_memory', {})).toContain('memory');
+  expect(brokenBy('out_of_disk', {})).toContain('disk');
 });
 
 test('a killed sandboxd was killed by what ran in it where that could kill it, other ends were not', () => {

@@ -6,11 +6,12 @@ export const commandsAsSandboxd = { commandsRunAs: 'sandboxd' } as const satisfi
 
 /**
  * Why a sandbox that went down while a command ran is the command's own doing, in words for the model; null where cause
- * and evidence do not say so. A provider tells `out_of_memory` only when the sandbox's own limit was hit, not the
- * machine's. A killed sandboxd speaks against the command only where commands can kill it.
+ * and evidence do not say so. A provider tells `out_of_memory` and `out_of_disk` only when the sandbox's own limit was
+ * hit, not the machine's. A killed sandboxd speaks against the command only where commands can kill it.
  */
 export function brokenBy(cause: LossCause, evidence: Evidence): string | null {
   if (cause === 'out_of_memory') return 'a command used up all of its memory';
+  if (cause === 'out_of_disk') return 'a command filled its disk';
   const couldKill = evidence['commandsRunAs'] === commandsAsSandboxd.commandsRunAs;
   return cause === 'sandboxd_killed' && couldKill ? 'a command killed the process that runs commands' : null;
 }

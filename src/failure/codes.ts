@@ -105,4 +105,5 @@ export type LossCause =
   | 'pod_replaced'
   | 'boot_changed'
   | 'out_of_memory'
+  | 'out_of_disk'
   | 'expired';

@@ -13,6 +13,7 @@ const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
   sandbox_exited: true,
   boot_changed: true,
   out_of_memory: true,
+  out_of_disk: true,
   // Decided outside of the sandbox, and the evidence names by whom.
   deleted: false,
   evicted: false,

@@ -37,7 +37,7 @@ export function createLosses(tools: LossTools): Losses {
   const apply = (event: ProviderEvent) => {
     if (event.kind === 'running') running.add(event.sandbox);
     else if (event.kind === 'gone') ended(event.sandbox, event);
-    else {
+    else if (event.kind === 'listed') {
       const listed = runningOf(event);
       for (const sandbox of running) if (!listed.has(sandbox)) ended(sandbox, missedEnd);
       for (const sandbox of listed) running.add(sandbox);

@@ -59,3 +59,18 @@ test('who stops waiting gets the reason of the stop', async () => {
   stop.abort(new Error('enough'));
   await expect(waiting).rejects.toThrow('enough');
 });
+
+test('who waits for a sandbox that will not run hears why, in the provider’s words, also when it asks later', async () => {
+  const presence = createPresence();
+  const waiting = presence.running(sandbox, never);
+  const [code, message] = ['image_unavailable', 'ErrImagePull: not found'] as const;
+  presence.apply({ kind: 'cannot_start', sandbox, code, message, evidence: { reason: 'ErrImagePull' } });
+  const failure = {
+    code,
+    message: expect.stringContaining(message) as string,
+    evidence: { reason: 'ErrImagePull' },
+  };
+  await expect(waiting).rejects.toMatchObject(failure);
+  await expect(presence.running(sandbox, never)).rejects.toMatchObject(failure);
+  expect(presence.isGone(sandbox)).toBe(false);
+});

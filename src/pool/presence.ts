@@ -8,7 +8,10 @@ import type { ProviderEvent } from '../ports/sandbox-provider.ts';
 /** What the provider's watch has said so far, for those in this process who wait for a sandbox to run or to be gone. */
 export type Presence = {
   apply(event: ProviderEvent): void;
-  /** The sandbox's address as soon as it runs. Rejects with `start_failed` when it is gone first, or with the signal's reason. */
+  /**
+   * The sandbox's address as soon as it runs. Rejects with `start_failed` when it is gone first, with the provider's own
+   * failure when it will not run, or with the signal's reason.
+   */
   running(sandbox: SandboxId, signal: AbortSignal): Promise<SandboxAddress>;
   /** Whether it was seen to be gone, lately: only the newest {@link rememberedGone} are remembered. */
   isGone(sandbox: SandboxId): boolean;
@@ -17,7 +20,7 @@ export type Presence = {
 type Gone = { readonly cause: LossCause; readonly evidence: Evidence };
 type Waiter = {
   readonly run: (address: SandboxAddress) => void;
-  readonly fail: (gone: Gone) => void;
+  readonly fail: (failure: Failure) => void;
 };
 
 /** Far more than end while their removal is being written down (10,000 is the bound of a whole fleet's line). */
@@ -26,6 +29,7 @@ const rememberedGone = 10_000;
 export function createPresence(): Presence {
   const addresses = new Map<SandboxId, SandboxAddress>();
   const gone = new Map<SandboxId, Gone>();
+  const unable = new Map<SandboxId, Failure>();
   const waiters = new Map<SandboxId, Set<Waiter>>();
 
   const appeared = (sandbox: SandboxId, address: SandboxAddress) => {
@@ -36,15 +40,34 @@ export function createPresence(): Presence {
     addresses.delete(sandbox);
     gone.set(sandbox, how);
     forgetOldest(gone, rememberedGone);
-    for (const waiter of waiters.get(sandbox) ?? []) waiter.fail(how);
+    unable.delete(sandbox);
+    for (const waiter of waiters.get(sandbox) ?? []) waiter.fail(goneBeforeReady(sandbox, how));
   };
-
-  const apply = (event: ProviderEvent) => {
-    if (event.kind === 'running') return appeared(event.sandbox, event.address);
-    if (event.kind === 'gone') return vanished(event.sandbox, event);
+  const cannotStart = (sandbox: SandboxId, failure: Failure) => {
+    unable.set(sandbox, failure);
+    forgetOldest(unable, rememberedGone);
+    for (const waiter of waiters.get(sandbox) ?? []) waiter.fail(failure);
+  };
+  const listed = (event: Extract<ProviderEvent, { kind: 'listed' }>) => {
     for (const sandbox of absent(addresses, event)) vanished(sandbox, missedEnd);
     for (const { sandbox, address, phase } of event.sandboxes) {
       if (phase === 'running' && address !== null) appeared(sandbox, address);
+    }
+  };
+
+  const apply = (event: ProviderEvent) => {
+    switch (event.kind) {
+      case 'running':
+        return appeared(event.sandbox, event.address);
+      case 'gone':
+        return vanished(event.sandbox, event);
+      case 'listed':
+        return listed(event);
+      case 'cannot_start':
+        return cannotStart(event.sandbox, unableToStart(event));
+      case 'doubted':
+      case 'trusted':
+        return; // It runs, as far as anybody knows.
     }
   };
 
@@ -53,7 +76,7 @@ export function createPresence(): Presence {
       const stopped = () => settle(() => reject(signal.reason as Error));
       const waiter: Waiter = {
         run: (address) => settle(() => resolve(address)),
-        fail: (how) => settle(() => reject(goneBeforeReady(sandbox, how))),
+        fail: (failure) => settle(() => reject(failure)),
       };
       const settle = (end: () => void) => {
         signal.removeEventListener('abort', stopped);
@@ -62,8 +85,10 @@ export function createPresence(): Presence {
       };
       const known = addresses.get(sandbox);
       const ended = gone.get(sandbox);
+      const failure = unable.get(sandbox);
       if (known !== undefined) return resolve(known);
       if (ended !== undefined) return reject(goneBeforeReady(sandbox, ended));
+      if (failure !== undefined) return reject(failure);
       if (signal.aborted) return reject(signal.reason as Error);
       addTo(waiters, sandbox, waiter);
       signal.addEventListener('abort', stopped, { once: true });
@@ -81,6 +106,15 @@ function absent(
 ): readonly SandboxId[] {
   const there = new Set(listed.sandboxes.filter((one) => one.phase !== 'gone').map((one) => one.sandbox));
   return [...running.keys()].filter((sandbox) => !there.has(sandbox));
+}
+
+function unableToStart({
+  sandbox,
+  code,
+  message,
+  evidence,
+}: Extract<ProviderEvent, { kind: 'cannot_start' }>) {
+  return new Failure(code, `sandbox ${sandbox} cannot start: ${message}`, { evidence });
 }
 
 function goneBeforeReady(sandbox: SandboxId, { cause, evidence }: Gone): Failure {

@@ -1,5 +1,5 @@
 import type { Evidence } from '../failure/failure.ts';
-import type { LossCause } from '../failure/codes.ts';
+import type { FailureCode, LossCause } from '../failure/codes.ts';
 import type { Template } from '../model/environment.ts';
 import type { SandboxId, TemplateDigest } from '../model/ids.ts';
 import type { Owner, SandboxAddress } from '../model/rollout.ts';
@@ -47,6 +47,23 @@ export type ProvidedSandbox = {
   readonly expiresAtMs: number | null;
 };
 
+/** Why a sandbox will not run, as a provider knows it. */
+export type StartFailureCode = Extract<
+  FailureCode,
+  'image_unavailable' | 'unschedulable' | 'start_failed' | 'start_timeout'
+>;
+
+/**
+ *   listed        everything that exists
+ *   running       its processes run; sandboxd is asked at the address
+ *   gone          final
+ *   cannot_start  to the process that created it, before its start timeout is over: waiting longer is no use. It is not
+ *                 gone: whoever gives up the start destroys it
+ *   doubted       it may be lost, and the provider cannot tell: ask at its address. `cause`: what it was if nobody answers
+ *   trusted       the doubt is over
+ *
+ * A provider that always knows never says the last three.
+ */
 export type ProviderEvent =
   | { readonly kind: 'listed'; readonly sandboxes: readonly ProvidedSandbox[] }
   | { readonly kind: 'running'; readonly sandbox: SandboxId; readonly address: SandboxAddress }
@@ -55,4 +72,20 @@ export type ProviderEvent =
       readonly sandbox: SandboxId;
       readonly cause: LossCause;
       readonly evidence: Evidence;
-    };
+    }
+  | {
+      readonly kind: 'cannot_start';
+      readonly sandbox: SandboxId;
+      readonly code: StartFailureCode;
+      /** In the engine's own words. */
+      readonly message: string;
+      readonly evidence: Evidence;
+    }
+  | {
+      readonly kind: 'doubted';
+      readonly sandbox: SandboxId;
+      readonly address: SandboxAddress;
+      readonly cause: LossCause;
+      readonly evidence: Evidence;
+    }
+  | { readonly kind: 'trusted'; readonly sandbox: SandboxId };

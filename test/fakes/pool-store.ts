@@ -18,6 +18,7 @@ export type FakePoolStore = PoolStore & {
   }[];
   readonly failures: { readonly sandbox: SandboxId; readonly code: FailureCode; readonly message: string }[];
   readonly forgotten: SandboxId[];
+  readonly withdrawn: SandboxId[];
   readonly retirements: {
     readonly template: TemplateDigest;
     readonly maxAgeMs: number;
@@ -56,6 +57,7 @@ export function createFakePoolStore(): FakePoolStore {
   const readied: FakePoolStore['readied'] = [];
   const failures: FakePoolStore['failures'] = [];
   const forgotten: SandboxId[] = [];
+  const withdrawn: SandboxId[] = [];
   const retirements: FakePoolStore['retirements'] = [];
   const announcements: FakePoolStore['announcements'] = [];
 
@@ -72,6 +74,7 @@ export function createFakePoolStore(): FakePoolStore {
     failures,
     forgotten,
     retirements,
+    withdrawn,
     announcements,
     hint: () => {
       for (const listener of listeners) listener();
@@ -84,6 +87,7 @@ export function createFakePoolStore(): FakePoolStore {
     overdueLaunches: () => answer(answers.overdue),
     draining: (limit) => answer(answers.draining.slice(0, limit)),
     announce: (_template, announcement) => noted(announcements, announcement).then(() => announcement.lifeMs),
+    withdraw: (sandbox) => noted(withdrawn, sandbox).then(() => true),
     retire: (template, maxAgeMs, keepReady) =>
       noted(retirements, { template, maxAgeMs, keepReady }).then(() => 0),
     forget: (sandbox) => noted(forgotten, sandbox),

@@ -1,11 +1,13 @@
 import type { ProviderEvent } from '../../../src/ports/sandbox-provider.ts';
 
 type Gone = Extract<ProviderEvent, { kind: 'gone' }>;
-export type Listener = (event: ProviderEvent) => void;
+/** Node is the parent of its sandboxes: of none of them it is ever in doubt. */
+export type NodeEvent = Extract<ProviderEvent, { kind: 'listed' | 'running' | 'gone' }>;
+export type Listener = (event: NodeEvent) => void;
 
 /** What happens to sandboxes, told to whoever watches. */
 export type Feed = {
-  tell(event: ProviderEvent): void;
+  tell(event: NodeEvent): void;
   /** Returns how to stop. */
   listen(listener: Listener): () => void;
   /** The latest ends, oldest first, for a watcher that was away. */

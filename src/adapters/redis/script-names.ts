@@ -46,6 +46,7 @@ export const scriptNames = [
   'swap',
   'take-back-grants',
   'withdraw-call',
+  'withdraw-sandbox',
 ] as const;
 
 export type ScriptName = (typeof scriptNames)[number];

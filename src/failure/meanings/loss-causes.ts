@@ -56,6 +56,12 @@ export const lossCauses = {
     evidence: '`outOfMemoryKills` and `reachedMemoryLimit: true`.',
     operator: 'What runs in the background is too large: raise the environment’s memory `limit`.',
   },
+  out_of_disk: {
+    means:
+      'The sandbox used more disk than it may, and the cluster threw it out. While a command ran this is the model’s doing, `sandbox_broken`, and no loss; while none ran it is one.',
+    evidence: '`podMessage`: which limit, in the kubelet’s words.',
+    operator: 'Raise the environment’s `disk`, if what it is for needs more.',
+  },
   expired: {
     means: 'Its hard life was over and it ended itself.',
     evidence: 'Exit code 0 at its expiry, or `endedByNode: expired`.',

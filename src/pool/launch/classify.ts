@@ -16,6 +16,7 @@ const providersOwn: ReadonlySet<FailureCode> = new Set([
   'image_unavailable',
   'unschedulable',
   'start_failed',
+  'start_timeout',
 ]);
 
 /** Why a start failed, from what was thrown and where it stood. What fits nothing is `start_failed`, with the error as evidence. */

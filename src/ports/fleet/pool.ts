@@ -73,6 +73,8 @@ export interface PoolStore {
   announce(template: TemplateDigest, announcement: Announcement): Promise<number>;
   /** Sends unclaimed ready sandboxes older than `maxAgeMs`, or more than `keepReady` and what is announced, to draining. */
   retire(template: TemplateDigest, maxAgeMs: number, keepReady: number): Promise<number>;
+  /** Sends one that may be lost to draining, if it is ready and nobody's; whether it was. */
+  withdraw(sandbox: SandboxId): Promise<boolean>;
   /** The provider no longer has it: forget it. */
   forget(sandbox: SandboxId): Promise<void>;
   /** Every sandbox that fleet state knows, for comparison with the provider's list. */

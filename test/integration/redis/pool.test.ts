@@ -247,6 +247,16 @@ describe('retiring', () => {
   });
 });
 
+describe('withdrawing', () => {
+  test('sends a sandbox that is nobody’s to be destroyed, and leaves one that is somebody’s to its rollout', async () => {
+    const [claimed, free] = (await world.supply(2)).map(sandboxId);
+    await held(world.fleet, claimOf('a'));
+    const withdraw = (sandbox = sandboxId('unknown')) => world.fleet.pool.withdraw(sandbox);
+    expect([await withdraw(claimed), await withdraw(free), await withdraw()]).toEqual([false, true, false]);
+    expect(await drainingOf(world.fleet)).toEqual([free]);
+  });
+});
+
 describe('forgetting', () => {
   test('a sandbox that a rollout holds is refused: its loss goes through the one door', async () => {
     await world.supply(1);

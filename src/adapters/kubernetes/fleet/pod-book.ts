@@ -1,0 +1,114 @@
+import type { LossCause } from '../../../failure/codes.ts';
+import type { Evidence } from '../../../failure/failure.ts';
+import type { SandboxId } from '../../../model/ids.ts';
+import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import type { NodeView } from '../truth/node-view.ts';
+import { provided } from './pod-view.ts';
+import type { PodView } from './pod-view.ts';
+
+/**
+ * The fleet's pods as one watch has told them, and what its watcher must hear of each change:
+ *
+ *   starting ──▶ running ◀──▶ doubted        (running and trusted are told, doubted is told)
+ *      └────────────┴────────────┴──▶ gone   (told once; the pod stays in the book until its object is deleted)
+ *
+ * A pod of the same name with another uid is another pod: the first is gone, and the second is nobody's sandbox.
+ */
+export type PodBook = {
+  listed(views: readonly PodView[]): readonly ProviderEvent[];
+  changed(view: PodView): readonly ProviderEvent[];
+  deleted(view: PodView): readonly ProviderEvent[];
+  /** The node is ready or no longer so. */
+  nodeChanged(name: string): readonly ProviderEvent[];
+  get(sandbox: SandboxId): PodView | null;
+  all(): readonly PodView[];
+};
+
+export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBook {
+  const views = new Map<SandboxId, PodView>();
+  const doubted = new Map<SandboxId, LossCause>();
+
+  const doubtEvents = (view: PodView): readonly ProviderEvent[] => {
+    const doubt = doubtOf(view, view.node === null ? null : nodeOf(view.node));
+    const before = doubted.get(view.sandbox);
+    if (doubt === null) {
+      doubted.delete(view.sandbox);
+      const over = before !== undefined && view.phase === 'running';
+      return over ? [{ kind: 'trusted', sandbox: view.sandbox }] : [];
+    }
+    doubted.set(view.sandbox, doubt.cause);
+    return before === doubt.cause ? [] : [doubt];
+  };
+  const gone = ({ sandbox, ending }: PodView): ProviderEvent => {
+    doubted.delete(sandbox);
+    return { kind: 'gone', sandbox, ...ending };
+  };
+
+  const changed = (view: PodView): readonly ProviderEvent[] => {
+    const before = views.get(view.sandbox);
+    if (before !== undefined && before.uid !== view.uid) {
+      views.set(view.sandbox, replaced(view));
+      return before.phase === 'gone' ? [] : [gone(replaced(view, before))];
+    }
+    if (before?.phase === 'gone') return [];
+    views.set(view.sandbox, view);
+    if (view.phase === 'gone') return [gone(view)];
+    return [...(before?.phase === 'running' ? [] : runningEvents(view)), ...doubtEvents(view)];
+  };
+  const deleted = (view: PodView): readonly ProviderEvent[] => {
+    const before = views.get(view.sandbox);
+    if (before !== undefined && before.uid !== view.uid) return [];
+    views.delete(view.sandbox);
+    return before?.phase === 'gone' ? [] : [gone(view)];
+  };
+  const listed = (all: readonly PodView[]): readonly ProviderEvent[] => {
+    const there = new Set(all.map(({ sandbox }) => sandbox));
+    const vanished = [...views.values()].filter(({ sandbox }) => !there.has(sandbox)).flatMap(deleted);
+    const events = all.flatMap(changed);
+    return [
+      ...vanished,
+      ...events.filter(({ kind }) => kind === 'gone'),
+      { kind: 'listed', sandboxes: [...views.values()].map(provided) },
+      // What runs is in the list.
+      ...events.filter(({ kind }) => kind === 'doubted' || kind === 'trusted'),
+    ];
+  };
+
+  return {
+    listed,
+    changed,
+    deleted,
+    nodeChanged: (name) => [...views.values()].filter(({ node }) => node === name).flatMap(doubtEvents),
+    get: (sandbox) => views.get(sandbox) ?? null,
+    all: () => [...views.values()],
+  };
+}
+
+function runningEvents({ sandbox, phase, address }: PodView): readonly ProviderEvent[] {
+  return phase === 'running' && address !== null ? [{ kind: 'running', sandbox, address }] : [];
+}
+
+/** Somebody made a pod of our sandbox's name: `state.md` knows it as lost, and its like is never used. */
+function replaced(view: PodView, before = view): PodView {
+  const evidence: Evidence = { ...before.ending.evidence, replacedByUid: view.uid };
+  return { ...view, phase: 'gone', address: null, ending: { cause: 'pod_replaced', evidence } };
+}
+
+type Doubted = Extract<ProviderEvent, { kind: 'doubted' }>;
+
+/** A running sandbox may be lost while its pod is marked for deletion, or while its node is not ready. */
+function doubtOf(
+  { sandbox, phase, address, marked, ending }: PodView,
+  node: NodeView | null,
+): Doubted | null {
+  if (phase !== 'running' || address === null) return null;
+  const about = { kind: 'doubted', sandbox, address } as const;
+  if (node !== null && !node.ready) {
+    const evidence = { ...ending.evidence, nodeReady: false, nodeSays: node.why };
+    return { ...about, cause: marked === null ? 'node_lost' : nodeCause(marked), evidence };
+  }
+  return marked === null ? null : { ...about, cause: marked, evidence: ending.evidence };
+}
+
+// Whoever clears a dead node away deletes its pods without a reason: the node is the cause.
+const nodeCause = (marked: LossCause): LossCause => (marked === 'deleted' ? 'node_lost' : marked);

@@ -1,0 +1,35 @@
+import type { SandboxId } from '../../../model/ids.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { NodeView } from '../truth/node-view.ts';
+import type { Removal } from './pod-calls.ts';
+import { createRecent } from './recent.ts';
+
+/**
+ * How a sandbox is removed, and which removals were ours.
+ *
+ * The first time its node is asked to end it within its grace (two seconds; nothing is saved), so that the pod is gone
+ * from the API when its processes are gone, and its room is free when the scheduler thinks so. Where the node is not
+ * ready it would never answer, and a pod that was asked to go and is still there is stuck: those are removed at once.
+ */
+export type Removals = {
+  next(sandbox: SandboxId, uid: string | null, node: NodeView | null): Removal;
+  readonly asked: (sandbox: SandboxId) => boolean;
+};
+
+/** A healthy kubelet ends a pod and says so within its grace and a second or two. */
+const stuckAfterMs = 8_000;
+/** Far more than are on their way out at once. */
+const remembered = 10_000;
+
+export function createRemovals(clock: Pick<Clock, 'monotonicMs'>): Removals {
+  const firstAskedAtMs = createRecent<number>(remembered);
+  return {
+    next: (sandbox, uid, node) => {
+      const nowMs = clock.monotonicMs();
+      const firstMs = firstAskedAtMs.get(sandbox) ?? nowMs;
+      firstAskedAtMs.set(sandbox, firstMs);
+      return { uid, atOnce: nowMs - firstMs >= stuckAfterMs || (node !== null && !node.ready) };
+    },
+    asked: (sandbox) => firstAskedAtMs.get(sandbox) !== undefined,
+  };
+}

@@ -1,0 +1,76 @@
+import type { Api, ApiOptions } from '../api/calls.ts';
+import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import { nodeView } from '../truth/node-view.ts';
+import { follow } from '../watch/follow.ts';
+import type { Collection } from '../watch/pages.ts';
+import type { NodeBook } from './node-book.ts';
+import { createPodBook } from './pod-book.ts';
+import type { PodBook } from './pod-book.ts';
+import type { PodView } from './pod-view.ts';
+
+export type FleetWatch = {
+  readonly options: ApiOptions;
+  readonly api: Api;
+  readonly pods: Collection;
+  readonly nodes: NodeBook;
+  readonly viewOf: (object: unknown) => PodView | null;
+  readonly onEvent: (event: ProviderEvent) => void;
+  /** Every pod as the watch shows it, before its events. */
+  readonly onPod: (view: PodView) => void;
+  /** The book as far as the watch has come; null while it is behind, and nobody knows how far. */
+  readonly onInStep: (book: PodBook | null) => void;
+  readonly onTrouble: (resource: string, thrown: unknown) => void;
+};
+
+const nodesOfCluster: Collection = { resource: 'nodes', path: '/api/v1/nodes', labelSelector: null };
+
+/** One watch of the fleet's pods and one of the nodes they run on, joined in one book, until the signal aborts. */
+export async function watchFleet(watch: FleetWatch, signal: AbortSignal): Promise<void> {
+  const book = createPodBook(watch.nodes.of);
+  await Promise.all([followNodes(watch, book, signal), followPods(watch, book, signal)]);
+  watch.onInStep(null);
+}
+
+function followPods(watch: FleetWatch, book: PodBook, signal: AbortSignal): Promise<void> {
+  const { options, api, pods, viewOf, onPod, onInStep, onTrouble } = watch;
+  const heard = (views: readonly PodView[], events: () => readonly ProviderEvent[]) => {
+    views.forEach(onPod);
+    events().forEach(watch.onEvent);
+    onInStep(book);
+  };
+  return follow<PodView>(
+    options,
+    api,
+    pods,
+    {
+      viewOf,
+      onListed: (views) => heard(views, () => book.listed(views)),
+      onChanged: (view) => heard([view], () => book.changed(view)),
+      onDeleted: (view) => heard([view], () => book.deleted(view)),
+      onTrouble: (thrown) => {
+        onInStep(null);
+        onTrouble('pods', thrown);
+      },
+    },
+    signal,
+  );
+}
+
+function followNodes(watch: FleetWatch, book: PodBook, signal: AbortSignal): Promise<void> {
+  const { options, api, nodes, onEvent, onTrouble } = watch;
+  const heard = (names: readonly string[]) =>
+    names.flatMap((name) => book.nodeChanged(name)).forEach(onEvent);
+  return follow(
+    options,
+    api,
+    nodesOfCluster,
+    {
+      viewOf: nodeView,
+      onListed: (views) => heard(nodes.listed(views)),
+      onChanged: (view) => heard(nodes.changed(view)),
+      onDeleted: (view) => heard(nodes.removed(view)),
+      onTrouble: (thrown) => onTrouble('nodes', thrown),
+    },
+    signal,
+  );
+}

@@ -1,0 +1,151 @@
+import { Failure } from '../../failure/failure.ts';
+import type { SandboxId } from '../../model/ids.ts';
+import type { Owner } from '../../model/rollout.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { Log } from '../../ports/log.ts';
+import type { Random } from '../../ports/random.ts';
+import type { CreateRequest, ProviderEvent, SandboxProvider } from '../../ports/sandbox-provider.ts';
+import { createApi } from './api/calls.ts';
+import type { ApiOptions, CallMeasure } from './api/calls.ts';
+import { createConnections } from './api/connections.ts';
+import type { Credentials } from './api/credentials.ts';
+import { createKnownPods } from './fleet/known-pods.ts';
+import { createNodeBook } from './fleet/node-book.ts';
+import { createPodCalls, exists } from './fleet/pod-calls.ts';
+import type { PodCalls } from './fleet/pod-calls.ts';
+import { eventWords } from './fleet/event-words.ts';
+import { podView, provided } from './fleet/pod-view.ts';
+import type { PodView } from './fleet/pod-view.ts';
+import { createRemovals } from './fleet/removals.ts';
+import { createStarts } from './fleet/starts.ts';
+import { watchFleet } from './fleet/watch-fleet.ts';
+import { fleetSelector, ownerPatch } from './pod/labels.ts';
+import { podFor } from './pod/pod.ts';
+import type { PodSettings } from './pod/settings.ts';
+import { listAll } from './watch/pages.ts';
+import type { Collection } from './watch/pages.ts';
+
+export type KubernetesProviderOptions = {
+  readonly credentials: Credentials;
+  readonly pods: PodSettings;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Told of every call of the Kubernetes API as it ends, and of every watch as it begins. */
+  readonly onCall: (measure: CallMeasure) => void;
+};
+
+export type KubernetesProvider = SandboxProvider & {
+  /** Ends its connections; a watch is ended by its own signal. */
+  close(): Promise<void>;
+};
+
+/** An answer that has not begun by then is not coming: the server itself gives up on a call after a minute. */
+const answerTimeoutMs = 10_000;
+/** Bookmarks come about once a minute: two missed ones mean that nobody is there. */
+const watchSilenceMs = 150_000;
+/** How soon a start that is due is given up; graces are seconds. */
+const checkStartsMs = 500;
+
+/**
+ * The provider of a cluster: a sandbox is a pod, and everything known of it is in the API server. At most three writes
+ * a rollout (create, one patch, delete); no reads but the two watches and their lists, and one for a start that failed.
+ */
+export function createKubernetesProvider(given: KubernetesProviderOptions): KubernetesProvider {
+  const { credentials, pods: settings, clock, log } = given;
+  const connections = createConnections({ server: credentials.server, answerTimeoutMs, watchSilenceMs });
+  const options: ApiOptions = { ...given, connections };
+  const api = createApi(options);
+  const calls = createPodCalls(api, settings.namespace);
+  const nodes = createNodeBook();
+  const known = createKnownPods(clock);
+  const removals = createRemovals(clock);
+  const watchers = new Set<(event: ProviderEvent) => void>();
+  const starts = createStarts({
+    clock,
+    wordsOf: (podUid) => eventWords(api, settings.namespace, podUid),
+    tell: (event) => watchers.forEach((watcher) => watcher(event)),
+  });
+  const viewOf = (object: unknown) =>
+    podView(object, { port: settings.port, nodeOf: nodes.of, asked: removals.asked });
+  const onTrouble = (resource: string, thrown: unknown) =>
+    log.warn(`the watch of ${resource} was cut and begins again`, { reason: reasonOf(thrown) });
+  const collection: Collection = {
+    resource: 'pods',
+    path: `/api/v1/namespaces/${settings.namespace}/pods`,
+    labelSelector: fleetSelector(settings.fleet),
+  };
+
+  return {
+    create: async (request) => {
+      starts.begin(request.sandbox, request.template.startTimeoutMs);
+      const view = viewOf(await createOrAdopt(calls, request, settings));
+      if (view?.sandbox !== request.sandbox) throw notOurs(request.sandbox);
+      known.created(view);
+    },
+    destroy: async (sandbox) => {
+      starts.end(sandbox);
+      const view = known.get(sandbox);
+      const node = view === null || view.node === null ? null : nodes.of(view.node);
+      await calls.remove(sandbox, removals.next(sandbox, view?.uid ?? null, node));
+    },
+    list: async () => {
+      const inStep = known.all();
+      const views = inStep ?? (await listAll(api, collection, viewOf)).views;
+      return views.map(provided);
+    },
+    label: async (sandbox, owner, expiresAtMs) => {
+      const view = known.get(sandbox) ?? viewOf(await calls.read(sandbox));
+      if (view !== null) await calls.patch(sandbox, patchOf(view, owner, expiresAtMs));
+    },
+    limitations: async () => [podsLimitProcesses],
+    watch: async (onEvent, signal) => {
+      watchers.add(onEvent);
+      const onPod = (view: PodView) => {
+        known.shown(view);
+        starts.note(view);
+      };
+      const watch = { options, api, nodes, viewOf, onEvent, onPod, onTrouble, pods: collection };
+      await Promise.all([
+        watchFleet({ ...watch, onInStep: known.inStep }, signal),
+        checkUntil(signal, clock, () => starts.check()),
+      ]);
+      watchers.delete(onEvent);
+    },
+    close: () => connections.close(),
+  };
+}
+
+/** Its process limit is the kubelet's, the same for every pod of a node. */
+const podsLimitProcesses =
+  'the number of processes of a sandbox is limited by the kubelet (podPidsLimit), not by its template';
+
+/** The created pod, or the one that an earlier create of the same sandbox had made. */
+async function createOrAdopt(
+  calls: PodCalls,
+  request: CreateRequest,
+  settings: PodSettings,
+): Promise<unknown> {
+  const created = await calls.create(request.sandbox, podFor(request, settings));
+  return created === exists ? calls.read(request.sandbox) : created;
+}
+
+function notOurs(sandbox: SandboxId): Failure {
+  const message = `a pod with the name of sandbox ${sandbox} is there, and it is not this fleet's`;
+  return new Failure('start_failed', message, { evidence: { sandbox } });
+}
+
+// With its uid in it the patch is refused for another pod of the name. A pod that has not started counts from its creation.
+function patchOf(view: PodView, owner: Owner, expiresAtMs: number): object {
+  const patch = ownerPatch(owner, expiresAtMs, view.startedAtMs ?? view.createdAtMs);
+  return { ...patch, metadata: { ...patch.metadata, uid: view.uid } };
+}
+
+const reasonOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));
+
+async function checkUntil(signal: AbortSignal, clock: Clock, check: () => Promise<void>): Promise<void> {
+  while (!signal.aborted) {
+    await check();
+    await clock.sleep(checkStartsMs, signal);
+  }
+}

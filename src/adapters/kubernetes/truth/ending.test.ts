@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { brokenBy } from '../../../failure/broken-by.ts';
+import { fakeNode, fakePod } from '../../../../test/fakes/pod-object.ts';
+import type { NodeView } from './node-view.ts';
+import { endingOf } from './ending.ts';
+import type { PodObject } from './objects.ts';
+
+type Terminated = { readonly exitCode: number; readonly reason?: string; readonly signal?: number };
+
+const ended = (pod: PodObject, node: NodeView | null = fakeNode(), asked = false) =>
+  endingOf({ pod, node, container: 'sandbox', asked });
+const exited = (terminated: Terminated) =>
+  fakePod({ phase: 'Failed', containerStatuses: [{ name: 'sandbox', state: { terminated } }] });
+const disrupted = (reason: string) =>
+  fakePod({ conditions: [{ type: 'DisruptionTarget', status: 'True', reason, message: 'said so' }] });
+const evicted = (message: string) => fakePod({ phase: 'Failed', reason: 'Evicted', message });
+
+test.each([
+  ['SIGKILL from outside', exited({ exitCode: 137, reason: 'Error' }), 'sandboxd_killed'],
+  ['SIGTERM', exited({ exitCode: 143 }), 'sandboxd_killed'],
+  ['a signal that the runtime names', exited({ exitCode: 0, signal: 9 }), 'sandboxd_killed'],
+  ['an exit of its own', exited({ exitCode: 1 }), 'sandbox_exited'],
+  ['an exit code that is no signal', exited({ exitCode: 255 }), 'sandbox_exited'],
+  ['its own memory limit', exited({ exitCode: 137, reason: 'OOMKilled' }), 'out_of_memory'],
+  [
+    'an exit long after a child was killed for memory',
+    exited({ exitCode: 1, reason: 'OOMKilled' }),
+    'sandbox_exited',
+  ],
+  ['the scheduler, for a more important pod', disrupted('PreemptionByScheduler'), 'preempted'],
+  ['the eviction API', disrupted('EvictionByEvictionAPI'), 'evicted'],
+  ['the pod garbage collector', disrupted('DeletionByPodGC'), 'node_lost'],
+  ['a taint on a node that is ready', disrupted('DeletionByTaintManager'), 'evicted'],
+  ['a reason of a newer cluster', disrupted('SomethingNew'), 'evicted'],
+  ['memory pressure of the node', evicted('The node was low on resource: memory.'), 'evicted'],
+  ['its disk limit', evicted('Usage of EmptyDir volume "work" exceeds the limit "1Gi". '), 'out_of_disk'],
+  [
+    'the disk limit of all of it',
+    evicted('Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. '),
+    'out_of_disk',
+  ],
+  [
+    'the disk limit of its container',
+    evicted('Container sandbox exceeded its local ephemeral storage limit "1Gi". '),
+    'out_of_disk',
+  ],
+  ['a node that shuts down', fakePod({ phase: 'Failed', reason: 'Terminated' }), 'node_lost'],
+  ['its deadline', fakePod({ phase: 'Failed', reason: 'DeadlineExceeded' }), 'expired'],
+  ['a failure before its container ran', fakePod({ phase: 'Failed' }), 'sandbox_exited'],
+  ['somebody who says nothing', fakePod({ phase: 'Running' }), 'deleted'],
+] as const)('ended by %s', (_who, pod, cause) => {
+  expect(ended(pod).cause).toBe(cause);
+});
+
+test('a pod that we removed is deleted, whatever its container says on its way out', () => {
+  expect(ended(exited({ exitCode: 137 }), fakeNode(), true).cause).toBe('deleted');
+});
+
+test('a container that is killed because somebody deleted its pod was not killed from outside', () => {
+  const { status } = exited({ exitCode: 137 });
+  const pod = fakePod(status ?? {}, { deletionTimestamp: '2026-01-01T00:00:10Z' });
+  expect(ended(pod).cause).toBe('deleted');
+});
+
+test('memory that the node itself lacked is not the sandbox’s doing, nor is what nobody can know', () => {
+  const pod = exited({ exitCode: 137, reason: 'OOMKilled' });
+  expect(ended(pod, fakeNode({ memoryPressure: true })).cause).toBe('sandboxd_killed');
+  expect(ended(pod, null).cause).toBe('sandboxd_killed');
+});
+
+const as = (users: string, pod: PodObject) => {
+  const containers = [{ name: 'sandbox', env: [{ name: 'CORRAL_USERS', value: users }] }];
+  return brokenBy('sandboxd_killed', ended({ ...pod, spec: { nodeName: 'node-1', containers } }).evidence);
+};
+
+test('a kill speaks against a command only where commands run as sandboxd itself, and memory was not short', () => {
+  const killed = exited({ exitCode: 137, reason: 'Error' });
+  expect(as('root', killed)).not.toBeNull();
+  expect(as('single-user', killed)).not.toBeNull();
+  expect(as('two-user', killed)).toBeNull();
+  expect(as('root', exited({ exitCode: 137, reason: 'OOMKilled' }))).toBeNull();
+});
+
+test('a taint of a node that is not ready means that the node is lost', () => {
+  expect(ended(disrupted('DeletionByTaintManager'), fakeNode({ ready: false })).cause).toBe('node_lost');
+});
+
+test('the evidence has the pod, its node, how it ended and the cluster’s words', () => {
+  expect(ended(exited({ exitCode: 137, reason: 'Error' })).evidence).toMatchObject({
+    podUid: 'uid-1',
+    node: 'node-1',
+    exitCode: 137,
+    signal: 'SIGKILL',
+    containerReason: 'Error',
+  });
+  expect(ended(disrupted('EvictionByEvictionAPI')).evidence).toMatchObject({ disruptionMessage: 'said so' });
+});

@@ -1,0 +1,26 @@
+import { Value } from 'typebox/value';
+import { NodeObject } from './objects.ts';
+
+/** What is kept of a node: enough to judge the pods on it. */
+export type NodeView = {
+  readonly name: string;
+  /** The kubelet says so, lately: `Unknown` (nothing heard of it) is not ready. */
+  readonly ready: boolean;
+  /** In the cluster's words, why it is not ready. */
+  readonly why: string | null;
+  readonly memoryPressure: boolean;
+};
+
+/** Null for what is no node. One without conditions has just registered: nobody knows ill of it. */
+export function nodeView(object: unknown): NodeView | null {
+  if (!Value.Check(NodeObject, object)) return null;
+  const conditions = object.status?.conditions ?? [];
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const isReady = ready === undefined || ready.status === 'True';
+  return {
+    name: object.metadata.name,
+    ready: isReady,
+    why: isReady ? null : `${ready?.reason ?? 'NotReady'}: ${ready?.message ?? ''}`.slice(0, 300),
+    memoryPressure: conditions.some(({ type, status }) => type === 'MemoryPressure' && status === 'True'),
+  };
+}

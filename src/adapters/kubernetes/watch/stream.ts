@@ -1,0 +1,118 @@
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { refusal, statusIn, wordsOf } from '../api/answer.ts';
+import type { ApiOptions } from '../api/calls.ts';
+import { pathOf } from '../api/calls.ts';
+import { linesOf } from './lines.ts';
+import { selectorOf } from './pages.ts';
+import type { Collection } from './pages.ts';
+
+const WatchLine = Type.Object({
+  type: Type.Union([
+    Type.Literal('ADDED'),
+    Type.Literal('MODIFIED'),
+    Type.Literal('DELETED'),
+    Type.Literal('BOOKMARK'),
+    Type.Literal('ERROR'),
+  ]),
+  object: Type.Unknown(),
+});
+
+const Versioned = Type.Object({ metadata: Type.Object({ resourceVersion: Type.String() }) });
+
+export type Change = { readonly type: 'changed' | 'deleted'; readonly object: unknown };
+
+/** What one line brought. `expired`: history up to our version is gone, and only a new list helps. */
+type Heard = Change | { readonly type: 'bookmark' } | { readonly type: 'expired' };
+
+export type Stream = {
+  /** The version to go on from: that of the last line. */
+  version: string;
+  /** Called for each change; the version has moved on already. */
+  readonly onChange: (change: Change) => void;
+  /** Called for each line, bookmarks too: the server is there. */
+  readonly onLine: () => void;
+};
+
+/**
+ * The API server ends a watch after this by itself, so that watches spread over its replicas again; client-go asks for
+ * 5 to 10 minutes by chance, for the same reason as we do.
+ */
+const shortestLifeS = 300;
+const lifeSpreadS = 300;
+
+/** Watches from `stream.version` until the connection ends, however it does. Throws what ended it early. */
+export async function watchFrom(
+  options: ApiOptions,
+  collection: Collection,
+  stream: Stream,
+  signal: AbortSignal,
+): Promise<'ended' | 'expired'> {
+  const body = await openWatch(options, collection, stream.version, signal);
+  if (body === 'expired') return 'expired';
+  for await (const line of linesOf(body)) {
+    stream.onLine();
+    const heard = hear(line, stream, collection);
+    if (heard.type === 'expired') return 'expired';
+    if (heard.type !== 'bookmark') stream.onChange(heard);
+  }
+  return 'ended';
+}
+
+async function openWatch(
+  { credentials, connections, clock, random, onCall }: ApiOptions,
+  collection: Collection,
+  version: string,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array> | 'expired'> {
+  const beganMs = clock.monotonicMs();
+  const { tls, headers } = await credentials.current();
+  const query = {
+    watch: 'true',
+    allowWatchBookmarks: 'true',
+    resourceVersion: version,
+    timeoutSeconds: String(Math.round(shortestLifeS + lifeSpreadS * random.next())),
+    ...selectorOf(collection),
+  };
+  const { statusCode, body } = await connections.forWatches(tls).request({
+    method: 'GET',
+    path: pathOf(credentials.server, collection.path, query),
+    headers: { ...headers, accept: 'application/json' },
+    signal,
+  });
+  onCall({
+    verb: 'watch',
+    resource: collection.resource,
+    code: statusCode,
+    durationMs: clock.monotonicMs() - beganMs,
+  });
+  if (statusCode === 200) return body;
+  const text = await body.text();
+  if (statusCode === 410) return 'expired';
+  if (statusCode === 401) credentials.forget();
+  throw refusal(`watch ${collection.resource}`, { status: statusCode, value: parse(text) });
+}
+
+function hear(line: string, stream: Stream, { resource }: Collection): Heard {
+  const value = parse(line);
+  if (!Value.Check(WatchLine, value)) throw new Error(`no line of a watch: ${line.slice(0, 200)}`);
+  const { type, object } = value;
+  if (type === 'ERROR') return errorIn(object, resource);
+  if (Value.Check(Versioned, object)) stream.version = object.metadata.resourceVersion;
+  if (type === 'BOOKMARK') return { type: 'bookmark' };
+  return { type: type === 'DELETED' ? 'deleted' : 'changed', object };
+}
+
+function errorIn(object: unknown, resource: string): Heard {
+  const answer = statusIn(object);
+  if (answer.status === 410) return { type: 'expired' };
+  throw new Error(`the watch of ${resource} ended: ${wordsOf(answer).message}`);
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

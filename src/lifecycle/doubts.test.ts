@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest';
+import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeLifecycleStore } from '../../test/fakes/lifecycle-store.ts';
+import { createFakeLog } from '../../test/fakes/log.ts';
+import { createFakeMetrics } from '../../test/fakes/metrics.ts';
+import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import { FakeSandboxLink } from '../../test/fakes/sandbox-link.ts';
+import { sandboxId } from '../model/ids.ts';
+import { sandboxAddress } from '../model/rollout.ts';
+import { createDoubts } from './doubts.ts';
+
+const sandbox = sandboxId('sandbox-1');
+const address = sandboxAddress('http://10.0.0.7:8911');
+const evidence = { node: 'node-1' };
+const doubted = { kind: 'doubted', sandbox, address, cause: 'node_lost', evidence } as const;
+const never = new AbortController().signal;
+
+function world() {
+  const clock = createFakeClock();
+  const link = new FakeSandboxLink();
+  const lifecycle = createFakeLifecycleStore();
+  const pool = createFakePoolStore();
+  const doubts = createDoubts({
+    clock,
+    link,
+    lifecycle,
+    pool,
+    metrics: createFakeMetrics(),
+    log: createFakeLog(),
+  });
+  const checkFor = async (seconds: number) => {
+    for (let second = 0; second < seconds; second += 1) {
+      await doubts.check(never);
+      await clock.advance(1_000);
+    }
+    return doubts.check(never);
+  };
+  return { link, lifecycle, pool, doubts, checkFor };
+}
+
+test('a doubted sandbox that answers nobody for ten seconds is lost, with the provider’s cause', async () => {
+  const { doubts, lifecycle, checkFor } = world();
+  doubts.apply(doubted);
+  await checkFor(9);
+  expect(lifecycle.losses).toEqual([]);
+  expect(await checkFor(1)).toBe(1);
+  expect(lifecycle.losses).toMatchObject([{ sandbox, cause: 'node_lost', evidence }]);
+  expect(await checkFor(20)).toBe(0);
+});
+
+test('one that answers is alive, whatever its node says, and gets no new rollout', async () => {
+  const { doubts, lifecycle, link, pool, checkFor } = world();
+  link.start(sandbox, 'boot-1');
+  doubts.apply(doubted);
+  await checkFor(60);
+  expect(lifecycle.losses).toEqual([]);
+  expect(pool.withdrawn).toEqual([sandbox]);
+});
+
+test('an answer in between begins the ten seconds anew', async () => {
+  const { doubts, lifecycle, link, checkFor } = world();
+  doubts.apply(doubted);
+  await checkFor(8);
+  link.start(sandbox, 'boot-1');
+  await checkFor(1);
+  link.kill(sandbox);
+  await checkFor(8);
+  expect(lifecycle.losses).toEqual([]);
+});
+
+test('a refusal is an answer, and another sandbox at the address is none', async () => {
+  const { doubts, lifecycle, link, checkFor } = world();
+  doubts.apply(doubted);
+  const refused = { kind: 'refused', status: 500, code: 'internal', message: 'no' } as const;
+  for (let time = 0; time < 12; time += 1) link.failNext('identity', refused);
+  await checkFor(11);
+  expect(lifecycle.losses).toEqual([]);
+  for (let time = 0; time < 12; time += 1) link.failNext('identity', { kind: 'other_sandbox' });
+  await checkFor(11);
+  expect(lifecycle.losses).toHaveLength(1);
+});
+
+test('a doubt that is over, or an end that is known, is asked about no more', async () => {
+  const { doubts, lifecycle, checkFor } = world();
+  doubts.apply(doubted);
+  await checkFor(5);
+  doubts.apply({ kind: 'trusted', sandbox });
+  await checkFor(20);
+  doubts.apply(doubted);
+  doubts.apply({ kind: 'gone', sandbox, cause: 'evicted', evidence: {} });
+  await checkFor(20);
+  expect(lifecycle.losses).toEqual([]);
+});

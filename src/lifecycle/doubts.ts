@@ -1,0 +1,120 @@
+import type { LossCause } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { SandboxId } from '../model/ids.ts';
+import type { SandboxAddress } from '../model/rollout.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import type { PoolStore } from '../ports/fleet/pool.ts';
+import type { Log } from '../ports/log.ts';
+import type { Metrics } from '../ports/metrics.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { SandboxLink } from '../ports/sandbox-link.ts';
+import type { ProviderEvent } from '../ports/sandbox-provider.ts';
+
+/**
+ * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for
+ * deletion. Each is dialled every second until the doubt is over:
+ *
+ *   doubted ── answers ──▶ alive, whatever its node says; but a new rollout shall not get it
+ *      │  ▲                  │
+ *      │  └── stops to ──────┘
+ *      └── silent for {@link silentMs} ──▶ lost, with the cause that the provider named
+ */
+export type Doubts = {
+  /** Notes an event of the provider's watch; never waits. */
+  apply(event: ProviderEvent): void;
+  /** Dials every doubted sandbox once, and returns how many were lost. */
+  check(signal: AbortSignal): Promise<number>;
+};
+
+export type DoubtTools = {
+  readonly link: Pick<SandboxLink, 'identity'>;
+  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
+  readonly pool: Pick<PoolStore, 'withdraw'>;
+  readonly metrics: Pick<Metrics, 'sandboxLost'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly log: Log;
+};
+
+/** `state.md` section 4: long enough for a node to reboot its network, far shorter than a cluster's own five minutes. */
+const silentMs = 10_000;
+/** sandboxd answers its identity at once, also while commands run. */
+const dialMs = 1_000;
+/** A whole large node's sandboxes at once: in turns their silence would be noticed as many seconds later. */
+const width = 256;
+
+type Doubt = {
+  readonly address: SandboxAddress;
+  readonly cause: LossCause;
+  readonly evidence: Evidence;
+  silentSinceMs: number | null;
+  withdrawn: boolean;
+};
+
+export function createDoubts(tools: DoubtTools): Doubts {
+  const doubts = new Map<SandboxId, Doubt>();
+
+  const apply = (event: ProviderEvent) => {
+    if (event.kind === 'doubted') {
+      const { silentSinceMs = null, withdrawn = false } = doubts.get(event.sandbox) ?? {};
+      const { address, cause, evidence } = event;
+      doubts.set(event.sandbox, { address, cause, evidence, silentSinceMs, withdrawn });
+    } else if (event.kind === 'trusted' || event.kind === 'gone') doubts.delete(event.sandbox);
+  };
+
+  const checkOne = async (sandbox: SandboxId, doubt: Doubt, signal: AbortSignal): Promise<boolean> => {
+    if (!doubt.withdrawn) await tools.pool.withdraw(sandbox);
+    doubt.withdrawn = true;
+    const nowMs = tools.clock.monotonicMs();
+    if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
+    else doubt.silentSinceMs ??= nowMs;
+    if (signal.aborted || !isSilentTooLong(doubt, tools.clock.monotonicMs())) return false;
+    await lose(tools, sandbox, doubt);
+    doubts.delete(sandbox);
+    return true;
+  };
+
+  const check = async (signal: AbortSignal) => {
+    let lost = 0;
+    const queue = doubts.entries();
+    const worker = async () => {
+      for (const [sandbox, doubt] of queue) if (await checkOne(sandbox, doubt, signal)) lost += 1;
+    };
+    await Promise.all(Array.from({ length: Math.min(width, doubts.size) }, worker));
+    return lost;
+  };
+
+  return { apply, check };
+}
+
+const isSilentTooLong = ({ silentSinceMs }: Doubt, nowMs: number) =>
+  silentSinceMs !== null && nowMs - silentSinceMs >= silentMs;
+
+/** Any answer of this sandbox's daemon counts. Another sandbox at its address means that it is not there. */
+async function answers(
+  { link }: DoubtTools,
+  sandbox: SandboxId,
+  address: SandboxAddress,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(dialMs)]);
+  try {
+    await link.identity({ sandbox, address, boot: null }, inTime);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof LinkError) return thrown.trouble.kind === 'refused';
+    if (inTime.aborted) return false;
+    throw thrown;
+  }
+}
+
+async function lose(
+  { lifecycle, metrics, log }: DoubtTools,
+  sandbox: SandboxId,
+  doubt: Doubt,
+): Promise<void> {
+  const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
+  const effect = await lifecycle.lose(sandbox, null, doubt.cause, evidence);
+  metrics.sandboxLost(doubt.cause, effect.kind);
+  log.warn('sandbox lost', { sandbox, cause: doubt.cause, effect: effect.kind, observed: evidence.observed });
+}

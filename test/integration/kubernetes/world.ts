@@ -1,0 +1,62 @@
+import { templateDigest } from '../../../src/model/ids.ts';
+import type { SandboxId } from '../../../src/model/ids.ts';
+import type { CallMeasure } from '../../../src/adapters/kubernetes/api/calls.ts';
+import { clusterDefaults } from '../../../src/model/cluster.ts';
+import type { PodSettings } from '../../../src/adapters/kubernetes/pod/settings.ts';
+import { createKubernetesProvider } from '../../../src/adapters/kubernetes/provider.ts';
+import type { KubernetesProvider } from '../../../src/adapters/kubernetes/provider.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+import { createFakeLog } from '../../fakes/log.ts';
+import { testTemplate } from '../../support/sandboxes.ts';
+import { startScriptedApi } from './scripted-api.ts';
+import type { ScriptedApi } from './scripted-api.ts';
+
+export type ProviderWorld = {
+  readonly api: ScriptedApi;
+  readonly provider: KubernetesProvider;
+  readonly measures: CallMeasure[];
+  close(): Promise<void>;
+};
+
+export const settings: PodSettings = {
+  ...clusterDefaults,
+  namespace: 'sandboxes',
+  fleet: 'test',
+  sandboxd: { kind: 'baked' },
+};
+
+export const template = testTemplate({
+  digest: templateDigest('sha256:template'),
+  image: { kind: 'image', reference: 'corral.local/demo:1' },
+});
+
+/** A provider that speaks to an API server of the test's own. */
+export async function openProviderWorld(): Promise<ProviderWorld> {
+  const api = await startScriptedApi();
+  const measures: CallMeasure[] = [];
+  const provider = createKubernetesProvider({
+    credentials: {
+      server: api.url,
+      namespace: null,
+      current: () => Promise.resolve({ tls: { ca: api.ca }, headers: { authorization: 'Bearer token' } }),
+      forget: () => undefined,
+    },
+    pods: settings,
+    clock: systemClock,
+    random: systemRandom,
+    log: createFakeLog(),
+    onCall: (measure) => void measures.push(measure),
+  });
+  return {
+    api,
+    provider,
+    measures,
+    close: async () => {
+      await provider.close();
+      await api.close();
+    },
+  };
+}
+
+export const request = (sandbox: SandboxId) => ({ sandbox, template, tokenSha256: 'a'.repeat(64) });
