@@ -1,4 +1,4 @@
-import { podDefaults } from '../../src/adapters/kubernetes/pod/settings.ts';
+import { clusterDefaults } from '../../src/model/cluster.ts';
 import type { PodSettings } from '../../src/adapters/kubernetes/pod/settings.ts';
 import type { Template } from '../../src/model/environment.ts';
 import { sandboxId, templateDigest } from '../../src/model/ids.ts';
@@ -17,5 +17,5 @@ export function podRequest(given: Partial<Template> = {}): CreateRequest {
 
 /** A fleet that says nothing but its name and that its images bring sandboxd along. */
 export function podSettings(given: Partial<PodSettings> = {}): PodSettings {
-  return { ...podDefaults, namespace: 'sandboxes', fleet: 'test', sandboxd: { kind: 'baked' }, ...given };
+  return { ...clusterDefaults, namespace: 'sandboxes', fleet: 'test', sandboxd: { kind: 'baked' }, ...given };
 }

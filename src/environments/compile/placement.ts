@@ -1,8 +1,8 @@
 import type { Placement } from '../../model/environment.ts';
-import type { SandboxYaml } from '../schema/sandbox.ts';
+import type { PlacementYaml } from '../schema/placement.ts';
 
-/** Where a cluster puts the sandbox; what an environment leaves out is the operator's choice. */
-export function compilePlacement(yaml: SandboxYaml): Placement {
+/** Where a cluster puts the sandbox; what is left out is the operator's choice, or the cluster's. */
+export function compilePlacement(yaml: PlacementYaml): Placement {
   return {
     runtimeClass: yaml.runtime_class ?? null,
     priorityClass: yaml.priority_class ?? null,

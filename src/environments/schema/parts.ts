@@ -64,3 +64,14 @@ export const LabelValue = Type.String({
 });
 
 export const AbsolutePath = Type.String({ pattern: '^/.', description: 'an absolute path in the sandbox' });
+
+/** Of commands; ours are kept apart by their prefix. */
+export const CommandVariables = Type.Record(
+  Type.String({ pattern: '^(?!CORRAL_)[A-Za-z_][A-Za-z0-9_]*$' }),
+  Type.String(),
+  {
+    additionalProperties: false,
+    title: 'variables are letters, digits and _, and CORRAL_… are ours',
+    description: 'variables by name, all texts: {LANG: C.UTF-8}',
+  },
+);

@@ -4,42 +4,14 @@ import {
   AbsolutePath,
   Argv,
   Bytes,
+  CommandVariables,
   CpuShare,
   Duration,
-  LabelKey,
-  LabelValue,
-  labelKeyPattern,
   MemoryShare,
   Name,
   strict,
 } from './parts.ts';
-
-/** Labels by which sandboxes are found again, and those of the tools around them, are not an author's. */
-const ownLabels = ['corral.dev/', 'app.kubernetes.io/'].map((prefix) => `(?!${prefix})`).join('');
-
-const labelTexts = (options: {
-  readonly keys: string;
-  readonly title: string;
-  readonly description: string;
-}) =>
-  Type.Record(Type.String({ pattern: options.keys }), LabelValue, {
-    additionalProperties: false,
-    title: options.title,
-    description: options.description,
-  });
-
-const TolerationYaml = strict(
-  {
-    key: LabelKey,
-    value: Type.Optional(LabelValue),
-    effect: Type.Optional(
-      Type.Union([Type.Literal('NoSchedule'), Type.Literal('PreferNoSchedule'), Type.Literal('NoExecute')], {
-        description: 'NoSchedule, PreferNoSchedule or NoExecute',
-      }),
-    ),
-  },
-  { description: '{key, value?, effect?}' },
-);
+import { placementFields } from './placement.ts';
 
 /** What a sandbox is created from. */
 export const SandboxSchema = strict({
@@ -58,30 +30,8 @@ export const SandboxSchema = strict({
   uid: Type.Optional(
     Type.Union([Type.Literal('separate'), Type.Literal('single')], { description: 'separate or single' }),
   ),
-  runtime_class: Type.Optional(Name),
-  priority_class: Type.Optional(Name),
-  node_selector: Type.Optional(
-    labelTexts({
-      keys: labelKeyPattern,
-      title: 'node labels are such as pool or example.com/pool',
-      description: 'node labels and their values: {pool: rollouts}',
-    }),
-  ),
-  tolerations: Type.Optional(Type.Array(TolerationYaml)),
-  labels: Type.Optional(
-    labelTexts({
-      keys: `^${ownLabels}${labelKeyPattern.slice(1)}`,
-      title: 'labels are such as team or example.com/team, and corral.dev/… and app.kubernetes.io/… are ours',
-      description: 'labels and their values: {team: reasoning}',
-    }),
-  ),
-  env: Type.Optional(
-    Type.Record(Type.String({ pattern: '^(?!CORRAL_)[A-Za-z_][A-Za-z0-9_]*$' }), Type.String(), {
-      additionalProperties: false,
-      title: 'variables are letters, digits and _, and CORRAL_… are ours',
-      description: 'variables by name, all texts: {LANG: C.UTF-8}',
-    }),
-  ),
+  ...placementFields,
+  env: Type.Optional(CommandVariables),
   data: Type.Optional(Type.Array(strict({ source: Type.String({ minLength: 1 }), target: AbsolutePath }))),
   prepare: Type.Optional(Type.Array(Argv)),
   start_timeout: Type.Optional(Duration),

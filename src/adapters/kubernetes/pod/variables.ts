@@ -1,6 +1,7 @@
 import type { V1EnvVar } from '@kubernetes/client-node';
 import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
-import type { NetworkClass, PodSettings } from './settings.ts';
+import type { NetworkClass } from '../../../model/cluster.ts';
+import type { PodSettings } from './settings.ts';
 import { ids } from './users.ts';
 import type { Users } from './users.ts';
 import { places } from './volumes.ts';

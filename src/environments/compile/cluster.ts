@@ -1,0 +1,38 @@
+import { clusterDefaults } from '../../model/cluster.ts';
+import type { ClusterSettings, NetworkClass, SandboxdInjection } from '../../model/cluster.ts';
+import { parseDurationMs } from '../quantities.ts';
+import type { ClusterYaml } from '../schema/cluster.ts';
+import { compilePlacement } from './placement.ts';
+
+export function compileCluster(yaml: ClusterYaml): ClusterSettings {
+  const { node_loss } = yaml;
+  return {
+    namespace: yaml.namespace,
+    sandboxd: injectionOf(yaml.sandboxd),
+    port: yaml.port ?? clusterDefaults.port,
+    imagePullPolicy: yaml.image_pull_policy ?? clusterDefaults.imagePullPolicy,
+    imagePullSecrets: yaml.image_pull_secrets ?? clusterDefaults.imagePullSecrets,
+    singleUid: yaml.uid === undefined ? clusterDefaults.singleUid : yaml.uid === 'single',
+    // Kubernetes counts whole seconds.
+    nodeLossSeconds:
+      node_loss === undefined
+        ? clusterDefaults.nodeLossSeconds
+        : Math.max(1, Math.round(parseDurationMs(node_loss) / 1000)),
+    networks: Object.fromEntries(
+      Object.entries(yaml.networks ?? {}).map(([name, yaml]) => [name, networkOf(yaml)]),
+    ),
+    placement: compilePlacement(yaml.placement ?? {}),
+  };
+}
+
+function injectionOf(sandboxd: ClusterYaml['sandboxd']): SandboxdInjection {
+  if (sandboxd === 'baked') return { kind: 'baked' };
+  if ('image_volume' in sandboxd) return { kind: 'image_volume', image: sandboxd.image_volume };
+  return { kind: 'init_container', image: sandboxd.init_container };
+}
+
+/** Whoever defines a network wants names looked up in it. */
+const networkOf = ({ dns, env }: NonNullable<ClusterYaml['networks']>[string]): NetworkClass => ({
+  dnsPolicy: dns ?? 'ClusterFirst',
+  env: env ?? {},
+});

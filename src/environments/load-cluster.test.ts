@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import { clusterDefaults } from '../model/cluster.ts';
+import { loadCluster } from './load-cluster.ts';
+
+async function loaded(text: string) {
+  await using folder = await environmentFolder({ 'cluster.yaml': text });
+  const loading = loadCluster(join(folder.path, 'cluster.yaml'));
+  return await loading.catch(() => mistakesOf(folder.path, loading));
+}
+
+test('a namespace and a way for sandboxd to come in are all that an operator has to say', async () => {
+  expect(await loaded('{ namespace: sandboxes, sandboxd: baked }')).toEqual({
+    ...clusterDefaults,
+    namespace: 'sandboxes',
+    sandboxd: { kind: 'baked' },
+  });
+});
+
+test('whatever an operator says stands before the defaults', async () => {
+  const text = `
+namespace: sandboxes
+sandboxd: { init_container: example.com/sandboxd:1 }
+port: 9000
+image_pull_policy: Never
+image_pull_secrets: [registry]
+uid: single
+node_loss: 5s
+networks: { proxy: { env: { HTTPS_PROXY: http://proxy:3128 } } }
+placement: { runtime_class: gvisor, node_selector: { pool: rollouts } }
+`;
+  expect(await loaded(text)).toMatchObject({
+    sandboxd: { kind: 'init_container', image: 'example.com/sandboxd:1' },
+    port: 9000,
+    imagePullPolicy: 'Never',
+    imagePullSecrets: ['registry'],
+    singleUid: true,
+    nodeLossSeconds: 5,
+    networks: { proxy: { dnsPolicy: 'ClusterFirst', env: { HTTPS_PROXY: 'http://proxy:3128' } } },
+    placement: { runtimeClass: 'gvisor', nodeSelector: { pool: 'rollouts' }, tolerations: [] },
+  });
+});
+
+test('a network class cannot take the name of the one that is closed', async () => {
+  expect(await loaded('{ namespace: a, sandboxd: baked, networks: { none: {} } }')).toEqual([
+    expect.stringContaining('has no good name: network classes are'),
+  ]);
+});
+
+test('an unknown way for sandboxd to come in is a mistake with the known ones', async () => {
+  expect(await loaded('{ namespace: a, sandboxd: copied }')).toEqual([
+    expect.stringContaining('sandboxd must be baked, {image_volume: IMAGE} or {init_container: IMAGE}'),
+  ]);
+});

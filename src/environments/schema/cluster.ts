@@ -1,0 +1,56 @@
+import { Type } from 'typebox';
+import type { Static } from 'typebox';
+import { imagePullPolicies } from '../../model/cluster.ts';
+import { CommandVariables, Duration, Name, strict } from './parts.ts';
+import { PlacementSchema } from './placement.ts';
+
+const ImageReference = Type.String({ minLength: 1, description: 'an image reference' });
+
+/** `baked` or the image that brings sandboxd along. */
+const Sandboxd = Type.Union(
+  [
+    Type.Literal('baked'),
+    strict({ image_volume: ImageReference }),
+    strict({ init_container: ImageReference }),
+  ],
+  { description: 'baked, {image_volume: IMAGE} or {init_container: IMAGE}' },
+);
+
+const NetworkYaml = strict({
+  dns: Type.Optional(
+    Type.Union([Type.Literal('ClusterFirst'), Type.Literal('Default'), Type.Literal('None')], {
+      description: 'ClusterFirst, Default or None',
+    }),
+  ),
+  env: Type.Optional(CommandVariables),
+});
+
+/** What an operator says of the cluster that sandboxes run on. */
+export const ClusterSchema = strict({
+  namespace: Name,
+  sandboxd: Sandboxd,
+  port: Type.Optional(
+    Type.Integer({ minimum: 1024, maximum: 65_535, description: 'a port from 1024 to 65535' }),
+  ),
+  image_pull_policy: Type.Optional(
+    Type.Union(
+      imagePullPolicies.map((policy) => Type.Literal(policy)),
+      { description: imagePullPolicies.join(', ') },
+    ),
+  ),
+  image_pull_secrets: Type.Optional(Type.Array(Name)),
+  uid: Type.Optional(
+    Type.Union([Type.Literal('separate'), Type.Literal('single')], { description: 'separate or single' }),
+  ),
+  node_loss: Type.Optional(Duration),
+  networks: Type.Optional(
+    Type.Record(Type.String({ pattern: '^(?!none$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$' }), NetworkYaml, {
+      additionalProperties: false,
+      title: 'network classes are lower-case letters, digits and dashes, and `none` is always there',
+      description: 'network classes by name: {proxy: {dns: ClusterFirst, env: {HTTPS_PROXY: ...}}}',
+    }),
+  ),
+  placement: Type.Optional(PlacementSchema),
+});
+
+export type ClusterYaml = Static<typeof ClusterSchema>;
