@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { corralImage, demoImage, sandboxdImage } from './catalogue.ts';
+import type { ImageName } from './catalogue.ts';
+import { writeArchive } from './oci/archive.ts';
+import type { Image } from './oci/archive.ts';
+import type { Entry } from './oci/tar.ts';
+
+/** An image as a file that a node imports. */
+export type BuiltImage = {
+  readonly name: string;
+  readonly archive: string;
+  /** From the lowest to the highest, as they lie on a node's disk. */
+  readonly layerBytes: readonly number[];
+};
+
+export function defaultCacheDir(): string {
+  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'corral');
+}
+
+const makers: Readonly<Record<ImageName, (cacheDir: string) => Promise<Image>>> = {
+  corral: corralImage,
+  sandboxd: sandboxdImage,
+  demo: demoImage,
+};
+
+/**
+ * The image's archive below `cacheDir`, or where it is already: its name holds a hash of everything that went in. It is
+ * written beside and renamed, so builders may race.
+ */
+export async function buildImage(
+  which: ImageName,
+  cacheDir: string = defaultCacheDir(),
+): Promise<BuiltImage> {
+  await mkdir(cacheDir, { recursive: true });
+  const image = await makers[which](cacheDir);
+  const archive = join(cacheDir, `image-${which}-${await keyOf(image)}.tar`);
+  const sizes = `${archive}.json`;
+  if (!(await isThere(sizes))) {
+    const building = `${archive}.${process.pid}`;
+    const layerBytes = await writeArchive(image, building);
+    await rename(building, archive);
+    await writeFile(building, JSON.stringify(layerBytes));
+    await rename(building, sizes);
+  }
+  return { name: image.name, archive, layerBytes: JSON.parse(await readFile(sizes, 'utf8')) as number[] };
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+/**
+ * Files count by their size and time of change, not by their content: 60 MB of packages would be read for nothing.
+ * Whoever changes a file and sets its clock back gets the old image.
+ */
+async function keyOf({ layers, config, name }: Image): Promise<string> {
+  const hash = createHash('sha256').update(JSON.stringify({ name, config }));
+  for (const line of await Promise.all(layers.flat().map(lineOf))) hash.update(line);
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function lineOf(entry: Entry): Promise<string> {
+  if (entry.kind !== 'file') return JSON.stringify(entry);
+  const { size, mtimeMs } = await stat(entry.source);
+  return JSON.stringify({ ...entry, size, mtimeMs });
+}

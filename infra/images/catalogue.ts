@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { buildPayload } from '../payload/payload.ts';
+import { repository } from '../payload/repository.ts';
+import { busyboxRoot } from './contents/busybox.ts';
+import { nodeRuntime } from './contents/node-runtime.ts';
+import { productionPackages } from './contents/packages.ts';
+import { isLeftOut, leftOut, leftOutOfPackages, serviceSources } from './contents/sources.ts';
+import { fileEntry, layer, tree } from './contents/tree.ts';
+import type { Image } from './oci/archive.ts';
+import type { Entry } from './oci/tar.ts';
+
+/** Of the images that are made here; `corral.local` is nobody's registry, so none is asked for them. */
+export const imageNames = {
+  corral: 'corral.local/corral:dev',
+  sandboxd: 'corral.local/sandboxd:dev',
+  demo: 'corral.local/demo:dev',
+} as const;
+
+export type ImageName = keyof typeof imageNames;
+
+/** Where pods expect the payload in an image that brings it along. */
+const payloadPlace = 'opt/corral';
+/** Nobody in particular, and not root: what services need is given to them as mounted files. */
+const serviceUser = '65532:65532';
+
+/**
+ * Gateway and controller in one image: they share nearly every file, a node pulls it once, and a fleet cannot run two
+ * versions by mistake. Which of the two runs is the container's argument.
+ */
+export async function corralImage(): Promise<Image> {
+  return {
+    name: imageNames.corral,
+    layers: [layer([...(await nodeRuntime()), ...etc]), layer(await packages()), layer(await sources())],
+    config: {
+      Entrypoint: ['node'],
+      Cmd: ['services/gateway/main.ts'],
+      Env: ['PATH=/usr/local/bin:/usr/bin:/bin', 'NODE_ENV=production'],
+      WorkingDir: '/app',
+      User: serviceUser,
+    },
+  };
+}
+
+/** The payload and nothing else, at the root: mounted as a volume, or copied by its own Node. */
+export async function sandboxdImage(cacheDir: string): Promise<Image> {
+  return { name: imageNames.sandboxd, layers: [layer(await payload(cacheDir, ''))], config: {} };
+}
+
+/** What the demo's rollouts run in: busybox, and the payload as one layer more. */
+export async function demoImage(cacheDir: string): Promise<Image> {
+  return {
+    name: imageNames.demo,
+    layers: [layer(await busyboxRoot()), layer(await payload(cacheDir, payloadPlace))],
+    config: { Cmd: ['sh'], Env: ['PATH=/bin'] },
+  };
+}
+
+const etc: readonly Entry[] = [
+  { kind: 'folder', path: 'tmp', mode: 0o1777 },
+  { kind: 'text', path: 'etc/passwd', mode: 0o644, text: 'corral:x:65532:65532:corral:/tmp:/sbin/nologin\n' },
+];
+
+async function payload(cacheDir: string, target: string): Promise<readonly Entry[]> {
+  const { dir } = await buildPayload(cacheDir);
+  return tree(dir, target);
+}
+
+async function packages(): Promise<readonly Entry[]> {
+  const lock = JSON.parse(await readFile(join(repository, 'package-lock.json'), 'utf8')) as Parameters<
+    typeof productionPackages
+  >[0];
+  const folders = productionPackages(lock).map((path) => packageTree(path));
+  return (await Promise.all(folders)).flat();
+}
+
+/** Packages within a package are listed by themselves, if they are wanted at all. */
+function packageTree(path: string): Promise<readonly Entry[]> {
+  return tree(join(repository, path), join('app', path), isOfPackage);
+}
+
+const isOfPackage = (file: string): boolean =>
+  !isLeftOut(file, leftOutOfPackages) && !/(?:^|\/)node_modules(?:\/|$)/.test(file);
+
+async function sources(): Promise<readonly Entry[]> {
+  const parts = serviceSources.map(async (source) => {
+    if (source.endsWith('.json')) return [fileEntry(join(repository, source), `app/${source}`, false)];
+    return tree(join(repository, source), `app/${source}`, (path) => !isLeftOut(path, leftOut));
+  });
+  return (await Promise.all(parts)).flat();
+}
