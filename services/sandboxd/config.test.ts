@@ -9,7 +9,7 @@ const good = {
 
 describe('readConfig', () => {
   it('fills in everything that may be left out', () => {
-    expect(readConfig(good, 0)).toEqual({
+    expect(readConfig(good, 0, '/')).toEqual({
       sandbox: 's-1',
       tokenSha256: 'a'.repeat(64),
       listen: { kind: 'unix', path: '/run/corral/d.sock' },
@@ -25,18 +25,23 @@ describe('readConfig', () => {
 
   it('names every mistake at once', () => {
     const wrong = { CORRAL_LISTEN: 'tcp:nowhere', CORRAL_POLICY_UID: '0' };
-    expect(() => readConfig(wrong, 0)).toThrow(
+    expect(() => readConfig(wrong, 0, '/')).toThrow(
       /CORRAL_SANDBOX_ID must be.*CORRAL_TOKEN_SHA256 must be.*CORRAL_LISTEN must be.*CORRAL_POLICY_UID must be/,
     );
   });
 
   it('refuses two users where ids cannot be switched, and takes one user there', () => {
-    expect(() => readConfig(good, 1000)).toThrow(/two-user needs to start as root/);
-    expect(readConfig({ ...good, CORRAL_USERS: 'single-user' }, 1000).userMode).toBe('single-user');
+    expect(() => readConfig(good, 1000, '/')).toThrow(/two-user needs to start as root/);
+    expect(readConfig({ ...good, CORRAL_USERS: 'single-user' }, 1000, '/').userMode).toBe('single-user');
   });
 
   it('reads a tcp address', () => {
-    const { listen } = readConfig({ ...good, CORRAL_LISTEN: 'tcp:0.0.0.0:7070' }, 0);
+    const { listen } = readConfig({ ...good, CORRAL_LISTEN: 'tcp:0.0.0.0:7070' }, 0, '/');
     expect(listen).toEqual({ kind: 'tcp', host: '0.0.0.0', port: 7070 });
+  });
+
+  it("works in the folder it was started in, which is the image's, unless it is told another", () => {
+    expect(readConfig(good, 0, '/app').workspace).toBe('/app');
+    expect(readConfig({ ...good, CORRAL_WORKSPACE: '/w' }, 0, '/app').workspace).toBe('/w');
   });
 });

@@ -25,9 +25,9 @@ export type Config = {
 };
 
 /** sandboxd's settings, all from `CORRAL_*`. Throws one Error that names every mistake. */
-export function readConfig(env: NodeJS.ProcessEnv, ownUid: number): Config {
+export function readConfig(env: NodeJS.ProcessEnv, ownUid: number, ownFolder: string): Config {
   const mistakes: string[] = [];
-  const config = parse(env, (mistake) => mistakes.push(mistake));
+  const config = parse(env, ownFolder, (mistake) => mistakes.push(mistake));
   if (config.userMode === 'two-user' && ownUid !== 0) {
     mistakes.push(
       'CORRAL_USERS=two-user needs to start as root; use single-user, which gives up isolation of ids',
@@ -39,12 +39,12 @@ export function readConfig(env: NodeJS.ProcessEnv, ownUid: number): Config {
 
 type Complain = (mistake: string) => void;
 
-function parse(env: NodeJS.ProcessEnv, complain: Complain): Config {
+function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): Config {
   return {
     sandbox: required(env, 'CORRAL_SANDBOX_ID', /^[\x21-\x7e]+$/, 'the id of this sandbox', complain),
     tokenSha256: required(env, 'CORRAL_TOKEN_SHA256', /^[0-9a-f]{64}$/, '64 hex characters', complain),
     listen: parseListen(env['CORRAL_LISTEN'] ?? '', complain),
-    workspace: env['CORRAL_WORKSPACE'] ?? '/workspace',
+    workspace: env['CORRAL_WORKSPACE'] ?? imageFolder(ownFolder),
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
     policyUid: parseId(env, 'CORRAL_POLICY_UID', 1000, complain),
     policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),
@@ -53,6 +53,9 @@ function parse(env: NodeJS.ProcessEnv, complain: Complain): Config {
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
   };
 }
+
+/** A container starts us in its image's WORKDIR, or in the root where the image names none. */
+const imageFolder = (ownFolder: string) => (ownFolder === '/' ? '/workspace' : ownFolder);
 
 function required(
   env: NodeJS.ProcessEnv,

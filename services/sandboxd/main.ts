@@ -20,7 +20,7 @@ function log(entry: object): void {
 }
 
 async function main(): Promise<void> {
-  const config = readConfig(process.env, process.getuid?.() ?? 0);
+  const config = readConfig(process.env, process.getuid?.() ?? 0, process.cwd());
   const boot = randomBytes(12).toString('hex');
   const daemon = createDaemon(config, process.env, boot, (exitCode) => process.exit(exitCode));
   // As pid 1 we would otherwise not even notice these.

@@ -3,7 +3,12 @@ import { parseOutOfMemoryKills } from '../evidence.ts';
 import { commandEnv } from './command-env.ts';
 
 it("gives commands the image's environment without ours, and what a bare image lacks", () => {
-  const own = { CORRAL_TOKEN_SHA256: 'x', LANG: 'C' };
+  const own = {
+    CORRAL_TOKEN_SHA256: 'x',
+    KUBERNETES_SERVICE_HOST: '10.0.0.1',
+    KUBERNETES_PORT: 'x',
+    LANG: 'C',
+  };
   const env = commandEnv(own, '/workspace', { TASK: '1' });
   expect(env).toEqual({
     LANG: 'C',

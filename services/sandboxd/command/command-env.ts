@@ -1,8 +1,11 @@
 const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
+/** Our own settings, and where the API server is: Kubernetes tells every container, also one that has no use for it. */
+const notTheImages = /^(?:CORRAL_|KUBERNETES_(?:SERVICE|PORT)(?:_|$))/;
+
 /**
- * The environment of commands: the image's own, which is ours without our settings, then what the call adds. The
- * payload's PATH and libraries are never in it: the loader gets them as arguments.
+ * The environment of commands: the image's own, which is ours without what its container was told, then what the call
+ * adds. The payload's PATH and libraries are never in it: the loader gets them as arguments.
  */
 export function commandEnv(
   own: NodeJS.ProcessEnv,
@@ -10,7 +13,7 @@ export function commandEnv(
   added: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const image = Object.entries(own).filter(
-    (entry): entry is [string, string] => entry[1] !== undefined && !entry[0].startsWith('CORRAL_'),
+    (entry): entry is [string, string] => entry[1] !== undefined && !notTheImages.test(entry[0]),
   );
   return { PATH: sanePath, HOME: workspace, ...Object.fromEntries(image), ...added };
 }
