@@ -5,6 +5,7 @@ import { addKeysCommand } from './commands/keys.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
+import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
 import { addUpCommand } from './commands/up.ts';
 import { processTerminal } from './print/terminal.ts';
@@ -28,6 +29,7 @@ function createProgram(terminal: Terminal): Command {
   addUpCommand(program, terminal);
   addPreflightCommand(program, terminal);
   addRunsCommand(program, terminal);
+  addRunCommand(program, terminal);
   addRolloutsCommand(program, terminal);
   addRolloutCommand(program, terminal);
   addKeysCommand(program, terminal);

@@ -6,9 +6,10 @@ import { RunsAnswer } from '../../src/protocol/native/runs.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeStory } from '../stories/describe-story.ts';
-import { lookUp } from '../stories/look-up.ts';
-import type { RolloutStory } from '../stories/story.ts';
+import { lookUp, storiesInLog } from '../stories/look-up.ts';
+import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { storyOfAnswer } from '../stories/story-of-answer.ts';
+import { withLog } from '../stories/with-log.ts';
 import { withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 
@@ -22,7 +23,8 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     .option('--run <run>', 'its run (default: every run is looked through)')
     .option('--attempt <number>', 'which attempt (default: the newest)');
   withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {
-    const story = await lookUp(questionOf(id, options), options, process.env);
+    const found = await lookUp(questionOf(id, options), options, process.env);
+    const story = withLog(found, await storiesInLog(options));
     show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
   });
 }

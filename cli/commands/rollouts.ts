@@ -12,7 +12,7 @@ import type { Terminal } from '../print/terminal.ts';
 import { lookUp } from '../stories/look-up.ts';
 import { summaryOfLine, summaryOfStory } from '../stories/run-lines.ts';
 import type { RolloutSummary } from '../stories/run-lines.ts';
-import type { RolloutStory } from '../stories/story.ts';
+import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 

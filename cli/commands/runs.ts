@@ -5,6 +5,7 @@ import { askNative } from '../gateway/native-client.ts';
 import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
+import { describeCodes } from '../stories/describe-run.ts';
 import { lookUp } from '../stories/look-up.ts';
 import { runLineOfAnswer, runLinesOfStories } from '../stories/run-lines.ts';
 import type { RunLine } from '../stories/run-lines.ts';
@@ -38,12 +39,7 @@ export function describeRuns(runs: readonly RunLine[], width: number): string {
     { title: 'open', of: (line: RunLine) => String(line.open ?? '–'), right: true },
     { title: 'scored', of: (line: RunLine) => String(line.scored), right: true },
     { title: 'discarded', of: (line: RunLine) => String(line.discarded), right: true },
-    { title: 'failures', of: describeCodes },
+    { title: 'failures', of: ({ codes }: RunLine) => describeCodes(codes) },
   ];
   return table(runs, columns, width);
-}
-
-function describeCodes({ codes }: RunLine): string {
-  const all = Object.entries(codes).sort(([, a], [, b]) => b - a);
-  return all.map(([code, count]) => `${code} ${count}`).join(', ') || '–';
 }

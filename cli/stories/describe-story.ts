@@ -1,31 +1,30 @@
 import type { Evidence } from '../../src/failure/failure.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
+import { explain } from '../../src/reports/explanation.ts';
+import { endOf } from '../../src/reports/timeline.ts';
+import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
 import { bytes, duration, score, timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
-import type { CallStory, RolloutStory } from './story.ts';
+import { describeExplanation } from './describe-explanation.ts';
+import { labelled } from './labelled.ts';
 
-/** One screen: what became of the rollout, why, and what happened call by call with blame. */
+/** One screen: what became of the rollout, and why; of one that can be scored, call by call with blame. */
 export function describeStory(story: RolloutStory, width: number): string {
-  const calls = story.calls.length === 0 ? 'no call reached a sandbox' : describeCalls(story.calls, width);
-  return [...heading(story), '', calls].join('\n');
+  const explanation = explain(story);
+  const rest = explanation === null ? scorable(story, width) : describeExplanation(explanation, width);
+  return [...heading(story), '', ...rest].join('\n');
 }
 
 function heading(story: RolloutStory): readonly string[] {
   const attempt = story.attempt === 1 ? '' : `, attempt ${story.attempt}`;
-  const lines = [
+  return labelled([
     ['rollout', `${story.rolloutId}${attempt}`],
     ['run', story.run],
     ['environment', `${story.environment}@${story.version.slice(0, 12)}`],
     ['state', describeState(story)],
-    [
-      'sandbox',
-      story.sandbox === null ? 'none' : [story.sandbox, story.launchType].filter(Boolean).join(', '),
-    ],
     ['verdict', describeVerdict(story.verdict)],
     ['score', score(story.score)],
-    ...(Object.keys(story.evidence).length === 0 ? [] : [['evidence', describeEvidence(story.evidence)]]),
-  ];
-  return lines.map(([name = '', value = '']) => `${name.padEnd(12)} ${value}`);
+  ]);
 }
 
 function describeState({ state, closedBy, source }: RolloutStory): string {
@@ -36,7 +35,19 @@ function describeState({ state, closedBy, source }: RolloutStory): string {
 export function describeVerdict(verdict: Verdict | null): string {
   if (verdict === null) return 'none yet';
   if (verdict.kind === 'scorable') return 'scorable';
-  return `discard: ${verdict.code}${verdict.cause === undefined ? '' : ` (${verdict.cause})`}`;
+  const suspected = verdict.suspected === undefined ? '' : `, suspected: ${verdict.suspected}`;
+  return `discard: ${verdict.code}${verdict.cause === undefined ? '' : ` (${verdict.cause})`}${suspected}`;
+}
+
+function scorable(story: RolloutStory, width: number): readonly string[] {
+  const { sandbox, launchType, broken, suspected, evidence, calls } = story;
+  const facts = labelled([
+    ['sandbox', sandbox === null ? 'none' : [sandbox, launchType].filter(Boolean).join(', ')],
+    ...(broken === null ? [] : [['broken', `the model’s own doing: ${broken}`] as const]),
+    ...(suspected === null ? [] : [['suspected', `${suspected}: its grader ended badly`] as const]),
+    ...(Object.keys(evidence).length === 0 ? [] : [['evidence', describeEvidence(evidence)] as const]),
+  ]);
+  return [...facts, '', calls.length === 0 ? 'no call reached a sandbox' : describeCalls(calls, width)];
 }
 
 const describeEvidence = (evidence: Evidence): string =>
@@ -49,7 +60,7 @@ function describeCalls(calls: readonly CallStory[], width: number): string {
     { title: 'at', of: (call: CallStory) => timeOfDay(call.startedAtMs) },
     { title: 'call', of: (call: CallStory) => call.callId },
     { title: 'tool', of: (call: CallStory) => call.tool },
-    { title: 'outcome', of: describeOutcome },
+    { title: 'outcome', of: endOf },
     { title: 'blame', of: (call: CallStory) => call.blame ?? '–' },
     { title: 'took', of: (call: CallStory) => duration(call.durationMs), right: true },
     { title: 'waited', of: (call: CallStory) => duration(call.waitedMs), right: true },
@@ -58,11 +69,6 @@ function describeCalls(calls: readonly CallStory[], width: number): string {
   ];
   const known = calls.some(({ command }) => command !== null);
   return table(calls, known ? columns : columns.slice(0, -1), width);
-}
-
-function describeOutcome({ outcome, code, exitCode }: CallStory): string {
-  if (code !== null) return `${outcome}: ${code}`;
-  return exitCode === null ? outcome : `${outcome}, exit ${exitCode}`;
 }
 
 const oneLine = (text: string): string => text.replaceAll(/\s+/g, ' ');

@@ -8,7 +8,7 @@ import type { HttpClient } from '../gateway/http-client.ts';
 import { NotKnown } from '../gateway/native-client.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
-import type { RolloutStory } from './story.ts';
+import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 
 /** What a reading command wants to know, from the fleet or from what the event log tells; null = not there. */
 export type Question<Answer> = {
@@ -29,12 +29,18 @@ export async function lookUp<Answer>(
     return await askFleet(question, options, variables);
   } catch (error) {
     if (!(error instanceof NotKnown || error instanceof NoFleet || isUnreachable(error))) throw error;
-    const folder = stateFolderAt(options.state ?? defaultStateFolder).events;
-    const stories = storiesOfEvents(await eventsIn(folder));
+    const stories = await storiesInLog(options);
     const answer = stories.length === 0 ? null : question.ofStories(stories);
     if (answer === null) throw error;
     return answer;
   }
+}
+
+/** Every rollout that the event log in the state folder tells of; none where there is no log. */
+export async function storiesInLog({
+  state = defaultStateFolder,
+}: ConnectionOptions): Promise<readonly RolloutStory[]> {
+  return storiesOfEvents(await eventsIn(stateFolderAt(state).events));
 }
 
 async function eventsIn(folder: string): Promise<readonly FleetEvent[]> {

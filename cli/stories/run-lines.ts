@@ -1,7 +1,6 @@
-import type { Static } from 'typebox';
 import type { RunAnswer } from '../../src/protocol/native/runs.ts';
 import type { RolloutLine } from '../../src/protocol/native/rollouts.ts';
-import type { RolloutStory, Source } from './story.ts';
+import type { RolloutStory, Source } from '../../src/reports/rollout-story.ts';
 
 /** One run in a list. */
 export type RunLine = {
@@ -32,7 +31,7 @@ export type RolloutSummary = {
   readonly calls: number;
 };
 
-export function runLineOfAnswer(answer: Static<typeof RunAnswer>): RunLine {
+export function runLineOfAnswer(answer: RunAnswer): RunLine {
   const { run, state, rollouts, open, scored, discarded, codes } = answer;
   return { source: 'fleet', run, state, rollouts, open, scored, discarded, codes };
 }

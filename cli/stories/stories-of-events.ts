@@ -1,8 +1,8 @@
 import { ownerOf } from '../../src/model/rollout.ts';
 import type { RolloutKey } from '../../src/model/rollout.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
-import { blameOf } from './story.ts';
-import type { CallStory, RolloutStory } from './story.ts';
+import { blameOf } from '../../src/reports/rollout-story.ts';
+import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
 
 type CallSettled = Extract<FleetEvent, { kind: 'call_settled' }>;
 type VerdictReached = Extract<FleetEvent, { kind: 'verdict' }>;
@@ -16,9 +16,14 @@ export function storiesOfEvents(events: readonly FleetEvent[]): readonly Rollout
 
 function storyOfEvents(key: RolloutKey, events: readonly FleetEvent[]): RolloutStory {
   const owner = ownerOf(key);
-  const calls = events.filter((event) => event.kind === 'call_settled');
+  const settled = events.filter((event) => event.kind === 'call_settled');
+  const commands = new Map<string, string>(
+    events.flatMap((event) => (event.kind === 'lost_command' ? [[event.call, event.command]] : [])),
+  );
+  const calls = settled.map((event) => callStory(event, commands));
   const verdict = events.findLast((event) => event.kind === 'verdict');
   const latest = events.at(-1);
+  const epoch = settled.findLast((event) => event.epoch !== null)?.epoch ?? null;
   return {
     source: 'event log',
     rolloutId: owner.rollout,
@@ -29,11 +34,18 @@ function storyOfEvents(key: RolloutKey, events: readonly FleetEvent[]): RolloutS
     state: null,
     closedBy: null,
     launchType: null,
-    sandbox: calls.findLast(({ epoch }) => epoch !== null)?.epoch?.sandbox ?? null,
+    sandbox: epoch?.sandbox ?? null,
+    boot: epoch?.boot ?? null,
+    openedAtMs: null,
+    claimedAtMs: null,
+    closedAtMs: null,
+    discardedAtMs: verdict?.verdict.kind === 'discard' ? verdict.atMs : null,
     verdict: verdict?.verdict ?? null,
     score: verdict?.score ?? null,
-    evidence: evidenceOf(calls, verdict),
-    calls: calls.map(callStory),
+    suspected: verdict?.suspected ?? null,
+    broken: null,
+    evidence: evidenceOf(settled, verdict),
+    calls: calls.toSorted((one, other) => one.startedAtMs - other.startedAtMs),
   };
 }
 
@@ -44,18 +56,23 @@ function evidenceOf(calls: readonly CallSettled[], verdict: VerdictReached | und
   return decided?.evidence ?? {};
 }
 
-function callStory({ summary, blame, lastCommand }: CallSettled): CallStory {
+function callStory(
+  { summary, blame, lastCommand }: CallSettled,
+  commands: ReadonlyMap<string, string>,
+): CallStory {
+  const command = lastCommand === '' ? commands.get(summary.call) : lastCommand;
   return {
     callId: summary.call,
     tool: summary.tool,
     startedAtMs: summary.startedAtMs,
     outcome: summary.outcome ?? 'running',
     code: summary.code,
+    admitted: summary.admitted,
     blame: blameOf(summary.outcome, summary.exitCode, blame) ?? blame,
     exitCode: summary.exitCode,
     durationMs: summary.durationMs,
     waitedMs: summary.waitedMs,
     outputBytes: summary.outputBytes,
-    command: lastCommand === '' ? null : lastCommand,
+    command: command ?? null,
   };
 }

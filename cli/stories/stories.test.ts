@@ -5,7 +5,7 @@ import type { FleetEvent } from '../../src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
 import { runLinesOfStories, summaryOfStory } from './run-lines.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
-import { blameOf } from './story.ts';
+import { blameOf } from '../../src/reports/rollout-story.ts';
 
 const keyOf = (rollout: string, attempt = 1) =>
   rolloutKey({
@@ -98,8 +98,10 @@ test('one screen says what happened, whose it was and why', () => {
   const [story] = storiesOfEvents([good, lost, discarded]);
   const screen = story === undefined ? '' : describeStory(story, 120);
   expect(screen).toContain('verdict      discard: sandbox_lost (sandboxd_killed)');
-  expect(screen).toContain('evidence     signal=SIGKILL');
-  expect(screen).toMatch(/c2 +shell +infrastructure_failure: sandbox_lost +infrastructure/);
+  expect(screen).toContain('  signal       SIGKILL');
+  expect(screen).toMatch(
+    /call c2, shell: infrastructure_failure: sandbox_lost after 12 ms, blame infrastructure/,
+  );
   expect(screen).toContain('sh -c "c1"');
 });
 

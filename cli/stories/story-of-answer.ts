@@ -3,13 +3,14 @@ import { failureCodes, failureRow } from '../../src/failure/codes.ts';
 import type { FailureCode } from '../../src/failure/codes.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
 import type { RolloutAnswer, RolloutLine } from '../../src/protocol/native/rollouts.ts';
-import { blameOf } from './story.ts';
-import type { CallStory, RolloutStory } from './story.ts';
+import { blameOf } from '../../src/reports/rollout-story.ts';
+import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
 
 type AnsweredCall = Static<typeof RolloutAnswer>['calls'][number];
 
 /** The story as the fleet tells it now. */
 export function storyOfAnswer(answer: RolloutAnswer): RolloutStory {
+  const verdict = verdictOf(answer.verdict);
   return {
     source: 'fleet',
     rolloutId: answer.rollout_id,
@@ -21,12 +22,21 @@ export function storyOfAnswer(answer: RolloutAnswer): RolloutStory {
     closedBy: answer.closed_by,
     launchType: answer.launch_type,
     sandbox: answer.epoch?.sandbox ?? null,
-    verdict: verdictOf(answer.verdict),
+    boot: answer.epoch?.boot ?? null,
+    openedAtMs: Date.parse(answer.placed_at),
+    claimedAtMs: atMsOf(answer.claimed_at),
+    closedAtMs: atMsOf(answer.closed_at),
+    discardedAtMs: atMsOf(answer.taint?.at ?? null),
+    verdict,
     score: answer.score,
+    suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
+    broken: answer.broken,
     evidence: answer.taint?.evidence ?? {},
     calls: answer.calls.map(callStory).sort((a, b) => a.startedAtMs - b.startedAtMs),
   };
 }
+
+const atMsOf = (instant: string | null): number | null => (instant === null ? null : Date.parse(instant));
 
 function callStory(call: AnsweredCall): CallStory {
   const code = call.code === null ? null : knownCode(call.code);
@@ -36,6 +46,7 @@ function callStory(call: AnsweredCall): CallStory {
     startedAtMs: Date.parse(call.started_at),
     outcome: call.outcome ?? 'running',
     code: call.code,
+    admitted: call.admitted,
     blame: blameOf(call.outcome, call.exit_code, code === null ? null : failureRow(code).blame),
     exitCode: call.exit_code,
     durationMs: call.duration_ms,
@@ -47,9 +58,9 @@ function callStory(call: AnsweredCall): CallStory {
 
 function verdictOf(verdict: RolloutLine['verdict']): Verdict {
   if (verdict.kind === 'scorable') return { kind: 'scorable' };
-  const cause = verdict.cause === undefined ? {} : { cause: verdict.cause };
+  const { kind: _kind, code, ...known } = verdict;
   // A newer gateway may know a code that this program does not: nobody here classified it.
-  return { kind: 'discard', code: knownCode(verdict.code) ?? 'unclassified', ...cause };
+  return { kind: 'discard', code: knownCode(code) ?? 'unclassified', ...known };
 }
 
 function knownCode(text: string): FailureCode | null {

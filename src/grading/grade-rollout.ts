@@ -162,7 +162,7 @@ async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): 
   if (turnsLeft === 0) {
     const suspected = failure.evidence['suspected'] === 'command' ? ('command' as const) : null;
     const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
-    deps.record(gradedEvent(job, verdict, { score: null, suspected }, deps.clock.nowMs()));
+    deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence }, deps.clock.nowMs()));
   }
   return failure;
 }

@@ -1,10 +1,16 @@
+import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { GradeJob } from './job.ts';
 
 /** What the grader gave: null where there is no score, and whether the policy may have been behind how it ended. */
-export type Graded = { readonly score: number | null; readonly suspected: Suspected | null };
+export type Graded = {
+  readonly score: number | null;
+  readonly suspected: Suspected | null;
+  /** Why there is no score. */
+  readonly evidence?: Evidence;
+};
 
 /** The one line that the event log keeps of a verdict that grading reached. */
 export function gradedEvent(
@@ -22,6 +28,6 @@ export function gradedEvent(
     verdict,
     score: graded.score,
     suspected: graded.suspected,
-    evidence: { turn: job.turn, calls: job.rollout.calls },
+    evidence: { ...graded.evidence, turn: job.turn, calls: job.rollout.calls },
   };
 }

@@ -55,6 +55,7 @@ const features = [
   'tools',
   'access',
   'recovery',
+  'reports',
 ];
 
 const everything = /^/;
@@ -118,7 +119,7 @@ export const rooms: readonly Room[] = [
   feature('calls', 'waiting', 'tools', 'claiming'),
   feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
   feature('recovery', 'pool'),
-  ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access'].map((name) => feature(name)),
+  ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access', 'reports'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,
@@ -194,6 +195,7 @@ export const rooms: readonly Room[] = [
       'src/environments/',
       'src/tools/',
       'src/access/',
+      'src/reports/',
       'src/adapters/event-log/',
       'infra/payload/',
     ],

@@ -4,12 +4,14 @@ import { itemKey } from '../../../src/model/ids.ts';
 import { GradeAnswer, GradeBody } from '../../../src/protocol/native/calls.ts';
 import { AttemptQuery, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
 import { OpenBody, RolloutAnswer } from '../../../src/protocol/native/rollouts.ts';
+import { VerdictStoryAnswer } from '../../../src/protocol/native/verdict.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
 import { environmentRef, takeRollout, takeRolloutRef } from '../http/taking.ts';
 import { presentRollout } from './present-rollout.ts';
+import { presentVerdict } from './present-verdict.ts';
 import { waitMsOf } from './waits.ts';
 
 /** Rollouts from opening to their end. Everything but grading is idempotent; a stored score is never recomputed. */
@@ -46,6 +48,22 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       return presentRollout(await core.view(callerOf(request, 'native'), rollout));
+    },
+  );
+
+  app.get(
+    '/rollouts/:id/verdict',
+    {
+      schema: {
+        summary: 'What the trainer may do with it, and why not',
+        params: RolloutParams,
+        querystring: AttemptQuery,
+        response: { 200: VerdictStoryAnswer },
+      },
+    },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentVerdict(await core.view(callerOf(request, 'native'), rollout));
     },
   );
 

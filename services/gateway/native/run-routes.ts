@@ -19,6 +19,7 @@ import { invalid } from '../http/failure-of.ts';
 import { grantOf } from '../http/identify.ts';
 import { idText } from '../http/taking.ts';
 import { presentLine } from './present-rollout.ts';
+import { presentRun } from './present-run.ts';
 
 /** Runs as a whole: read from reports, ended through the lifecycle; no call of a rollout passes here. */
 export type RunDesk = {
@@ -40,7 +41,7 @@ export function runRoutes(app: App, desk: RunDesk): void {
     '/runs/:run',
     {
       schema: {
-        summary: 'Counts, rewards by group, discards',
+        summary: 'Counts, rewards by group, discards and what they cost each wave',
         params: RunParams,
         response: { 200: RunAnswer },
       },
@@ -49,14 +50,7 @@ export function runRoutes(app: App, desk: RunDesk): void {
       const run = runOf(request.params.run);
       const report = await desk.reports.run(grantOf(request).tenant, run);
       if (report === null) throw unknownRun(run);
-      const { tenant: _tenant, groups, calls, blame, codes, ...counts } = report;
-      return {
-        ...counts,
-        calls: { ...calls },
-        blame: { ...blame },
-        codes: { ...codes },
-        groups: [...groups],
-      };
+      return presentRun(report);
     },
   );
 

@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import type { Static } from 'typebox';
 import { nullable } from './parts.ts';
 import { RolloutLine } from './rollouts.ts';
 
@@ -30,6 +31,19 @@ const GroupLine = Type.Object({
   spread: nullable(Type.Number()),
 });
 
+/**
+ * The groups of one wave together. `signal_lost`: the share of its rollouts that have no advantage because of a discard,
+ * their own or one that left their group fewer than two.
+ */
+const WaveLine = Type.Object({
+  wave: Type.Number(),
+  groups: Type.Number(),
+  groups_hurt: Type.Number(),
+  rollouts: Type.Number(),
+  rollouts_lost: Type.Number(),
+  signal_lost: Type.Number(),
+});
+
 export const RunAnswer = Type.Object({
   run: Type.String(),
   state: Type.Union([Type.Literal('open'), Type.Literal('closed')]),
@@ -40,8 +54,10 @@ export const RunAnswer = Type.Object({
   calls: Counts,
   blame: Counts,
   codes: Counts,
+  waves: Type.Array(WaveLine),
   groups: Type.Array(GroupLine),
 });
+export type RunAnswer = Static<typeof RunAnswer>;
 
 export const RunsAnswer = Type.Object({ runs: Type.Array(Type.String()) });
 export const RunHeartbeatAnswer = Type.Object({ run: Type.String(), state: Type.Literal('open') });

@@ -1,6 +1,7 @@
-import type { Blame } from '../../src/failure/codes.ts';
-import type { Evidence } from '../../src/failure/failure.ts';
-import type { Verdict } from '../../src/failure/verdict.ts';
+import type { Blame } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { Suspected } from '../failure/suspected.ts';
+import type { Verdict } from '../failure/verdict.ts';
 
 /** Where a report comes from: the fleet's own state, or the event log when that has forgotten or does not run. */
 export type Source = 'fleet' | 'event log';
@@ -12,6 +13,8 @@ export type CallStory = {
   /** `running`, or the outcome. */
   readonly outcome: string;
   readonly code: string | null;
+  /** Whether it may have run: `yes`, `no` or `unknown`. */
+  readonly admitted: string;
   /** Whose failure; null when it is none. */
   readonly blame: Blame | null;
   readonly exitCode: number | null;
@@ -22,7 +25,7 @@ export type CallStory = {
   readonly command: string | null;
 };
 
-/** One rollout, call by call. */
+/** One rollout, call by call, as far as its source knows it. */
 export type RolloutStory = {
   readonly source: Source;
   readonly rolloutId: string;
@@ -35,9 +38,20 @@ export type RolloutStory = {
   readonly closedBy: string | null;
   readonly launchType: string | null;
   readonly sandbox: string | null;
+  /** Which life of the sandbox ran its calls. */
+  readonly boot: string | null;
+  readonly openedAtMs: number | null;
+  readonly claimedAtMs: number | null;
+  readonly closedAtMs: number | null;
+  /** When it became certain that it can never be scored; null where it can, or nobody wrote it down. */
+  readonly discardedAtMs: number | null;
   /** Null while nobody has decided. */
   readonly verdict: Verdict | null;
   readonly score: number | null;
+  /** A command may have broken the sandbox or the grader; also of a rollout that was scored all the same. */
+  readonly suspected: Suspected | null;
+  /** The policy broke its own sandbox, and how: its own failure, and no discard. */
+  readonly broken: string | null;
   readonly evidence: Evidence;
   readonly calls: readonly CallStory[];
 };
@@ -51,4 +65,9 @@ export function blameOf(
   if (outcome === 'infrastructure_failure') return tableBlame ?? 'infrastructure';
   if (outcome === 'timed_out' || outcome === 'refused') return 'model';
   return exitCode !== null && exitCode !== 0 ? 'model' : null;
+}
+
+/** The command that ran last, or was running when the end came; null where the source knows none. */
+export function lastCommandOf({ calls }: Pick<RolloutStory, 'calls'>): string | null {
+  return calls.findLast(({ command }) => command !== null)?.command ?? null;
 }

@@ -1,0 +1,32 @@
+import type { Command } from 'commander';
+import { RunAnswer } from '../../src/protocol/native/runs.ts';
+import type { RolloutStory } from '../../src/reports/rollout-story.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { askNative } from '../gateway/native-client.ts';
+import { show } from '../print/terminal.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { describeRun } from '../stories/describe-run.ts';
+import { lookUp, storiesInLog } from '../stories/look-up.ts';
+import { runStoryOfAnswer, runStoryOfStories } from '../stories/run-story.ts';
+import { withReadingOptions } from './reading-options.ts';
+import type { ReadingOptions } from './reading-options.ts';
+
+export function addRunCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('run')
+    .description('one training job: what its discards cost each wave, and which commands are suspected')
+    .argument('<run>', 'the run’s name');
+  withReadingOptions(command).action(async (run: string, options: ReadingOptions) => {
+    const logged = await storiesInLog(options);
+    const story = await lookUp(questionOf(run, logged), options, process.env);
+    show(terminal, options.json, story, (told) => describeRun(told, terminal.width));
+  });
+}
+
+const questionOf = (run: string, logged: readonly RolloutStory[]) => ({
+  ofFleet: async (client: HttpClient) => {
+    const path = `/v1/runs/${encodeURIComponent(run)}`;
+    return runStoryOfAnswer(await askNative(client, { method: 'GET', path }, RunAnswer), logged);
+  },
+  ofStories: (stories: readonly RolloutStory[]) => runStoryOfStories(run, stories),
+});

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { rolloutId, runId, sandboxId, bootId, callId, tenantId } from '../../src/model/ids.ts';
+import { rolloutKey } from '../../src/model/rollout.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
+import { describeRun } from './describe-run.ts';
+import { runStoryOfStories } from './run-story.ts';
+import { storiesOfEvents } from './stories-of-events.ts';
+import { suspectsOf } from './suspects.ts';
+
+const owner = { tenant: tenantId('t'), run: runId('nightly'), attempt: 1, role: 'policy' } as const;
+
+/** A rollout whose sandbox was lost under its last command, as three processes have written it down. */
+function lostUnder(rollout: string, command: string, suspected: 'command' | null): readonly FleetEvent[] {
+  const key = rolloutKey({ ...owner, rollout: rolloutId(rollout) });
+  const common = { atMs: 1_000, key, environment: 'shell', version: 'v1' };
+  const summary = {
+    call: callId('c1'),
+    tool: 'shell',
+    state: 'settled',
+    outcome: 'infrastructure_failure',
+    code: 'sandbox_lost',
+    admitted: 'unknown',
+    exitCode: null,
+    startedAtMs: 900,
+    durationMs: 100,
+    waitedMs: 0,
+    outputBytes: 0,
+    sandbox: sandboxId('s-1'),
+  } as const;
+  const epoch = { sandbox: sandboxId('s-1'), boot: bootId('b-1') };
+  const verdict = { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed' } as const;
+  return [
+    { ...common, kind: 'lost_command', call: callId('c1'), command },
+    {
+      ...common,
+      kind: 'call_settled',
+      summary,
+      blame: 'infrastructure',
+      epoch,
+      lastCommand: '',
+      evidence: {},
+    },
+    { ...common, kind: 'verdict', verdict, score: null, suspected, evidence: {} },
+  ];
+}
+
+const stories = storiesOfEvents([
+  ...lostUnder('r1', 'kill -9 -1', 'command'),
+  ...lostUnder('r2', 'make test', 'command'),
+  ...lostUnder('r3', 'kill -9 -1', 'command'),
+  ...lostUnder('r4', 'echo hi', null),
+]);
+
+test('suspected discards are counted by environment, code and last command, the most frequent first', () => {
+  expect(suspectsOf(stories)).toEqual([
+    { environment: 'shell', code: 'sandbox_lost', command: 'kill -9 -1', rollouts: 2 },
+    { environment: 'shell', code: 'sandbox_lost', command: 'make test', rollouts: 1 },
+  ]);
+});
+
+test('a run that only the event log remembers is told without its groups, and with what is suspected', () => {
+  const story = runStoryOfStories('nightly', stories);
+  const screen = story === null ? '' : describeRun(story, 120);
+  expect(screen).toMatch(/rollouts +4: 0 scored, 4 discarded, unknown open/);
+  expect(screen).toMatch(/2 +shell +sandbox_lost +kill -9 -1/);
+  expect(screen).not.toContain('signal lost');
+  expect(runStoryOfStories('another', stories)).toBeNull();
+});

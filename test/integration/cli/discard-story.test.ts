@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCommandLine } from '../../../cli/program.ts';
+import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+});
+afterAll(() => corral.stop());
+
+/** What a person sees who asks this fleet. */
+async function screen(...args: readonly string[]): Promise<string> {
+  const said: string[] = [];
+  const tell = (text: string) => void said.push(text);
+  const terminal = { result: tell, remark: tell, width: 120 };
+  await runCommandLine([...args, '--state', corral.fleet.stateDir], terminal);
+  return said.join('\n');
+}
+
+test('a sandbox killed under its command is told on one screen: what, the evidence, whose fault, what was answered', async () => {
+  expect((await corral.rft.call({ trace: 't1', call: 'c1', command: 'echo hi' })).status).toBe(200);
+  const cutOff = corral.rft.call({ trace: 't1', call: 'c2', command: 'sleep 60 # the last' });
+  await expect
+    .poll(async () => (await corral.native.get('/v1/rollouts/t1')).body)
+    .toMatchObject({ in_flight: 1 });
+  await corral.killSandboxOf('t1');
+  expect((await cutOff).status).toBe(503);
+  // The log is written a moment after the answers.
+  await expect
+    .poll(() => screen('rollout', 't1'))
+    .toContain('last command: {"command":"sleep 60 # the last"}');
+  const story = await screen('rollout', 't1');
+  expect(story.split('\n').length).toBeLessThan(40);
+  expect(story).toContain('verdict      discard: sandbox_lost (sandboxd_killed), suspected: command');
+  expect(story).toMatch(/call c1, shell: completed, exit 0 .*echo hi/);
+  expect(story).toMatch(/call c2, shell: infrastructure_failure: sandbox_lost .* blame infrastructure/);
+  expect(story).toMatch(/ran in +\S+, boot \w+\n +answers now +nothing of it\n +delivered +unknown/);
+  expect(story).toMatch(/signal +SIGKILL/);
+  expect(story).toMatch(/call c2 +503 +503 +sandbox_lost +no/);
+  expect(story).toMatch(/every later call and grade +503 +503 +sandbox_lost +no/);
+});
+
+test('the native verdict tells the same, without the command, which only the event log knows', async () => {
+  const { status, body } = await corral.native.get('/v1/rollouts/t1/verdict');
+  expect(status).toBe(200);
+  expect(body).toMatchObject({
+    verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'sandboxd_killed', suspected: 'command' },
+    score: null,
+    discard: {
+      evidence: { signal: 'SIGKILL' },
+      epoch: { before: expect.stringContaining('boot'), after: null },
+      admitted: 'unknown',
+      blame: 'infrastructure',
+      told: [
+        { to: 'call c2', rft: 503 },
+        { rft: 503, native: 503, retry: 'no' },
+      ],
+    },
+  });
+});
+
+test('the run tells what the discard cost its wave, and which command is suspected', async () => {
+  expect((await corral.rft.call({ trace: 't2', call: 'c1', command: 'echo hi' })).status).toBe(200);
+  const { body } = await corral.native.get('/v1/runs/development');
+  expect(body).toMatchObject({ discarded: 1, waves: [{ groups: 1, groups_hurt: 1, rollouts_lost: 1 }] });
+  const run = await screen('run', 'development');
+  expect(run).toMatch(/wave +groups +lost a member +rollouts +lost +signal lost/);
+  expect(run).toMatch(/1 +shell +sandbox_lost +\{"command":"sleep 60 # the last"\}/);
+  const scrape = await corral.native.get('/metrics');
+  expect(scrape.body).toMatch(
+    /corral_calls_settled_total\{outcome="completed",blame="none",code="none",environment="shell"\}/,
+  );
+  expect(scrape.body).not.toContain('sleep 60');
+});
