@@ -1,6 +1,7 @@
 import { createExpiry } from './expiry-loops.ts';
 import { createLaunching } from './launch-loops.ts';
 import { createLoops } from './loops.ts';
+import { createMemoryWatch } from './memory-loop.ts';
 import { createPlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
 import { createRecovery } from './recovery-loops.ts';
@@ -31,6 +32,7 @@ const plansMs = 10_000;
  *   doubts   asks the sandboxes of which the provider is in doubt
  *   losses, drain, overdue, garbage, retire    sandboxes on their way out
  *   expire, grants, runs, labels               rollouts on theirs, and whose sandbox is whose
+ *   memory   makes room in fleet state before it is full
  */
 export function startController(ports: ControllerPorts, settings: ControllerSettings): Controller {
   const stopping = new AbortController();
@@ -42,6 +44,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   loops.run('plans', plansMs, () => book.refresh());
   const removal = createRemoval(ports, loops, { presence, book });
   createExpiry(ports, loops, book);
+  createMemoryWatch(ports, loops);
   const launching = createLaunching(ports, loops, { presence, book, startBudget: settings.startBudget });
 
   const forgetHints = ports.pool.onWork(() => {

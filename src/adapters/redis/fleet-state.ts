@@ -2,6 +2,7 @@ import type { CallStore } from '../../ports/fleet/calls.ts';
 import type { ClaimStore } from '../../ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '../../ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../../ports/fleet/pool.ts';
+import type { FleetMemory } from '../../ports/fleet/memory.ts';
 import type { RecoveryStore } from '../../ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { ReportStore } from '../../ports/fleet/reports.ts';
@@ -12,6 +13,7 @@ import { environmentStore } from './environment-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
+import { memoryStore } from './memory-store.ts';
 import { subscribe, type Messages } from './messages.ts';
 import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
@@ -41,6 +43,7 @@ export type FleetState = {
   readonly reports: ReportStore;
   readonly environments: EnvironmentStore;
   readonly recovery: RecoveryStore;
+  readonly memory: FleetMemory;
   /**
    * Makes the Redis at the other end the fleet's; until then everything else throws `recovering`. `empty` does so only
    * if it holds no fleet; `persisted` takes what it has kept over a restart, and is right only where Redis writes every
@@ -66,14 +69,19 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());
     const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);
-    return assemble(run, keys, messages, disconnect);
+    return { ...assemble(run, keys, messages, disconnect), memory: memoryStore(connection.client, keys) };
   } catch (thrown) {
     disconnect();
     throw classifyTrouble(thrown);
   }
 }
 
-function assemble(run: RunScript, keys: Keys, messages: Messages, disconnect: () => void): FleetState {
+function assemble(
+  run: RunScript,
+  keys: Keys,
+  messages: Messages,
+  disconnect: () => void,
+): Omit<FleetState, 'memory'> {
   return {
     claims: claimStore(run, keys, messages),
     calls: callStore(run),

@@ -1,6 +1,7 @@
 import { startController } from '../../../services/controller/controller.ts';
 import type { ControllerPorts } from '../../../services/controller/ports.ts';
 import { createSandboxTokens } from '../../../src/platform/tokens.ts';
+import type { FleetMemory } from '../../../src/ports/fleet/memory.ts';
 import type { LaunchQueue } from '../../../src/ports/launch-queue.ts';
 import type { SandboxLink } from '../../../src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '../../../src/ports/sandbox-provider.ts';
@@ -25,11 +26,18 @@ export const startBudget = 6;
 
 const tokens = createSandboxTokens({ current: 'simulated fleet key', previous: null });
 
+/** The simulated Redis is never full. */
+const boundless: FleetMemory = {
+  usage: () => Promise.resolve({ usedBytes: 0, limitBytes: null }),
+  forget: () => Promise.resolve(0),
+};
+
 /** The ports of one controller, which a test may change before it is started. */
 export function controllerPorts(parts: ControllerParts): ControllerPorts {
   const { process, fleet, link, provider, queue, chance } = parts;
   return {
     ...fleet,
+    memory: boundless,
     provider,
     link,
     queue,

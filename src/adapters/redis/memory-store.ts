@@ -1,0 +1,58 @@
+import type { Redis } from 'ioredis';
+import type { FleetMemory, Leftover } from '../../ports/fleet/memory.ts';
+import type { KeyName, Keys } from './keys.ts';
+import { classifyTrouble } from './redis-trouble.ts';
+
+/** The first is in every closed rollout that has any of them, and is what is looked for. */
+const keysOfLeftover: Readonly<Record<Leftover, readonly [KeyName, ...KeyName[]]>> = {
+  summaries: ['calls'],
+  answers: ['answers', 'answerOrder', 'item'],
+};
+
+/** Keys of one SCAN: some milliseconds of Redis at most. */
+const scanned = 500;
+
+/** Plain commands that need no memory: at its limit Redis refuses every script that could write. */
+export function memoryStore(client: Redis, keys: Keys): FleetMemory {
+  const usage: FleetMemory['usage'] = async () => {
+    const info = await client.info('memory').catch(rethrow);
+    const limitBytes = numberIn(info, 'maxmemory');
+    return { usedBytes: numberIn(info, 'used_memory'), limitBytes: limitBytes === 0 ? null : limitBytes };
+  };
+  return {
+    usage,
+    forget: async (leftover, withinMs, untilBytes) => {
+      const [looked, ...others] = keysOfLeftover[leftover];
+      let forgotten = 0;
+      let cursor = '0';
+      do {
+        const [next, found] = await client
+          .scan(cursor, 'MATCH', keys(looked, '*'), 'COUNT', scanned)
+          .catch(rethrow);
+        cursor = next;
+        const due = await endingWithin(client, found, withinMs);
+        const ids = due.map((key) => key.slice(keys(looked).length));
+        const gone = [...due, ...others.flatMap((other) => ids.map((id) => keys(other, id)))];
+        if (gone.length > 0) await client.unlink(gone).catch(rethrow);
+        forgotten += due.length;
+      } while (cursor !== '0' && (await usage()).usedBytes > untilBytes);
+      return forgotten;
+    },
+  };
+}
+
+/** What has no end belongs to an open rollout. */
+async function endingWithin(client: Redis, keys: readonly string[], withinMs: number): Promise<string[]> {
+  const lives = await Promise.all(keys.map((key) => client.pttl(key))).catch(rethrow);
+  return keys.filter((_, place) => isWithin(lives[place] ?? -1, withinMs));
+}
+
+const isWithin = (lifeMs: number, withinMs: number) => lifeMs >= 0 && lifeMs <= withinMs;
+
+function numberIn(info: string, name: string): number {
+  return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);
+}
+
+function rethrow(thrown: unknown): never {
+  throw classifyTrouble(thrown);
+}

@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { callId } from '../../../src/model/ids.ts';
+import { shedMemory } from '../../../src/lifecycle/shed-memory.ts';
+import { createFakeLog } from '../../fakes/log.ts';
+import { admitOf, claimOf, held, keyOf, recordOf, settlementOf, startWorld } from '../redis/world.ts';
+import type { World } from '../redis/world.ts';
+
+let world: World;
+beforeAll(async () => {
+  world = await startWorld();
+  await world.reset();
+  await world.supply(3);
+});
+afterAll(() => world.stop());
+
+const answer = JSON.stringify({ output: 'x'.repeat(200_000) });
+
+/** A rollout with one answer of 200 KB, and another call that runs. */
+async function rollout(name: string): Promise<void> {
+  const claimed = await held(world.fleet, claimOf(name));
+  await world.fleet.calls.admit(admitOf(claimed, 'call-1'));
+  await world.fleet.calls.settle(settlementOf(claimed.key, 'call-1', { answer }));
+  await world.fleet.calls.admit(admitOf(claimed, 'call-2'));
+}
+
+/** Whether Redis would let this call go out again. */
+const admission = async (name: string) =>
+  (await world.fleet.calls.admit(admitOf(await recordOf(world.fleet, keyOf(name)), 'call-1'))).kind;
+
+/** Sets the bound so that it is full, and beyond four fifths of it, with what is held now. */
+async function fillUp(): Promise<void> {
+  const { usedBytes } = await world.fleet.memory.usage();
+  await world.redis.config('SET', 'maxmemory', Math.round(usedBytes * 1.05));
+}
+
+test('at four fifths of its memory what closed rollouts had left goes, open ones keep all, and no call runs again', async () => {
+  await rollout('open');
+  await rollout('closed');
+  await world.fleet.lifecycle.close(keyOf('closed'), 'finished');
+  expect(await admission('closed')).toBe('settled');
+
+  const log = createFakeLog();
+  await shedMemory(world.fleet.memory, log);
+  expect(await admission('closed')).toBe('settled');
+  await fillUp();
+  await shedMemory(world.fleet.memory, log);
+
+  expect(await admission('closed')).toBe('barred');
+  expect(await recordOf(world.fleet, keyOf('closed'))).toMatchObject({ state: 'closed' });
+  expect(await admission('open')).toBe('settled');
+  expect(await world.fleet.calls.lookup(keyOf('open'), callId('call-1'))).toMatchObject({ answer });
+  expect(log.lines).toMatchObject([{ fields: { summaries: 1, answers: 1 } }]);
+});
+
+test('a Redis that is over its bound, and refuses every script that may write, can still be made room in', async () => {
+  await rollout('late');
+  await world.fleet.lifecycle.close(keyOf('late'), 'finished');
+  await world.redis.config('SET', 'maxmemory', 1_000_000);
+  await expect(admission('open')).rejects.toMatchObject({ code: 'state_unavailable' });
+  await world.fleet.memory.forget('answers', Infinity, 0);
+  await world.redis.config('SET', 'maxmemory', 0);
+  expect(await admission('late')).toBe('answer_expired');
+});
