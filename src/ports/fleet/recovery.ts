@@ -57,7 +57,7 @@ export interface RecoveryStore {
   markUnsure(sandbox: SandboxId, template: TemplateDigest, owner: RolloutKey | null): Promise<void>;
   /** The provider no longer has it: a ready one is forgotten; the rollout of an unsure one is lost. */
   markGone(sandbox: SandboxId): Promise<void>;
-  /** Their sandboxes are gone: those without record are never opened anew. Only before `adopt`. */
+  /** Their sandboxes are gone: those without record are never opened anew. */
   markLost(rollouts: readonly RolloutKey[]): Promise<void>;
   /** From now on this Redis holds the fleet. */
   adopt(): Promise<void>;

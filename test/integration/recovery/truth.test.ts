@@ -111,6 +111,25 @@ test('a rollout whose sandbox was gone before Redis forgot is not opened anew wh
   expect(await world.core.sh('new', 'c1', 'echo')).toMatchObject({ output: 'echo' });
 });
 
+test('the same where another controller, which had not seen it, was quicker', async () => {
+  await using world = await RecoveryWorld.start();
+  const lost = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  await world.recheck();
+  world.link.kill(lost);
+  world.provider.end(lost, 'evicted');
+  await world.forgetAll();
+  const { recovery } = world.core.state;
+  const intact = { ...recovery };
+  recovery.markLost = async (rollouts) => {
+    await intact.adopt();
+    await intact.markLost(rollouts);
+  };
+  await world.recover();
+  await world.ready();
+  await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'sandbox_lost' });
+});
+
 test('one whose grant had not been bound when Redis forgot has lost nothing, and is opened anew', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();
