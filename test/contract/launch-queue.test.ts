@@ -9,12 +9,13 @@ describeLaunchQueue('the fake of tests', async () => ({
   close: async () => undefined,
 }));
 
+const onError = () => undefined;
+
 describeLaunchQueue('BullMQ over a real Redis', async () => {
   const redis = await startRedis();
   let fleets = 0;
   const open = async (max: number) => {
     fleets += 1;
-    const onError = () => undefined;
     return createLaunchQueue({
       redis: redis.socket,
       fleet: `fleet-${fleets}`,

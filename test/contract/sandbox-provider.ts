@@ -148,15 +148,20 @@ export function describeSandboxProvider(name: string, open: () => Promise<Provid
       expect(watcher.all()).toHaveLength(before);
     });
 
-    it('a template that can never start here is refused as start_failed or image_unavailable', async () => {
+    it('a template that can never start here is refused when it is created, or told before it times out', async () => {
       const image = { kind: 'image', reference: 'registry.invalid/never:1' } as const;
       const sandbox = sandboxId('contract-refused');
-      const refusal = provider.create({ sandbox, template: { ...under.template, image }, tokenSha256 });
-      await expect(refusal).rejects.toMatchObject({
-        name: 'Failure',
+      const created = provider.create({ sandbox, template: { ...under.template, image }, tokenSha256 });
+      const refusal = await created.then(
+        () => events.of(sandbox, 'cannot_start'),
+        (thrown: unknown) => thrown,
+      );
+      expect(refusal).toMatchObject({
         code: expect.stringMatching(/^(start_failed|image_unavailable)$/) as string,
+        message: expect.any(String) as string,
       });
-      expect(await find(sandbox)).toBeUndefined();
+      await provider.destroy(sandbox);
+      await expect.poll(() => find(sandbox)).toBeUndefined();
     });
   });
 }

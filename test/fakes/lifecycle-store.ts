@@ -1,5 +1,5 @@
 import type { LossCause } from '../../src/failure/codes.ts';
-import type { Evidence } from '../../src/failure/failure.ts';
+import type { Evidence, Failure } from '../../src/failure/failure.ts';
 import type { RunId, SandboxId, TenantId } from '../../src/model/ids.ts';
 import type { LifecycleStore, LossEffect } from '../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
@@ -15,7 +15,7 @@ export type FakeLifecycleStore = LifecycleStore & {
     lapsed: readonly { readonly tenant: TenantId; readonly run: RunId }[];
     /** Rollouts left in a run; each `closeRun` takes off its limit. */
     leftInRun: number;
-    nextError: Error | null;
+    nextError: Failure | null;
   };
 };
 
@@ -59,6 +59,6 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
       answers.leftInRun = Math.max(0, answers.leftInRun - limit);
       return Promise.resolve(answers.leftInRun);
     },
-    lapsedRuns: () => Promise.resolve(answers.lapsed),
+    lapsedRuns: (limit) => Promise.resolve(answers.lapsed.slice(0, limit)),
   };
 }

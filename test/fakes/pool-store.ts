@@ -1,5 +1,6 @@
 import type { BootId, SandboxId, TemplateDigest } from '../../src/model/ids.ts';
 import type { FailureCode } from '../../src/failure/codes.ts';
+import type { Failure } from '../../src/failure/failure.ts';
 import type { RolloutKey, SandboxAddress } from '../../src/model/rollout.ts';
 import type {
   Announcement,
@@ -36,11 +37,14 @@ export type FakePoolStore = PoolStore & {
     overdue: readonly SandboxId[];
     known: Map<SandboxId, Known>;
     /** Thrown by the next call of any method, once. */
-    nextError: Error | null;
+    nextError: Failure | null;
   };
   /** Rings whoever listens for work. */
   hint(): void;
 };
+
+/** Redis' own time, which stands still. */
+const nowMs = 1_000_000;
 
 /** Fleet state as the pool sees it, told what to answer, remembering what it was told. */
 export function createFakePoolStore(): FakePoolStore {
@@ -79,14 +83,15 @@ export function createFakePoolStore(): FakePoolStore {
     hint: () => {
       for (const listener of listeners) listener();
     },
-    counts: () => answer(answers.counts),
+    counts: (templates) => answer(templates.map((template) => countsOf(answers.counts, template))),
     knownTemplates: () => answer(answers.counts.map((one) => one.template)),
     reserve: (ticket) => answer(answers.reservations.get(ticket) ?? null),
     ready: (sandbox, boot, address) => noted(readied, { sandbox, boot, address }).then(() => answers.waiter),
     launchFailed: (sandbox, code, message) => noted(failures, { sandbox, code, message }),
     overdueLaunches: () => answer(answers.overdue),
     draining: (limit) => answer(answers.draining.slice(0, limit)),
-    announce: (_template, announcement) => noted(announcements, announcement).then(() => announcement.lifeMs),
+    announce: (_template, announcement) =>
+      noted(announcements, announcement).then(() => nowMs + announcement.lifeMs),
     withdraw: (sandbox) => noted(withdrawn, sandbox).then(() => true),
     retire: (template, maxAgeMs, keepReady) =>
       noted(retirements, { template, maxAgeMs, keepReady }).then(() => 0),
@@ -97,4 +102,11 @@ export function createFakePoolStore(): FakePoolStore {
       return () => void listeners.delete(listener);
     },
   };
+}
+
+/** A template that nothing was told of has nothing. */
+function countsOf(told: readonly TemplateCounts[], template: TemplateDigest): TemplateCounts {
+  const none = { ready: 0, launching: 0, held: 0, waiting: 0, announced: 0 };
+  const found = told.find((one) => one.template === template);
+  return found ?? { template, ...none, breaker: 'closed', lastFailure: null };
 }
