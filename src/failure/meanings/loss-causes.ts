@@ -4,9 +4,10 @@ import type { Meaning } from './meaning.ts';
 /** Why a sandbox is gone: the `cause` of `sandbox_lost`, and of `corral_sandboxes_lost_total`. */
 export const lossCauses = {
   sandboxd_killed: {
-    means: 'A signal ended sandboxd, and not because the sandbox had reached its own memory limit.',
+    means:
+      'A signal ended sandboxd, and not because the sandbox had reached its own memory limit. Where commands run under its id and one ran, this is the model’s doing, `sandbox_broken`, and no loss.',
     evidence:
-      '`signal`; `outOfMemoryKills` above zero with `reachedMemoryLimit: false` where the machine itself ran short.',
+      '`signal`; `commandsRunAs: sandboxd` where a command could have done it; `outOfMemoryKills` above zero with `reachedMemoryLimit: false` where the machine itself ran short.',
     operator:
       'Short of memory: the node promises more than it has, so raise the memory `request`. Else: who kills there?',
   },
