@@ -32,6 +32,7 @@ const plansMs = 10_000;
  *   doubts   asks the sandboxes of which the provider is in doubt
  *   losses, drain, overdue, garbage, retire    sandboxes on their way out
  *   expire, grants, runs, labels               rollouts on theirs, and whose sandbox is whose
+ *   overdue calls                              calls that no gateway has settled: their sandboxes are asked
  *   memory   makes room in fleet state before it is full
  */
 export function startController(ports: ControllerPorts, settings: ControllerSettings): Controller {
