@@ -13,11 +13,23 @@ const least = {
 test('the few settings that have no default are enough', () => {
   const config = readControllerConfig(least);
   expect(config).toMatchObject({
-    provider: 'local',
+    engine: { kind: 'local', nodeSocket: '/run/node.sock' },
     listen: null,
     exitWithParent: false,
   });
   expect(config.startBudget).toBeGreaterThanOrEqual(4);
+});
+
+test('a cluster needs its file instead of a node process, and has many machines to start sandboxes on', () => {
+  const { CORRAL_NODE_SOCKET: _node, ...others } = least;
+  const onCluster = { ...others, CORRAL_PROVIDER: 'kubernetes', CORRAL_CLUSTER: 'cluster.yaml' };
+  expect(readControllerConfig(onCluster)).toMatchObject({
+    engine: { kind: 'kubernetes', clusterFile: 'cluster.yaml', kubeconfig: null },
+    startBudget: 128,
+  });
+  expect(() => readControllerConfig({ ...onCluster, CORRAL_CLUSTER: '' })).toThrow(
+    'CORRAL_CLUSTER is not set',
+  );
 });
 
 test('the default start budget is two a core and at least four', () => {

@@ -11,8 +11,7 @@ export type ControllerConfig = {
   readonly fleet: string;
   /** `redis://` URL or the path of a unix socket. */
   readonly redis: string;
-  readonly provider: 'local';
-  readonly nodeSocket: string;
+  readonly engine: EngineConfig;
   readonly environmentsDir: string;
   /** What the operator allows environments; null: everything. */
   readonly policyFile: string | null;
@@ -26,43 +25,78 @@ export type ControllerConfig = {
   readonly logLevel: LogLevel;
 };
 
+/** What makes the sandboxes. */
+export type EngineConfig =
+  | { readonly kind: 'local'; readonly nodeSocket: string }
+  | {
+      readonly kind: 'kubernetes';
+      /** The operator's file about the cluster: namespace, sandboxd, networks, placement. */
+      readonly clusterFile: string;
+      /** Null: `KUBECONFIG`, `~/.kube/config`, or the pod's own service account, as kubectl looks for them. */
+      readonly kubeconfig: string | null;
+    };
+
 /** More starting sandboxes than this only wait for the engine, on any machine or cluster we know of. */
 const maxStartBudget = 1_000;
 
 /** Reads the controller's settings; throws `ConfigMistakes` naming all that is wrong. */
 export function readControllerConfig(variables: Variables): ControllerConfig {
-  return readConfig(variables, (read) => ({
-    fleet: read.text('CORRAL_FLEET', {
-      purpose: 'the name of the fleet, 1 to 63 of a-z, 0-9 and "-"',
-      pattern: /^[a-z0-9][a-z0-9-]{0,62}$/,
-    }),
-    redis: read.text('CORRAL_REDIS', {
-      purpose: 'where Redis is: redis://host:port or the absolute path of its unix socket',
-      pattern: /^(\/|rediss?:\/\/.)/,
-    }),
-    provider: read.choice('CORRAL_PROVIDER', ['local'], { fallback: 'local' }),
-    nodeSocket: read.text('CORRAL_NODE_SOCKET', { purpose: 'the unix socket of the node process' }),
-    environmentsDir: read.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder with the environments, YAML' }),
-    policyFile: read.optional('CORRAL_POLICY'),
-    fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {
-      purpose: 'the file with the fleet key; it is made if it is not there',
-    }),
-    eventLogFolder: read.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
-    startBudget: read.whole('CORRAL_START_BUDGET', {
-      purpose: 'how many sandboxes of the fleet may be starting at once',
-      fallback: defaultStartBudget(availableParallelism()),
-      min: 1,
-      max: maxStartBudget,
-    }),
-    poolOverrides: poolOverrides(read),
-    listen: listenAddress(read),
-    exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
-    logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
-  }));
+  return readConfig(variables, (read) => {
+    const engine = engineOf(read);
+    return { ...settingsOf(read, engine.kind), engine };
+  });
+}
+
+const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<ControllerConfig, 'engine'> => ({
+  fleet: read.text('CORRAL_FLEET', {
+    purpose: 'the name of the fleet, 1 to 63 of a-z, 0-9 and "-"',
+    pattern: /^[a-z0-9][a-z0-9-]{0,62}$/,
+  }),
+  redis: read.text('CORRAL_REDIS', {
+    purpose: 'where Redis is: redis://host:port or the absolute path of its unix socket',
+    pattern: /^(\/|rediss?:\/\/.)/,
+  }),
+  environmentsDir: read.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder with the environments, YAML' }),
+  policyFile: read.optional('CORRAL_POLICY'),
+  fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {
+    purpose: 'the file with the fleet key; it is made if it is not there',
+  }),
+  eventLogFolder: read.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
+  startBudget: read.whole('CORRAL_START_BUDGET', {
+    purpose: 'how many sandboxes of the fleet may be starting at once',
+    fallback: engine === 'local' ? defaultStartBudget(availableParallelism()) : clusterStartBudget,
+    min: 1,
+    max: maxStartBudget,
+  }),
+  poolOverrides: poolOverrides(read),
+  listen: listenAddress(read),
+  exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
+  logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
+});
+
+function engineOf(read: ConfigReader): EngineConfig {
+  const kind = read.choice('CORRAL_PROVIDER', ['local', 'kubernetes'], { fallback: 'local' });
+  if (kind === 'local') {
+    return {
+      kind,
+      nodeSocket: read.text('CORRAL_NODE_SOCKET', { purpose: 'the unix socket of the node process' }),
+    };
+  }
+  return {
+    kind,
+    clusterFile: read.text('CORRAL_CLUSTER', { purpose: 'the file about the cluster that sandboxes run on' }),
+    kubeconfig: read.optional('CORRAL_KUBECONFIG'),
+  };
 }
 
 /** A start is mostly CPU (a Node process comes up), with some waiting in it: two a core keep all cores busy. */
 export const defaultStartBudget = (cores: number) => Math.max(4, 2 * cores);
+
+/**
+ * A node starts some eight pods a second, and what is asked for beyond that waits in its kubelet: enough for fifteen
+ * nodes to be busy at once, and little enough that one node is done with all of it inside a start timeout.
+ */
+const clusterStartBudget = 128;
 
 function listenAddress(read: ConfigReader): ControllerConfig['listen'] {
   const text = read.optional('CORRAL_CONTROLLER_LISTEN');

@@ -1,6 +1,5 @@
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
-import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
@@ -15,6 +14,7 @@ import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { ControllerConfig } from './config.ts';
 import { startController } from './controller.ts';
+import { connectEngine } from './engine-wiring.ts';
 import { serveOperations } from './http.ts';
 
 /** Redis answers in well under a millisecond; seconds mean that it does not. */
@@ -40,10 +40,10 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     random: systemRandom,
     onError: onTrouble,
   });
-  const provider = createLocalProvider({ socketPath: config.nodeSocket, clock: systemClock });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const prometheus = createPrometheus();
   const system = { clock: systemClock, random: systemRandom };
+  const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
   const events = createEventLog({ folder: config.eventLogFolder, process: 'controller', log, ...system });
   const record = (event: FleetEvent) => {
     events.append(event);

@@ -46,3 +46,14 @@ test('ends are counted by what ended and why', async () => {
   expect(text).toContain('corral_garbage_total{reason="unbound"} 1');
   expect(text).toContain('corral_loop_failures_total{loop="drain"} 1');
 });
+
+test('calls of the Kubernetes API are counted by verb and code, and a watch has no duration', async () => {
+  const { apiCall, render } = createPrometheus();
+  apiCall({ verb: 'create', resource: 'pods', code: 201, durationMs: 20 });
+  apiCall({ verb: 'watch', resource: 'pods', code: 'broken', durationMs: 60_000 });
+  const text = await render();
+  expect(text).toContain('corral_kubernetes_calls_total{verb="create",resource="pods",code="201"} 1\n');
+  expect(text).toContain('corral_kubernetes_calls_total{verb="watch",resource="pods",code="broken"} 1\n');
+  expect(text).toContain('corral_kubernetes_call_duration_seconds_count{verb="create",resource="pods"} 1\n');
+  expect(text).not.toContain('corral_kubernetes_call_duration_seconds_count{verb="watch"');
+});

@@ -9,10 +9,19 @@ export type Prometheus = {
   readonly metrics: Metrics;
   /** Counts what is told to the event log. */
   readonly told: (event: FleetEvent) => void;
+  /** Counts a call of the engine's API as it ended; `code` is a status, or a word for an ending without one. */
+  readonly apiCall: (call: ApiCall) => void;
   /** Everything in the text format that Prometheus scrapes. */
   readonly render: () => Promise<string>;
   /** Media type of what {@link Prometheus.render} gives. */
   readonly contentType: string;
+};
+
+type ApiCall = {
+  readonly verb: string;
+  readonly resource: string;
+  readonly code: number | string;
+  readonly durationMs: number;
 };
 
 /**
@@ -30,6 +39,7 @@ export function createPrometheus(): Prometheus {
   return {
     metrics: { ...launchMetrics(instruments), ...poolMetrics(instruments), ...endMetrics(instruments) },
     told: eventMetrics(instruments),
+    apiCall: apiMetrics(instruments),
     render: instruments.render,
     contentType: instruments.contentType,
   };
@@ -52,6 +62,28 @@ function launchMetrics({ counter, histogram }: Instruments): Pick<Metrics, 'laun
       launches.inc({ type, result });
       duration.observe({ type }, durationMs / 1000);
     },
+  };
+}
+
+/** Seconds. An idle API server answers in some milliseconds; whoever waits longer than ten seconds has given up. */
+const apiBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
+
+function apiMetrics({ counter, histogram }: Instruments): Prometheus['apiCall'] {
+  const labels = ['verb', 'resource', 'code'] as const;
+  const calls = counter(
+    'corral_kubernetes_calls_total',
+    'Calls of the Kubernetes API by verb and code',
+    labels,
+  );
+  const duration = histogram(
+    'corral_kubernetes_call_duration_seconds',
+    'Until the answer of the Kubernetes API, watches left out',
+    ['verb', 'resource'],
+    apiBuckets,
+  );
+  return ({ verb, resource, code, durationMs }) => {
+    calls.inc({ verb, resource, code: String(code) });
+    if (verb !== 'watch') duration.observe({ verb, resource }, durationMs / 1000);
   };
 }
 
