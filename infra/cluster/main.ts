@@ -1,6 +1,6 @@
-import { CommandError, exitCodes } from '../../cli/command-error.ts';
+import { exitCodes } from '../../cli/command-error.ts';
 import { openCluster } from './cluster-file.ts';
-import { describeError } from './describe-error.ts';
+import { describeError, exitCodeOf } from './describe-error.ts';
 import { takeDown } from './down.ts';
 import { runInCluster } from './enter.ts';
 import { untilInterrupted } from './interruption.ts';
@@ -22,8 +22,7 @@ async function main(): Promise<number> {
     return await carryOut(order);
   } catch (error) {
     console.error(describeError(error));
-    if (interrupted.aborted) return exitCodes.interrupted;
-    return error instanceof CommandError ? error.exitCode : exitCodes.fleet;
+    return exitCodeOf(error, interrupted);
   }
 }
 

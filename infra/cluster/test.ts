@@ -1,14 +1,13 @@
 import { join } from 'node:path';
-import { exitCodes } from '../../cli/command-error.ts';
 import { takeDown } from './down.ts';
 import { runAttached, runInCluster } from './enter.ts';
 import { untilInterrupted } from './interruption.ts';
-import { describeError } from './describe-error.ts';
+import { describeError, exitCodeOf } from './describe-error.ts';
 import { requireRoot, startCluster } from './up.ts';
 
 /**
- * `npm run test:cluster -- [vitest arguments…]`: runs test/cluster in the cluster that KUBECONFIG names, or in one that is
- * started for it and taken down after it. The last line is the count, the exit code is vitest's.
+ * `npm run test:cluster -- [vitest arguments…]`: runs test/cluster in the cluster that KUBECONFIG names, or in one that
+ * is started for it and taken down after it. The last line is the count, the exit code is vitest's.
  */
 const root = join(import.meta.dirname, '..', '..');
 const name = 'test';
@@ -34,7 +33,7 @@ async function main(): Promise<number> {
       : runInOwnCluster());
   } catch (error) {
     console.error(describeError(error));
-    return interrupted.aborted ? exitCodes.interrupted : exitCodes.fleet;
+    return exitCodeOf(error, interrupted);
   }
 }
 

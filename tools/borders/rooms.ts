@@ -119,7 +119,9 @@ export const rooms: readonly Room[] = [
   feature('calls', 'waiting', 'tools', 'claiming'),
   feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
   feature('recovery', 'pool'),
-  ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access', 'reports'].map((name) => feature(name)),
+  ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access', 'reports'].map((name) =>
+    feature(name),
+  ),
   {
     name: 'platform',
     files: /^src\/platform\//,
@@ -170,7 +172,7 @@ export const rooms: readonly Room[] = [
   {
     name: 'cluster',
     files: /^infra\/cluster\//,
-    may: ['cli/command-error.ts', 'cli/fleet/process-identity.ts', 'src/platform/'],
+    may: ['cli/command-error.ts', 'cli/fleet/process-identity.ts', 'infra/images/', 'src/platform/'],
     own: /^infra\/cluster\//,
     packages: ['yaml'],
     builtins: true,

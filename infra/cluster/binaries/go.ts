@@ -36,22 +36,23 @@ export async function sourceOf(module: string, dependency: string): Promise<stri
 
 /** Throws, with what to do, when there is no Go, or one that is too old and may not fetch a newer one. */
 export async function requireGo(): Promise<void> {
-  if ((await tryRun(['go', 'version'])) === null) {
-    throw new CommandError(
-      'Kubernetes is built from its Go modules, and there is no go on the PATH',
-      'this machine',
-      `install Go 1.21 or newer (https://go.dev/dl; Debian 13: apt-get install golang-go): it fetches the version that the modules name`,
-    );
-  }
-  // kwok names the newest Go of all our modules. `go version` inside it fetches that one, if it may.
-  await run(['go', 'version'], {
-    cwd: moduleFolder('kwok'),
-    env: goEnvironment(),
-    timeoutMs: buildTimeoutMs,
+  if ((await tryRun(['go', 'version'])) === null) throw noGo('there is no go on the PATH');
+  // kwok names the newest Go of all our modules; asked inside of it, go fetches that one if it may.
+  const place = { cwd: moduleFolder('kwok'), env: goEnvironment(), timeoutMs: buildTimeoutMs };
+  await run(['go', 'version'], place).catch((error: unknown) => {
+    throw noGo(error instanceof Error ? error.message : String(error), error);
   });
 }
 
-/** Static programs, since they run beside any libc. Debian's Go fetches no newer toolchain unless it is told that it may. */
+const noGo = (reason: string, cause?: unknown): CommandError =>
+  new CommandError(
+    `Kubernetes is built from its Go modules, which is not possible: ${reason}`,
+    'this machine',
+    'install Go 1.26 or newer (https://go.dev/dl), or any from 1.21 on that may fetch it (GOTOOLCHAIN=auto)',
+    cause,
+  );
+
+/** Static programs, since they run beside any libc. Some systems' Go fetches no newer one unless told that it may. */
 const goEnvironment = (): NodeJS.ProcessEnv => ({
   GOTOOLCHAIN: 'auto',
   ...process.env,
