@@ -1,3 +1,4 @@
+import type { FailureCode } from '../../src/failure/codes.ts';
 import type { Explanation } from '../../src/reports/explanation.ts';
 import type { Told } from '../../src/reports/told.ts';
 import { timeOfDay } from '../print/amounts.ts';
@@ -11,7 +12,7 @@ const indent = '  ';
 
 /** Why a rollout was discarded: what happened, the evidence, whose fault it is, what the trainer was told. */
 export function describeExplanation(explanation: Explanation, width: number): readonly string[] {
-  const { what, timeline, whose, lastCommand } = explanation;
+  const { what, timeline, whose, suspected, lastCommand } = explanation;
   const textWidth = Math.min(width, widestText) - indent.length;
   const text = (sentence: string) => wrap(sentence.replaceAll('`', ''), textWidth).map(indented);
   return [
@@ -24,7 +25,7 @@ export function describeExplanation(explanation: Explanation, width: number): re
     '',
     'whose fault',
     ...text(whose),
-    ...(lastCommand === null ? [] : [indented(cut(`last command: ${lastCommand}`, textWidth))]),
+    ...(suspected === null ? [] : [indented(cut(`last command: ${lastCommand ?? 'unknown'}`, textWidth))]),
     '',
     'what the trainer was told',
     ...describeTold(explanation.told).map(indented),
@@ -33,11 +34,17 @@ export function describeExplanation(explanation: Explanation, width: number): re
 
 const indented = (line: string): string => `${indent}${line}`;
 
-function evidenceLines({ epoch, admitted, evidence }: Explanation) {
-  const seen = Object.entries(evidence).filter(([name, value]) => name !== 'boot_after' && value !== null);
+/** Only then has somebody asked in vain; of every other discard the sandbox may live on. */
+const wasLost = (code: FailureCode): boolean => code === 'sandbox_lost' || code === 'outcome_unknown';
+
+/** Evidence that has a place of its own on the screen. */
+const toldAbove: ReadonlySet<string> = new Set(['boot_after', 'code', 'cause', 'suspected']);
+
+function evidenceLines({ code, epoch, admitted, evidence }: Explanation) {
+  const seen = Object.entries(evidence).filter(([name, value]) => !toldAbove.has(name) && value !== null);
   return [
     ['ran in', epoch.before ?? 'no sandbox'] as const,
-    ['answers now', epoch.after ?? 'nothing of it'] as const,
+    ...(wasLost(code) ? [['afterwards', `${epoch.after ?? 'nothing of it'} answered`] as const] : []),
     ...(admitted === null ? [] : [['delivered', deliveries[admitted] ?? admitted] as const]),
     ...seen.map(([name, value]) => [name, String(value).trim()] as const),
   ];

@@ -1,5 +1,4 @@
 import type { Evidence } from '../../src/failure/failure.ts';
-import type { Verdict } from '../../src/failure/verdict.ts';
 import { explain } from '../../src/reports/explanation.ts';
 import { endOf } from '../../src/reports/timeline.ts';
 import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
@@ -22,7 +21,7 @@ function heading(story: RolloutStory): readonly string[] {
     ['run', story.run],
     ['environment', `${story.environment}@${story.version.slice(0, 12)}`],
     ['state', describeState(story)],
-    ['verdict', describeVerdict(story.verdict)],
+    ['verdict', describeVerdict(story)],
     ['score', score(story.score)],
   ]);
 }
@@ -32,11 +31,11 @@ function describeState({ state, closedBy, source }: RolloutStory): string {
   return closedBy === null ? (state ?? 'unknown') : `${state} (${closedBy})`;
 }
 
-export function describeVerdict(verdict: Verdict | null): string {
+function describeVerdict({ verdict, suspected }: RolloutStory): string {
   if (verdict === null) return 'none yet';
   if (verdict.kind === 'scorable') return 'scorable';
-  const suspected = verdict.suspected === undefined ? '' : `, suspected: ${verdict.suspected}`;
-  return `discard: ${verdict.code}${verdict.cause === undefined ? '' : ` (${verdict.cause})`}${suspected}`;
+  const mark = suspected === null ? '' : `, suspected: ${suspected}`;
+  return `discard: ${verdict.code}${verdict.cause === undefined ? '' : ` (${verdict.cause})`}${mark}`;
 }
 
 function scorable(story: RolloutStory, width: number): readonly string[] {

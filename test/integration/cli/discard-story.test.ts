@@ -3,9 +3,18 @@ import { runCommandLine } from '../../../cli/program.ts';
 import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
+/** Its grader ends badly, which is no score here: the policy may have broken it. */
+const escaped = `
+name: escaped
+sandbox: { image: host, disk: 64Mi, processes: 64 }
+tools: { shell: { builtin: shell } }
+grader: { kind: command, command: [sh, -c, exit 3], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+pool: { min_ready: 1, max: 4 }
+`;
+
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, escaped } });
 });
 afterAll(() => corral.stop());
 
@@ -35,7 +44,7 @@ test('a sandbox killed under its command is told on one screen: what, the eviden
   expect(story).toContain('verdict      discard: sandbox_lost (sandboxd_killed), suspected: command');
   expect(story).toMatch(/call c1, shell: completed, exit 0 .*echo hi/);
   expect(story).toMatch(/call c2, shell: infrastructure_failure: sandbox_lost .* blame infrastructure/);
-  expect(story).toMatch(/ran in +\S+, boot \w+\n +answers now +nothing of it\n +delivered +unknown/);
+  expect(story).toMatch(/ran in +\S+, boot \w+\n +afterwards +nothing of it answered\n +delivered +unknown/);
   expect(story).toMatch(/signal +SIGKILL/);
   expect(story).toMatch(/call c2 +503 +503 +sandbox_lost +no/);
   expect(story).toMatch(/every later call and grade +503 +503 +sandbox_lost +no/);
@@ -72,4 +81,16 @@ test('the run tells what the discard cost its wave, and which command is suspect
     /corral_calls_settled_total\{outcome="completed",blame="none",code="none",environment="shell"\}/,
   );
   expect(scrape.body).not.toContain('sleep 60');
+});
+
+test('a rollout that its grader discards is told with how the grader ended, though fleet state has kept only the code', async () => {
+  const trace = { trace: 't3', environment: 'escaped' };
+  expect((await corral.rft.call({ ...trace, call: 'c1', command: 'echo break it' })).status).toBe(200);
+  for (let turn = 1; turn <= 3; turn += 1) expect((await corral.rft.grade(trace)).status).toBe(503);
+  await expect.poll(() => screen('rollout', 't3')).toMatch(/reason +exit code 3/);
+  const story = await screen('rollout', 't3');
+  expect(story).toContain('verdict      discard: grader_failed, suspected: command');
+  expect(story).toContain('last command: {"command":"echo break it"}');
+  expect(story).toMatch(/every grade +503 +503 +grader_failed/);
+  expect(story).not.toContain('afterwards');
 });
