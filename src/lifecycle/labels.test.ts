@@ -45,7 +45,7 @@ test('a label that failed is written at the next look', async () => {
 });
 
 test('a sandbox that its rollout let go of gets no label', async () => {
-  const { label, labels } = world(fakeRollout());
+  const { label, labels } = world(fakeRollout({ state: 'waiting' }));
   await label();
   expect(labels).toEqual([]);
 });

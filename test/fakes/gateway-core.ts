@@ -1,17 +1,8 @@
 import type { CallResult, GatewayCore, GradeResult, RolloutView } from '../../services/gateway/core.ts';
 import type { Failure } from '../../src/failure/failure.ts';
-import {
-  callId,
-  environmentName,
-  environmentVersion,
-  itemKey,
-  rolloutId,
-  runId,
-  templateDigest,
-  tenantId,
-} from '../../src/model/ids.ts';
-import { noTags, rolloutKey } from '../../src/model/rollout.ts';
+import { callId, environmentName, rolloutId, runId, tenantId } from '../../src/model/ids.ts';
 import { fakeEnvironment } from './environment.ts';
+import { fakeRollout } from './rollout-record.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
 export type RecordedCall = { readonly method: keyof GatewayCore; readonly args: readonly unknown[] };
@@ -113,6 +104,7 @@ export function aView(changes: Partial<RolloutRecord> = {}): RolloutView {
   return { record: aRecord(changes), verdict: { kind: 'scorable' }, calls: [], ahead: null };
 }
 
+/** A rollout of a trainer on the native face. */
 export function aRecord(changes: Partial<RolloutRecord> = {}): RolloutRecord {
   const owner = {
     tenant: tenantId('acme'),
@@ -121,34 +113,5 @@ export function aRecord(changes: Partial<RolloutRecord> = {}): RolloutRecord {
     attempt: 1,
     role: 'policy',
   } as const;
-  return {
-    key: rolloutKey(owner),
-    owner,
-    state: 'active',
-    face: 'native',
-    environment: environmentName('shell'),
-    version: environmentVersion('v1'),
-    template: templateDigest('t1'),
-    itemKey: itemKey('item-1'),
-    wave: 1,
-    tags: noTags,
-    item: null,
-    generation: 1,
-    epoch: null,
-    address: null,
-    launchType: 'warm',
-    taint: null,
-    broken: null,
-    calls: 1,
-    inFlight: 0,
-    placedAtMs: 0,
-    claimedAtMs: 1,
-    activeAtMs: 2,
-    closedAtMs: null,
-    leaseUntilMs: 3,
-    score: null,
-    discard: null,
-    closedBy: null,
-    ...changes,
-  };
+  return fakeRollout({ owner, face: 'native', environment: environmentName('shell'), calls: 1, ...changes });
 }

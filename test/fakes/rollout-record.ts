@@ -1,13 +1,15 @@
 import {
+  bootId,
   environmentName,
   environmentVersion,
   itemKey,
   rolloutId,
   runId,
+  sandboxId,
   templateDigest,
   tenantId,
 } from '../../src/model/ids.ts';
-import { noTags, rolloutKey } from '../../src/model/rollout.ts';
+import { noTags, rolloutKey, sandboxAddress } from '../../src/model/rollout.ts';
 import type { Owner } from '../../src/model/rollout.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
@@ -21,13 +23,13 @@ export function fakeOwner(rollout = 'rollout-1'): Owner {
   };
 }
 
-/** An active rollout without a sandbox; what a test is about is given. */
+/** An active rollout, or one in the given state, with all that belongs to it; what a test is about is given. */
 export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
   const owner = given.owner ?? fakeOwner();
+  const state = given.state ?? 'active';
   return {
     key: rolloutKey(owner),
     owner,
-    state: 'active',
     face: 'rft',
     environment: environmentName('plain'),
     version: environmentVersion('version-1'),
@@ -37,21 +39,40 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     tags: noTags,
     item: null,
     generation: 1,
-    epoch: null,
-    address: null,
-    launchType: null,
+    ...(state === 'waiting' ? withoutSandbox : inSandbox),
+    ...(state === 'closed' || state === 'expired' ? ended(state) : goingOn),
     taint: null,
     broken: null,
     calls: 0,
     inFlight: 0,
     placedAtMs: 1_000,
-    claimedAtMs: 2_000,
-    activeAtMs: null,
-    closedAtMs: null,
     leaseUntilMs: 900_000,
     score: null,
-    discard: null,
-    closedBy: null,
+    discard: given.taint?.code ?? null,
     ...given,
+    state,
   };
 }
+
+const inSandbox = {
+  epoch: { sandbox: sandboxId('sandbox-1'), boot: bootId('boot-1') },
+  address: sandboxAddress('unix:/run/sandbox-1'),
+  launchType: 'warm',
+  claimedAtMs: 2_000,
+  activeAtMs: 3_000,
+} as const;
+
+const withoutSandbox = {
+  epoch: null,
+  address: null,
+  launchType: null,
+  claimedAtMs: null,
+  activeAtMs: null,
+} as const;
+
+const goingOn = { closedAtMs: null, closedBy: null } as const;
+
+const ended = (state: 'closed' | 'expired') => ({
+  closedAtMs: 4_000,
+  closedBy: state === 'closed' ? 'finished' : 'idle',
+});

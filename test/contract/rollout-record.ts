@@ -1,0 +1,22 @@
+import { expect } from 'vitest';
+import { rolloutKey } from '../../src/model/rollout.ts';
+import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+
+/** What holds between the fields of a record, whoever made it. */
+export function expectTrueRecord(record: RolloutRecord): void {
+  const { state, epoch, taint, discard } = record;
+  expect(record.key).toBe(rolloutKey(record.owner));
+  // It has a sandbox from its claim on, and one that was there stays in the record.
+  const hasSandbox = state === 'claimed' || state === 'active' || state === 'grading';
+  if (hasSandbox) expect(epoch).not.toBeNull();
+  if (state === 'waiting') expect(epoch).toBeNull();
+  for (const field of [record.address, record.launchType, record.claimedAtMs]) {
+    expect(field === null).toBe(epoch === null);
+  }
+  if (state === 'active' || state === 'grading') expect(record.activeAtMs).not.toBeNull();
+  const isOver = state === 'closed' || state === 'expired';
+  expect(record.closedBy !== null).toBe(isOver);
+  expect(record.closedAtMs !== null).toBe(isOver);
+  if (taint !== null) expect(discard).toBe(taint.code);
+  if (taint !== null) expect(record.score).toBeNull();
+}
