@@ -10,7 +10,7 @@ export type RecordedEvents = {
   /** The first event of a kind, also one of the past. */
   next<K extends Kind>(kind: K): Promise<OfKind<K>>;
   /** The first event of a kind about one sandbox, also one of the past. */
-  of<K extends 'running' | 'gone'>(sandbox: SandboxId, kind: K): Promise<OfKind<K>>;
+  of<K extends 'running' | 'gone' | 'cannot_start'>(sandbox: SandboxId, kind: K): Promise<OfKind<K>>;
   stop(): Promise<void>;
 };
 

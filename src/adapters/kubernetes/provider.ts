@@ -14,7 +14,7 @@ import { createNodeBook } from './fleet/node-book.ts';
 import { createPodCalls, exists } from './fleet/pod-calls.ts';
 import type { PodCalls } from './fleet/pod-calls.ts';
 import { eventWords } from './fleet/event-words.ts';
-import { podView, provided } from './fleet/pod-view.ts';
+import { podView, providedOf } from './fleet/pod-view.ts';
 import type { PodView } from './fleet/pod-view.ts';
 import { createRemovals } from './fleet/removals.ts';
 import { createStarts } from './fleet/starts.ts';
@@ -44,8 +44,8 @@ export type KubernetesProvider = SandboxProvider & {
 const answerTimeoutMs = 10_000;
 /** Bookmarks come about once a minute: two missed ones mean that nobody is there. */
 const watchSilenceMs = 150_000;
-/** How soon a start that is due is given up; graces are seconds. */
-const checkStartsMs = 500;
+/** How soon a start that is due is given up, and a pod that has ended is removed; graces are seconds. */
+const checkEveryMs = 500;
 
 /**
  * The provider of a cluster: a sandbox is a pod, and everything known of it is in the API server. At most three writes
@@ -76,6 +76,18 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
     labelSelector: fleetSelector(settings.fleet),
   };
 
+  const remove = async (sandbox: SandboxId) => {
+    const view = known.get(sandbox);
+    const node = view === null || view.node === null ? null : nodes.of(view.node);
+    await calls.remove(sandbox, removals.next(sandbox, view?.uid ?? null, node));
+  };
+  // What could not be removed now is still there the next time.
+  const sweep = async () => {
+    const ended = (known.all() ?? []).filter(({ phase }) => phase === 'gone');
+    const due = ended.map(({ sandbox }) => sandbox).filter(removals.isDue);
+    await Promise.allSettled(due.map(remove));
+  };
+
   return {
     create: async (request) => {
       starts.begin(request.sandbox, request.template.startTimeoutMs);
@@ -85,14 +97,12 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
     },
     destroy: async (sandbox) => {
       starts.end(sandbox);
-      const view = known.get(sandbox);
-      const node = view === null || view.node === null ? null : nodes.of(view.node);
-      await calls.remove(sandbox, removals.next(sandbox, view?.uid ?? null, node));
+      await remove(sandbox);
     },
     list: async () => {
       const inStep = known.all();
       const views = inStep ?? (await listAll(api, collection, viewOf)).views;
-      return views.map(provided);
+      return providedOf(views);
     },
     label: async (sandbox, owner, expiresAtMs) => {
       const view = known.get(sandbox) ?? viewOf(await calls.read(sandbox));
@@ -108,7 +118,7 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
       const watch = { options, api, nodes, viewOf, onEvent, onPod, onTrouble, pods: collection };
       await Promise.all([
         watchFleet({ ...watch, onInStep: known.inStep }, signal),
-        checkUntil(signal, clock, () => starts.check()),
+        repeatUntil(signal, clock, () => Promise.all([starts.check(), sweep()])),
       ]);
       watchers.delete(onEvent);
     },
@@ -143,9 +153,9 @@ function patchOf(view: PodView, owner: Owner, expiresAtMs: number): object {
 
 const reasonOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));
 
-async function checkUntil(signal: AbortSignal, clock: Clock, check: () => Promise<void>): Promise<void> {
+async function repeatUntil(signal: AbortSignal, clock: Clock, work: () => Promise<unknown>): Promise<void> {
   while (!signal.aborted) {
-    await check();
-    await clock.sleep(checkStartsMs, signal);
+    await work();
+    await clock.sleep(checkEveryMs, signal);
   }
 }

@@ -136,6 +136,15 @@ test('a pod that we removed is deleted, one that somebody else removed too, and 
   expect(await events.of(sandboxId('evicted'), 'gone')).toMatchObject({ cause: 'evicted' });
 });
 
+test('a pod that ended by itself is no longer listed, and its object is removed once it was told', async () => {
+  await start();
+  become(sandbox, killed);
+  await events.of(sandbox, 'gone');
+  expect(await world.provider.list()).toEqual([]);
+  await expect.poll(() => world.api.pod(sandbox)).toBeUndefined();
+  expect(kinds()).toEqual(['listed', 'running', 'gone']);
+});
+
 test('another pod of the same name is another sandbox: the first is lost as replaced', async () => {
   await start();
   const pod = world.api.pod(sandbox);

@@ -3,7 +3,7 @@ import type { Evidence } from '../../../failure/failure.ts';
 import type { SandboxId } from '../../../model/ids.ts';
 import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
 import type { NodeView } from '../truth/node-view.ts';
-import { provided } from './pod-view.ts';
+import { providedOf } from './pod-view.ts';
 import type { PodView } from './pod-view.ts';
 
 /**
@@ -68,7 +68,7 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
     return [
       ...vanished,
       ...events.filter(({ kind }) => kind === 'gone'),
-      { kind: 'listed', sandboxes: [...views.values()].map(provided) },
+      { kind: 'listed', sandboxes: providedOf([...views.values()]) },
       // What runs is in the list.
       ...events.filter(({ kind }) => kind === 'doubted' || kind === 'trusted'),
     ];

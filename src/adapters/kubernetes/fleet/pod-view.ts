@@ -77,8 +77,11 @@ function addressOf(pod: PodObject, port: number): SandboxAddress | null {
 const ownState = ({ status }: PodObject) =>
   status?.containerStatuses?.find(({ name }) => name === sandboxContainerName)?.state;
 
-/** As a list of the port shows it. */
-export function provided(view: PodView): ProvidedSandbox {
-  const { sandbox, template, phase, address, createdAtMs, owner, expiresAtMs } = view;
-  return { sandbox, template, phase, address, createdAtMs, owner, expiresAtMs };
+/** As a list of the port shows them: a pod that has ended is no sandbox, though its object may stay for a while. */
+export function providedOf(views: readonly PodView[]): readonly ProvidedSandbox[] {
+  return views
+    .filter(({ phase }) => phase !== 'gone')
+    .map(({ sandbox, template, phase, address, createdAtMs, owner, expiresAtMs }) => {
+      return { sandbox, template, phase, address, createdAtMs, owner, expiresAtMs };
+    });
 }

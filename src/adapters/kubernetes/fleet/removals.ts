@@ -10,8 +10,11 @@ import { createRecent } from './recent.ts';
  * The first time its node is asked to end it within its grace (two seconds; nothing is saved), so that the pod is gone
  * from the API when its processes are gone, and its room is free when the scheduler thinks so. Where the node is not
  * ready it would never answer, and a pod that was asked to go and is still there is stuck: those are removed at once.
+ * A pod that ended by itself stays in the API until somebody removes it, and nothing of it is running any more.
  */
 export type Removals = {
+  /** Whether a pod that has ended is to be removed now: nobody asked, or it is stuck. */
+  readonly isDue: (sandbox: SandboxId) => boolean;
   next(sandbox: SandboxId, uid: string | null, node: NodeView | null): Removal;
   readonly asked: (sandbox: SandboxId) => boolean;
 };
@@ -23,12 +26,13 @@ const remembered = 10_000;
 
 export function createRemovals(clock: Pick<Clock, 'monotonicMs'>): Removals {
   const firstAskedAtMs = createRecent<number>(remembered);
+  const isStuck = (sinceMs: number) => clock.monotonicMs() - sinceMs >= stuckAfterMs;
   return {
+    isDue: (sandbox) => isStuck(firstAskedAtMs.get(sandbox) ?? Number.NEGATIVE_INFINITY),
     next: (sandbox, uid, node) => {
-      const nowMs = clock.monotonicMs();
-      const firstMs = firstAskedAtMs.get(sandbox) ?? nowMs;
+      const firstMs = firstAskedAtMs.get(sandbox) ?? clock.monotonicMs();
       firstAskedAtMs.set(sandbox, firstMs);
-      return { uid, atOnce: nowMs - firstMs >= stuckAfterMs || (node !== null && !node.ready) };
+      return { uid, atOnce: isStuck(firstMs) || (node !== null && !node.ready) };
     },
     asked: (sandbox) => firstAskedAtMs.get(sandbox) !== undefined,
   };

@@ -91,8 +91,12 @@ export function ownerPatch(owner: Owner, expiresAtMs: number, podStartMs: number
 /** sandboxd ends itself at expiry and says so; the kubelet comes after it, for a sandboxd that cannot. */
 const afterExpiryMs = 30_000;
 
+/** The API server takes no larger number, and no rollout lasts 68 years. */
+const longestSeconds = 2 ** 31 - 1;
+
 function deadlineSeconds(expiresAtMs: number, podStartMs: number): number {
-  return Math.max(1, Math.ceil((expiresAtMs + afterExpiryMs - podStartMs) / 1000));
+  const seconds = Math.ceil((expiresAtMs + afterExpiryMs - podStartMs) / 1000);
+  return Math.min(Math.max(1, seconds), longestSeconds);
 }
 
 /** What a pod of ours says of itself; null where it is none: somebody else's pod with our label. */
