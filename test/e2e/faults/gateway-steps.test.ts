@@ -74,5 +74,5 @@ test.each(steps)(
     const sample = { output_tools: [{ id: 'c1' }] };
     expect(await corral.rft.grade({ trace, sample })).toMatchObject({ status: 200, body: { score: 1 } });
   },
-  30_000,
+  60_000,
 );
