@@ -5,8 +5,7 @@ import type { StateFolder } from './state-folder.ts';
 
 export type PartsOptions = {
   readonly folder: StateFolder;
-  /** What is mounted into sandboxes, built and complete. */
-  readonly payloadDir: string;
+  readonly engine: Engine;
   readonly environmentsDir: string;
   /** Null, the default: none. */
   readonly policyFile?: string | null;
@@ -18,6 +17,13 @@ export type PartsOptions = {
   /** Redis writes everything to disk, so that the records of rollouts outlive the fleet. */
   readonly keepRecords: boolean;
 };
+
+/** What makes the sandboxes; paths are absolute. */
+export type Engine =
+  /** `payloadDir`: what is mounted into sandboxes, built and complete. */
+  | { readonly kind: 'local'; readonly payloadDir: string }
+  /** `clusterFile`: what the operator says of the cluster; `kubeconfig` null: as kubectl finds it. */
+  | { readonly kind: 'kubernetes'; readonly clusterFile: string; readonly kubeconfig: string | null };
 
 export type PoolOverrides = Readonly<Record<string, { readonly minReady?: number; readonly max?: number }>>;
 
@@ -75,7 +81,7 @@ export function controllerPart(options: PartsOptions): PartSpec {
   return {
     name: 'controller',
     argv: nodeArgv('controller'),
-    env: { ...variables(options), CORRAL_CONTROLLER_LISTEN: listen, CORRAL_PROVIDER: 'local' },
+    env: { ...variables(options), CORRAL_CONTROLLER_LISTEN: listen },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
     deathSignal: 'KILL',
     stopGraceMs: serviceGraceMs,
@@ -103,7 +109,7 @@ export function gatewayPart(options: PartsOptions): PartSpec {
 /** What every service is told; each reads what it needs. */
 function variables({
   folder,
-  payloadDir,
+  engine,
   environmentsDir,
   policyFile = null,
   pool,
@@ -111,14 +117,28 @@ function variables({
   return {
     CORRAL_FLEET: 'local',
     CORRAL_REDIS: folder.redisSocket,
-    CORRAL_NODE_STATE_DIR: folder.node,
-    CORRAL_NODE_SOCKET: folder.nodeSocket,
-    CORRAL_PAYLOAD_DIR: payloadDir,
+    ...engineVariables(engine, folder),
     CORRAL_ENVIRONMENTS: environmentsDir,
     ...(policyFile === null ? {} : { CORRAL_POLICY: policyFile }),
     CORRAL_FLEET_KEY_FILE: folder.fleetKeyFile,
     CORRAL_EVENT_LOG_DIR: folder.events,
     CORRAL_POOL_OVERRIDES: JSON.stringify(pool),
     CORRAL_EXIT_WITH_PARENT: '1',
+  };
+}
+
+function engineVariables(engine: Engine, folder: StateFolder): Readonly<Record<string, string>> {
+  if (engine.kind === 'local') {
+    return {
+      CORRAL_PROVIDER: 'local',
+      CORRAL_NODE_STATE_DIR: folder.node,
+      CORRAL_NODE_SOCKET: folder.nodeSocket,
+      CORRAL_PAYLOAD_DIR: engine.payloadDir,
+    };
+  }
+  return {
+    CORRAL_PROVIDER: 'kubernetes',
+    CORRAL_CLUSTER_FILE: engine.clusterFile,
+    ...(engine.kubeconfig === null ? {} : { CORRAL_KUBECONFIG: engine.kubeconfig }),
   };
 }

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { buildPayload } from '../../infra/payload/payload.ts';
+import { loadCluster } from '../../src/environments/load-cluster.ts';
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
@@ -12,7 +13,7 @@ import { freePort } from './free-port.ts';
 import { openLogFile } from './log-file.ts';
 import { createPartRecords, removeLeftovers } from './part-records.ts';
 import { controllerPart, gatewayPart, nodePart, redisPart } from './parts.ts';
-import type { PartsOptions, PoolOverrides } from './parts.ts';
+import type { Engine, PartsOptions, PoolOverrides } from './parts.ts';
 import { listLocalSandboxes } from './sandbox-list.ts';
 import type { LocalSandbox } from './sandbox-list.ts';
 import { defaultStateFolder, openStateFolder } from './state-folder.ts';
@@ -39,20 +40,32 @@ export type FleetOptions = {
 
 export type FleetEvent = PartEvent | { readonly kind: 'leftovers'; readonly parts: readonly string[] };
 
-/** A whole fleet on this machine: redis, node, controller and gateway as child processes, kept running. */
-export type Fleet = {
+/** The processes of a fleet, as child processes of this one, kept running. */
+export type RunningFleet = {
   readonly gatewayUrl: string;
   /** The controller's /readyz and /metrics. */
   readonly controllerUrl: string;
   /** Accepted from this machine only; allows everything. */
   readonly apiKey: string;
   readonly stateDir: string;
-  readonly nodeSocket: string;
-  sandboxes(): Promise<readonly LocalSandbox[]>;
   /** Ends every part in order, within seconds; idempotent. */
   stop(): Promise<void>;
   /** SIGKILL to every part, for a process that must end now. */
   kill(): void;
+};
+
+/** A whole fleet on this machine: redis, node, controller and gateway. */
+export type Fleet = RunningFleet & {
+  readonly nodeSocket: string;
+  sandboxes(): Promise<readonly LocalSandbox[]>;
+};
+
+/** A cluster that sandboxes run on. */
+export type ClusterAccess = {
+  /** The operator's file about it. */
+  readonly file: string;
+  /** Default: as kubectl finds it. */
+  readonly kubeconfig?: string;
 };
 
 /** A first start builds the payload and may wait for a slow disk. */
@@ -64,6 +77,35 @@ const startDeadlineMs = 60_000;
  */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
+  const running = await start(folder, options, async () => {
+    const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
+    return { kind: 'local', payloadDir: payload.dir };
+  });
+  return { ...running, nodeSocket: folder.nodeSocket, sandboxes: () => listLocalSandboxes(folder.node) };
+}
+
+/**
+ * As {@link startFleet}, with redis, controller and gateway on this machine and sandboxes as pods of a cluster, whose
+ * addresses this machine must reach. Sandboxes that the fleet's end leaves behind end themselves, at their expiry.
+ */
+export async function startFleetOnCluster(
+  options: FleetOptions,
+  cluster: ClusterAccess,
+): Promise<RunningFleet> {
+  const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
+  const clusterFile = resolve(cluster.file);
+  const kubeconfig = cluster.kubeconfig === undefined ? null : resolve(cluster.kubeconfig);
+  return start(folder, options, async () => {
+    await loadCluster(clusterFile);
+    return { kind: 'kubernetes', clusterFile, kubeconfig };
+  });
+}
+
+async function start(
+  folder: StateFolder,
+  options: FleetOptions,
+  prepareEngine: () => Promise<Engine>,
+): Promise<RunningFleet> {
   const lock = takeFleetLock(folder.lock);
   const parts: SupervisedPart[] = [];
   const stop = onlyOnce(async () => {
@@ -75,7 +117,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
     const onEvent = options.onEvent ?? (() => undefined);
     const leftovers = await removeLeftovers(folder.parts, systemClock);
     if (leftovers.length > 0) onEvent({ kind: 'leftovers', parts: leftovers });
-    const partsOptions = await prepare(folder, options);
+    const partsOptions = await prepare(folder, options, prepareEngine);
     const supervision = supervisionOf(folder, onEvent);
     for (const wave of wavesOf(partsOptions)) {
       const started = await Promise.allSettled(wave.map((spec) => supervise(spec, supervision)));
@@ -93,21 +135,24 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
 
 /** What needs nothing of another starts at the same time; what a wave needs is in the waves before it. */
 const wavesOf = (options: PartsOptions) => [
-  [redisPart(options), nodePart(options)],
+  [redisPart(options), ...(options.engine.kind === 'local' ? [nodePart(options)] : [])],
   [controllerPart(options), gatewayPart(options)],
 ];
 
 /** Everything the parts need to find: keys, payload, ports. Mistakes in environments are told before anything starts. */
-async function prepare(folder: StateFolder, options: FleetOptions): Promise<PartsOptions> {
+async function prepare(
+  folder: StateFolder,
+  options: FleetOptions,
+  prepareEngine: () => Promise<Engine>,
+): Promise<PartsOptions> {
   const environmentsDir = resolve(options.environmentsDir);
   const policyFile = options.policyFile === undefined ? null : resolve(options.policyFile);
   await loadPermitted(environmentsDir, policyFile);
   await ensureFleetKeys(folder.fleetKeyFile);
   writeKeys(folder.keysFile, readKeys(folder.keysFile));
-  const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
   return {
     folder,
-    payloadDir: payload.dir,
+    engine: await prepareEngine(),
     environmentsDir,
     policyFile,
     gatewayPort: await freePort(options.port ?? 0),
@@ -128,14 +173,12 @@ function supervisionOf(folder: StateFolder, onEvent: (event: PartEvent) => void)
   };
 }
 
-function describeFleet(folder: StateFolder, options: PartsOptions): Omit<Fleet, 'stop' | 'kill'> {
+function describeFleet(folder: StateFolder, options: PartsOptions): Omit<RunningFleet, 'stop' | 'kill'> {
   return {
     gatewayUrl: `http://127.0.0.1:${options.gatewayPort}`,
     controllerUrl: `http://127.0.0.1:${options.controllerPort}`,
     apiKey: options.developmentKey,
     stateDir: folder.root,
-    nodeSocket: folder.nodeSocket,
-    sandboxes: () => listLocalSandboxes(folder.node),
   };
 }
 

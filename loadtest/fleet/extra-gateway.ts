@@ -29,7 +29,7 @@ export async function startExtraGateway(
   const folder = stateFolderAt(fleet.stateDir);
   const spec = gatewayPart({
     folder,
-    payloadDir: folder.payload,
+    engine: { kind: 'local', payloadDir: folder.payload },
     environmentsDir,
     policyFile: null,
     gatewayPort,

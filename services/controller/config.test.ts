@@ -22,13 +22,13 @@ test('the few settings that have no default are enough', () => {
 
 test('a cluster needs its file instead of a node process, and has many machines to start sandboxes on', () => {
   const { CORRAL_NODE_SOCKET: _node, ...others } = least;
-  const onCluster = { ...others, CORRAL_PROVIDER: 'kubernetes', CORRAL_CLUSTER: 'cluster.yaml' };
+  const onCluster = { ...others, CORRAL_PROVIDER: 'kubernetes', CORRAL_CLUSTER_FILE: 'cluster.yaml' };
   expect(readControllerConfig(onCluster)).toMatchObject({
     engine: { kind: 'kubernetes', clusterFile: 'cluster.yaml', kubeconfig: null },
     startBudget: 128,
   });
-  expect(() => readControllerConfig({ ...onCluster, CORRAL_CLUSTER: '' })).toThrow(
-    'CORRAL_CLUSTER is not set',
+  expect(() => readControllerConfig({ ...onCluster, CORRAL_CLUSTER_FILE: '' })).toThrow(
+    'CORRAL_CLUSTER_FILE is not set',
   );
 });
 
