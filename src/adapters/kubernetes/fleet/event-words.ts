@@ -1,6 +1,6 @@
-import { Value } from 'typebox/value';
 import type { Api } from '../api/calls.ts';
-import { EventList } from '../truth/objects.ts';
+import { isEventList } from '../truth/objects.ts';
+import type { EventList } from '../truth/objects.ts';
 
 /** What the cluster's events say of one pod. */
 export type EventWords = {
@@ -29,7 +29,7 @@ export async function eventWords(api: Api, namespace: string, podUid: string): P
     path: `/api/v1/namespaces/${namespace}/events`,
     query: { fieldSelector: `involvedObject.uid=${podUid}`, limit: mostEvents },
   });
-  const items = Value.Check(EventList, answer.value) ? answer.value.items : [];
+  const items = isEventList(answer.value) ? answer.value.items : [];
   const warnings = items.filter(({ type }) => type === 'Warning').map(sentence);
   return {
     warnings: [...new Set(warnings)].slice(-warningsKept),

@@ -1,4 +1,3 @@
-import { Value } from 'typebox/value';
 import type { LossCause } from '../../../failure/codes.ts';
 import { sandboxAddress } from '../../../model/rollout.ts';
 import type { SandboxAddress } from '../../../model/rollout.ts';
@@ -9,7 +8,8 @@ import { readMarks } from '../pod/labels.ts';
 import { endingOf, toldBy } from '../truth/ending.ts';
 import type { Ending } from '../truth/ending.ts';
 import type { NodeView } from '../truth/node-view.ts';
-import { PodObject } from '../truth/objects.ts';
+import { isPod } from '../truth/objects.ts';
+import type { PodObject } from '../truth/objects.ts';
 import { startTrouble } from '../truth/start-trouble.ts';
 import type { StartTrouble } from '../truth/start-trouble.ts';
 
@@ -37,7 +37,7 @@ export type ViewContext = {
 
 /** Null for what is no pod of ours, whatever its labels say. */
 export function podView(object: unknown, context: ViewContext): PodView | null {
-  if (!Value.Check(PodObject, object)) return null;
+  if (!isPod(object)) return null;
   const marks = readMarks(marksOf(object));
   if (marks === null) return null;
   const { metadata, spec, status } = object;

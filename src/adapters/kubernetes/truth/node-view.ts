@@ -1,5 +1,4 @@
-import { Value } from 'typebox/value';
-import { NodeObject } from './objects.ts';
+import { isNode } from './objects.ts';
 
 /** What is kept of a node: enough to judge the pods on it. */
 export type NodeView = {
@@ -13,7 +12,7 @@ export type NodeView = {
 
 /** Null for what is no node. One without conditions has just registered: nobody knows ill of it. */
 export function nodeView(object: unknown): NodeView | null {
-  if (!Value.Check(NodeObject, object)) return null;
+  if (!isNode(object)) return null;
   const conditions = object.status?.conditions ?? [];
   const ready = conditions.find(({ type }) => type === 'Ready');
   const isReady = ready === undefined || ready.status === 'True';

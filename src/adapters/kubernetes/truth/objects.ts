@@ -1,9 +1,11 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
+import { Compile } from 'typebox/compile';
 
 /*
  * The fields of Kubernetes objects that are read, and nothing more: what a newer server adds is passed over, and what an
- * object must have to be one of ours is asked for here, once.
+ * object must have to be one of ours is asked for here, once. The checks are compiled: a burst's 500 pods change several
+ * times each within a second or two, and an interpreted check takes 0.3 ms.
  */
 
 const text = Type.Optional(Type.String());
@@ -35,7 +37,7 @@ export type Condition = Static<typeof Condition>;
 
 const Texts = Type.Optional(Type.Record(Type.String(), Type.String()));
 
-export const PodObject = Type.Object({
+const PodObject = Type.Object({
   metadata: Type.Object({
     name: Type.String(),
     uid: Type.String(),
@@ -72,13 +74,22 @@ export const PodObject = Type.Object({
 });
 export type PodObject = Static<typeof PodObject>;
 
-export const NodeObject = Type.Object({
+const podCheck = Compile(PodObject);
+export const isPod = (value: unknown): value is PodObject => podCheck.Check(value);
+
+const NodeObject = Type.Object({
   metadata: Type.Object({ name: Type.String() }),
   status: Type.Optional(Type.Object({ conditions: Type.Optional(Type.Array(Condition)) })),
 });
-export type NodeObject = Static<typeof NodeObject>;
+type NodeObject = Static<typeof NodeObject>;
 
-export const EventList = Type.Object({
+const nodeCheck = Compile(NodeObject);
+export const isNode = (value: unknown): value is NodeObject => nodeCheck.Check(value);
+
+const EventList = Type.Object({
   items: Type.Array(Type.Object({ type: text, reason: text, message: text })),
 });
 export type EventList = Static<typeof EventList>;
+
+const eventsCheck = Compile(EventList);
+export const isEventList = (value: unknown): value is EventList => eventsCheck.Check(value);

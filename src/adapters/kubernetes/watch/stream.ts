@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { Value } from 'typebox/value';
+import { Compile } from 'typebox/compile';
 import { refusal, statusIn, wordsOf } from '../api/answer.ts';
 import type { ApiOptions } from '../api/calls.ts';
 import { pathOf } from '../api/calls.ts';
@@ -7,18 +7,20 @@ import { linesOf } from './lines.ts';
 import { selectorOf } from './pages.ts';
 import type { Collection } from './pages.ts';
 
-const WatchLine = Type.Object({
-  type: Type.Union([
-    Type.Literal('ADDED'),
-    Type.Literal('MODIFIED'),
-    Type.Literal('DELETED'),
-    Type.Literal('BOOKMARK'),
-    Type.Literal('ERROR'),
-  ]),
-  object: Type.Unknown(),
-});
+const watchLine = Compile(
+  Type.Object({
+    type: Type.Union([
+      Type.Literal('ADDED'),
+      Type.Literal('MODIFIED'),
+      Type.Literal('DELETED'),
+      Type.Literal('BOOKMARK'),
+      Type.Literal('ERROR'),
+    ]),
+    object: Type.Unknown(),
+  }),
+);
 
-const Versioned = Type.Object({ metadata: Type.Object({ resourceVersion: Type.String() }) });
+const versioned = Compile(Type.Object({ metadata: Type.Object({ resourceVersion: Type.String() }) }));
 
 export type Change = { readonly type: 'changed' | 'deleted'; readonly object: unknown };
 
@@ -95,10 +97,10 @@ async function openWatch(
 
 function hear(line: string, stream: Stream, { resource }: Collection): Heard {
   const value = parse(line);
-  if (!Value.Check(WatchLine, value)) throw new Error(`no line of a watch: ${line.slice(0, 200)}`);
+  if (!watchLine.Check(value)) throw new Error(`no line of a watch: ${line.slice(0, 200)}`);
   const { type, object } = value;
   if (type === 'ERROR') return errorIn(object, resource);
-  if (Value.Check(Versioned, object)) stream.version = object.metadata.resourceVersion;
+  if (versioned.Check(object)) stream.version = object.metadata.resourceVersion;
   if (type === 'BOOKMARK') return { type: 'bookmark' };
   return { type: type === 'DELETED' ? 'deleted' : 'changed', object };
 }
