@@ -3,6 +3,7 @@ import { Chance } from './engine/chance.ts';
 import { ownerKey } from './invariants/owner-key.ts';
 import { ownerText } from './sandbox/daemon.ts';
 import type { Box } from './sandbox/sandboxes.ts';
+import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
 import type { World } from './world.ts';
 
 type Disaster = (world: World, chance: Chance) => void | Promise<void>;
@@ -11,68 +12,102 @@ const lossCauses: readonly LossCause[] = ['evicted', 'preempted', 'node_lost', '
 
 /** What strikes a whole process or machine, and how it comes back. */
 const disasters = {
-  sandbox_killed: (world, chance) => {
-    const box = someBox(world, chance);
-    if (box === null) return;
-    strike(world, 'sandbox killed', box);
-    world.engine.end(box.sandbox, chance.pick(lossCauses));
-  },
-  daemon_stalled: (world, chance) => {
-    const box = someBox(world, chance);
-    if (box === null) return;
-    strike(world, 'sandboxd stands still', box);
-    // Half of them long enough for a call to run out of time with nobody to ask.
-    box.stalledUntilMs =
-      world.scheduler.nowMs + chance.pick([chance.between(500, 10_000), chance.between(30_000, 60_000)]);
-  },
-  boot_changed: (world, chance) => {
-    const box = someBox(world, chance);
-    if (box === null) return;
-    strike(world, 'sandboxd restarted', box);
-    world.sandboxes.reboot(box);
-  },
+  sandbox_killed: (world, chance) =>
+    toSomeBox(world, chance, (box) => {
+      const cause = chance.pick(lossCauses);
+      world.faults.note('sandbox killed', `killed: ${cause}`, { part: box.sandbox });
+      world.engine.end(box.sandbox, cause);
+    }),
+  daemon_stalled: (world, chance) =>
+    toSomeBox(world, chance, (box) => {
+      // Half of them long enough for a call to run out of time with nobody to ask.
+      const stallMs = chance.pick([chance.between(500, 10_000), chance.between(30_000, 60_000)]);
+      world.faults.note('sandboxd stands still', `its sandboxd stands still for ${seconds(stallMs)}`, {
+        part: box.sandbox,
+      });
+      box.stalledUntilMs = world.scheduler.nowMs + stallMs;
+    }),
+  boot_changed: (world, chance) =>
+    toSomeBox(world, chance, (box) => restart(world, box, 'its sandboxd restarts and knows of nothing')),
   gateway_killed: (world, chance) => {
     if (world.gateways.length === 0) return;
     const { process } = chance.pick(world.gateways);
-    tell(world, process.name, 'KILLED');
+    world.faults.note('gateway killed', 'killed with all that it held', 'anybody', process.name);
     process.kill();
     world.scheduler.after(chance.between(500, 6_000), 'kubelet', 'starts gateway', () =>
       world.startGateway(),
     );
   },
+  /** Shorter than a trainer's patience: it asks as if nothing had been. */
+  gateway_paused: (world, chance) => {
+    if (world.gateways.length === 0) return;
+    const { process } = chance.pick(world.gateways);
+    const pauseMs = chance.between(500, 8_000);
+    world.faults.note('gateway paused', `stands still for ${seconds(pauseMs)}`, 'anybody', process.name);
+    process.pause(world.scheduler.nowMs + pauseMs);
+  },
   controller_killed: (world, chance) => {
     if (world.controllers.length === 0) return;
     const process = chance.pick(world.controllers);
-    tell(world, process.name, 'KILLED');
+    world.faults.note('controller killed', 'killed', 'anybody', process.name);
     process.kill();
     world.scheduler.after(chance.between(500, 8_000), 'kubelet', 'starts controller', () =>
       world.startController(),
     );
   },
+  /** Longer than a grant or a start may last: it goes on with what it knew before. */
+  controller_paused: (world, chance) => {
+    if (world.controllers.length === 0) return;
+    const process = chance.pick(world.controllers);
+    const pauseMs = chance.pick([chance.between(1_000, 6_000), chance.between(20_000, 45_000)]);
+    world.faults.note('controller paused', `stands still for ${seconds(pauseMs)}`, 'anybody', process.name);
+    process.pause(world.scheduler.nowMs + pauseMs);
+  },
+  /** What it then tells was true once: sandboxes run that have long ended, and the new ones are not there yet. */
+  watch_behind: (world, chance) => {
+    const behindMs = chance.between(2_000, 15_000);
+    const says = `its watch tells nothing for ${seconds(behindMs)}, and then what was true before`;
+    world.faults.note('watch behind', says, 'anybody', 'engine');
+    world.engine.fallBehind(world.scheduler.nowMs + behindMs);
+  },
   redis_away: (world, chance) => {
     const awayMs = chance.between(200, 12_000);
-    tell(world, 'redis', `AWAY for ${awayMs} ms`);
+    world.faults.note('redis away', `answers nobody for ${seconds(awayMs)}`, 'anybody', 'redis');
     world.redis.downUntilMs = world.scheduler.nowMs + awayMs;
   },
   redis_replaced: (world, chance) => {
-    const { redis, scheduler } = world;
-    tell(world, 'redis', 'REPLACED by an empty one');
-    redis.downUntilMs = scheduler.nowMs + chance.between(100, 3_000);
-    redis.replacedMs.push(scheduler.nowMs);
-    redis.run = `redis-${1 + redis.replacedMs.length}`;
-    return redis.scripts.empty();
+    world.faults.note('redis replaced', 'replaced by an empty one', 'anybody', 'redis');
+    return forgetEverything(world.redis, chance.between(100, 3_000));
+  },
+  redis_promoted: async (world, chance) => {
+    const { redis, scheduler, faults } = world;
+    const oldMs = chance.between(1, 1_500);
+    await redis.scripts.copy();
+    const missedFromMs = scheduler.nowMs;
+    scheduler.after(oldMs, 'fate', 'promotes a replica', () => {
+      if (faults.over) return undefined;
+      faults.note('replica promoted', `fails over to a copy that is ${oldMs} ms old`, 'anybody', 'redis');
+      return promoteReplica(redis, chance.between(100, 3_000), missedFromMs);
+    });
   },
   /** Somebody acts on a lie, as after a failover: another rollout asks for a sandbox that is not its own. */
-  stray_bind: (world, chance) => {
-    const box = someBox(world, chance);
-    const other = chance.pick(world.planned);
-    if (box === null || world.scheduler.nowMs < box.stalledUntilMs) return;
-    strayBind(world, box, other.run, other.name);
-  },
+  stray_bind: (world, chance) =>
+    toSomeBox(world, chance, (box) => {
+      const other = chance.pick(world.planned);
+      if (world.scheduler.nowMs >= box.stalledUntilMs) strayBind(world, box, other.run, other.name);
+    }),
 } as const satisfies Record<string, Disaster>;
 
+const seconds = (durationMs: number) => `${(durationMs / 1000).toFixed(1)} s`;
+
 /** What happens to one sandbox is what the product is about. */
-const likely = ['sandbox_killed', 'boot_changed', 'daemon_stalled', 'gateway_killed'] as const;
+const likely = [
+  'sandbox_killed',
+  'boot_changed',
+  'daemon_stalled',
+  'gateway_killed',
+  'redis_promoted',
+] as const;
 
 /** Plans what will strike this world, and when. Most of it while calls run. */
 export function planDisasters(world: World): void {
@@ -102,33 +137,26 @@ function strikeBeforeGrades(world: World, chance: Chance): void {
     if (world.faults.over || !chance.happens(beforeGradeShare)) return;
     const owner = ownerKey(run, name);
     const box = world.sandboxes.all().find(({ daemon }) => ownerText(daemon.identity().owner) === owner);
-    if (box === undefined) return;
-    strike(world, 'sandboxd restarted before the grade', box);
-    world.sandboxes.reboot(box);
+    if (box !== undefined) restart(world, box, 'its sandboxd restarts just before the grade');
   };
 }
 
-function someBox(world: World, chance: Chance): Box | null {
+function toSomeBox(world: World, chance: Chance, strike: (box: Box) => void): void {
   const boxes = world.sandboxes.all();
   const bound = boxes.filter((box) => box.daemon.identity().owner !== null);
   const from = bound.length > 0 && chance.happens(0.8) ? bound : boxes;
-  return from.length === 0 ? null : chance.pick(from);
+  if (from.length > 0) strike(chance.pick(from));
 }
 
-function strike(world: World, what: string, { sandbox }: Box): void {
-  world.faults.note(what, { sandbox });
-  world.story.tell(sandbox, what.toUpperCase());
-}
-
-function tell(world: World, who: string, what: string): void {
-  world.faults.note(`${who} ${what}`, 'anybody');
-  world.story.tell(who, what);
+function restart(world: World, box: Box, says: string): void {
+  world.faults.note('sandboxd restarted', says, { part: box.sandbox });
+  world.sandboxes.reboot(box);
 }
 
 /** A refused bind hurts nobody; an unbound sandbox may be taken by it, and then it is simply lost for others. */
 function strayBind(world: World, box: Box, run: string, rollout: string): void {
   const owner = { tenant: 'lab', run, rollout, attempt: 1, role: 'policy' } as const;
-  strike(world, `asked by ${rollout}, by mistake`, box);
+  world.faults.note('stray bind', `asked by ${rollout}, by mistake`, { part: box.sandbox });
   try {
     box.daemon.bind({ protocol: 1, owner, expiresInMs: 240_000 });
   } catch (thrown) {

@@ -6,7 +6,9 @@ import { fakeEnvironment, fakeTemplate } from '../fakes/environment.ts';
 /** The command of every simulated call runs at most this long. */
 export const commandMs = 8_000;
 /** Sandboxes that are kept ready: one for each environment, in the pool that they share. */
-export const minReady = 3;
+export const minReady = 4;
+/** A rollout that nobody calls for so long is over. */
+export const idleMs = 40_000;
 /** How long the simulated platform holds a request; a tenth of the real one's, like most times here. */
 export const requestMs = 60_000;
 
@@ -31,7 +33,25 @@ const inSandbox: Grader = {
   onExit: 'discard',
   onTimeout: 'discard',
   onOutOfMemory: 'discard',
-  onBroken: 'discard',
+  onBroken: 0,
+};
+
+/** A judge elsewhere, reached over a network of its own. */
+const elsewhere: Grader = {
+  kind: 'http',
+  url: 'http://judge.example/score',
+  headers: {},
+  timeoutMs: 4_000,
+  retries: 2,
+};
+
+/** With these the model is told that it broke its sandbox. */
+export const brokenWords = 'Broken:';
+
+const texts = {
+  ...fakeEnvironment().texts,
+  brokeSandbox: `${brokenWords} this call, {reason}`,
+  sandboxBroken: `${brokenWords} an earlier call, {reason}`,
 };
 
 function environment(name: string, given: Partial<Environment>): Environment {
@@ -40,11 +60,12 @@ function environment(name: string, given: Partial<Environment>): Environment {
     version: environmentVersion(`${name}-version-1`),
     template: fakeTemplate({ startTimeoutMs: 8_000 }),
     tools: { run },
+    texts,
     limits: {
       toolCalls: 8,
       outputBytes: 4_096,
       rolloutMs: 120_000,
-      idleMs: 40_000,
+      idleMs,
       gradeMs: 20_000,
       hardLifeMs: 240_000,
     },
@@ -53,9 +74,10 @@ function environment(name: string, given: Partial<Environment>): Environment {
   });
 }
 
-/** One graded where the calls ran, one by text alone, and one whose sandboxes are set up first. They share a pool. */
+/** One graded where the calls ran, one by text alone, one by a judge, one set up first and graded there. They share a pool. */
 export const environments: readonly Environment[] = [
   environment('counted', { grader: inSandbox }),
   environment('told', {}),
+  environment('judged', { grader: elsewhere }),
   environment('prepared', { grader: inSandbox, setup: { commands: [['set', 'up']], timeoutMs: 5_000 } }),
 ];

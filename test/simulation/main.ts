@@ -1,38 +1,82 @@
 import { parseArgs } from 'node:util';
+import { hunt } from './bugs/hunt.ts';
+import { plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
-import { verdictLines } from './tell.ts';
+import type { SimulationOptions } from './simulate.ts';
+import { storyLines, verdictLines } from './tell.ts';
 
-/** `npm run sim -- --seed N [--steps M] [--rollouts R] [--seeds COUNT]`: tells one seed's story, or runs many. */
+/**
+ * `npm run sim -- --seed N [--steps M] [--rollouts R] [--bug NAME]` tells one seed's story; `--seeds COUNT` runs so many
+ * from there on and tells of those that break; `--planted` looks for every planted bug.
+ */
 const { values } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     steps: { type: 'string' },
     rollouts: { type: 'string' },
     seeds: { type: 'string', default: '1' },
+    bug: { type: 'string' },
+    planted: { type: 'boolean', default: false },
   },
 });
 
-const first = Number(values.seed);
-const count = Number(values.seeds);
-const optional = {
-  ...(values.steps === undefined ? {} : { steps: Number(values.steps) }),
-  ...(values.rollouts === undefined ? {} : { rollouts: Number(values.rollouts) }),
-};
-
 const scripts = await RealScripts.start();
 try {
+  const held = values.planted ? await huntAll() : await run(Number(values.seed), Number(values.seeds));
+  process.exitCode = held ? 0 : 1;
+} finally {
+  await scripts.stop();
+}
+
+async function run(first: number, count: number): Promise<boolean> {
+  const given = options();
+  const beganMs = performance.now();
   let rollouts = 0;
   let broken = 0;
   for (let seed = first; seed < first + count; seed += 1) {
-    const report = await simulate(scripts, { seed, ...optional });
-    rollouts += report.rollouts;
+    const report = await simulate(scripts, { seed, ...given });
+    rollouts += report.planned.length;
     if (report.violation !== null) broken += 1;
-    if (count === 1) for (const line of report.story) console.log(line);
-    if (count === 1 || report.violation !== null) for (const line of verdictLines(report)) console.log(line);
+    const lines = count === 1 ? storyLines(report) : report.violation === null ? [] : verdictLines(report);
+    for (const line of lines) console.log(line);
   }
-  if (count > 1) console.log(`${count} seeds, ${rollouts} rollouts, ${broken} broken`);
-  process.exitCode = broken === 0 ? 0 : 1;
-} finally {
-  await scripts.stop();
+  const counts = `${count} seeds, ${rollouts} rollouts, ${broken} broken`;
+  if (count > 1) console.log(`${counts}; ${await costWords(performance.now() - beganMs)}`);
+  return broken === 0;
+}
+
+/** Time of this process' processor and of its Redis, which does half of the work. */
+async function costWords(wallMs: number): Promise<string> {
+  const { user, system } = process.cpuUsage();
+  const cpuMs = (user + system) / 1000 + (await scripts.cpuMs());
+  return `${(wallMs / 1000).toFixed(1)} s, ${(cpuMs / 1000).toFixed(1)} s of processor time`;
+}
+
+async function huntAll(): Promise<boolean> {
+  let missed = 0;
+  for (const bug of plantedBugNames) {
+    const caught = await hunt(scripts, bug);
+    if (caught === null) missed += 1;
+    console.log(
+      caught === null ? `NOT FOUND: ${bug}` : `seed ${caught.seed}: ${bug}: ${caught.violation.invariant}`,
+    );
+  }
+  console.log(`${plantedBugNames.length} planted bugs, ${missed} not found`);
+  return missed === 0;
+}
+
+function options(): Omit<SimulationOptions, 'seed'> {
+  const { steps, rollouts, bug } = values;
+  return {
+    ...(steps === undefined ? {} : { steps: Number(steps) }),
+    ...(rollouts === undefined ? {} : { rollouts: Number(rollouts) }),
+    ...(bug === undefined ? {} : { bug: knownBug(bug) }),
+  };
+}
+
+function knownBug(name: string) {
+  const known = plantedBugNames.find((bug) => bug === name);
+  if (known !== undefined) return known;
+  throw new Error(`no bug "${name}" is planted; there are:\n  ${plantedBugNames.join('\n  ')}`);
 }

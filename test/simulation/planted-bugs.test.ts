@@ -1,35 +1,52 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { plantedBugs } from './bugs/planted-bugs.ts';
+import { hunt, huntSeeds } from './bugs/hunt.ts';
+import { plantedBugNames } from './bugs/planted-bugs.ts';
+import type { PlantedBug } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
 
-/** Every bug must be found within so many seeds. */
-const seeds = 200;
-/** All of them take some ten seconds; a bug that is hard to find takes 200 worlds of a tenth of a second. */
+/** All of them take about a minute; a bug that is hard to find takes 200 worlds of a tenth of a second. */
 const foundWithinMs = 120_000;
+const page = join(import.meta.dirname, '../../docs/contributing.md');
 
 let scripts: RealScripts;
+/** What docs/contributing.md says of each bug: the number of seeds within which it is found. */
+let documented: ReadonlyMap<string, number>;
+const caught = new Map<PlantedBug, string>();
 
 beforeAll(async () => {
   scripts = await RealScripts.start();
+  const rows = (await readFile(page, 'utf8')).matchAll(/^\| (?<bug>[^|]+) \| (?<seeds>\d+) \|$/gmu);
+  documented = new Map(
+    [...rows].map(({ groups }) => [groups?.['bug']?.trim() ?? '', Number(groups?.['seeds'])]),
+  );
 });
 
 afterAll(async () => {
   await scripts.stop();
+  console.log(['planted bugs and the seed that found each:', ...caught.values()].join('\n  '));
 });
 
-test.each(Object.entries(plantedBugs))(
-  'planted: %s, and the simulator finds it',
+test('docs/contributing.md names the planted bugs, and no other', () => {
+  expect([...documented.keys()]).toEqual(plantedBugNames);
+  for (const seeds of documented.values()) expect(seeds).toBeLessThanOrEqual(huntSeeds);
+});
+
+test.each(plantedBugNames)(
+  'planted: %s, and the simulator finds it as soon as docs/contributing.md says',
   { timeout: foundWithinMs },
-  async (name, planted) => {
-    for (let seed = 1; seed <= seeds; seed += 1) {
-      const { violation } = await simulate(scripts, { seed, planted });
-      if (violation === null) continue;
-      const clean = await simulate(scripts, { seed });
-      expect(clean.violation, `seed ${seed} breaks without the bug, too`).toBeNull();
-      console.log(`${name}: found by seed ${seed}: ${violation.invariant}: ${violation.detail}`);
-      return;
-    }
-    expect.unreachable(`nothing found in ${seeds} seeds: the simulator is blind to this`);
+  async (bug) => {
+    const found = await hunt(scripts, bug);
+    if (found === null)
+      return expect.unreachable(`nothing found in ${huntSeeds} seeds: the simulator is blind`);
+    const { seed, violation } = found;
+    caught.set(bug, `seed ${String(seed).padStart(3)}  ${bug}  (${violation.invariant})`);
+    const clean = await simulate(scripts, { seed });
+    expect(clean.violation, `seed ${seed} breaks without the bug, too`).toBeNull();
+    expect(seed, `docs/contributing.md says within ${documented.get(bug)} seeds`).toBeLessThanOrEqual(
+      documented.get(bug) ?? 0,
+    );
   },
 );

@@ -1,26 +1,32 @@
+import { plantedBugs } from './bugs/planted-bugs.ts';
+import type { PlantedBug } from './bugs/planted-bugs.ts';
 import { planDisasters } from './disasters.ts';
-import { withTimeoutsOf } from './engine/timeouts.ts';
+import { withTimersOf } from './engine/world-timers.ts';
+import { Narrator } from './fleet/narrator.ts';
 import type { RealScripts } from './fleet/real-scripts.ts';
 import { createInspector } from './invariants/inspector.ts';
-import type { Violation } from './invariants/inspector.ts';
+import type { Inspector, Violation } from './invariants/inspector.ts';
 import { restless } from './invariants/rest.ts';
+import type { Ending } from './trainer/ledger.ts';
+import type { PlannedRollout } from './trainer/plan.ts';
 import { World } from './world.ts';
-import type { Planted } from './world.ts';
 
 export type SimulationOptions = {
   readonly seed: number;
   /** Faults strike during this many steps. */
   readonly steps?: number;
   readonly rollouts?: number;
-  readonly planted?: Planted;
+  /** A mistake that is planted into this world. */
+  readonly bug?: PlantedBug;
 };
 
 export type Report = {
-  readonly seed: number;
+  readonly options: SimulationOptions;
   readonly steps: number;
   readonly simulatedMs: number;
-  readonly rollouts: number;
-  readonly scored: number;
+  readonly planned: readonly PlannedRollout[];
+  readonly endings: ReadonlyMap<string, Ending>;
+  readonly invariants: readonly string[];
   readonly faults: ReadonlyMap<string, number>;
   readonly traceHash: string;
   readonly story: readonly string[];
@@ -40,25 +46,28 @@ const lookEverySteps = 50;
 
 /** Runs one world to its end, or to the first broken promise. */
 export async function simulate(scripts: RealScripts, options: SimulationOptions): Promise<Report> {
-  const { seed, steps = defaultSteps, planted = {} } = options;
+  const { seed, steps = defaultSteps, bug } = options;
+  const planted = bug === undefined ? {} : plantedBugs[bug];
   const rollouts = options.rollouts ?? 1 + (seed % mostRollouts);
   const world = new World({ seed, rollouts, scripts, planted });
-  const violation = await withTimeoutsOf(world.scheduler, () => runWorld(world, steps));
+  const inspector = createInspector(world);
+  const violation = await withTimersOf(world.scheduler, () => runWorld(world, inspector, steps));
   // Nothing of this world may go on in the next.
   for (const { process } of world.gateways) process.kill();
   for (const process of world.controllers) process.kill();
-  return reportOf(world, violation);
+  return reportOf(world, options, inspector, violation);
 }
 
-async function runWorld(world: World, steps: number): Promise<Violation | null> {
-  const inspect = createInspector(world);
+async function runWorld(world: World, inspector: Inspector, steps: number): Promise<Violation | null> {
+  const narrator = new Narrator(world.story, world.redis.scripts.state);
   await world.begin();
   planDisasters(world);
   let restBeginsMs = 0;
   for (let step = 1; ; step += 1) {
     if (!(await world.scheduler.step()) || step > mostSteps)
       return { invariant: 'comes to rest', detail: stuck(world, step) };
-    const violation = inspect();
+    narrator.look(world.redis.scripts.state);
+    const violation = inspector.inspect();
     if (violation !== null) return violation;
     if (!world.faults.over && (step >= steps || world.allEnded)) {
       world.faults.end();
@@ -76,14 +85,19 @@ function stuck(world: World, step: number): string {
   return `after ${step} steps nothing or everything goes on: ${restless(world) ?? 'at rest'}`;
 }
 
-function reportOf(world: World, violation: Violation | null): Report {
-  const endings = [...world.ledger.endings.values()];
+function reportOf(
+  world: World,
+  options: SimulationOptions,
+  { invariants }: Inspector,
+  violation: Violation | null,
+): Report {
   return {
-    seed: world.seed,
+    options,
+    invariants,
     steps: world.scheduler.steps,
     simulatedMs: world.scheduler.nowMs,
-    rollouts: world.planned.length,
-    scored: endings.filter((ending) => ending.kind === 'scored').length,
+    planned: world.planned,
+    endings: world.ledger.endings,
     faults: world.faults.struck,
     traceHash: world.scheduler.traceHash,
     story: world.story.lines,

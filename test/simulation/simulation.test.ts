@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { hunt } from './bugs/hunt.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
-import { verdictLines } from './tell.ts';
+import { storyLines, verdictLines } from './tell.ts';
 
 /** More for a night: `SIM_SEEDS=5000 npm test -- test/simulation`. */
 const seeds = Number(process.env['SIM_SEEDS'] ?? 300);
@@ -37,8 +38,16 @@ test('the same seed does the same things at the same moments, whatever ran befor
   const alone = await simulate(scripts, { seed: 3 });
   await simulate(scripts, { seed: 11 });
   const again = await simulate(scripts, { seed: 3 });
-  expect(again.traceHash).toBe(alone.traceHash);
-  expect(again.story).toEqual(alone.story);
+  expect(storyLines(again).join('\n')).toBe(storyLines(alone).join('\n'));
+});
+
+test('a broken promise is told with the command that shows it again, to the letter', async () => {
+  const bug = 'a claim is not atomic';
+  const caught = await hunt(scripts, bug);
+  const broken = await simulate(scripts, { seed: caught?.seed ?? 0, bug });
+  const again = await simulate(scripts, { seed: caught?.seed ?? 0, bug });
+  expect(verdictLines(broken).join('\n')).toContain(`npm run sim -- --seed ${caught?.seed} --bug '${bug}'`);
+  expect(storyLines(again)).toEqual(storyLines(broken));
 });
 
 test('another seed is another story', async () => {

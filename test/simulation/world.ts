@@ -1,6 +1,7 @@
 import type { GatewayWorld } from '../../services/gateway/core-wiring.ts';
 import type { GatewayCore } from '../../services/gateway/core.ts';
 import type { ControllerPorts } from '../../services/controller/ports.ts';
+import type { Post } from '../../src/adapters/judge-http/post.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
 import { Chance } from './engine/chance.ts';
 import { Faults } from './engine/faults.ts';
@@ -14,6 +15,7 @@ import { redisLine } from './fleet/redis-line.ts';
 import type { RedisHost } from './fleet/redis-line.ts';
 import { TicketQueue } from './fleet/ticket-queue.ts';
 import { controllerPorts, runController, startBudget } from './processes/controllers.ts';
+import { judgePost } from './processes/judge.ts';
 import { gatewayWorld, startGateway } from './processes/gateways.ts';
 import type { Gateway } from './processes/gateways.ts';
 import { Sandboxes } from './sandbox/sandboxes.ts';
@@ -24,8 +26,8 @@ import { Truth } from './sandbox/truth.ts';
 import { Ledger } from './trainer/ledger.ts';
 import { planRollouts } from './trainer/plan.ts';
 import type { PlannedRollout } from './trainer/plan.ts';
-import { Trainer } from './trainer/trainer.ts';
-import type { TrainerWorld } from './trainer/trainer.ts';
+import type { TrainerWorld } from './trainer/desk.ts';
+import { train } from './trainer/trainer.ts';
 
 /** A mistake that test code puts into one world, to see that it is found. */
 export type Planted = {
@@ -34,8 +36,14 @@ export type Planted = {
   readonly gateway?: (ports: GatewayWorld, world: World) => GatewayWorld;
   readonly controller?: (ports: ControllerPorts, world: World) => ControllerPorts;
   readonly link?: (link: SandboxLink, world: World) => SandboxLink;
+  readonly judge?: (post: Post) => Post;
   readonly core?: (core: GatewayCore) => GatewayCore;
 };
+
+/** Some worlds have every trouble, some a few, and every fifth only those of every day. */
+function shareOfTroubles(seed: number): number {
+  return [0, 0.5, 1, 0.2, 0.8][seed % 5] ?? 1;
+}
 
 export type WorldOptions = {
   readonly seed: number;
@@ -73,7 +81,7 @@ export class World {
     this.#chance = new Chance(`seed ${seed}`);
     this.planned = planRollouts(this.#chance.fork('plan'), rollouts);
     this.story = new Story(this.scheduler);
-    this.faults = new Faults(this.#chance.fork('faults'), this.scheduler);
+    this.faults = new Faults(this.#chance.fork('faults'), this.story, shareOfTroubles(seed));
     this.sandboxes = new Sandboxes(this, planted.makeDaemon);
     this.engine = new Engine(this.#wireWorld('engine'));
     this.queue = new TicketQueue(this.scheduler, startBudget);
@@ -87,6 +95,8 @@ export class World {
       downUntilMs: 0,
       run: 'redis-1',
       replacedMs: [],
+      missedFromMs: [],
+      kept: null,
       unsure: new Set(),
     };
   }
@@ -95,7 +105,12 @@ export class World {
     await this.redis.scripts.begin(this.#planted.patchScripts);
     for (let index = 0; index < this.#chance.pick([1, 1, 2]); index += 1) this.startController();
     for (let index = 0; index < this.#chance.pick([1, 2, 2]); index += 1) this.startGateway();
-    for (const plan of this.planned) void new Trainer(this.#trainerWorld(plan), plan).run();
+    for (const plan of this.planned) void train(this.#trainerWorld(plan), plan);
+  }
+
+  /** The engine knows whose limit was hit: the sandbox's own. */
+  exhausted(sandbox: string): void {
+    this.engine.end(sandbox, 'out_of_memory');
   }
 
   get gateways(): readonly Gateway[] {
@@ -117,6 +132,7 @@ export class World {
       process,
       fleet: processFleet(redisLine(this.redis, process), this.redis.mailbox.messagesFor(process)),
       link: this.#link(process),
+      post: this.#judge(process),
       chance: this.#chance.fork(process.name),
       onTrouble: (thrown: unknown) => void this.troubles.push(thrown),
     };
@@ -168,6 +184,12 @@ export class World {
   #link(process: SimProcess): SandboxLink {
     const link = simLink(this.#wireWorld(process.name), process);
     return this.#planted.link?.(link, this) ?? link;
+  }
+
+  #judge(process: SimProcess): Post {
+    const { scheduler, faults } = this;
+    const post = judgePost({ scheduler, faults, chance: this.#chance.fork(`judge of ${process.name}`) });
+    return this.#planted.judge?.(post) ?? post;
   }
 
   #wireWorld(name: string) {

@@ -1,6 +1,5 @@
-import { request } from 'undici';
-import type { Dispatcher } from 'undici';
 import type { JudgeRequest } from '../../ports/judge.ts';
+import type { Post } from './post.ts';
 import { retryAfterMs } from './retry-after.ts';
 
 /** What one request to a judge came to. `again`: the next one may do better, not before `afterMs` where it said so. */
@@ -11,22 +10,14 @@ export type Asked =
 
 /** Sends the request once. Never throws: whatever goes wrong on the way is `again`, a refusal is `final`. */
 export async function askOnce(
-  dispatcher: Dispatcher,
-  { url, headers, body }: JudgeRequest,
+  post: Post,
+  request: JudgeRequest,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<Asked> {
   try {
-    const response = await request(url, {
-      dispatcher,
-      method: 'POST',
-      headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
-      body: JSON.stringify(body),
-      signal,
-    });
-    // Read to its end whatever the status, so that the connection can be used again.
-    const text = await response.body.text();
-    return judged(response.statusCode, text, retryAfterMs(response.headers['retry-after'], nowMs));
+    const { status, text, retryAfter } = await post(request, signal);
+    return judged(status, text, retryAfterMs(retryAfter, nowMs));
   } catch (error) {
     return again(signal.aborted ? 'gave no answer in time' : `could not be reached: ${messageOf(error)}`);
   }

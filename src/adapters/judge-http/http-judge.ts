@@ -5,6 +5,8 @@ import type { Judge, JudgeRequest } from '../../ports/judge.ts';
 import type { Random } from '../../ports/random.ts';
 import { askOnce } from './ask-once.ts';
 import type { Asked } from './ask-once.ts';
+import { postOver } from './post.ts';
+import type { Post } from './post.ts';
 
 export type HttpJudge = Judge & { close(): Promise<void> };
 
@@ -25,21 +27,23 @@ const maxConnections = 64;
  */
 export function createHttpJudge(deps: Deps): HttpJudge {
   const dispatcher = new Agent({ connections: maxConnections, maxResponseSize: maxAnswerBytes });
-  return {
-    score: (request, signal) => askUntilScored(deps, dispatcher, request, signal),
-    close: () => dispatcher.close(),
-  };
+  return { ...createJudge(deps, postOver(dispatcher)), close: () => dispatcher.close() };
+}
+
+/** The same judge over any way of sending one request. */
+export function createJudge(deps: Deps, post: Post): Judge {
+  return { score: (request, signal) => askUntilScored(deps, post, request, signal) };
 }
 
 async function askUntilScored(
   deps: Deps,
-  dispatcher: Agent,
+  post: Post,
   request: JudgeRequest,
   signal: AbortSignal,
 ): Promise<number> {
   const untilMs = deps.clock.monotonicMs() + request.timeoutMs * (request.retries + 1);
   for (let tries = 1; ; tries += 1) {
-    const asked = await askInTime(deps, dispatcher, request, signal);
+    const asked = await askInTime(deps, post, request, signal);
     if (asked.kind === 'score') return asked.score;
     if (asked.kind === 'final' || tries > request.retries || signal.aborted)
       throw failed(request, asked, tries);
@@ -52,7 +56,7 @@ async function askUntilScored(
 /** One try, given up after `timeoutMs` or when the caller gives up. */
 async function askInTime(
   { clock }: Deps,
-  dispatcher: Agent,
+  post: Post,
   request: JudgeRequest,
   signal: AbortSignal,
 ): Promise<Asked> {
@@ -61,7 +65,7 @@ async function askInTime(
   const timer = clock.sleep(request.timeoutMs, answered.signal).then(() => {
     late.abort();
   });
-  const asked = await askOnce(dispatcher, request, clock.nowMs(), AbortSignal.any([signal, late.signal]));
+  const asked = await askOnce(post, request, clock.nowMs(), AbortSignal.any([signal, late.signal]));
   answered.abort();
   await timer;
   return asked;

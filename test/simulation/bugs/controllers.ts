@@ -9,3 +9,11 @@ export function writesNothingBack(ports: ControllerPorts): ControllerPorts {
   };
   return { ...ports, recovery };
 }
+
+/** Whatever ended a sandbox, what ran in it is said to have used up its memory. */
+export function blamesThePolicy(ports: ControllerPorts): ControllerPorts {
+  const { lifecycle } = ports;
+  const lose: typeof lifecycle.lose = (sandbox, boot, _cause, evidence) =>
+    lifecycle.lose(sandbox, boot, 'out_of_memory', evidence);
+  return { ...ports, lifecycle: { ...lifecycle, lose } };
+}

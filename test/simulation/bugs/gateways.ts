@@ -132,3 +132,41 @@ export function afterTaint(ports: GatewayWorld): GatewayWorld {
     claims: { ...ports.claims, claim },
   };
 }
+
+/** The judge's failure is a score like any other. */
+export function failedJudgeIsZero(ports: GatewayWorld): GatewayWorld {
+  const score: GatewayWorld['judge']['score'] = async (request, signal) => {
+    try {
+      return await ports.judge.score(request, signal);
+    } catch {
+      return 0;
+    }
+  };
+  return { ...ports, judge: { score } };
+}
+
+/** Finish and delete say that they have been heard. */
+export function endsNothing(ports: GatewayWorld): GatewayWorld {
+  const close: GatewayWorld['lifecycle']['close'] = async (key) => {
+    const record = await ports.lifecycle.heartbeat(key);
+    return record === null ? null : { ...record, state: 'closed', closedBy: 'finished' };
+  };
+  return { ...ports, lifecycle: { ...ports.lifecycle, close } };
+}
+
+/** Its verdict on every rollout is that it may be scored. */
+export function takesAllForScorable(core: GatewayCore): GatewayCore {
+  return {
+    ...core,
+    view: async (...asked) => ({ ...(await core.view(...asked)), verdict: { kind: 'scorable' } }),
+  };
+}
+
+/** Wrong arguments under the id of a refused call get what it was answered. */
+export function comparesNoArguments(ports: GatewayWorld): GatewayWorld {
+  const settle: GatewayWorld['calls']['settle'] = async (settlement) => ({
+    ...(await ports.calls.settle(settlement)),
+    digest: settlement.digest,
+  });
+  return { ...ports, calls: { ...ports.calls, settle } };
+}

@@ -3,19 +3,24 @@ import {
   afterTaint,
   callsTwiceNamed,
   chargesTheWait,
+  comparesNoArguments,
+  endsNothing,
+  failedJudgeIsZero,
   madeUpExit,
   seesEverything,
+  takesAllForScorable,
   tellsTheModel,
 } from './gateways.ts';
 import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
-import { writesNothingBack } from './controllers.ts';
+import { readsOn } from './judges.ts';
+import { blamesThePolicy, writesNothingBack } from './controllers.ts';
 import { replacing } from './scripts.ts';
 
 /**
  * Mistakes that this product could have, each made by test code around or in place of one part of it. A simulator is
  * worth what it finds: planted-bugs.test.ts asks for every one of these.
  */
-export const plantedBugs: Readonly<Record<string, Planted>> = {
+const plantedBugsByName = {
   'a claim is not atomic': replacing(
     "return redis.call('ZPOPMIN', key.ready .. template)[1]",
     "return redis.call('ZRANGE', key.ready .. template, 0, 0)[1]",
@@ -70,4 +75,32 @@ export const plantedBugs: Readonly<Record<string, Planted>> = {
     "redis.call('ZREM', key.starts, sandbox)\n",
     "if redis.call('HGET', key.sandbox .. sandbox, 'boot') then redis.call('ZREM', key.starts, sandbox) end\n",
   ),
-};
+  'a stale replica is taken for the Redis that it copied': replacing(
+    "if redis.call('GET', key.redis) ~= ARGV[1] then",
+    "if not redis.call('GET', key.redis) then",
+    "if redis.call('GET', key.redis) == ARGV[1] then return false end\nlocal rows",
+    "if redis.call('GET', key.redis) then return false end\nlocal rows",
+  ),
+  'half of what a judge says is a score': { judge: readsOn },
+  'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
+  'a rollout that broke its sandbox is discarded': replacing(
+    "if brokenReason ~= '' and redis.call('SCARD', key.inFlight .. id) > 0 then",
+    'if false then',
+  ),
+  'every lost sandbox was broken by its policy': { controller: blamesThePolicy },
+  'calls that run are forgotten when their rollout is ended': replacing(
+    "settleInFlight(id, 'cancelled', nil)\n",
+    '',
+  ),
+  'a rollout that was ended goes on': { gateway: endsNothing },
+  'a heartbeat renews nothing': replacing("if read(id, 'state') then stillHere(id) end", ''),
+  'a verdict does not ask for the taint': { core: takesAllForScorable },
+  // This one was real, and the simulator has found it.
+  'wrong arguments under the id of a refused call get its answer': { gateway: comparesNoArguments },
+} as const satisfies Record<string, Planted>;
+
+export type PlantedBug = keyof typeof plantedBugsByName;
+
+export const plantedBugs: Readonly<Record<PlantedBug, Planted>> = plantedBugsByName;
+
+export const plantedBugNames = Object.keys(plantedBugs) as readonly PlantedBug[];

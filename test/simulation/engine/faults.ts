@@ -1,54 +1,10 @@
 import type { Chance } from './chance.ts';
-import type { Scheduler } from './scheduler.ts';
+import type { Story } from './story.ts';
+import { everyday, troubles } from './troubles.ts';
+import type { Trouble } from './troubles.ts';
 
-/** Small troubles and how likely each is, whenever it could happen. Each is one that the real counterpart can have. */
-const troubles = {
-  /** The connection to Redis breaks before a script has run, or after it and before its answer. */
-  redis_cut_before: 0.01,
-  redis_cut_after: 0.01,
-  /** The answer travels for so long that much else happens in between. */
-  redis_slow: 0.03,
-  /** A wake-up is a hint: lost, or told of a rollout that nothing happened to. */
-  message_lost: 0.25,
-  message_spurious: 0.05,
-  /** Nobody listens at a sandbox's address just now. */
-  link_refused: 0.02,
-  /** The connection breaks before sandboxd has read the request, or after it has acted. */
-  link_cut_before: 0.015,
-  link_cut_after: 0.02,
-  link_slow: 0.05,
-  /** The connection's own repeat arrives although the first was read. */
-  link_twice: 0.03,
-  /** A request whose client has given up arrives all the same. */
-  link_late: 0.5,
-  /** Between trainer and gateway. */
-  http_cut_before: 0.015,
-  http_cut_after: 0.02,
-  create_fails: 0.05,
-  create_unanswered: 0.05,
-  create_hangs: 0.02,
-  create_silent: 0.04,
-  create_dies: 0.03,
-  provider_away: 0.03,
-  event_late: 0.2,
-  event_lost: 0.1,
-  event_twice: 0.1,
-} as const;
-
-/** What may happen any day without anybody's fault, and must hurt nobody: in every world. */
-const everyday: ReadonlySet<Trouble> = new Set([
-  'message_lost',
-  'message_spurious',
-  'event_late',
-  'event_twice',
-  'link_slow',
-  'redis_slow',
-]);
-
-export type Trouble = keyof typeof troubles;
-
-/** Whom a fault may have hurt: one sandbox, or anybody. */
-export type Hurt = { readonly sandbox: string } | 'anybody';
+/** Whom a fault may have hurt: one sandbox or one rollout, by name, or anybody. */
+export type Hurt = { readonly part: string } | 'anybody';
 
 /**
  * What goes wrong, by seed: some worlds have every trouble, some a few, every fifth only those of every day, so that what
@@ -58,17 +14,17 @@ export class Faults {
   /** Nothing goes wrong here but what does every day. */
   readonly calm: boolean;
   readonly #chance: Chance;
-  readonly #scheduler: Scheduler;
+  readonly #story: Story;
   readonly #enabled = new Set<Trouble>();
-  readonly #hurtSandboxes = new Set<string>();
+  readonly #hurt = new Set<string>();
   readonly #struck = new Map<string, number>();
   #anybodyHurt = false;
   #over = false;
 
-  constructor(chance: Chance, scheduler: Scheduler) {
+  /** `share`: of the troubles, that there are in this world. */
+  constructor(chance: Chance, story: Story, share: number) {
     this.#chance = chance;
-    this.#scheduler = scheduler;
-    const share = chance.pick([0, 0.2, 0.5, 0.8, 1]);
+    this.#story = story;
     this.calm = share === 0;
     for (const trouble of Object.keys(troubles) as Trouble[]) {
       if (chance.happens(share) || everyday.has(trouble)) this.#enabled.add(trouble);
@@ -89,28 +45,38 @@ export class Faults {
   }
 
   /** Whether this trouble strikes now; then whom it hurts is remembered. */
-  strikes(trouble: Trouble, hurt: Hurt | 'nobody'): boolean {
-    if (this.#over || !this.#enabled.has(trouble) || !this.#chance.happens(troubles[trouble])) return false;
-    this.note(trouble, hurt);
+  strikes(trouble: Trouble, hurt: Hurt | 'nobody', who = partOf(hurt)): boolean {
+    const { share, says, where } = troubles[trouble];
+    if (this.#over || !this.#enabled.has(trouble) || !this.#chance.happens(share)) return false;
+    this.#remember(trouble, hurt);
+    if (says !== null) this.#story.fault(who === '' ? where : who, says);
     return true;
   }
 
-  note(name: string, hurt: Hurt | 'nobody'): void {
-    this.#scheduler.mark(`fault ${name}`);
+  /** A fault of another kind than the small ones. */
+  note(name: string, says: string, hurt: Hurt | 'nobody', who = partOf(hurt)): void {
+    this.#remember(name, hurt);
+    this.#story.fault(who, says);
+  }
+
+  #remember(name: string, hurt: Hurt | 'nobody'): void {
+    this.#story.mark(`fault ${name}`);
     this.#struck.set(name, (this.#struck.get(name) ?? 0) + 1);
     if (hurt === 'anybody') this.#anybodyHurt = true;
-    else if (hurt !== 'nobody') this.#hurtSandboxes.add(hurt.sandbox);
+    else if (hurt !== 'nobody') this.#hurt.add(hurt.part);
   }
 
-  /** Whether no fault was this sandbox' own. */
-  spared(sandbox: string): boolean {
-    return !this.#hurtSandboxes.has(sandbox);
+  /** Whether no fault was this sandbox' or rollout's own. */
+  spared(part: string): boolean {
+    return !this.#hurt.has(part);
   }
 
-  /** Whether nothing has gone wrong so far that a rollout with these sandboxes could have felt. */
-  sparedAll(sandboxes: Iterable<string>): boolean {
+  /** Whether nothing has gone wrong so far that a rollout with these parts could have felt. */
+  sparedAll(parts: Iterable<string>): boolean {
     if (this.#anybodyHurt) return false;
-    for (const sandbox of sandboxes) if (!this.spared(sandbox)) return false;
+    for (const part of parts) if (!this.spared(part)) return false;
     return true;
   }
 }
+
+const partOf = (hurt: Hurt | 'nobody'): string => (typeof hurt === 'string' ? '' : hurt.part);

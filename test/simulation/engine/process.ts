@@ -16,6 +16,7 @@ export class SimProcess {
   /** A busy machine runs timers late, never early. */
   readonly #lateness: number;
   #alive = true;
+  #pausedUntilMs = 0;
 
   constructor(name: string, scheduler: Scheduler, lateness = 1) {
     this.name = name;
@@ -31,6 +32,23 @@ export class SimProcess {
   kill(): void {
     this.#alive = false;
     for (const tell of this.#onDeath) tell();
+  }
+
+  /** `SIGSTOP` until then: what is told to it meanwhile it hears late, and then all at once. */
+  pause(untilMs: number): void {
+    this.#pausedUntilMs = Math.max(this.#pausedUntilMs, untilMs);
+  }
+
+  get pausedUntilMs(): number {
+    return this.#pausedUntilMs;
+  }
+
+  /** Goes on with something it is told: now, or when it is awake again. A dead process never does. */
+  hears(then: () => void): void {
+    if (!this.#alive) return;
+    const pausedMs = this.#pausedUntilMs - this.#scheduler.nowMs;
+    if (pausedMs <= 0) return then();
+    this.#scheduler.after(pausedMs, this.name, 'awakes', () => this.hears(then));
   }
 
   onDeath(tell: () => void): void {
@@ -49,7 +67,7 @@ export class SimProcess {
       const wake = () => {
         timer.cancel();
         signal?.removeEventListener('abort', wake);
-        if (this.#alive) resolve();
+        this.hears(resolve);
       };
       const timer = this.#scheduler.after(durationMs * this.#lateness, this.name, 'timer', wake);
       signal?.addEventListener('abort', wake, { once: true });

@@ -65,15 +65,10 @@ export class Scheduler {
   }
 }
 
-/** Two turns of the event loop: claims of one turn are gathered until its end and only then sent. */
-async function drained(): Promise<void> {
-  await endOfTurn();
-  await endOfTurn();
-}
-
-const endOfTurn = () =>
+/** Everything that was set free has run until it waits again: ticks come after all that was promised, and cost no turn. */
+const drained = () =>
   new Promise<void>((resolve) => {
-    setImmediate(resolve);
+    process.nextTick(resolve);
   });
 
 const isBefore = (one: Happening, other: Happening) =>

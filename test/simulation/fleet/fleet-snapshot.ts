@@ -14,6 +14,8 @@ export type RolloutRow = {
   /** When it got its sandbox, on Redis' clock. */
   readonly claimedAtMs: number;
   readonly inFlight: number;
+  /** The policy broke its own sandbox. */
+  readonly broken: boolean;
 };
 
 export type SandboxRow = {
@@ -40,8 +42,8 @@ export type FleetSnapshot = {
   readonly oldestGrantMs: number | null;
 };
 
-/** One line for each rollout and sandbox; a script of its own, because after every step a round trip each is too slow. */
-export function inspectLua(keys: Keys): string {
+/** Body of a Lua function that returns one line for each rollout and sandbox. */
+export function snapshotLua(keys: Keys): string {
   const runs = simulatedRuns.map((run) => `'${run}'`).join(', ');
   return `
 local lines = {}
@@ -58,10 +60,10 @@ for _, run in ipairs({ ${runs} }) do
   end
   for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
     local values = redis.call('HMGET', '${keys('rollout')}' .. id,
-      'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs')
+      'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs', 'broken')
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
     calls = calls + redis.call('HLEN', '${keys('calls')}' .. id) - inFlight
-    add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight)
+    add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8])
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -76,7 +78,7 @@ add('c', counted, calls, redis.call('ZRANGE', '${keys('grants')}', 0, 0, 'WITHSC
 return table.concat(lines, '\\n')`;
 }
 
-/** The snapshot that a text of {@link inspectLua} tells; `before` itself when nothing has changed. */
+/** The snapshot that a text of {@link snapshotLua} tells; `before` itself when nothing has changed. */
 export function readState(text: string, before: FleetSnapshot | null): FleetSnapshot {
   if (before?.text === text) return before;
   const lines = text.split('\n').map((line) => line.split('\t'));
@@ -101,7 +103,7 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 
 function rolloutRow(values: readonly string[]): RolloutRow {
   const [, key = '', state = '', sandbox = '', boot = '', taint = '', score = '', dispatched = ''] = values;
-  const [claimedAtMs = '0', inFlight = '0'] = values.slice(8);
+  const [claimedAtMs = '0', inFlight = '0', broken = ''] = values.slice(8);
   return {
     key,
     state,
@@ -112,6 +114,7 @@ function rolloutRow(values: readonly string[]): RolloutRow {
     dispatched: dispatched !== '',
     claimedAtMs: Number(claimedAtMs),
     inFlight: Number(inFlight),
+    broken: broken !== '',
   };
 }
 

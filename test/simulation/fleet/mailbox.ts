@@ -47,7 +47,7 @@ export class Mailbox {
       if (listener.channel !== channel || this.#faults.strikes('message_lost', 'nobody')) continue;
       const heard = this.#faults.strikes('message_spurious', 'nobody') ? this.#last : message;
       this.#scheduler.after(this.#chance.between(0, 5), listener.process.name, 'message', () => {
-        if (listener.process.alive) listener.hear(heard);
+        listener.process.hears(() => listener.hear(heard));
       });
     }
     this.#last = message;

@@ -10,7 +10,10 @@ import { recoveryStore } from '../../../src/adapters/redis/recovery-store.ts';
 import type { RunScript } from '../../../src/adapters/redis/script-runner.ts';
 import { fleetKeys } from './real-scripts.ts';
 
-export type ProcessFleet = Omit<FleetState, 'reports' | 'memory' | 'ping' | 'close' | 'adoptRedis'>;
+export type ProcessFleet = Pick<
+  FleetState,
+  'claims' | 'calls' | 'lifecycle' | 'grades' | 'pool' | 'environments' | 'recovery'
+>;
 
 /** The product's own fleet state for one process, over the simulated way to Redis. */
 export function processFleet(run: RunScript, messages: Messages): ProcessFleet {

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Redis, ReplyError } from 'ioredis';
 import { keysOf } from '../../../src/adapters/redis/keys.ts';
 import { classifyTrouble } from '../../../src/adapters/redis/redis-trouble.ts';
 import type { Reply } from '../../../src/adapters/redis/reply.ts';
@@ -7,44 +7,25 @@ import type { ScriptLibrary } from '../../../src/adapters/redis/script-library.t
 import type { ScriptName } from '../../../src/adapters/redis/script-names.ts';
 import { startRedis } from '../../support/redis.ts';
 import type { PrivateRedis } from '../../support/redis.ts';
-import { inspectLua, readState } from './fleet-snapshot.ts';
+import { readState } from './fleet-snapshot.ts';
 import type { FleetSnapshot } from './fleet-snapshot.ts';
+import { worldLua } from './world-lua.ts';
 
 export const fleetKeys = keysOf('simulated');
 
-const clockKey = 'simulated:clock';
-const publishedKey = 'simulated:published';
+/** What a replica holds when the fleet's Redis dies: a copy beside it, some writes old. Its keys keep their ends. */
+const copyLua = `
+redis.call('SELECT', 1)
+redis.call('FLUSHDB')
+redis.call('SELECT', 0)
+for _, name in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', name, name, 'DB', 1) end`;
 
-/**
- * Stands for `lib/time.lua`: time is what the world says. Messages go to a list instead of to subscribers, because a
- * second connection would hear them at a moment that nobody controls; the world hands them out.
- */
-const timeLua = `
-local function callEngine(...) return redis.call(...) end
-local function errorReply(text) return redis.error_reply(text) end
-local redis = { register_function = redis.register_function, error_reply = errorReply }
-function redis.call(command, ...)
-  if command == 'PUBLISH' then return callEngine('RPUSH', '${publishedKey}', ...) end
-  return callEngine(command, ...)
-end
-local function clock() return tonumber(callEngine('GET', '${clockKey}')) end
-`;
-
-/** Scripts that change nothing; controllers look so often that looking after them, too, would take half of a run's time. */
-const readers: ReadonlySet<ScriptName> = new Set([
-  'adopted-at',
-  'counts',
-  'draining',
-  'find',
-  'known-sandboxes',
-  'lapsed-runs',
-  'list-calls',
-  'load-environment',
-  'lookup-call',
-  'read-kept',
-]);
+const nothing = readState('', null);
 
 export type PatchScripts = (library: string) => string;
+
+/** What went wrong, the script's own reply, its messages, and fleet state if the script has written: see world-lua.ts. */
+type Told = readonly [string | null, Reply, readonly string[], string | null];
 
 export type Ran = {
   readonly reply: Reply;
@@ -58,8 +39,8 @@ export class RealScripts {
   readonly #client: Redis;
   readonly #library: ScriptLibrary;
   #loaded: string | null = null;
-  #inspect = '';
-  #state: FleetSnapshot | null = null;
+  #state: FleetSnapshot = nothing;
+  #copied: FleetSnapshot = nothing;
 
   private constructor(server: PrivateRedis, client: Redis, library: ScriptLibrary) {
     this.#server = server;
@@ -69,7 +50,7 @@ export class RealScripts {
 
   static async start(): Promise<RealScripts> {
     const server = await startRedis();
-    const library = await loadLibrary({ keys: fleetKeys, timeLua });
+    const library = await loadLibrary({ keys: fleetKeys, timeLua: worldLua(fleetKeys) });
     return new RealScripts(server, new Redis(server.socket), library);
   }
 
@@ -77,15 +58,25 @@ export class RealScripts {
   async begin(patch: PatchScripts = (text) => text): Promise<void> {
     const text = patch(this.#library.text);
     if (text !== this.#loaded) await this.#client.function('LOAD', 'REPLACE', text);
-    if (this.#loaded === null)
-      this.#inspect = String(await this.#client.script('LOAD', inspectLua(fleetKeys)));
     this.#loaded = text;
     await this.empty();
   }
 
   async empty(): Promise<void> {
     await this.#client.flushdb();
-    this.#state = null;
+    this.#state = nothing;
+  }
+
+  /** A replica has everything until now, and will hear of nothing more. */
+  async copy(): Promise<void> {
+    await this.#client.eval(copyLua, 0);
+    this.#copied = this.#state;
+  }
+
+  /** The replica takes the place of the Redis that it copied. */
+  async promoteCopy(): Promise<void> {
+    await this.#client.swapdb(0, 1);
+    this.#state = this.#copied;
   }
 
   /** Runs one script at `nowMs`, for a process that believes to speak to `redisRun`. Throws what the adapter throws. */
@@ -95,33 +86,27 @@ export class RealScripts {
     args: readonly (string | number)[],
     nowMs: number,
   ): Promise<Ran> {
-    const script = ['fcall', this.#library.functionOf(name), 1, fleetKeys('redis'), redisRun, ...args];
-    const look = [
-      ['lpop', publishedKey, 1_000],
-      ['evalsha', this.#inspect, 0],
-    ];
-    const [, called, published, state] = await this.#together([
-      ['set', clockKey, nowMs],
-      script,
-      ...(readers.has(name) ? [] : look),
-    ]);
-    const [error, reply] = called ?? [new Error('Redis answered nothing')];
-    if (state !== undefined) this.#state = readState(String(state[1]), this.#state);
-    if (error) throw classifyTrouble(error);
-    return { reply: reply as Reply, published: (published?.[1] ?? []) as readonly string[] };
+    const call = [this.#library.functionOf(name), 2, fleetKeys('redis'), nowMs, redisRun, ...args] as const;
+    const [error, reply, published, text] = (await this.#client.fcall(...call)) as Told;
+    if (text !== null) this.#state = readState(text, this.#state);
+    if (error !== null) throw classifyTrouble(new ReplyError(error));
+    return { reply, published };
   }
 
   /** What the last script left behind. */
   get state(): FleetSnapshot {
-    return this.#state ?? readState('', null);
+    return this.#state;
+  }
+
+  /** Processor time that this Redis has used. */
+  async cpuMs(): Promise<number> {
+    const info = await this.#client.info('cpu');
+    const seconds = [...info.matchAll(/used_cpu_(?:user|sys):([\d.]+)/g)].map(([, text]) => Number(text));
+    return 1000 * seconds.reduce((sum, one) => sum + one, 0);
   }
 
   async stop(): Promise<void> {
     this.#client.disconnect();
     await this.#server.stop();
-  }
-
-  async #together(commands: (string | number)[][]): Promise<[Error | null, unknown][]> {
-    return (await this.#client.pipeline(commands).exec()) ?? [];
   }
 }

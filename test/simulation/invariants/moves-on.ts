@@ -2,8 +2,10 @@ import type { FleetSnapshot } from '../fleet/fleet-snapshot.ts';
 import type { World } from '../world.ts';
 import type { Invariant } from './inspector.ts';
 
-/** What fleet state may never take back, from one step to the next. */
-/** Not looked at over the moment in which Redis was replaced: what is written back then is a new beginning. */
+/**
+ * What fleet state may never take back, from one step to the next. Where Redis was replaced, from what its successor
+ * held: of an emptied one that is nothing, and what is written back then is a new beginning.
+ */
 export function stateOnlyMovesOn(): Readonly<Record<string, Invariant>> {
   let before: FleetSnapshot | null = null;
   const owners = new Map<string, string>();
@@ -13,7 +15,7 @@ export function stateOnlyMovesOn(): Readonly<Record<string, Invariant>> {
       const now = redis.scripts.state;
       if (redis.replacedMs.length > replaced) {
         replaced = redis.replacedMs.length;
-        before = null;
+        before = redis.kept;
         owners.clear();
       }
       const taken = before === null ? null : takenBack(before, now);

@@ -1,6 +1,7 @@
 import { failureRow } from '../../../src/failure/codes.ts';
 import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
+import { judgedScore } from '../processes/judge.ts';
 import type { Request } from '../trainer/ledger.ts';
 import type { Invariant } from './inspector.ts';
 import { ownerKey } from './owner-key.ts';
@@ -37,14 +38,20 @@ export function isTaint({ told }: Request): boolean {
 function contradicts(other: Request, taint: Request): boolean {
   if (other.sentMs < taint.toldMs || other.told === null) return false;
   if (other.told.kind === 'score') return true;
+  if (other.told.kind === 'view') return other.told.verdict === 'scorable';
   if (other.told.kind !== 'answer') return false;
   const sameCall = other.call === taint.call && !other.conflicting;
-  return sameCall || (!other.told.replayed && other.planned?.kind === 'command');
+  return (
+    sameCall || (!other.told.replayed && other.planned !== null && other.planned.kind !== 'bad_arguments')
+  );
 }
 
 /** Redis has forgotten the taint: to everybody it is a new rollout. That its score is of one life is asked below. */
-function begunAnew({ replacedMs }: World['redis'], taint: Request, other: Request): boolean {
-  return replacedMs.some((atMs) => atMs > taint.sentMs && atMs < other.toldMs);
+function begunAnew({ replacedMs, missedFromMs }: World['redis'], taint: Request, other: Request): boolean {
+  return replacedMs.some(
+    (atMs, index) =>
+      atMs > taint.sentMs && atMs < other.toldMs && taint.toldMs > (missedFromMs[index] ?? Infinity),
+  );
 }
 
 /** Why a score is not of what the rollout did; null when it is. */
@@ -58,15 +65,26 @@ function madeUp(world: World, request: Request, score: number): string | null {
     (call) => ran.some((one) => one.call === call) && !there.some((one) => one.call === call),
   );
   if (missing !== undefined) return `${missing} had run in another sandbox than the last`;
-  if (rollout.environment === 'told') {
-    if (score !== (rollout.right ? 1 : 0)) return `its answer was ${rollout.right ? 'right' : 'wrong'}`;
+  const isBroken = world.truth.brokenBy(ownerKey(rollout.run, rollout.name));
+  const byText = scoresByText[rollout.environment];
+  if (byText !== undefined) {
+    if (score !== byText(rollout.right)) return `its answer was ${rollout.right ? 'right' : 'wrong'}`;
+  } else if (isBroken) {
+    if (score !== 0) return 'it had broken its sandbox';
   } else if (score !== there.length && !(named.length === 0 && score === 0)) {
     return `it had run ${there.length} calls`;
   }
+  if (isBroken) return null;
   const lost = there.find((one) => isLostBefore(world, one, firstGradeMs(world, request)));
   const anew = world.redis.replacedMs.length > 0 && named.length === 0;
   return lost === undefined || anew ? null : `${lost.sandbox} had been lost before its grade was asked for`;
 }
+
+/** What environments give that look at the answer alone. */
+const scoresByText: Readonly<Record<string, (right: boolean) => number>> = {
+  told: (right) => (right ? 1 : 0),
+  judged: judgedScore,
+};
 
 function callsOf(world: World, { rollout }: Request): readonly Execution[] {
   return world.truth
@@ -75,7 +93,7 @@ function callsOf(world: World, { rollout }: Request): readonly Execution[] {
 }
 
 function firstGradeMs(world: World, { rollout }: Request): number {
-  const grades = world.ledger.of(rollout.name).filter(({ planned }) => planned === null);
+  const grades = world.ledger.of(rollout.name).filter(({ asking }) => asking === 'grade');
   return Math.min(...grades.map(({ sentMs }) => sentMs));
 }
 

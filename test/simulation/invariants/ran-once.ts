@@ -1,4 +1,6 @@
 import type { Execution } from '../sandbox/truth.ts';
+import type { World } from '../world.ts';
+import { ownerKey } from './owner-key.ts';
 import type { Ledger, Request } from '../trainer/ledger.ts';
 import { withinMemory } from './within-memory.ts';
 import type { Invariant } from './inspector.ts';
@@ -30,12 +32,24 @@ export const ranOnce: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
-  'a repeat with other arguments is a conflict': ({ ledger }) => {
-    const answered = answers(ledger).find(({ request }) => request.conflicting);
+  'a repeat with other arguments is a conflict': (world) => {
+    const answered = answers(world.ledger).find(
+      ({ request }) => request.conflicting && !isForgotten(world, request),
+    );
     if (answered === undefined) return null;
     return `${answered.request.call} with other arguments was answered with "${answered.output}"`;
   },
 };
+
+/** Redis has forgotten the first of the two, and so have all sandboxes: it had not run, or in one that is gone. */
+function isForgotten({ truth, redis }: World, { rollout, planned, call, toldMs }: Request): boolean {
+  if (!redis.replacedMs.some((atMs) => atMs < toldMs)) return false;
+  const owner = ownerKey(rollout.run, rollout.name);
+  const { token } = planned?.command ?? { token: '' };
+  return !withinMemory(truth, redis).some(
+    (one) => one.owner === owner && one.call === call && one.token === token,
+  );
+}
 
 export function answers(ledger: Ledger): readonly { readonly request: Request; readonly output: string }[] {
   return ledger.requests.flatMap((request) =>

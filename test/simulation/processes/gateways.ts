@@ -1,6 +1,8 @@
 import { createGatewayCore } from '../../../services/gateway/core-wiring.ts';
 import type { GatewayWorld } from '../../../services/gateway/core-wiring.ts';
 import type { GatewayCore } from '../../../services/gateway/core.ts';
+import { createJudge } from '../../../src/adapters/judge-http/http-judge.ts';
+import type { Post } from '../../../src/adapters/judge-http/post.ts';
 import { createCatalog } from '../../../src/environments/catalog.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { SimProcess } from '../engine/process.ts';
@@ -14,17 +16,18 @@ export type GatewayParts = {
   readonly process: SimProcess;
   readonly fleet: ProcessFleet;
   readonly link: SandboxLink;
+  readonly post: Post;
   readonly chance: Chance;
   readonly onTrouble: (thrown: unknown) => void;
 };
 
 /** The world of one gateway, which a test may change before the production core is made over it. */
-export function gatewayWorld({ process, fleet, link, chance, onTrouble }: GatewayParts): GatewayWorld {
+export function gatewayWorld({ process, fleet, link, post, chance, onTrouble }: GatewayParts): GatewayWorld {
   return {
     ...fleet,
     published: fleet.environments,
     link,
-    judge: { score: () => Promise.reject(new Error('no simulated environment asks a judge')) },
+    judge: createJudge({ clock: process.clock, random: chance }, post),
     catalog: createCatalog(environments),
     clock: process.clock,
     random: chance,

@@ -6,9 +6,15 @@ export type Command = {
   readonly token: string;
   readonly runMs: number;
   readonly exitCode: number;
+  /** It uses up the sandbox's memory, and then all of the sandbox's processes are killed together. */
+  readonly exhausts: boolean;
 };
 
-export type CommandRun = { readonly token: string; readonly lastsMs: number; readonly ending: Ending };
+export type CommandRun = {
+  readonly token: string;
+  readonly lastsMs: number;
+  readonly ending: Ending | 'exhausts';
+};
 
 /** How a command will run inside its timeout. Setup and grader commands print nothing and end well. */
 export function runOf(request: CallRequest): CommandRun {
@@ -16,7 +22,8 @@ export function runOf(request: CallRequest): CommandRun {
   const said = action.kind === 'exec' ? (action.argv[2] ?? '') : '';
   const command = parseCommand(said);
   if (command === null) return { token: '', lastsMs: 50, ending: { kind: 'exited', exitCode: 0 } };
-  const { token, runMs, exitCode } = command;
+  const { token, runMs, exitCode, exhausts } = command;
+  if (exhausts) return { token, lastsMs: Math.min(runMs, timeoutMs - 1), ending: 'exhausts' };
   if (runMs >= timeoutMs)
     return { token, lastsMs: timeoutMs, ending: { kind: 'timed_out', signal: 'SIGKILL' } };
   return { token, lastsMs: runMs, ending: { kind: 'exited', exitCode } };

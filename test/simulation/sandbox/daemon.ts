@@ -16,12 +16,18 @@ import type {
 import type { Scheduler } from '../engine/scheduler.ts';
 import type { Story } from '../engine/story.ts';
 import { runOf } from './command.ts';
-import type { Life, Truth } from './truth.ts';
+import type { Execution, Life, Truth } from './truth.ts';
 
 /** As sandboxd's own: far from reached here, because simulated commands print one line. */
 const limits = { bytes: 8 * 1024 * 1024, waiting: 1_000, calls: 10_000 };
 
-export type DaemonWorld = { readonly scheduler: Scheduler; readonly truth: Truth; readonly story: Story };
+export type DaemonWorld = {
+  readonly scheduler: Scheduler;
+  readonly truth: Truth;
+  readonly story: Story;
+  /** The sandbox has used up its memory: all its processes are gone. */
+  readonly exhausted: (sandbox: string) => void;
+};
 
 /**
  * One life of a sandboxd: its production binding and journal over commands that only take time. It runs until it is
@@ -140,12 +146,14 @@ export class Daemon {
       startedMs,
       ending: null as Ending | null,
       endedMs: null as number | null,
+      broke: false,
     };
     truth.started(execution);
     this.#world.story.tell(this.sandbox, `starts ${call}`);
     const ended = new Promise<RawAnswer>((resolve) => {
-      const finish = (ending: Ending) => {
+      const finish = (ending: Ending | 'exhausts') => {
         if (!this.#alive || execution.ending !== null) return;
+        if (ending === 'exhausts') return this.#exhaust(execution);
         Object.assign(execution, { ending, endedMs: scheduler.nowMs });
         truth.changes += 1;
         resolve(rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs));
@@ -155,6 +163,14 @@ export class Daemon {
     });
     this.#ends.set(call, ended);
     return ended;
+  }
+
+  /** Its calls never end: nobody is left who could tell. */
+  #exhaust(execution: Execution): void {
+    execution.broke = true;
+    this.#world.truth.changes += 1;
+    this.#world.story.tell(this.sandbox, `${execution.call} uses up its memory`);
+    this.#world.exhausted(this.sandbox);
   }
 }
 

@@ -47,6 +47,11 @@ export class Engine {
     this.#watches.tell({ kind: 'gone', sandbox: id, cause, evidence: {} });
   }
 
+  /** Whoever watches hears nothing until then, and first what is true now. */
+  fallBehind(untilMs: number): void {
+    this.#watches.fallBehind(untilMs);
+  }
+
   providerFor(process: SimProcess): SandboxProvider {
     return {
       create: (request) => this.#ask(process, 'create', request.sandbox, () => this.#create(request)),
@@ -74,16 +79,16 @@ export class Engine {
       if (!process.alive) return;
       const creating = what === 'create';
       scheduler.after(chance.between(1, 20), process.name, what, () => {
-        if (faults.strikes('provider_away', 'anybody')) return reject(away());
-        if (creating && faults.strikes('create_hangs', 'anybody')) return;
-        if (creating && faults.strikes('create_fails', 'anybody')) {
+        if (faults.strikes('provider_away', 'anybody', process.name)) return reject(away());
+        if (creating && faults.strikes('create_hangs', 'anybody', sandbox ?? '')) return;
+        if (creating && faults.strikes('create_fails', 'anybody', sandbox ?? '')) {
           return reject(new Failure('start_failed', 'the engine refused'));
         }
         if (creating && sandbox !== null && this.#ended.has(sandbox))
           return reject(new Failure('start_failed', 'it has ended already'));
         const answer = act();
-        if (creating && faults.strikes('create_unanswered', 'anybody')) return reject(away());
-        if (process.alive) resolve(answer);
+        if (creating && faults.strikes('create_unanswered', 'anybody', sandbox ?? '')) return reject(away());
+        process.hears(() => resolve(answer));
       });
     });
   }
@@ -114,8 +119,8 @@ export class Engine {
     const box = sandboxes.start(sandbox);
     // sandboxd ends itself at its expiry, and a machine whose first process has ended is over.
     box.daemon.onEnd(() => this.#endOfDaemon(sandbox, box.daemon.boot));
-    if (faults.strikes('create_silent', 'anybody')) box.stalledUntilMs = Number.POSITIVE_INFINITY;
-    if (faults.strikes('create_dies', 'anybody')) {
+    if (faults.strikes('create_silent', 'anybody', sandbox)) box.stalledUntilMs = Number.POSITIVE_INFINITY;
+    if (faults.strikes('create_dies', 'anybody', sandbox)) {
       scheduler.after(100, sandbox, 'dies early', () => this.end(sandbox, 'sandbox_exited'));
     }
     this.#watches.tell({ kind: 'running', sandbox, address: addressOf(sandbox) });

@@ -11,6 +11,8 @@ export type Execution = {
   readonly startedMs: number;
   ending: Ending | null;
   endedMs: number | null;
+  /** It took its sandbox down. */
+  broke: boolean;
 };
 
 export type Life = {
@@ -48,6 +50,11 @@ export class Truth {
   started(execution: Execution): void {
     this.executions.push(execution);
     this.changes += 1;
+  }
+
+  /** Whether a command of this rollout has taken its sandbox down. */
+  brokenBy(owner: string): boolean {
+    return this.executions.some((one) => one.owner === owner && one.broke);
   }
 
   executionsOf(owner: string): readonly Execution[] {

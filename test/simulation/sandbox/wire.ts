@@ -77,7 +77,7 @@ class Exchange<Answer> {
   }
 
   get #hurt() {
-    return { sandbox: this.#target.sandbox };
+    return { part: this.#target.sandbox };
   }
 
   #travel(what: string, then: () => void | Promise<void>): void {
@@ -141,18 +141,18 @@ class Exchange<Answer> {
   }
 
   #succeed(answer: Answer): void {
-    if (this.#finish()) this.#client.resolve(answer);
+    this.#finish(() => this.#client.resolve(answer));
   }
 
   #fail(error: LinkError): void {
-    if (this.#finish()) this.#client.reject(error);
+    this.#finish(() => this.#client.reject(error));
   }
 
-  #finish(): boolean {
-    if (this.#over || !this.#process.alive) return false;
+  #finish(tell: () => void): void {
+    if (this.#over) return;
     this.#over = true;
     this.#stopListening();
-    return true;
+    this.#process.hears(tell);
   }
 }
 

@@ -1,10 +1,12 @@
 import type { FailureCode } from '../../../src/failure/codes.ts';
+import type { RolloutState } from '../../../src/model/rollout.ts';
 import type { PlannedCall, PlannedRollout } from './plan.ts';
 
 /** What came back of one request. `lost`: the connection ended without an answer. */
 export type Told =
   | { readonly kind: 'answer'; readonly output: string; readonly replayed: boolean }
   | { readonly kind: 'score'; readonly score: number }
+  | { readonly kind: 'view'; readonly state: RolloutState; readonly verdict: 'scorable' | 'discard' }
   | {
       readonly kind: 'failure';
       readonly status: number;
@@ -13,9 +15,12 @@ export type Told =
     }
   | { readonly kind: 'lost' };
 
+export type Asking = 'open' | 'call' | 'heartbeat' | 'view' | 'grade' | 'close';
+
 export type Request = {
   readonly rollout: PlannedRollout;
-  /** Null for a grade. */
+  readonly asking: Asking;
+  /** Null where no call was asked for. */
   readonly planned: PlannedCall | null;
   readonly call: string;
   /** It carries other arguments than an earlier one of the same id, to see whether that is noticed. */
@@ -29,7 +34,9 @@ export type Request = {
 
 export type Ending =
   | { readonly kind: 'scored'; readonly score: number }
-  | { readonly kind: 'discarded'; readonly why: string };
+  | { readonly kind: 'discarded'; readonly why: string }
+  /** Its trainer ended it before it was graded, or died. */
+  | { readonly kind: 'given_up' };
 
 /** Everything the platform asked, was told and made of it. */
 export class Ledger {
@@ -52,6 +59,12 @@ export class Ledger {
   ended(rollout: string, ending: Ending): void {
     this.endings.set(rollout, ending);
     this.changes += 1;
+  }
+
+  /** When the rollout's end was first asked for by its trainer; Infinity where it never was. */
+  endAskedMs(rollout: string): number {
+    const ends = this.of(rollout).filter(({ asking }) => asking === 'close');
+    return Math.min(Number.POSITIVE_INFINITY, ...ends.map(({ sentMs }) => sentMs));
   }
 
   of(rollout: string): readonly Request[] {

@@ -1,14 +1,20 @@
 import type { Chance } from '../engine/chance.ts';
-import { commandMs } from '../environment.ts';
+import { commandMs, idleMs } from '../environment.ts';
 import type { Command } from '../sandbox/command.ts';
 
 export type PlannedCall = {
   readonly call: string;
-  readonly kind: 'command' | 'bad_arguments';
+  readonly kind: 'command' | 'bad_arguments' | 'exec';
   readonly command: Command;
 };
 
+/** How a trainer on the native face ends a rollout: after its grade, or in the middle of a wave, without one. */
+export type PlannedEnd = { readonly by: 'finished' | 'deleted'; readonly duringWave: number | null };
+
 export type PlannedRollout = {
+  readonly face: 'rft' | 'native';
+  /** Null on the RFT face, which knows no end. */
+  readonly end: PlannedEnd | null;
   readonly name: string;
   readonly run: string;
   readonly environment: string;
@@ -31,20 +37,38 @@ export function planRollouts(chance: Chance, count: number): readonly PlannedRol
 
 function planRollout(chance: Chance, index: number): PlannedRollout {
   const name = `t${index + 1}`;
-  const waves = Array.from({ length: chance.between(0, 4) }, (_, wave) => planWave(chance, name, wave));
+  const face = chance.happens(nativeShare) ? 'native' : 'rft';
+  const waves = Array.from({ length: chance.between(0, 4) }, (_, wave) => planWave(chance, face, name, wave));
   return {
     name,
+    face,
+    end: face === 'rft' ? null : planEnd(chance, waves.length),
     run: chance.pick(['run-1', 'run-1', 'run-2']),
-    environment: chance.pick(['counted', 'told', 'prepared']),
+    environment: chance.pick(['counted', 'counted', 'told', 'judged', 'prepared']),
     item: chance.pick(['item-1', 'item-2']),
     startMs: startMs(chance),
-    thinkMs: Array.from({ length: waves.length + 1 }, () =>
-      chance.happens(0.4) ? chance.between(200, 6_000) : 0,
-    ),
+    thinkMs: Array.from({ length: waves.length + 1 }, () => thinkMs(chance, face)),
     vanishes: chance.happens(0.25),
     waves,
     right: chance.happens(0.5),
   };
+}
+
+/** Most trainers that cannot say when a rollout ends are those whom this product is for. */
+const nativeShare = 0.3;
+
+function planEnd(chance: Chance, waves: number): PlannedEnd {
+  const isEarly = waves > 0 && chance.happens(0.35);
+  return {
+    by: chance.pick(['finished', 'deleted']),
+    duringWave: isEarly ? chance.between(0, waves - 1) : null,
+  };
+}
+
+/** On the native face a policy may think for longer than a rollout may be idle, if its trainer says that it does. */
+function thinkMs(chance: Chance, face: 'rft' | 'native'): number {
+  if (face === 'native' && chance.happens(0.04)) return chance.between(idleMs, idleMs + 10_000);
+  return chance.happens(0.4) ? chance.between(200, 6_000) : 0;
 }
 
 /** Mostly the bursts with which steps begin. */
@@ -54,17 +78,26 @@ function startMs(chance: Chance): number {
   return share < 0.8 ? chance.between(16_000, 16_030) : chance.between(4_000, 28_000);
 }
 
-function planWave(chance: Chance, name: string, wave: number): readonly PlannedCall[] {
+function planWave(
+  chance: Chance,
+  face: 'rft' | 'native',
+  name: string,
+  wave: number,
+): readonly PlannedCall[] {
   const parallel = chance.happens(0.3) ? chance.between(2, 3) : 1;
   return Array.from({ length: parallel }, (_, at) =>
-    planCall(chance, `${name}-c${wave + 1}${'abc'[at] ?? ''}`),
+    planCall(chance, face, `${name}-c${wave + 1}${'abc'[at] ?? ''}`),
   );
 }
 
-function planCall(chance: Chance, call: string): PlannedCall {
-  const kind = chance.happens(0.07) ? 'bad_arguments' : 'command';
+/** A trainer's own commands, which are no tools, end by themselves. */
+function planCall(chance: Chance, face: 'rft' | 'native', call: string): PlannedCall {
+  const isExec = face === 'native' && chance.happens(0.4);
+  const kind = isExec ? 'exec' : chance.happens(0.07) ? 'bad_arguments' : 'command';
   const exitCode = chance.pick([0, 0, 0, 1, 127, 137]);
-  return { call, kind, command: { token: `ran ${call}`, runMs: runMs(chance), exitCode } };
+  const exhausts = chance.happens(0.03);
+  const runsMs = isExec ? Math.min(runMs(chance), commandMs - 500) : runMs(chance);
+  return { call, kind, command: { token: `ran ${call}`, runMs: runsMs, exitCode, exhausts } };
 }
 
 /** Most commands are quick, some take seconds, and a few never end by themselves. */

@@ -1,11 +1,15 @@
 import { asFailure } from '../../../src/failure/failure.ts';
 import { failureToHttp } from '../../../src/failure/http.ts';
+import type { Face } from '../../../src/model/face.ts';
 import type { GatewayCore } from '../../../services/gateway/core.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 import type { Gateway } from '../processes/gateways.ts';
 import type { Told } from './ledger.ts';
+
+/** How a request came back: what a face would answer, but for the words. */
+type Ask = (core: GatewayCore) => Promise<Told>;
 
 export type PlatformWorld = {
   readonly scheduler: Scheduler;
@@ -16,11 +20,7 @@ export type PlatformWorld = {
 };
 
 /** Sends one request to some gateway; what comes back is what HTTP would carry. */
-export function post(
-  world: PlatformWorld,
-  what: string,
-  ask: (core: GatewayCore) => Promise<Told>,
-): Promise<Told> {
+export function post(world: PlatformWorld, face: Face, what: string, ask: Ask): Promise<Told> {
   const { scheduler, faults, chance } = world;
   const alive = world.gateways();
   const gateway = alive.length === 0 ? null : chance.pick(alive);
@@ -29,21 +29,21 @@ export function post(
     if (gateway === null) return void scheduler.after(100, 'platform', `${what} finds nobody`, lost);
     gateway.process.onDeath(lost);
     scheduler.after(chance.between(1, 20), 'platform', `posts ${what} to ${gateway.process.name}`, () => {
-      if (!gateway.process.alive || faults.strikes('http_cut_before', 'anybody')) return lost();
-      void answered(gateway, ask).then((told) => {
-        if (!gateway.process.alive || faults.strikes('http_cut_after', 'anybody')) return lost();
+      if (!gateway.process.alive || faults.strikes('http_cut_before', 'anybody', what)) return lost();
+      void answered(gateway, face, ask).then((told) => {
+        if (!gateway.process.alive || faults.strikes('http_cut_after', 'anybody', what)) return lost();
         scheduler.after(chance.between(1, 20), 'platform', `reads ${what}`, () => resolve(told));
       });
     });
   });
 }
 
-async function answered(gateway: Gateway, ask: (core: GatewayCore) => Promise<Told>): Promise<Told> {
+async function answered(gateway: Gateway, face: Face, ask: Ask): Promise<Told> {
   try {
     return await ask(gateway.core);
   } catch (thrown) {
     const failure = asFailure(thrown);
-    const { status } = failureToHttp('rft', failure);
+    const { status } = failureToHttp(face, failure);
     return { kind: 'failure', status, code: failure.code, message: failure.message };
   }
 }

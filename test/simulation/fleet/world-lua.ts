@@ -1,0 +1,62 @@
+import type { Keys } from '../../../src/adapters/redis/keys.ts';
+import { snapshotLua } from './fleet-snapshot.ts';
+
+/** Commands that change nothing. One that is missing here costs a look at fleet state, and no more. */
+const reads = [
+  'EXISTS',
+  'GET',
+  'HEXISTS',
+  'HGET',
+  'HGETALL',
+  'HLEN',
+  'HMGET',
+  'LLEN',
+  'LRANGE',
+  'SCARD',
+  'SISMEMBER',
+  'SMEMBERS',
+  'SRANDMEMBER',
+  'ZCARD',
+  'ZCOUNT',
+  'ZRANGE',
+  'ZRANGEBYSCORE',
+  'ZRANK',
+  'ZSCORE',
+];
+
+/**
+ * Stands for `lib/time.lua`. Time is what the world says, as a second key. Each function answers what went wrong or
+ * false, its own reply, the messages it published, and what fleet state has become if it wrote anything: all in one
+ * round trip, because several hundred scripts run in a world. Messages are told and not sent: a second connection would
+ * hear them at a moment that nobody controls.
+ */
+export function worldLua(keys: Keys): string {
+  return `
+local worldMs, published, wrote = 0, {}, false
+local reads = { ${reads.map((command) => `${command} = true`).join(', ')} }
+local function snapshot() ${snapshotLua(keys)} end
+local function callEngine(...) return redis.call(...) end
+local function errorReply(text) return redis.error_reply(text) end
+local register = redis.register_function
+local function textOf(thrown) return type(thrown) == 'table' and thrown.err or tostring(thrown) end
+
+local redis = { error_reply = errorReply }
+function redis.call(command, ...)
+  if command == 'PUBLISH' then
+    for _, word in ipairs({ ... }) do table.insert(published, word) end
+    return 0
+  end
+  wrote = wrote or not reads[command]
+  return callEngine(command, ...)
+end
+function redis.register_function(name, run)
+  register(name, function(KEYS, ARGV)
+    worldMs, published, wrote = tonumber(KEYS[2]), {}, false
+    local ran, reply = pcall(run, KEYS, ARGV)
+    local failed = not ran or (type(reply) == 'table' and reply.err ~= nil)
+    return { failed and textOf(reply), not failed and reply or false, published, wrote and snapshot() }
+  end)
+end
+local function clock() return worldMs end
+`;
+}

@@ -1,0 +1,83 @@
+import { runId, tenantId } from '../../../src/model/ids.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { GatewayCore, RolloutView } from '../../../services/gateway/core.ts';
+import type { Story } from '../engine/story.ts';
+import type { Asking, Ledger, Request, Told } from './ledger.ts';
+import { post } from './platform.ts';
+import type { PlatformWorld } from './platform.ts';
+import type { PlannedRollout } from './plan.ts';
+import { wordsFor } from './words.ts';
+
+export type TrainerWorld = PlatformWorld & {
+  readonly ledger: Ledger;
+  readonly story: Story;
+  readonly clock: Clock;
+  /** Whether Redis has ever forgotten the fleet. */
+  readonly forgotten: () => boolean;
+  /** Fate hears when a policy begins to think of its last words, which is when only the grader's veto is left. */
+  readonly lastThought: (plan: PlannedRollout) => void;
+};
+
+/** The platforms send a request again this often when it got a 5xx or no answer, and then discard the rollout. */
+const retries = 3;
+
+export type Sent = Partial<Pick<Request, 'planned' | 'conflicting' | 'named'>>;
+
+/** What every trainer does with its requests: sends them to some gateway, writes down what it was told, and retries. */
+export class Desk {
+  readonly world: TrainerWorld;
+  readonly plan: PlannedRollout;
+
+  constructor(world: TrainerWorld, plan: PlannedRollout) {
+    this.world = world;
+    this.plan = plan;
+  }
+
+  get caller() {
+    const { face, run } = this.plan;
+    return { face, tenant: tenantId('lab'), run: runId(run) };
+  }
+
+  async ask(
+    asking: Asking,
+    name: string,
+    sent: Sent,
+    ask: (core: GatewayCore) => Promise<Told>,
+  ): Promise<Told> {
+    const { ledger, story, clock } = this.world;
+    const { planned = null, conflicting = false, named = [] } = sent;
+    const sentMs = clock.monotonicMs();
+    const request = ledger.asked({
+      rollout: this.plan,
+      asking,
+      planned,
+      call: name,
+      conflicting,
+      named,
+      sentMs,
+    });
+    const told = await post(this.world, this.plan.face, name, ask);
+    ledger.told(request, told, clock.monotonicMs());
+    story.tell(this.plan.name, `${name}${conflicting ? ' with other arguments' : ''}: ${wordsFor(told)}`);
+    return told;
+  }
+
+  /** Sends it until it is answered or the trainer gives up. `attempt` counts from 0. */
+  async withRetries(send: (attempt: number) => Promise<Told>): Promise<Told> {
+    for (let attempt = 0; ; attempt += 1) {
+      const told = await send(attempt);
+      if (!isAskedAgain(told) || attempt === retries) return told;
+      if (told.kind === 'lost' && this.plan.vanishes) return told;
+      await this.world.clock.sleep(this.world.chance.between(200, 2_000));
+    }
+  }
+}
+
+/** A 202 is attached to, and a 4xx says that asking again is no use; the RFT face has neither. */
+function isAskedAgain(told: Told): boolean {
+  return told.kind === 'lost' || (told.kind === 'failure' && told.status >= 500);
+}
+
+export function toldOf({ record, verdict }: RolloutView): Told {
+  return { kind: 'view', state: record.state, verdict: verdict.kind };
+}
