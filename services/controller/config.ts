@@ -84,7 +84,9 @@ function engineOf(read: ConfigReader): EngineConfig {
   }
   return {
     kind,
-    clusterFile: read.text('CORRAL_CLUSTER_FILE', { purpose: 'the file about the cluster that sandboxes run on' }),
+    clusterFile: read.text('CORRAL_CLUSTER_FILE', {
+      purpose: 'the file about the cluster that sandboxes run on',
+    }),
     kubeconfig: read.optional('CORRAL_KUBECONFIG'),
   };
 }

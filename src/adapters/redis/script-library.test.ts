@@ -14,7 +14,7 @@ test('every script in the folder is in the library, and only those', async () =>
 
 test('every script checks first whose Redis this is, but those by which a Redis becomes the fleet’s', async () => {
   const { text } = await loadLibrary({ keys: keysOf('f') });
-  const unguarded = ['adopt', 'read-kept', 'restore-rollout', 'restore-sandbox'];
+  const unguarded = ['adopt', 'mark-lost', 'read-kept', 'restore-rollout', 'restore-sandbox'];
   expect(text.match(/RECOVERING this Redis/g)).toHaveLength(scriptNames.length - unguarded.length);
   for (const name of unguarded) {
     const script = await readFile(join(folder, `${name}.lua`), 'utf8');
