@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EnvironmentMistakes } from '../src/environments/mistakes.ts';
 import { CommandError, NotInOrder, exitCodes } from './command-error.ts';
+import { addClusterCommand } from './commands/cluster.ts';
 import { addKeysCommand } from './commands/keys.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRolloutCommand } from './commands/rollout.ts';
@@ -33,6 +34,7 @@ function createProgram(terminal: Terminal): Command {
   addRolloutsCommand(program, terminal);
   addRolloutCommand(program, terminal);
   addKeysCommand(program, terminal);
+  addClusterCommand(program, terminal);
   return program;
 }
 

@@ -27,7 +27,7 @@ image_pull_policy: Never
 image_pull_secrets: [registry]
 uid: single
 node_loss: 5s
-networks: { proxy: { env: { HTTPS_PROXY: http://proxy:3128 } } }
+networks: { proxy: { env: { HTTPS_PROXY: http://proxy:3128 }, egress: [{ cidr: 10.0.0.7/32, ports: [3128, 53/udp] }] } }
 placement: { runtime_class: gvisor, node_selector: { pool: rollouts } }
 `;
   expect(await loaded(text)).toMatchObject({
@@ -37,7 +37,22 @@ placement: { runtime_class: gvisor, node_selector: { pool: rollouts } }
     imagePullSecrets: ['registry'],
     singleUid: true,
     nodeLossSeconds: 5,
-    networks: { proxy: { dnsPolicy: 'ClusterFirst', env: { HTTPS_PROXY: 'http://proxy:3128' } } },
+    networks: {
+      proxy: {
+        dnsPolicy: 'ClusterFirst',
+        env: { HTTPS_PROXY: 'http://proxy:3128' },
+        egress: [
+          {
+            cidr: '10.0.0.7/32',
+            except: [],
+            ports: [
+              { port: 3128, protocol: 'TCP' },
+              { port: 53, protocol: 'UDP' },
+            ],
+          },
+        ],
+      },
+    },
     placement: { runtimeClass: 'gvisor', nodeSelector: { pool: 'rollouts' }, tolerations: [] },
   });
 });
@@ -53,3 +68,13 @@ test('an unknown way for sandboxd to come in is a mistake with the known ones', 
     expect.stringContaining('sandboxd must be baked, {image_volume: IMAGE} or {init_container: IMAGE}'),
   ]);
 });
+
+test.each(['10.0.0.0', '10.0.0.256/8', '10.0.0.0/33', 'example.com/32'])(
+  'a network class cannot open %s, which is no range of addresses',
+  async (cidr) => {
+    const text = `{ namespace: a, sandboxd: baked, networks: { n: { egress: [{ cidr: ${cidr} }] } } }`;
+    expect(await loaded(text)).toEqual([
+      expect.stringContaining('cidr must be a range of addresses such as'),
+    ]);
+  },
+);

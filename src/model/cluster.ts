@@ -20,6 +20,16 @@ export type NetworkClass = {
   readonly dnsPolicy: 'ClusterFirst' | 'Default' | 'None';
   /** Of every command: proxies, package mirrors. */
   readonly env: Readonly<Record<string, string>>;
+  /** Where its sandboxes may connect to, beside the cluster's name servers; nowhere else. */
+  readonly egress: readonly EgressRule[];
+};
+
+export type EgressRule = {
+  readonly cidr: string;
+  /** Parts of `cidr` that stay closed. */
+  readonly except: readonly string[];
+  /** None named: all. */
+  readonly ports: readonly { readonly port: number; readonly protocol: 'TCP' | 'UDP' }[];
 };
 
 export const imagePullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;

@@ -1,5 +1,5 @@
 import { clusterDefaults } from '../../model/cluster.ts';
-import type { ClusterSettings, NetworkClass, SandboxdInjection } from '../../model/cluster.ts';
+import type { ClusterSettings, EgressRule, NetworkClass, SandboxdInjection } from '../../model/cluster.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { ClusterYaml } from '../schema/cluster.ts';
 import { compilePlacement } from './placement.ts';
@@ -31,8 +31,23 @@ function injectionOf(sandboxd: ClusterYaml['sandboxd']): SandboxdInjection {
   return { kind: 'init_container', image: sandboxd.init_container };
 }
 
+type NetworkYaml = NonNullable<ClusterYaml['networks']>[string];
+type EgressYaml = NonNullable<NetworkYaml['egress']>[number];
+
 /** Whoever defines a network wants names looked up in it. */
-const networkOf = ({ dns, env }: NonNullable<ClusterYaml['networks']>[string]): NetworkClass => ({
+const networkOf = ({ dns, env, egress }: NetworkYaml): NetworkClass => ({
   dnsPolicy: dns ?? 'ClusterFirst',
   env: env ?? {},
+  egress: (egress ?? []).map(ruleOf),
 });
+
+const ruleOf = ({ cidr, except, ports }: EgressYaml): EgressRule => ({
+  cidr,
+  except: except ?? [],
+  ports: (ports ?? []).map(portOf),
+});
+
+function portOf(written: number | string): EgressRule['ports'][number] {
+  const [port, protocol] = String(written).split('/');
+  return { port: Number(port), protocol: protocol === 'udp' ? 'UDP' : 'TCP' };
+}

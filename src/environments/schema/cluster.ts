@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
 import { imagePullPolicies } from '../../model/cluster.ts';
+import { Cidr, EgressPort } from './addresses.ts';
 import { CommandVariables, Duration, Name, strict } from './parts.ts';
 import { PlacementSchema } from './placement.ts';
 
@@ -16,6 +17,15 @@ const Sandboxd = Type.Union(
   { description: 'baked, {image_volume: IMAGE} or {init_container: IMAGE}' },
 );
 
+const EgressYaml = strict(
+  {
+    cidr: Cidr,
+    except: Type.Optional(Type.Array(Cidr)),
+    ports: Type.Optional(Type.Array(EgressPort, { description: 'a list of ports: [443, 53/udp]' })),
+  },
+  { description: '{cidr, except?, ports?}' },
+);
+
 const NetworkYaml = strict({
   dns: Type.Optional(
     Type.Union([Type.Literal('ClusterFirst'), Type.Literal('Default'), Type.Literal('None')], {
@@ -23,6 +33,7 @@ const NetworkYaml = strict({
     }),
   ),
   env: Type.Optional(CommandVariables),
+  egress: Type.Optional(Type.Array(EgressYaml)),
 });
 
 /** What an operator says of the cluster that sandboxes run on. */
@@ -47,7 +58,8 @@ export const ClusterSchema = strict({
     Type.Record(Type.String({ pattern: '^(?!none$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$' }), NetworkYaml, {
       additionalProperties: false,
       title: 'network classes are lower-case letters, digits and dashes, and `none` is always there',
-      description: 'network classes by name: {proxy: {dns: ClusterFirst, env: {HTTPS_PROXY: ...}}}',
+      description:
+        'network classes by name: {proxy: {dns: ClusterFirst, env: {HTTPS_PROXY: ...}, egress: [{cidr: ...}]}}',
     }),
   ),
   placement: Type.Optional(PlacementSchema),

@@ -10,7 +10,7 @@ it('looks no name up without a network, and does not wait for it', () => {
 });
 
 it("asks the servers of the operator's class, and carries its name for the network policies", () => {
-  const networks = { mirrors: { dnsPolicy: 'ClusterFirst', env: {} } } as const;
+  const networks = { mirrors: { dnsPolicy: 'ClusterFirst', env: {}, egress: [] } } as const;
   const pod = podFor(podRequest({ network: 'mirrors' }), podSettings({ networks }));
   expect(pod.spec).toMatchObject({ dnsPolicy: 'ClusterFirst' });
   expect(pod.spec).not.toHaveProperty('dnsConfig');

@@ -4,7 +4,7 @@ import type { NetworkClass } from '../../../model/cluster.ts';
 import type { PodSettings } from './settings.ts';
 
 /** Without a network no name can be looked up, and each try shall fail at once instead of after a resolver's patience. */
-const noNetwork: NetworkClass = { dnsPolicy: 'None', env: {} };
+const noNetwork: NetworkClass = { dnsPolicy: 'None', env: {}, egress: [] };
 
 /** Throws `start_failed` for a class that the operator did not define. */
 export function networkClass(name: string, { networks }: Pick<PodSettings, 'networks'>): NetworkClass {

@@ -34,6 +34,7 @@ describe('the variables of a sandbox', () => {
     const proxied = {
       dnsPolicy: 'Default',
       env: { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: '*' },
+      egress: [],
     } as const;
     const given = { network: 'mirrors', env: { NO_PROXY: 'localhost' } };
     expect(variablesOf(given, { networks: { mirrors: proxied } })).toMatchObject({

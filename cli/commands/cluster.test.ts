@@ -1,0 +1,64 @@
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { environmentFolder } from '../../test/support/environment-folder.ts';
+import { exitCodes } from '../command-error.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { runCommandLine } from '../program.ts';
+
+async function run(cluster: string, ...options: readonly string[]) {
+  await using folder = await environmentFolder({ 'cluster.yaml': cluster });
+  const results: string[] = [];
+  const remarks: string[] = [];
+  const terminal: Terminal = {
+    result: (text) => results.push(text),
+    remark: (text) => remarks.push(text),
+    width: 80,
+  };
+  const file = join(folder.path, 'cluster.yaml');
+  const exitCode = await runCommandLine(['cluster', 'manifests', '--file', file, ...options], terminal);
+  return { exitCode, printed: results.join('\n'), said: remarks.join('\n') };
+}
+
+const plain = '{ namespace: sandboxes, sandboxd: baked, networks: { mirrors: {} } }';
+
+describe('corral cluster manifests', () => {
+  test('prints objects that kubectl applies, of the fleet and namespaces that were named', async () => {
+    const { exitCode, printed } = await run(plain, '--fleet', 'red', '--home', 'control');
+    expect(exitCode).toBe(exitCodes.done);
+    const objects = parseAllDocuments(printed).map((document) => document.toJS() as object);
+    expect(objects).toContainEqual(
+      expect.objectContaining({
+        kind: 'ServiceAccount',
+        metadata: expect.objectContaining({ name: 'red-controller', namespace: 'control' }) as object,
+      }),
+    );
+    expect(printed).toContain('name: red-network-mirrors');
+  });
+
+  test('prints one List with --json', async () => {
+    const { printed } = await run(plain, '--fleet', 'red', '--json');
+    expect(JSON.parse(printed)).toMatchObject({ kind: 'List', items: expect.any(Array) as unknown });
+  });
+
+  test.each([
+    ['a fleet name that no label takes', plain, ['--fleet', 'Red Fleet'], /not a good name: Red Fleet/],
+    [
+      'processes among the sandboxes',
+      plain,
+      ['--fleet', 'red', '--home', 'sandboxes'],
+      /cannot share the namespace sandboxes/,
+    ],
+    [
+      'a mistake in the cluster file',
+      '{ namespace: a }',
+      ['--fleet', 'red'],
+      /cluster\.yaml:1: needs the field sandboxd/,
+    ],
+  ])('refuses %s as the caller’s', async (_what, cluster, options, sentence) => {
+    const { exitCode, printed, said } = await run(cluster, ...options);
+    expect(exitCode).toBe(exitCodes.yours);
+    expect(printed).toBe('');
+    expect(said).toMatch(sentence);
+  });
+});

@@ -1,0 +1,78 @@
+import type {
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1ObjectMeta,
+  V1PolicyRule,
+  V1Role,
+  V1RoleBinding,
+  V1ServiceAccount,
+} from '@kubernetes/client-node';
+import type { Verb } from '../api/calls.ts';
+import { fleetLabels } from './labels.ts';
+import type { ManifestSettings } from './settings.ts';
+
+/** What a controller asks the API server for, all of it: `inNamespace` in the sandboxes', `inCluster` everywhere. */
+export const controllerGrants = {
+  inNamespace: {
+    pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
+    // Of a start that failed: the cluster's own words why.
+    events: ['list'],
+  },
+  // Nodes belong to no namespace: a lost node is what makes its sandboxes lost.
+  inCluster: { nodes: ['list', 'watch'] },
+} as const satisfies Record<string, Readonly<Record<string, readonly Verb[]>>>;
+
+type Access = V1ServiceAccount | V1Role | V1RoleBinding | V1ClusterRole | V1ClusterRoleBinding;
+
+/**
+ * Who may what. A gateway may nothing: it speaks to Redis and to sandboxes, never to the API server, and its pods get
+ * no token. Sandboxes run as their namespace's `default` account, to which nothing is granted, without its token.
+ */
+export function access(settings: ManifestSettings): Access[] {
+  const { fleet, namespace, home } = settings;
+  const controller = { kind: 'ServiceAccount', name: `${fleet}-controller`, namespace: home };
+  const inNamespace = marked(fleet, `${fleet}-controller`, namespace);
+  // Beside every other cluster role of the cluster: its name says whose it is.
+  const inCluster = marked(fleet, `corral-${fleet}-nodes`);
+  return [
+    account(marked(fleet, controller.name, home), true),
+    account(marked(fleet, `${fleet}-gateway`, home), false),
+    { ...rbac('Role', inNamespace), rules: rulesOf(controllerGrants.inNamespace) },
+    { ...rbac('RoleBinding', inNamespace), roleRef: refOf('Role', inNamespace), subjects: [controller] },
+    { ...rbac('ClusterRole', inCluster), rules: rulesOf(controllerGrants.inCluster) },
+    {
+      ...rbac('ClusterRoleBinding', inCluster),
+      roleRef: refOf('ClusterRole', inCluster),
+      subjects: [controller],
+    },
+  ];
+}
+
+type Named = V1ObjectMeta & { readonly name: string };
+
+const marked = (fleet: string, name: string, namespace?: string): Named => ({
+  name,
+  ...(namespace === undefined ? {} : { namespace }),
+  labels: fleetLabels(fleet),
+});
+
+const account = (metadata: V1ObjectMeta, automountServiceAccountToken: boolean): V1ServiceAccount => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata,
+  automountServiceAccountToken,
+});
+
+const group = 'rbac.authorization.k8s.io';
+
+const rbac = (kind: string, metadata: V1ObjectMeta) => ({ apiVersion: `${group}/v1`, kind, metadata });
+
+const refOf = (kind: string, { name }: Named) => ({ apiGroup: group, kind, name });
+
+/** All of it is of the API's core group. */
+const rulesOf = (grants: Readonly<Record<string, readonly Verb[]>>): V1PolicyRule[] =>
+  Object.entries(grants).map(([resource, verbs]) => ({
+    apiGroups: [''],
+    resources: [resource],
+    verbs: [...verbs],
+  }));
