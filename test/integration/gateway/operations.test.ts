@@ -63,6 +63,7 @@ describe('the operators’ addresses', () => {
     ).toEqual([
       ['/v1/rollouts', ['post']],
       ['/v1/rollouts/{id}', ['delete', 'get']],
+      ['/v1/rollouts/{id}/verdict', ['get']],
       ['/v1/rollouts/{id}/heartbeat', ['post']],
       ['/v1/rollouts/{id}/finish', ['post']],
       ['/v1/rollouts/{id}/grade', ['post']],
