@@ -71,7 +71,7 @@ export function quiesce({ config, leaders }: Daemon) {
 export function endAtExpiry(daemon: Daemon, expiresInMs: number): void {
   setTimeout(() => {
     daemon.binding.expire();
-    daemon.journal.cancelAll();
+    daemon.journal.abandon();
     // The exit code 0 tells an expiry from a crash.
     void quiesce(daemon).finally(() => daemon.end(0));
   }, expiresInMs);

@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   // As pid 1 we would otherwise not even notice these.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
-      daemon.journal.cancelAll();
+      daemon.journal.abandon();
       setTimeout(() => daemon.end(terminatedExitCode), killsTakeMs);
     });
   }

@@ -140,6 +140,16 @@ describe('Journal', () => {
     expect(() => journal.cancel('c')).toThrow(refusal('unknown_call'));
   });
 
+  it('tells nobody of calls that its own end took along, and starts none that waits', async () => {
+    const { journal, started } = journalOf({ ...roomy, bytes: 10_000 });
+    const running = journal.receive('a', request('d', 4000));
+    const waiting = journal.receive('b', request('d', 4000));
+    journal.abandon();
+    expect(await awaitAnswer(running, 20, never)).toBe('running');
+    expect(await awaitAnswer(waiting, 20, never)).toBe('running');
+    expect(started).toEqual(['a']);
+  });
+
   it('takes no more calls than one life may have, nor more waiting ones', () => {
     const small = journalOf({ ...roomy, calls: 1 }).journal;
     small.receive('a', request());

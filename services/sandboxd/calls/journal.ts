@@ -27,7 +27,8 @@ export type StartCall = (callId: string, request: CallRequest, cancel: AbortSign
  *   done       the answer is kept and every repeat gets the same bytes
  *   confirmed  somebody else has stored it: only id and digest stay
  *
- *   received → running → done → confirmed, and received → done when it is cancelled before it ran.
+ *   received → running → done → confirmed, and received → done when it is cancelled before it ran. What was not done
+ *   when this life ended is never done.
  *
  * Kept bytes are bounded. A running call has the most that it may keep reserved, so that the bound holds when it ends.
  */
@@ -36,6 +37,7 @@ export class Journal {
   readonly #limits: JournalLimits;
   readonly #start: StartCall;
   #usedBytes = 0;
+  #abandoned = false;
 
   constructor(limits: JournalLimits, start: StartCall) {
     this.#limits = limits;
@@ -77,8 +79,13 @@ export class Journal {
     entry.finish(answer);
   }
 
-  cancelAll(): void {
-    for (const callId of this.#entries.keys()) this.cancel(callId);
+  /**
+   * Ends what runs, starts nothing more, and tells nobody: this life is over before its calls are. They were not
+   * cancelled, and whoever waits must find out that we are gone, by a connection that breaks.
+   */
+  abandon(): void {
+    this.#abandoned = true;
+    for (const entry of this.#entries.values()) entry.cancel();
   }
 
   list(): Identity['calls'] {
@@ -114,6 +121,7 @@ export class Journal {
 
   /** First come, first served: a large call at the head is not overtaken for ever by small ones. */
   #startWhatFits(): void {
+    if (this.#abandoned) return;
     for (const entry of this.#waiting()) {
       const neededBytes = reservedBytes(entry.request);
       if (this.#usedBytes + neededBytes > this.#limits.bytes) return;
@@ -124,6 +132,7 @@ export class Journal {
 
   async #run(entry: JournalEntry, neededBytes: number): Promise<void> {
     const answer = await this.#start(entry.callId, entry.request, entry.begin());
+    if (this.#abandoned) return;
     entry.finish(answer);
     this.#usedBytes += answerBytes(answer) - neededBytes;
     this.#startWhatFits();

@@ -134,7 +134,11 @@ describe('the line to sandboxd', () => {
     expect(await troubleOf(Array.fromAsync(bytes))).toEqual(kind('maybe_sent'));
   });
 
-  it('does not know what became of a call whose sandboxd was killed', async () => {
+  it.each([
+    ['killed', 'SIGKILL'],
+    // As a kubelet does with an evicted pod: nobody has cancelled the call.
+    ['told to end', 'SIGTERM'],
+  ] as const)('does not know what became of a call whose sandboxd was %s', async (_how, signal) => {
     const sandboxd = await startSandboxd();
     try {
       await sandboxd.link.bind(sandboxd.target, aBind(), never);
@@ -153,7 +157,7 @@ describe('the line to sandboxd', () => {
         5000,
         never,
       );
-      sandboxd.process.kill('SIGKILL');
+      sandboxd.process.kill(signal);
       expect(await trouble).toEqual(kind('maybe_sent'));
       expect(await troubleOf(sandboxd.link.identity(sandboxd.target, never))).toEqual(kind('not_sent'));
     } finally {
