@@ -23,7 +23,7 @@ export type ClusterProvider = {
   readonly template: Template;
   /** Every call of the API so far. */
   readonly measures: CallMeasure[];
-  /** Removes the namespace with everything in it. */
+  /** Ends it; a namespace of its own goes with everything in it. */
   close(): Promise<void>;
 };
 
@@ -33,21 +33,36 @@ export async function openClusterProvider(
   namespace: string,
   changes: Partial<PodSettings> = {},
 ): Promise<ClusterProvider> {
+  await kubectl(cluster, ['create', 'namespace', namespace]);
+  const joined = await joinClusterProvider(cluster, cluster.kubeconfig, {
+    namespace,
+    fleet: namespace,
+    ...changes,
+  });
+  return {
+    ...joined,
+    close: async () => {
+      await joined.close();
+      await kubectl(cluster, ['delete', 'namespace', namespace, '--wait=false']);
+    },
+  };
+}
+
+/** As {@link openClusterProvider}, in a namespace that is there and stays, and as whom the kubeconfig names. */
+export async function joinClusterProvider(
+  cluster: Cluster,
+  kubeconfig: string,
+  pods: Partial<PodSettings> & Pick<PodSettings, 'namespace'>,
+): Promise<ClusterProvider> {
   const { archive, name } = await buildImage('demo');
   await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
-  await kubectl(cluster, ['create', 'namespace', namespace]);
-  await kubectl(cluster, [
-    'wait',
-    '--for=create',
-    'serviceaccount/default',
-    '-n',
-    namespace,
-    '--timeout=30s',
-  ]);
+  // Until then pods are refused.
+  const account = ['serviceaccount/default', '-n', pods.namespace];
+  await kubectl(cluster, ['wait', '--for=create', ...account, '--timeout=30s']);
   const measures: CallMeasure[] = [];
   const provider = createKubernetesProvider({
-    credentials: await loadCredentials(cluster.kubeconfig, systemClock),
-    pods: podSettings({ namespace, fleet: namespace, imagePullPolicy: 'Never', ...changes }),
+    credentials: await loadCredentials(kubeconfig, systemClock),
+    pods: podSettings({ imagePullPolicy: 'Never', ...pods }),
     clock: systemClock,
     random: systemRandom,
     log: createFakeLog(),
@@ -62,10 +77,7 @@ export async function openClusterProvider(
       memory: { requestBytes: 32 * mebibyte, limitBytes: 256 * mebibyte },
       cpu: { requestMilli: 10, limitMilli: 1000 },
     }),
-    close: async () => {
-      await provider.close();
-      await kubectl(cluster, ['delete', 'namespace', namespace, '--wait=false']);
-    },
+    close: () => provider.close(),
   };
 }
 
