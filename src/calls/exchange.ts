@@ -116,7 +116,7 @@ async function afterTrouble(
       return step.reached;
     case 'lose': {
       const lost = targetOf(running.rollout);
-      const evidence = { seen_by: 'gateway', detail: error.message };
+      const evidence = { seen_by: 'gateway', detail: error.message, ...step.evidence };
       await patiently(deps.clock, deadline, () =>
         deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, evidence),
       );

@@ -12,11 +12,24 @@ const refused = (status: number, code: string): LinkTrouble => ({
 test.each<[string, LinkTrouble, object]>([
   ['no connection', { kind: 'not_sent', detail: '' }, { kind: 'again', reached: false }],
   ['a connection that broke', { kind: 'maybe_sent', detail: '' }, { kind: 'again', reached: true }],
-  ['another life', { kind: 'other_boot', boot: 'b' }, { kind: 'lose', cause: 'boot_changed' }],
-  ['another sandbox at the address', { kind: 'other_sandbox' }, { kind: 'lose', cause: 'pod_replaced' }],
+  [
+    'another life',
+    { kind: 'other_boot', boot: 'b' },
+    { kind: 'lose', cause: 'boot_changed', evidence: { boot_after: 'b' } },
+  ],
+  [
+    'another life that does not say which',
+    { kind: 'other_boot', boot: null },
+    { kind: 'lose', cause: 'boot_changed', evidence: {} },
+  ],
+  [
+    'another sandbox at the address',
+    { kind: 'other_sandbox' },
+    { kind: 'lose', cause: 'pod_replaced', evidence: {} },
+  ],
   ['other arguments', refused(409, 'call_conflict'), { kind: 'conflict' }],
   ['an id that the journal lacks', refused(404, 'unknown_call'), { kind: 'absent' }],
-  ['the end of its life', refused(410, 'expired'), { kind: 'lose', cause: 'expired' }],
+  ['the end of its life', refused(410, 'expired'), { kind: 'lose', cause: 'expired', evidence: {} }],
   ['an answer stored elsewhere', refused(410, 'answer_confirmed'), { kind: 'again', reached: true }],
   ['a full journal', refused(503, 'journal_full'), { kind: 'again', reached: false }],
 ])('sandboxd answers with %s', (_name, trouble, step) => {

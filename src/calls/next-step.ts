@@ -1,17 +1,18 @@
 import type { LossCause } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
 import type { LinkTrouble } from '../ports/sandbox-link.ts';
 
 /**
  * What to do when sandboxd gave no answer to a dispatched call:
  *
  *   again   nothing is decided: send the same PUT on a new connection; the journal starts it once or attaches
- *   lose    the sandbox we meant is known to be gone
+ *   lose    the sandbox we meant is known to be gone; the evidence names the life that answers now, where one does
  *   conflict, absent   the journal has the id with other arguments, or does not have it at all
  *   fail    sandboxd answered, and not as the protocol says: nobody's reward, and a bug to fix
  */
 export type NextStep =
   | { readonly kind: 'again'; readonly reached: boolean }
-  | { readonly kind: 'lose'; readonly cause: LossCause }
+  | { readonly kind: 'lose'; readonly cause: LossCause; readonly evidence: Evidence }
   | { readonly kind: 'conflict' }
   | { readonly kind: 'absent' }
   | { readonly kind: 'fail'; readonly reason: string };
@@ -23,18 +24,20 @@ export function nextStep(trouble: LinkTrouble): NextStep {
     case 'maybe_sent':
       return { kind: 'again', reached: true };
     case 'other_boot':
-      return { kind: 'lose', cause: 'boot_changed' };
+      return { kind: 'lose', cause: 'boot_changed', evidence: answeredNow(trouble.boot) };
     case 'other_sandbox':
-      return { kind: 'lose', cause: 'pod_replaced' };
+      return { kind: 'lose', cause: 'pod_replaced', evidence: {} };
     case 'refused':
       return afterRefusal(trouble);
   }
 }
 
+const answeredNow = (boot: string | null): Evidence => (boot === null ? {} : { boot_after: boot });
+
 function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextStep {
   if (refused.code === 'call_conflict') return { kind: 'conflict' };
   if (refused.code === 'unknown_call') return { kind: 'absent' };
-  if (refused.code === 'expired') return { kind: 'lose', cause: 'expired' };
+  if (refused.code === 'expired') return { kind: 'lose', cause: 'expired', evidence: {} };
   // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };
   // Nothing ran; there is room again when answers are confirmed.

@@ -1,5 +1,6 @@
 import { failures } from '../failure/codes.ts';
 import type { Blame } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
@@ -23,8 +24,14 @@ export function settledEvent(
     blame: blameOf(summary.code),
     epoch: rollout?.epoch ?? null,
     lastCommand: work.command,
-    evidence: settlement.taint?.evidence ?? {},
+    evidence: { ...answeredBy(settlement, rollout), ...settlement.taint?.evidence },
   };
+}
+
+/** An answer from any other life than the one the call went to is refused, so the boot after it is the boot before. */
+function answeredBy({ durationMs }: Settlement, rollout: RolloutRecord | null): Evidence {
+  const boot = rollout?.epoch?.boot ?? null;
+  return durationMs === null || boot === null ? {} : { boot_after: boot };
 }
 
 /** What the call had run that its sandbox's loss has settled. */

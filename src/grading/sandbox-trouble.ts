@@ -2,7 +2,6 @@ import { nextStep } from '../calls/next-step.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import type { Evidence } from '../failure/failure.ts';
 import type { FailureCode } from '../failure/codes.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
@@ -37,7 +36,7 @@ export async function afterTrouble(
   const step = nextStep(error.trouble);
   if (step.kind === 'lose') {
     const { sandbox, boot } = targetOf(rollout);
-    const evidence = { seen_by: 'grading', detail: error.message, ...bootAfter(error) };
+    const evidence = { seen_by: 'grading', detail: error.message, ...step.evidence };
     await patiently(deps.clock, deadline, () => deps.lifecycle.lose(sandbox, boot, step.cause, evidence));
   }
   const now = await recordNow(deps, rollout);
@@ -45,11 +44,6 @@ export async function afterTrouble(
   if (barred !== null) throw refusal(barred, now);
   if (now.epoch?.sandbox !== rollout.epoch?.sandbox) throw swapped(rollout);
   return now;
-}
-
-/** Which life answers now, where one does. */
-function bootAfter({ trouble }: LinkError): Evidence {
-  return trouble.kind === 'other_boot' && trouble.boot !== null ? { boot_after: trouble.boot } : {};
 }
 
 /** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */

@@ -1,5 +1,6 @@
 import type { LossCause } from '../../failure/codes.ts';
 import { Failure } from '../../failure/failure.ts';
+import type { Evidence } from '../../failure/failure.ts';
 import type { CallId } from '../../model/ids.ts';
 import type { Clock } from '../../ports/clock.ts';
 import { LinkError } from '../../ports/sandbox-link.ts';
@@ -14,7 +15,11 @@ import { nextStep } from '../next-step.ts';
 export type JournalWord =
   | { readonly kind: 'answered'; readonly answer: CallAnswer }
   | { readonly kind: 'running' | 'absent' | 'confirmed' }
-  | { readonly kind: 'lost'; readonly cause: LossCause; readonly detail: string }
+  | {
+      readonly kind: 'lost';
+      readonly cause: LossCause;
+      readonly evidence: Evidence;
+    }
   | { readonly kind: 'silent'; readonly tries: number; readonly detail: string };
 
 export type AskJournalTools = {
@@ -58,7 +63,7 @@ function wordIn(error: LinkError): JournalWord | null {
     case 'absent':
       return { kind: 'absent' };
     case 'lose':
-      return { kind: 'lost', cause: step.cause, detail: error.message };
+      return { kind: 'lost', cause: step.cause, evidence: { detail: error.message, ...step.evidence } };
     case 'conflict':
       throw new Failure('unclassified', 'sandboxd names a conflict where nothing was sent');
     case 'fail':

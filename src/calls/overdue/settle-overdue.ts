@@ -104,7 +104,7 @@ async function act(
       return (await tools.calls.withdraw(overdue, work.counted)) ? 'withdrawn' : 'left';
     case 'lost': {
       const { sandbox, boot } = targetOf(rollout);
-      await tools.lifecycle.lose(sandbox, boot, word.cause, { seen_by: 'controller', detail: word.detail });
+      await tools.lifecycle.lose(sandbox, boot, word.cause, { seen_by: 'controller', ...word.evidence });
       return 'lost';
     }
     case 'confirmed':

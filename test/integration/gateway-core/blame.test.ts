@@ -168,7 +168,7 @@ test('a sandbox of another life answers: the rollout is tainted at that moment, 
   world.link.start(sandbox, 'boot-new');
   await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({
     code: 'sandbox_lost',
-    evidence: { cause: 'boot_changed' },
+    evidence: { cause: 'boot_changed', boot_after: 'boot-new' },
   });
   expect(world.link.ran).toEqual(['call_1']);
 });
@@ -183,4 +183,11 @@ test('every settled call is recorded once with its blame', async () => {
     null,
     'model',
   ]);
+});
+
+test('an answered call’s event names the life that it was sent to and the life that answered', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  expect(world.events).toMatchObject([{ epoch: { boot: 'boot-1' }, evidence: { boot_after: 'boot-1' } }]);
 });
