@@ -8,9 +8,9 @@ export default defineConfig({
     environment: 'node',
     // Two cores: more workers than that make the timing of real sandboxes worse, not the suite faster.
     maxWorkers: 2,
-    // What is waited for has happened in milliseconds, or the machine is busy.
-    expect: { poll: { timeout: 15_000, interval: 50 } },
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // What is waited for has happened in milliseconds, or the machine is busy: these end only what would wait for ever.
+    expect: { poll: { timeout: 30_000, interval: 50 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
   },
 });

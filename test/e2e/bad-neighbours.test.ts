@@ -87,7 +87,7 @@ test('two rollouts that attack the machine are answered 200 with text, and 20 be
       'fill the disk': expect.stringMatching(/No space left on device|timed out after 5 s/),
     });
   }
-}, 120_000);
+});
 
 test('afterwards all of them are scorable and scored, the bad ones like the others', async () => {
   for (const trace of [...badOnes, ...goodOnes]) {

@@ -42,7 +42,7 @@ test('kill -9 of the controller while it is away: calls of rollouts that hold a 
   const away = corral.killPart('controller');
   expect(await goOn('c2')).toMatchObject(kept);
   await away;
-}, 60_000);
+});
 
 test('kill -9 of node: its sandboxes die with it, their rollouts are discarded as node_lost, new ones begin', async () => {
   expect((await begin()).status).toBe(200);
@@ -66,7 +66,7 @@ test('kill -9 of node: its sandboxes die with it, their rollouts are discarded a
   const grade = await corral.rft.grade({ trace: 'begun', sample: { output_tools: [{ id: 'c1' }] } });
   expectFailure(grade, { ...lost, admitted: 'no' });
   expect(await other('new')).toMatchObject(greeting);
-}, 60_000);
+});
 
 test('kill -9 of redis: what it held is written back from the sandboxes, rollouts go on, new ones begin', async () => {
   expect((await begin()).status).toBe(200);
@@ -78,4 +78,4 @@ test('kill -9 of redis: what it held is written back from the sandboxes, rollout
     status: 200,
     body: { score: 1 },
   });
-}, 60_000);
+});

@@ -39,4 +39,4 @@ test('no sandbox in time: 503 on both faces, may be sent again, and is served on
   await corral.native.post('/v1/rollouts/holder/finish', {});
   const again = await corral.native.post('/v1/rollouts/native/calls', call);
   expect(again).toMatchObject({ status: 200, body: { output: 'hi\n', replayed: false } });
-}, 90_000);
+});

@@ -20,7 +20,7 @@ const rooted = greedy
 let world: FleetOfTest;
 beforeAll(async () => {
   world = await startFleetOfTest({ environments: { greedy, rooted } });
-}, 120_000);
+});
 afterAll(() => world.stop());
 
 const call = (trace: string, id: string, command: string, environment = 'greedy') =>
@@ -62,7 +62,7 @@ test('a sandbox that goes down with its command is the model’s: 200 now and la
     'the sandbox went down while this command ran (a command used up all of its memory)',
   );
   await expectItsOwnDoing('trace_down', 'greedy');
-}, 60_000);
+});
 
 test('all processes killed together for memory, as a kubelet on cgroup v2 does: the model’s, as when only some are', async () => {
   expect(await call('trace_all', 'call_1', 'true')).toMatchObject({ status: 200 });

@@ -37,4 +37,4 @@ test('a setup that fails in one sandbox after another: 503 on both faces, with t
   ]);
   expectFailure(rft, { ...failed, rollout_id: 'rft', call_id: 'c1' });
   expectFailure(native, { ...failed, rollout_id: 'native', call_id: 'c1' });
-}, 60_000);
+});

@@ -35,4 +35,4 @@ test('rewards 1, 3, 2 and a killed sandbox: the trainer’s mean is 2.0, and 1.5
   ]);
   expect(groupMeans(truths, 'with')).toMatchObject([{ mean: 2, n: 3 }]);
   expect(groupMeans(truths, 'without')).toMatchObject([{ mean: 1.5, n: 4 }]);
-}, 90_000);
+});

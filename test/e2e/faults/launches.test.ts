@@ -21,7 +21,7 @@ afterAll(() => corral.stop());
 
 /** The sandbox that is being started, when it has begun to prepare itself. */
 async function starting() {
-  await expect.poll(sandboxes, { timeout: 10_000 }).toBe(1);
+  await expect.poll(sandboxes).toBe(1);
   const [sandbox] = await corral.fleet.sandboxes();
   if (sandbox === undefined) throw new Error('it ended while it started');
   await expect.poll(() => sandboxdOf(sandbox)).not.toBeNull();
@@ -35,7 +35,7 @@ async function expectServedElsewhere(trace: string, held: ReturnType<typeof call
   const { body } = await corral.native.get(`/v1/rollouts/${trace}`);
   expect(body).toMatchObject({ taint: null, calls: [{ admitted: 'yes' }] });
   expect(await corral.rft.grade({ trace })).toMatchObject({ status: 200, body: { score: 1 } });
-  await expect.poll(sandboxes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(sandboxes).toBe(0);
 }
 
 const sandboxes = async () => (await corral.fleet.sandboxes()).length;
@@ -44,20 +44,20 @@ const call = (trace: string) =>
 
 test('the controller killed in the middle of a launch: the rollout that waits gets a sandbox and runs once', async () => {
   const held = call('controller');
-  await expect.poll(sandboxes, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(sandboxes).toBeGreaterThan(0);
   await corral.killPart('controller');
   expect(await held).toMatchObject({ status: 200, body: { output: 'ran\n' } });
   expect(await corral.rft.grade({ trace: 'controller' })).toMatchObject({ status: 200, body: { score: 1 } });
-  await expect.poll(sandboxes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(sandboxes).toBe(0);
 });
 
 test('a sandbox killed while it starts: another is started, the caller notices nothing', async () => {
   const held = call('starting');
-  await expect.poll(sandboxes, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(sandboxes).toBeGreaterThan(0);
   for (const { pid } of await corral.fleet.sandboxes()) process.kill(pid, 'SIGKILL');
   expect(await held).toMatchObject({ status: 200, body: { output: 'ran\n' } });
   expect(await corral.rft.grade({ trace: 'starting' })).toMatchObject({ status: 200, body: { score: 1 } });
-  await expect.poll(sandboxes, { timeout: 10_000 }).toBe(0);
+  await expect.poll(sandboxes).toBe(0);
 });
 
 test('a sandbox that hangs while it starts: given up at its start timeout, and another serves the call', async () => {
@@ -65,7 +65,7 @@ test('a sandbox that hangs while it starts: given up at its start timeout, and a
   const { sandbox, pid } = await starting();
   process.kill((await sandboxdOf({ pid })) ?? 0, 'SIGSTOP');
   await expectServedElsewhere('hangs', held, sandbox);
-}, 60_000);
+});
 
 test('a sandbox that comes up broken, so that its no-op fails: nobody gets it, and another serves the call', async () => {
   const held = call('broken');
@@ -73,4 +73,4 @@ test('a sandbox that comes up broken, so that its no-op fails: nobody gets it, a
   // Whoever has a command here may not write where it is to work.
   chmodSync(`/proc/${pid}/root/workspace`, 0o500);
   await expectServedElsewhere('broken', held, sandbox);
-}, 60_000);
+});

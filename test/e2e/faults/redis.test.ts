@@ -76,4 +76,4 @@ test('kill -9 of a Redis that keeps its file: answers and scores are what they w
   expect(await viewOf('kept')).toMatchObject({ taint: null, epoch: { sandbox } });
   expect(await grade('kept', 'c1', 'c2')).toMatchObject({ status: 200, body: { score: 2 } });
   expect(await grade('scored', 'c1')).toMatchObject({ status: 200, body: { score: 1 } });
-}, 60_000);
+});

@@ -62,4 +62,4 @@ test('a sandboxd that can open no file any more: 503, the rollout is lost, and t
     score: null,
     verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'sandbox_exited' },
   });
-}, 40_000);
+});

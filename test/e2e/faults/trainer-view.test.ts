@@ -56,4 +56,4 @@ test('gateway, Redis, controller and one sandbox killed under six rollouts: five
   expect(await corral.native.get('/v1/rollouts/hit')).toMatchObject({
     body: { score: null, verdict: { kind: 'discard', code: 'sandbox_lost' } },
   });
-}, 120_000);
+});

@@ -20,9 +20,6 @@ afterAll(async () => {
   await corral.stop();
 });
 
-/** A sandbox that is not warm takes its time on a busy machine. */
-const startTime = { timeout: 15_000 };
-
 /** Waits for a file that the test makes, so that the test decides when the command ends. */
 const untilTold = 'echo ran >> log; while ! test -e go; do sleep 0.05; done; cat log';
 const tell = (trace: string) => other.rft.call({ trace, call: 'go', command: 'touch go' });
@@ -58,7 +55,7 @@ test('the same id with other arguments at the other gateway: refused as the call
 test('a gateway killed while a call runs: the repeat at the other attaches, the command ran once, the rollout is scored', async () => {
   const call: RftCall = { trace: 'dispatched', call: 'c1', command: untilTold };
   const broken = corral.rft.call(call).catch(() => 'connection lost');
-  await expect.poll(() => isRunning('dispatched'), startTime).toBe(true);
+  await expect.poll(() => isRunning('dispatched')).toBe(true);
   await corral.killPart('gateway');
   expect(await broken).toBe('connection lost');
   const repeat = other.rft.call(call);
@@ -71,7 +68,7 @@ test('a gateway killed while a call runs: the repeat at the other attaches, the 
 test('a gateway killed before it heard the end: the command ends meanwhile, and the repeat reads what it said', async () => {
   const call: RftCall = { trace: 'unheard', call: 'c1', command: untilTold };
   const broken = corral.rft.call(call).catch(() => 'connection lost');
-  await expect.poll(() => isRunning('unheard'), startTime).toBe(true);
+  await expect.poll(() => isRunning('unheard')).toBe(true);
   const killed = corral.killPart('gateway');
   await tell('unheard');
   await Promise.all([killed, broken]);
@@ -88,7 +85,7 @@ test('a gateway killed after its answer was stored and sent: the other tells the
 test('finish at one gateway while a call runs at the other: the call is cancelled, its caller told why, later ones refused', async () => {
   await corral.native.open('finished');
   const running = corral.native.shell('finished', 'c1', 'sleep 60');
-  await expect.poll(() => isRunning('finished'), startTime).toBe(true);
+  await expect.poll(() => isRunning('finished')).toBe(true);
   expect(await other.native.post('/v1/rollouts/finished/finish', {})).toMatchObject({ status: 200 });
   const closed = { status: 409, body: { error: { code: 'rollout_closed', blame: 'caller' } } };
   expect(await running).toMatchObject(closed);

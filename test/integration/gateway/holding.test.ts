@@ -43,7 +43,7 @@ const bodyOf = (call: string, padding = 0) =>
   });
 
 async function asked(core: FakeGatewayCore, count: number): Promise<void> {
-  await expect.poll(() => core.calls.length, { timeout: 5_000 }).toBe(count);
+  await expect.poll(() => core.calls.length).toBe(count);
 }
 
 const codeOf = async (answer: Response): Promise<unknown> => ((await answer.json()) as Failed).error?.code;
@@ -106,7 +106,7 @@ describe('a client that goes away', () => {
     await hungUp;
     expect(await codeOf(await toolCall(gateway, 'c2'))).toBe('gateway_overloaded');
     letGo();
-    await expect.poll(async () => (await toolCall(gateway, 'c3')).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await toolCall(gateway, 'c3')).status).toBe(200);
   });
 
   it('in the middle of its body leaves nothing held, and the core is not asked', async () => {
@@ -117,9 +117,9 @@ describe('a client that goes away', () => {
     });
     request.on('error', () => undefined);
     request.write('{"half":');
-    await expect.poll(async () => (await toolCall(gateway, 'c1')).status, { timeout: 5_000 }).toBe(503);
+    await expect.poll(async () => (await toolCall(gateway, 'c1')).status).toBe(503);
     request.destroy();
-    await expect.poll(async () => (await toolCall(gateway, 'c2')).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await toolCall(gateway, 'c2')).status).toBe(200);
     expect(gateway.core.calls.length).toBe(1);
   });
 });

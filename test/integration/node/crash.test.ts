@@ -34,14 +34,14 @@ describe('a node that is killed', () => {
 
     await node.crash();
 
-    await expect.poll(() => processesOf(node.stateFolder), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => processesOf(node.stateFolder)).toEqual([]);
   });
 
   it('takes sandboxes with it that are only starting', async () => {
     const node = await start();
     await create(node);
     await node.crash();
-    await expect.poll(() => processesOf(node.stateFolder), { timeout: 5000 }).toEqual([]);
+    await expect.poll(() => processesOf(node.stateFolder)).toEqual([]);
   });
 
   it('is cleaned up after by the next one, which tells the ends as node_lost before its list', async () => {
@@ -71,7 +71,7 @@ describe('a node that is killed', () => {
     await events.of(ids[0] ?? sandboxId('none'), 'running');
     await events.stop();
     node.process.stdin?.end();
-    await expect.poll(() => node.process.exitCode, { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => node.process.exitCode).toBe(0);
     await expectNothingLeft(node.stateFolder);
   });
 });

@@ -49,4 +49,4 @@ test('kill -9 of Redis under running rollouts: they go on where they are, nothin
   const sample = { output_text: '42', output_tools: ['c1', 'c2', 'c3'].map((id) => ({ id })) };
   const grades = await Promise.all(rollouts.map((trace) => corral.rft.grade({ trace, sample })));
   expect(grades.map(({ body }) => body)).toEqual(rollouts.map(() => ({ score: 1 })));
-}, 90_000);
+});
