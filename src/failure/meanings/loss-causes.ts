@@ -48,7 +48,7 @@ export const lossCauses = {
   },
   boot_changed: {
     means: 'The same sandbox answers with another life of its daemon, so all that had run in it is gone.',
-    evidence: '`seen_by`: `gateway` or `grading`. `detail`: which boot answered.',
+    evidence: '`seen_by`: `gateway`, `controller` or `grading`. `boot_after`: which boot answered.',
     operator: 'Something restarts containers in place; sandboxes are to be replaced, never restarted.',
   },
   out_of_memory: {
