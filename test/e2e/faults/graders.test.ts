@@ -4,11 +4,11 @@ import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
 /** A grader that ends badly is discarded here, so that a score can only come of a number that it wrote. */
-const grading = (name: string, script: string) => `
+const grading = (name: string, script: string, timeout = '30s') => `
 name: ${name}
 sandbox: { image: host, disk: 64Mi, memory: 96Mi, processes: 64 }
 tools: { shell: { builtin: shell } }
-grader: { kind: command, timeout: 1s, command: [sh, -c, ${JSON.stringify(script)}], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+grader: { kind: command, timeout: ${timeout}, command: [sh, -c, ${JSON.stringify(script)}], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
 pool: { min_ready: 1, max: 8 }
 `;
 
@@ -16,16 +16,13 @@ const score = '"$CORRAL_SCORE_FILE"';
 const environments = {
   crashes: grading('crashes', 'kill -SEGV $$'),
   exits: grading('exits', `echo 1 > ${score}; exit 3`),
-  hangs: grading('hangs', `echo 1 > ${score}; sleep 60`),
+  hangs: grading('hangs', `echo 1 > ${score}; sleep 60`, '1s'),
   nan: grading('nan', `echo NaN > ${score}`),
   infinite: grading('infinite', `echo Infinity > ${score}`),
   silent: grading('silent', 'true'),
   'long-line': grading('long-line', `head -c 50M /dev/zero | tr '\\\\0' 1 > ${score}`),
   talkative: grading('talkative', `head -c 50M /dev/zero | tr '\\\\0' x; echo 0.5 > ${score}`),
-  slow: grading('slow', `while ! test -e /workspace/go; do sleep 0.05; done; echo 1 > ${score}`).replace(
-    '1s',
-    '30s',
-  ),
+  slow: grading('slow', `while ! test -e /workspace/go; do sleep 0.05; done; echo 1 > ${score}`),
 };
 
 let corral: FleetOfTest;
