@@ -1,14 +1,28 @@
+import type { FleetEvent } from '../cli/fleet/start-fleet.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { systemRandom } from '../src/platform/random.ts';
 import { say, untilEnd } from './command/until-end.ts';
 import { startDemoFleet, warmPool } from './fleet/demo-fleet.ts';
+import type { DemoFleet } from './fleet/demo-fleet.ts';
 import { readOptions } from './options.ts';
 import type { DemoOptions } from './options.ts';
 import { runDemo } from './run-demo.ts';
 import { loadTasks } from './tasks/load-tasks.ts';
+import { playInTestCluster } from './test-cluster.ts';
 
 /** Exit codes: 0 everything was as it must be, 1 it was not or the demo could not run, 130 interrupted. */
-process.exitCode = (await main(readOptions(process.argv.slice(2)))) ? 0 : 1;
+process.exitCode = await codeOf(process.argv.slice(2));
+
+async function codeOf(args: readonly string[]): Promise<number> {
+  const options = readOptions(args);
+  if (options.provider === 'local' || process.env['KUBECONFIG']) return (await main(options)) ? 0 : 1;
+  const played = await playInTestCluster(args);
+  if (played === null) say(noCluster);
+  return played ?? 1;
+}
+
+const noCluster = `There is no cluster to play on. Start one on this machine (npm run cluster -- up), or set KUBECONFIG to one
+whose pods this machine reaches, and name an --image that it can pull (npm run images makes one).`;
 
 async function main(options: DemoOptions): Promise<boolean> {
   const tasks = await loadTasks();
@@ -20,9 +34,7 @@ async function main(options: DemoOptions): Promise<boolean> {
   }
   say(`Starting the whole fleet on this machine; scripted policies play the trainer, no model is called.`);
   try {
-    const fleet = await startDemoFleet(options.pool, (event) => {
-      if (event.kind === 'died') say(`  ${event.part} died and is started again`);
-    });
+    const fleet = await startOf(options);
     return await untilEnd(fleet, async () => {
       const warm = await warmPool(fleet, options.pool, systemClock);
       say(`${warm} sandboxes are warm. ${options.tasks} tasks × ${options.copies} copies begin now.\n`);
@@ -33,4 +45,15 @@ async function main(options: DemoOptions): Promise<boolean> {
     say(error instanceof Error ? `The demo could not run: ${error.message}` : String(error));
     return false;
   }
+}
+
+async function startOf({ provider, pool, image }: DemoOptions): Promise<DemoFleet> {
+  if (provider === 'local') return startDemoFleet(pool, tell);
+  // Loaded only here: the client of clusters costs most of a second.
+  const { startDemoFleetOnCluster } = await import('./fleet/on-cluster.ts');
+  return startDemoFleetOnCluster({ minReady: pool, image, random: systemRandom, onEvent: tell });
+}
+
+function tell(event: FleetEvent): void {
+  if (event.kind === 'died') say(`  ${event.part} died and is started again`);
 }

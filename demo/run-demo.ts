@@ -107,8 +107,7 @@ function createKiller(plans: readonly RolloutPlan[], stage: Stage, nowMs: () => 
   return new Killer({
     victims: new Set(victims.map((plan) => plan.rollout)),
     sandboxOf: (rollout) => view.sandboxOf(rollout),
-    pidOf: async (sandbox) => (await fleet.sandboxes()).find((one) => one.sandbox === sandbox)?.pid ?? null,
-    kill: (pid) => process.kill(pid, 'SIGKILL'),
+    kill: (sandbox) => fleet.kill(sandbox),
     nowMs,
   });
 }

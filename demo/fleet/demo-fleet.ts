@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startFleet } from '../../cli/fleet/start-fleet.ts';
-import type { Fleet, FleetEvent } from '../../cli/fleet/start-fleet.ts';
+import type { Fleet, FleetEvent, RunningFleet } from '../../cli/fleet/start-fleet.ts';
 import { loadEnvironments } from '../../src/environments/load-environments.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import { request } from 'undici';
@@ -11,12 +11,14 @@ import { request } from 'undici';
 export const environment = 'code-edit-planning';
 export const environmentTools = ['shell', 'read_file'];
 
-const environmentsDir = fileURLToPath(new URL('../../environments/', import.meta.url));
+export const environmentsDir = fileURLToPath(new URL('../../environments/', import.meta.url));
 
 /** A warm pool of the default size takes seconds; after this the burst begins with what is there. */
 const warmDeadlineMs = 60_000;
 
-export type DemoFleet = Pick<Fleet, 'gatewayUrl' | 'controllerUrl' | 'apiKey' | 'sandboxes'> & {
+export type DemoFleet = Pick<RunningFleet, 'gatewayUrl' | 'controllerUrl' | 'apiKey'> & {
+  /** SIGKILL to the sandbox's daemon; false when the sandbox is not there. */
+  readonly kill: (sandbox: string) => Promise<boolean>;
   /** Ends every part and removes its folder; idempotent. */
   readonly stop: () => Promise<void>;
 };
@@ -26,18 +28,30 @@ export async function startDemoFleet(
   minReady: number,
   onEvent: (event: FleetEvent) => void,
 ): Promise<DemoFleet> {
+  return inOwnFolder(async (stateDir) => {
+    const fleet = await startFleet({ environmentsDir, stateDir, pool: await poolsFor(minReady), onEvent });
+    const { gatewayUrl, controllerUrl, apiKey } = fleet;
+    return { gatewayUrl, controllerUrl, apiKey, kill: killIn(fleet), stop: () => fleet.stop() };
+  });
+}
+
+/** Gives a fleet a new folder, which is removed when it stops or does not start. */
+export async function inOwnFolder(start: (stateDir: string) => Promise<DemoFleet>): Promise<DemoFleet> {
   const stateDir = await mkdtemp(join(tmpdir(), 'corral-demo-'));
   const remove = () => rm(stateDir, { recursive: true, force: true });
   try {
-    const fleet = await startFleet({ environmentsDir, stateDir, pool: await poolsFor(minReady), onEvent });
-    const { gatewayUrl, controllerUrl, apiKey } = fleet;
-    const stop = () => fleet.stop().then(remove);
-    return { gatewayUrl, controllerUrl, apiKey, sandboxes: () => fleet.sandboxes(), stop };
+    const fleet = await start(stateDir);
+    return { ...fleet, stop: () => fleet.stop().then(remove) };
   } catch (error) {
     await remove();
     throw error;
   }
 }
+
+const killIn = (fleet: Fleet) => async (sandbox: string) => {
+  const found = (await fleet.sandboxes()).find((one) => one.sandbox === sandbox);
+  return found !== undefined && process.kill(found.pid, 'SIGKILL');
+};
 
 /** The rest of the gallery keeps nothing warm: this machine is for the burst. */
 async function poolsFor(minReady: number): Promise<Record<string, { readonly minReady: number }>> {

@@ -25,12 +25,11 @@ describe('the victims', () => {
 });
 
 function create(sandboxes: (string | null)[]) {
-  const killed: number[] = [];
+  const killed: string[] = [];
   const killer = new Killer({
     victims: new Set(['victim']),
     sandboxOf: () => Promise.resolve(sandboxes.shift() ?? null),
-    pidOf: () => Promise.resolve(42),
-    kill: (pid) => killed.push(pid),
+    kill: (sandbox) => Promise.resolve(killed.push(sandbox) > 0),
     nowMs: () => 7,
   });
   const hear = async (kind: 'call sent' | 'call answered' | 'scored', rollout = 'victim') => {
@@ -47,7 +46,7 @@ describe('the killer', () => {
     expect(killed).toEqual([]);
     await hear('call answered');
     await hear('call answered');
-    expect(killed).toEqual([42]);
+    expect(killed).toEqual(['s-1']);
     expect(killer.kills).toEqual([{ rollout: 'victim', task: 't', sandbox: 's-1', atMs: 7 }]);
   });
 
@@ -61,7 +60,7 @@ describe('the killer', () => {
     const { killed, hear } = create([null, 's-1']);
     await hear('call answered');
     await hear('call answered');
-    expect(killed).toEqual([42]);
+    expect(killed).toEqual(['s-1']);
   });
 
   it('kills nothing for a rollout that has ended meanwhile', async () => {
@@ -76,8 +75,7 @@ describe('the killer', () => {
     const killer = new Killer({
       victims: new Set(['victim']),
       sandboxOf: () => Promise.reject(new Error('no answer')),
-      pidOf: () => Promise.resolve(1),
-      kill: () => undefined,
+      kill: () => Promise.resolve(true),
       nowMs: () => 0,
     });
     killer.hear({ kind: 'call answered', rollout: 'victim', task: 't' });

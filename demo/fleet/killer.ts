@@ -11,9 +11,8 @@ export type Kill = {
 export type KillerWorld = {
   readonly victims: ReadonlySet<string>;
   readonly sandboxOf: (rollout: string) => Promise<string | null>;
-  readonly pidOf: (sandbox: string) => Promise<number | null>;
-  /** Sends SIGKILL. */
-  readonly kill: (pid: number) => void;
+  /** SIGKILL to the sandbox's daemon; false when the sandbox is not there. */
+  readonly kill: (sandbox: string) => Promise<boolean>;
   readonly nowMs: () => number;
 };
 
@@ -61,9 +60,8 @@ export class Killer {
 
   async #strike({ rollout, task }: RolloutEvent): Promise<void> {
     const sandbox = await this.#world.sandboxOf(rollout);
-    const pid = sandbox === null ? null : await this.#world.pidOf(sandbox);
-    if (sandbox === null || pid === null || this.#ended.has(rollout)) return;
-    this.#world.kill(pid);
+    if (sandbox === null || this.#ended.has(rollout)) return;
+    if (!(await this.#world.kill(sandbox))) return;
     this.#kills.set(rollout, { rollout, task, sandbox, atMs: this.#world.nowMs() });
   }
 }

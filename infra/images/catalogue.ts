@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { buildPayload } from '../payload/payload.ts';
 import { repository } from '../payload/repository.ts';
 import { busyboxRoot } from './contents/busybox.ts';
-import { nodeRuntime } from './contents/node-runtime.ts';
+import { dataFolders } from './contents/data-folders.ts';
 import { productionPackages } from './contents/packages.ts';
+import { program } from './contents/program.ts';
 import { isLeftOut, leftOut, leftOutOfPackages, serviceSources } from './contents/sources.ts';
 import { fileEntry, layer, tree } from './contents/tree.ts';
 import type { Image } from './oci/archive.ts';
@@ -31,7 +32,11 @@ const serviceUser = '65532:65532';
 export async function corralImage(): Promise<Image> {
   return {
     name: imageNames.corral,
-    layers: [layer([...(await nodeRuntime()), ...etc]), layer(await packages()), layer(await sources())],
+    layers: [
+      layer([...(await program(process.execPath, 'usr/local/bin/node')), ...etc]),
+      layer(await packages()),
+      layer(await sources()),
+    ],
     config: {
       Entrypoint: ['node'],
       Cmd: ['services/gateway/main.ts'],
@@ -47,13 +52,26 @@ export async function sandboxdImage(cacheDir: string): Promise<Image> {
   return { name: imageNames.sandboxd, layers: [layer(await payload(cacheDir, ''))], config: {} };
 }
 
-/** What the demo's rollouts run in: busybox, and the payload as one layer more. */
+/** What the demo's rollouts run in: busybox, the payload, and the repositories that its tasks are about. */
 export async function demoImage(cacheDir: string): Promise<Image> {
   return {
     name: imageNames.demo,
-    layers: [layer(await busyboxRoot()), layer(await payload(cacheDir, payloadPlace))],
-    config: { Cmd: ['sh'], Env: ['PATH=/bin'] },
+    layers: [
+      layer([...(await busyboxRoot()), ...(await ownPrograms())]),
+      layer(await payload(cacheDir, payloadPlace)),
+      layer(await dataFolders('environments/code-edit-planning.yaml')),
+    ],
+    config: { Cmd: ['sh'], Env: ['PATH=/usr/bin:/bin'] },
   };
+}
+
+/**
+ * The gallery's environments count on what Debian's grep and sort can, and busybox' shell prefers its own: with these, a
+ * rollout's commands print in a pod what they print on this machine.
+ */
+async function ownPrograms(): Promise<readonly Entry[]> {
+  const programs = [program('/bin/sh', 'bin/sh'), program('/bin/grep'), program('/usr/bin/sort')];
+  return (await Promise.all(programs)).flat();
 }
 
 const etc: readonly Entry[] = [

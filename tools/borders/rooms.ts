@@ -115,7 +115,7 @@ export const rooms: readonly Room[] = [
     builtins: false,
     because: 'a port says what we need of the world; naming a library there would decide it',
   },
-  feature('claiming', 'waiting', 'tools'),
+  feature('claiming', 'waiting', 'tools', 'environments'),
   feature('calls', 'waiting', 'tools', 'claiming'),
   feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
   feature('recovery', 'pool'),
@@ -201,6 +201,8 @@ export const rooms: readonly Room[] = [
       'src/adapters/event-log/',
       // Pure functions, of what an operator gives to kubectl.
       'src/adapters/kubernetes/manifests/',
+      // Where the API server is, as kubectl finds it.
+      'src/adapters/kubernetes/api/credentials.ts',
       'infra/payload/',
     ],
     own: /^cli\//,

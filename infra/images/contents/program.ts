@@ -7,12 +7,12 @@ import { fileEntry } from './tree.ts';
 
 const run = promisify(execFile);
 
-/** This process's own Node where images have it, with the loader and libraries where it looks for them. */
-export async function nodeRuntime(): Promise<readonly Entry[]> {
-  const node = await realpath(process.execPath);
-  const { stdout } = await run('ldd', [node]);
+/** A program of this machine, with its loader and libraries where it looks for them. */
+export async function program(path: string, target: string = path.slice(1)): Promise<readonly Entry[]> {
+  const source = await realpath(path);
+  const { stdout } = await run('ldd', [source]);
   const libraries = parseLdd(stdout).map(async (library) =>
     fileEntry(await realpath(library), library.slice(1), true),
   );
-  return [fileEntry(node, 'usr/local/bin/node', true), ...(await Promise.all(libraries))];
+  return [fileEntry(source, target, true), ...(await Promise.all(libraries))];
 }

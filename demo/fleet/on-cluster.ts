@@ -1,0 +1,59 @@
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startFleetOnCluster } from '../../cli/fleet/start-fleet.ts';
+import type { FleetEvent } from '../../cli/fleet/start-fleet.ts';
+import type { Random } from '../../src/ports/random.ts';
+import { environment, environmentsDir, inOwnFolder } from './demo-fleet.ts';
+import type { DemoFleet } from './demo-fleet.ts';
+import { openNamespace } from './namespace.ts';
+import { withImage } from './with-image.ts';
+
+export type OnCluster = {
+  readonly minReady: number;
+  /** Has sandboxd in it and the tasks' repositories; every node can get it. */
+  readonly image: string;
+  readonly random: Random;
+  readonly onEvent: (event: FleetEvent) => void;
+};
+
+/**
+ * The demo's fleet with sandboxes as pods, in a namespace of its own that goes with it. The cluster is the one that
+ * kubectl would use, and its pods are reached by their addresses.
+ */
+export async function startDemoFleetOnCluster(wish: OnCluster): Promise<DemoFleet> {
+  return inOwnFolder(async (stateDir) => {
+    const namespace = await openNamespace(`corral-demo-${wish.random.text(6)}`);
+    try {
+      const places = await writeFiles(stateDir, namespace.name, wish.image);
+      const fleet = await startFleetOnCluster(
+        {
+          environmentsDir: places.environments,
+          stateDir,
+          pool: { [environment]: { minReady: wish.minReady } },
+          onEvent: wish.onEvent,
+        },
+        { file: places.cluster },
+      );
+      const { gatewayUrl, controllerUrl, apiKey } = fleet;
+      const stop = () => fleet.stop().then(() => namespace.remove());
+      return { gatewayUrl, controllerUrl, apiKey, kill: (sandbox) => namespace.killSandbox(sandbox), stop };
+    } catch (error) {
+      await namespace.remove();
+      throw error;
+    }
+  });
+}
+
+/** The environment of the gallery, of the image, and what an operator says of the cluster. */
+async function writeFiles(stateDir: string, namespace: string, image: string) {
+  const environments = join(stateDir, 'environments');
+  const cluster = join(stateDir, 'cluster.yaml');
+  await mkdir(environments);
+  const file = `${environment}.yaml`;
+  const items = `${environment}.items.jsonl`;
+  const text = await readFile(join(environmentsDir, file), 'utf8');
+  await writeFile(join(environments, file), withImage(text, image));
+  await copyFile(join(environmentsDir, items), join(environments, items));
+  await writeFile(cluster, `{ namespace: ${namespace}, sandboxd: baked }\n`);
+  return { environments, cluster };
+}
