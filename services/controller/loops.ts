@@ -1,4 +1,4 @@
-import { Failure } from '../../src/failure/failure.ts';
+import { asFailure, Failure } from '../../src/failure/failure.ts';
 import { every } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import type { ControllerPorts } from './ports.ts';
@@ -24,7 +24,7 @@ export function createLoops({ clock, log, metrics }: ControllerPorts, signal: Ab
     const onError = (thrown: unknown) => {
       works = false;
       if (isRecovering(thrown)) return log.debug(`${name} waits until fleet state is written back`);
-      metrics.loopFailed(name);
+      metrics.loopFailed(name, asFailure(thrown).code);
       log.error(`${name} failed`, errorFields(thrown));
     };
     const loop = every({ intervalMs, clock, signal, onError }, async (signal) => {

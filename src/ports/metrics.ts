@@ -21,5 +21,5 @@ export interface Metrics {
   garbageFound(reason: GarbageReason): void;
   rolloutsExpired(count: number): void;
   grantsTakenBack(count: number): void;
-  loopFailed(loop: string): void;
+  loopFailed(loop: string, code: FailureCode): void;
 }

@@ -39,12 +39,26 @@ test('ends are counted by what ended and why', async () => {
   metrics.sandboxLost('evicted', 'tainted');
   metrics.rolloutsExpired(4);
   metrics.garbageFound('unbound');
-  metrics.loopFailed('drain');
+  metrics.loopFailed('drain', 'state_unavailable');
   const text = await render();
   expect(text).toContain('corral_sandboxes_lost_total{cause="evicted",effect="tainted"} 1');
   expect(text).toContain('corral_rollouts_expired_total 4');
   expect(text).toContain('corral_garbage_total{reason="unbound"} 1');
   expect(text).toContain('corral_loop_failures_total{loop="drain"} 1');
+});
+
+const counted = (blame: string, code: string, count: number) =>
+  `corral_controller_failures_total{blame="${blame}",code="${code}"} ${count}\n`;
+
+test('failures are counted by blame and code, and an unclassified one is counted from the start', async () => {
+  const { metrics, render } = createPrometheus();
+  expect(await render()).toContain(counted('infrastructure', 'unclassified', 0));
+  metrics.launchEnded({ type: 'failed', result: 'unclassified' }, 100);
+  metrics.loopFailed('drain', 'unclassified');
+  metrics.loopFailed('drain', 'state_unavailable');
+  const text = await render();
+  expect(text).toContain(counted('infrastructure', 'unclassified', 2));
+  expect(text).toContain(counted('infrastructure', 'state_unavailable', 1));
 });
 
 test('calls of the Kubernetes API are counted by verb and code, and a watch has no duration', async () => {

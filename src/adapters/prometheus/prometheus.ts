@@ -1,6 +1,10 @@
+import { failureRow } from '../../failure/codes.ts';
+import type { FailureCode } from '../../failure/codes.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { TemplateCounts } from '../../ports/fleet/pool.ts';
+import { apiMetrics } from './api-metrics.ts';
+import type { ApiCall } from './api-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
@@ -9,19 +13,12 @@ export type Prometheus = {
   readonly metrics: Metrics;
   /** Counts what is told to the event log. */
   readonly told: (event: FleetEvent) => void;
-  /** Counts a call of the engine's API as it ended; `code` is a status, or a word for an ending without one. */
+  /** Counts a call of the engine's API as it ended. */
   readonly apiCall: (call: ApiCall) => void;
   /** Everything in the text format that Prometheus scrapes. */
   readonly render: () => Promise<string>;
   /** Media type of what {@link Prometheus.render} gives. */
   readonly contentType: string;
-};
-
-type ApiCall = {
-  readonly verb: string;
-  readonly resource: string;
-  readonly code: number | string;
-  readonly durationMs: number;
 };
 
 /**
@@ -36,8 +33,14 @@ const templateLabelLength = 12;
 /** What a controller counts, and of the events it tells. */
 export function createPrometheus(): Prometheus {
   const instruments = createInstruments();
+  const failed = failureCount(instruments);
   return {
-    metrics: { ...launchMetrics(instruments), ...poolMetrics(instruments), ...endMetrics(instruments) },
+    metrics: {
+      ...launchMetrics(instruments, failed),
+      ...poolMetrics(instruments),
+      ...endMetrics(instruments),
+      ...loopMetrics(instruments, failed),
+    },
     told: eventMetrics(instruments),
     apiCall: apiMetrics(instruments),
     render: instruments.render,
@@ -45,7 +48,26 @@ export function createPrometheus(): Prometheus {
   };
 }
 
-function launchMetrics({ counter, histogram }: Instruments): Pick<Metrics, 'launchEnded'> {
+type CountFailure = (code: FailureCode) => void;
+
+/** Whatever failed, by its code, as a gateway counts its own. */
+function failureCount({ counter }: Instruments): CountFailure {
+  const failed = counter(
+    'corral_controller_failures_total',
+    'Launches and steps of the controller that failed, by blame and code; each unclassified one is a bug of ours',
+    ['blame', 'code'],
+  );
+  // There from the start, so that an alert on its rise sees the first one rise.
+  failed.inc(failureLabels('unclassified'), 0);
+  return (code) => failed.inc(failureLabels(code));
+}
+
+const failureLabels = (code: FailureCode) => ({ blame: failureRow(code).blame, code });
+
+function launchMetrics(
+  { counter, histogram }: Instruments,
+  failed: CountFailure,
+): Pick<Metrics, 'launchEnded'> {
   const launches = counter(
     'corral_launches_total',
     'Sandbox launches that ended, by type (warm, cold, failed) and result (ready or a failure code)',
@@ -60,30 +82,9 @@ function launchMetrics({ counter, histogram }: Instruments): Pick<Metrics, 'laun
   return {
     launchEnded: ({ type, result }, durationMs) => {
       launches.inc({ type, result });
+      if (result !== 'ready') failed(result);
       duration.observe({ type }, durationMs / 1000);
     },
-  };
-}
-
-/** Seconds. An idle API server answers in some milliseconds; whoever waits longer than ten seconds has given up. */
-const apiBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-
-function apiMetrics({ counter, histogram }: Instruments): Prometheus['apiCall'] {
-  const labels = ['verb', 'resource', 'code'] as const;
-  const calls = counter(
-    'corral_kubernetes_calls_total',
-    'Calls of the Kubernetes API by verb and code',
-    labels,
-  );
-  const duration = histogram(
-    'corral_kubernetes_call_duration_seconds',
-    'Until the answer of the Kubernetes API, watches left out',
-    ['verb', 'resource'],
-    apiBuckets,
-  );
-  return ({ verb, resource, code, durationMs }) => {
-    calls.inc({ verb, resource, code: String(code) });
-    if (verb !== 'watch') duration.observe({ verb, resource }, durationMs / 1000);
   };
 }
 
@@ -120,7 +121,17 @@ function poolMetrics({ gauge }: Instruments): Pick<Metrics, 'poolCounted'> {
   };
 }
 
-function endMetrics({ counter }: Instruments): Omit<Metrics, 'launchEnded' | 'poolCounted'> {
+function loopMetrics({ counter }: Instruments, failed: CountFailure): Pick<Metrics, 'loopFailed'> {
+  const failures = counter('corral_loop_failures_total', 'Steps of the controller that failed', ['loop']);
+  return {
+    loopFailed: (loop, code) => {
+      failures.inc({ loop });
+      failed(code);
+    },
+  };
+}
+
+function endMetrics({ counter }: Instruments): Omit<Metrics, 'launchEnded' | 'poolCounted' | 'loopFailed'> {
   const lost = counter('corral_sandboxes_lost_total', 'Sandboxes known to be gone, by cause and effect', [
     'cause',
     'effect',
@@ -129,13 +140,11 @@ function endMetrics({ counter }: Instruments): Omit<Metrics, 'launchEnded' | 'po
   const garbage = counter('corral_garbage_total', 'Unknown sandboxes destroyed, by reason', ['reason']);
   const expired = counter('corral_rollouts_expired_total', 'Rollouts that nobody called any more');
   const takenBack = counter('corral_grants_taken_back_total', 'Granted sandboxes that nobody came for');
-  const failed = counter('corral_loop_failures_total', 'Steps of the controller that failed', ['loop']);
   return {
     sandboxLost: (cause, effect) => lost.inc({ cause, effect }),
     sandboxDestroyed: () => destroyed.inc(),
     garbageFound: (reason) => garbage.inc({ reason }),
     rolloutsExpired: (count) => expired.inc(count),
     grantsTakenBack: (count) => takenBack.inc(count),
-    loopFailed: (loop) => failed.inc({ loop }),
   };
 }

@@ -40,7 +40,7 @@ export const fleetItself = {
   unclassified: {
     means: 'An error that nobody has given a code. It counts as ours, and it is a bug.',
     evidence:
-      '`error` and `message`; the gateway logs it at level `error`, with rollout and call. `corral_gateway_failures_total` with `code="unclassified"` exists from the start, at zero.',
+      '`error` and `message`; the gateway logs it at level `error`, with rollout and call. `corral_gateway_failures_total` and `corral_controller_failures_total` with `code="unclassified"` exist from the start, at zero.',
     operator: 'Alert on any rise and report it with the log line; it gets a code of this page, or is mended.',
   },
 } as const satisfies Partial<Record<FailureCode, Meaning>>;
