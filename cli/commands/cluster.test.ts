@@ -1,23 +1,13 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { runCorral } from '../../test/support/command-line.ts';
 import { environmentFolder } from '../../test/support/environment-folder.ts';
 import { exitCodes } from '../command-error.ts';
-import type { Terminal } from '../print/terminal.ts';
-import { runCommandLine } from '../program.ts';
 
 async function run(cluster: string, ...options: readonly string[]) {
   await using folder = await environmentFolder({ 'cluster.yaml': cluster });
-  const results: string[] = [];
-  const remarks: string[] = [];
-  const terminal: Terminal = {
-    result: (text) => results.push(text),
-    remark: (text) => remarks.push(text),
-    width: 80,
-  };
-  const file = join(folder.path, 'cluster.yaml');
-  const exitCode = await runCommandLine(['cluster', 'manifests', '--file', file, ...options], terminal);
-  return { exitCode, printed: results.join('\n'), said: remarks.join('\n') };
+  return runCorral(['cluster', 'manifests', '--file', join(folder.path, 'cluster.yaml'), ...options]);
 }
 
 const plain = '{ namespace: sandboxes, sandboxd: baked, networks: { mirrors: {} } }';

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CommandError, NotInOrder } from '../command-error.ts';
+import { commonTargets } from '../preflight/egress/targets.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { describePreflight } from '../preflight/report.ts';
 import { parseRows } from '../preflight/rows.ts';
@@ -15,6 +16,8 @@ type PreflightOptions = ReadingOptions & {
   readonly items?: string;
   readonly environments: string;
   readonly hold: string;
+  readonly probe: readonly string[];
+  readonly kubeconfig?: string;
 };
 
 export function addPreflightCommand(program: Command, terminal: Terminal): void {
@@ -26,8 +29,15 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--run <run>', 'the run to name in the printed job')
     .option('--hold <seconds>', 'with --url: hold one request this long, to find proxies that cut it', '70');
+  command
+    .option('--probe <host:port...>', 'what no sandbox without a network may reach; tried from inside', [])
+    .option(
+      '--kubeconfig <file>',
+      'whose API server no sandbox may reach (default: KUBECONFIG, or the cluster it runs in)',
+    );
   withReadingOptions(command).action(async (environment: string | undefined, options: PreflightOptions) => {
     const rows = options.items === undefined ? null : readRows(options.items);
+    const forbidden = await commonTargets(options.probe, options.kubeconfig ?? null, process.env);
     const report = await onSomeFleet(options, terminal, (connection) =>
       preflight(connection, {
         only: environment,
@@ -35,6 +45,7 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
         environmentsDir: options.environments,
         // On this machine nothing stands in between, so holding a request would only take time.
         holdS: options.url === undefined ? 0 : Number(options.hold),
+        forbidden,
       }),
     );
     show(terminal, options.json, report, (data) => describePreflight(data, terminal.width));

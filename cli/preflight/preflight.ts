@@ -1,5 +1,6 @@
 import { systemRandom } from '../../src/platform/random.ts';
 import { EnvironmentsAnswer } from '../../src/protocol/native/environments.ts';
+import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { createHttpClient } from '../gateway/http-client.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
@@ -7,6 +8,8 @@ import { askNative } from '../gateway/native-client.ts';
 import type { Check } from './check.ts';
 import { checkRow } from './check-row.ts';
 import { checkWay } from './check-way.ts';
+import { checkEgress } from './egress/check-egress.ts';
+import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from './rows.ts';
 import { rowsOf } from './rows-of.ts';
@@ -22,6 +25,8 @@ export type PreflightPlan = {
   readonly environmentsDir: string;
   /** How long one request is held on its way; 0 = not at all. */
   readonly holdS: number;
+  /** What no sandbox without a network may reach, beside its neighbours. */
+  readonly forbidden: readonly Target[];
 };
 
 /** Tries everything and tells what was seen; a failed check does not end it. */
@@ -31,27 +36,44 @@ export async function preflight(connection: Connection, plan: PreflightPlan): Pr
   const client = createHttpClient({ ...connection, run });
   const checks: Check[] = [];
   const jobs: Record<string, TrainingJob> = {};
+  const egress: Record<string, Egress | null> = {};
   try {
-    const names = plan.only === undefined ? await environmentNames(client) : [plan.only];
-    for (const name of names) {
+    const tested = await environmentsOf(client, plan.only);
+    for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, connection);
       jobs[name] = job;
       const tried = plan.rows ?? (await rowsOf(name, plan.environmentsDir));
       checks.push(...(await checkEnvironment(client, name, job, tried, run)));
+      const { check, egress: seen } = await checkEgress({
+        client,
+        environment: name,
+        network,
+        item: tried[0]?.item ?? {},
+        rolloutId: `${run}-${name}-egress`,
+        targets: plan.forbidden,
+      });
+      checks.push(check);
+      egress[name] = seen;
     }
-    const [first] = names;
-    if (first !== undefined) checks.push(...(await checkWayTo(client, first, run, plan)));
+    const [first] = tested;
+    if (first !== undefined) checks.push(...(await checkWayTo(client, first.name, run, plan)));
   } finally {
     await client.send({ method: 'DELETE', path: `/v1/runs/${run}` }).catch(() => undefined);
     await client.close();
   }
-  return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, jobs };
+  return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, egress, jobs };
 }
 
-async function environmentNames(client: HttpClient): Promise<readonly string[]> {
+async function environmentsOf(client: HttpClient, only: string | undefined) {
   const path = '/v1/environments';
   const { environments } = await askNative(client, { method: 'GET', path }, EnvironmentsAnswer);
-  return environments.map(({ name }) => name);
+  const found = environments.filter(({ name }) => only === undefined || name === only);
+  if (only === undefined || found.length > 0) return found;
+  throw new CommandError(
+    `there is no environment ${only}`,
+    'yours',
+    `there is: ${environments.map(({ name }) => name).join(', ')}`,
+  );
 }
 
 async function checkEnvironment(

@@ -1,5 +1,6 @@
 import { duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
+import type { Egress } from './egress/judge-egress.ts';
 import type { Check } from './check.ts';
 import type { TrainingJob } from './training-job.ts';
 
@@ -7,6 +8,8 @@ export type PreflightReport = {
   readonly url: string;
   readonly ok: boolean;
   readonly checks: readonly Check[];
+  /** By environment name: what a sandbox reaches; null where it could not be tried. */
+  readonly egress: Readonly<Record<string, Egress | null>>;
   /** By environment name. */
   readonly jobs: Readonly<Record<string, TrainingJob>>;
 };

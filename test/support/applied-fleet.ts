@@ -1,9 +1,10 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCommandLine } from '../../cli/program.ts';
 import { kubectl } from '../../infra/cluster/api.ts';
 import type { Cluster } from '../../infra/cluster/api.ts';
+import { apiPort, hubAddress } from '../../infra/cluster/plan.ts';
+import { runCorral } from './command-line.ts';
 
 /** What an operator has after `corral cluster manifests | kubectl apply -f -`. */
 export type AppliedFleet = AsyncDisposable & {
@@ -48,30 +49,28 @@ export async function removeFleet(cluster: Cluster, fleet: string): Promise<void
 }
 
 async function manifestsOf(file: string, fleet: string): Promise<string> {
-  const printed: string[] = [];
-  const remarks: string[] = [];
-  const terminal = {
-    result: (text: string) => void printed.push(text),
-    remark: (text: string) => void remarks.push(text),
-    width: Infinity,
-  };
   const options = ['--file', file, '--fleet', fleet, '--home', fleet];
-  const exitCode = await runCommandLine(['cluster', 'manifests', ...options], terminal);
-  if (exitCode !== 0) throw new Error(remarks.join('\n'));
-  return printed.join('\n');
+  const { exitCode, printed, said } = await runCorral(['cluster', 'manifests', ...options]);
+  if (exitCode !== 0) throw new Error(said);
+  return printed;
 }
 
 /** As the kubelet gets one for a pod of the account: by TokenRequest. */
 const tokenOf = (cluster: Cluster, fleet: string, account: string): Promise<string> =>
   kubectl(cluster, ['create', 'token', `${fleet}-${account}`, '-n', fleet, '--duration=1h']);
 
-type Kubeconfig = { readonly clusters: unknown; readonly contexts: readonly { context: object }[] };
+type Kubeconfig = { readonly clusters: readonly { readonly name: string; readonly cluster: object }[] };
 
+/** The API server under the address that pods have for it. */
 async function kubeconfigWith(cluster: Cluster, token: string): Promise<string> {
   const ours = ['config', 'view', '--raw', '--minify', '--flatten', '-o', 'json'];
-  const admins = JSON.parse(await kubectl(cluster, ours)) as Kubeconfig;
-  const [named] = admins.contexts;
-  const context = { ...named, context: { ...named?.context, user: 'account' } };
-  const users = [{ name: 'account', user: { token: token.trim() } }];
-  return JSON.stringify({ ...admins, contexts: [context], users });
+  const { clusters } = JSON.parse(await kubectl(cluster, ours)) as Kubeconfig;
+  const server = `https://${hubAddress}:${apiPort}`;
+  const named = clusters.map(({ name, cluster: its }) => ({ name, cluster: { ...its, server } }));
+  return JSON.stringify({
+    clusters: named,
+    users: [{ name: 'account', user: { token: token.trim() } }],
+    contexts: [{ name: 'account', context: { cluster: named[0]?.name, user: 'account' } }],
+    'current-context': 'account',
+  });
 }

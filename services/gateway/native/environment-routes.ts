@@ -51,5 +51,6 @@ function presentEnvironment(environment: Environment) {
     description: environment.description,
     tools: Object.keys(environment.tools),
     grader: environment.grader.kind,
+    network: environment.template.network,
   };
 }

@@ -1,8 +1,10 @@
+import { payloadMountPoint } from '../../../src/protocol/sandboxd/payload-layout.ts';
+
 /** Where things are inside every sandbox. Part of what environments may rely on. */
 export const places = {
   workspace: '/workspace',
   temporary: '/tmp',
-  payload: '/opt/corral',
+  payload: payloadMountPoint,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
   /** The kernel's account of kills for memory in this sandbox, read-only; absent where memory is not controlled. */
@@ -12,7 +14,7 @@ export const places = {
 export const sandboxSocketName = 'd.sock';
 
 /** A template's data may not hide what every sandbox has. */
-const reserved = ['/proc', '/dev', '/sys', '/opt/corral', '/run'];
+const reserved = ['/proc', '/dev', '/sys', payloadMountPoint, '/run'];
 const whole: ReadonlySet<string> = new Set(['/', places.workspace, places.temporary]);
 
 export function isReserved(target: string): boolean {

@@ -6,6 +6,7 @@ const EnvironmentLine = Type.Object({
   description: Type.String(),
   tools: Type.Array(Type.String()),
   grader: Type.String(),
+  network: Type.String({ description: 'none, or a class that the operator defined' }),
 });
 
 export const EnvironmentsAnswer = Type.Object({ environments: Type.Array(EnvironmentLine) });

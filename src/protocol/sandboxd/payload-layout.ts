@@ -17,6 +17,9 @@ export const payloadLayout = {
   main: 'sandboxd/services/sandboxd/main.js',
 } as const;
 
+/** Where the payload is in every sandbox, whoever made it. */
+export const payloadMountPoint = '/opt/corral';
+
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
 export function payloadNodeArgv(mountPoint: string): readonly string[] {
   return [

@@ -33,12 +33,12 @@ test('the provider was refused nothing, and used everything that its role grants
   expect([...used].toSorted()).toEqual(all.toSorted());
 });
 
-describe('the API server refuses', () => {
-  const askAs = async (account: 'controller' | 'gateway', args: readonly string[]) =>
-    kubectl(cluster, [`--kubeconfig=${await applied.kubeconfigAs(account)}`, ...args]);
-  const sandboxes = () => ['-n', applied.namespace];
-  const home = () => ['-n', applied.home];
+const askAs = async (account: 'controller' | 'gateway', args: readonly string[]) =>
+  kubectl(cluster, [`--kubeconfig=${await applied.kubeconfigAs(account)}`, ...args]);
+const sandboxes = () => ['-n', applied.namespace];
+const home = () => ['-n', applied.home];
 
+describe('the API server refuses', () => {
   it.each<[string, readonly string[], () => readonly string[]]>([
     ["the sandboxes' secrets", ['get', 'secrets'], sandboxes],
     ["its own namespace's secrets", ['get', 'secrets'], home],

@@ -1,8 +1,9 @@
 import type { V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { Template } from '../../../model/environment.ts';
+import { payloadMountPoint } from '../../../protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside; environments rely on the first two. The image's own content there is hidden. */
-export const places = { workspace: '/workspace', temporary: '/tmp', payload: '/opt/corral' } as const;
+export const places = { workspace: '/workspace', temporary: '/tmp', payload: payloadMountPoint } as const;
 
 /**
  * Disk that is gone with the pod. Each may be filled up to the template's whole disk, and both together with what the

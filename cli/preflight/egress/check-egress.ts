@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+import { clusterDefaults } from '../../../src/model/cluster.ts';
+import type { Item } from '../../../src/model/grader.ts';
+import { CallAnswer } from '../../../src/protocol/native/calls.ts';
+import type { HttpClient } from '../../gateway/http-client.ts';
+import { askNative } from '../../gateway/native-client.ts';
+import { tryOut } from '../check.ts';
+import type { Check } from '../check.ts';
+import { egressOf, judgeEgress } from './judge-egress.ts';
+import type { Egress, Target } from './judge-egress.ts';
+import { lookAroundArgv } from './look-around.ts';
+import type { Address, Surroundings } from './look-around.ts';
+
+export type EgressUnderTest = {
+  readonly client: HttpClient;
+  readonly environment: string;
+  readonly network: string;
+  readonly item: Item;
+  /** Distinguishes its two rollouts from all others. */
+  readonly rolloutId: string;
+  /** Beside the other sandbox, whose address only it knows. */
+  readonly targets: readonly Target[];
+};
+
+const Surroundings = Type.Object({
+  addresses: Type.Array(Type.String()),
+  listening: Type.Array(Type.Number()),
+  seen: Type.Array(Type.String()),
+});
+
+/** What a sandbox of the environment reaches of what none should: another sandbox, the API server, what was listed. */
+export async function checkEgress(
+  under: EgressUnderTest,
+): Promise<{ readonly check: Check; readonly egress: Egress | null }> {
+  let egress: Egress | null = null;
+  const check = await tryOut(under.environment, 'egress', async () => {
+    egress = await lookOut(under);
+    return judgeEgress(egress, under.network);
+  });
+  return { check, egress };
+}
+
+async function lookOut(under: EgressUnderTest): Promise<Egress> {
+  const [from, other] = ['from', 'other'].map((name) => sandboxOf(under, `${under.rolloutId}-${name}`));
+  if (from === undefined || other === undefined) throw new TypeError('two sandboxes');
+  try {
+    await Promise.all([from.open(), other.open()]);
+    const targets = [...under.targets, ...neighbour(await other.lookAround([]))];
+    const { seen } = await from.lookAround(targets.map(({ address }) => address));
+    return egressOf(targets, seen);
+  } finally {
+    await Promise.allSettled([from.close(), other.close()]);
+  }
+}
+
+/** sandboxd listens there; a sandbox without a network has no address. */
+function neighbour({ addresses, listening }: Surroundings): readonly Target[] {
+  const port = listening[0] ?? clusterDefaults.port;
+  return addresses.map((host) => ({ what: 'another sandbox', address: { host, port } }));
+}
+
+function sandboxOf({ client, environment, item }: EgressUnderTest, rolloutId: string) {
+  const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
+  const ask = <Schema extends TSchema>(to: string, body: object, schema: Schema): Promise<Static<Schema>> =>
+    askNative(client, { method: 'POST', path: to, body, deadlineMs: openDeadlineMs }, schema);
+  return {
+    open: () => ask('/v1/rollouts', { rollout_id: rolloutId, environment, item }, Type.Object({})),
+    lookAround: async (targets: readonly Address[]) => {
+      const body = { call_id: 'look-around', argv: lookAroundArgv(targets), timeout_s: 30 };
+      return readSurroundings(await ask(`${path}/exec?wait_s=540`, body, CallAnswer));
+    },
+    close: () => client.send({ method: 'DELETE', path }),
+  };
+}
+
+/** The first call of a rollout may wait for a sandbox as long as the gateway holds it. */
+const openDeadlineMs = 600_000;
+
+function readSurroundings({ outcome, exit_code, stdout, stderr }: CallAnswer): Surroundings {
+  const told: unknown = exit_code === 0 ? JSON.parse(stdout) : null;
+  if (Value.Check(Surroundings, told)) return told;
+  const [line = ''] = stderr.trim().split('\n');
+  throw new Error(`the probe did not run in the sandbox: ${outcome}, exit code ${exit_code}: ${line}`);
+}
