@@ -5,7 +5,7 @@ import type { Owner, SandboxAddress } from '../../../src/model/rollout.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '../../../src/ports/sandbox-provider.ts';
 import { checkRequest } from './check-request.ts';
-import type { Death } from './death.ts';
+import type { Asked, Death } from './death.ts';
 import type { Feed } from './feed.ts';
 import { end, live, newLife, writeRecord } from './life.ts';
 import type { Life, LifeTools } from './life.ts';
@@ -52,7 +52,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     log.info('sandbox gone', { sandbox, cause: death.cause });
     feed.tell({ kind: 'gone', sandbox, ...death });
   };
-  const begin = async (life: Life) => {
+  const liveAndBury = async (life: Life) => {
     try {
       bury(life, await live(life, { ...options, onRunning }));
     } catch (thrown) {
@@ -65,6 +65,12 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       graves.delete(life);
     }
   };
+  const begin = (life: Life) => void graves.set(life, liveAndBury(life));
+  const remove = (life: Life, reason: Asked) => {
+    end(life, reason);
+    // Its removal failed before: another try, from the same place.
+    if (!graves.has(life)) begin(life);
+  };
 
   return {
     create: (request) => {
@@ -76,19 +82,19 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (!line.hasRoom()) throw lineFull();
       const life = newLife(request, clock.nowMs());
       lives.set(sandbox, life);
-      graves.set(life, begin(life));
+      begin(life);
     },
     destroy: (sandbox) => {
       const life = lives.get(sandbox);
       if (life === undefined) return remember(ended, sandbox);
-      end(life, 'deleted');
-      // Its removal failed before: another try, from the same place.
-      if (!graves.has(life)) graves.set(life, begin(life));
+      remove(life, 'deleted');
     },
     label: async (sandbox, owner, expiresAtMs) => {
       const life = lives.get(sandbox);
       if (life === undefined) return;
       Object.assign(life, { owner, expiresAtMs });
+      // Its folder is about to go, and a file that comes while it goes would keep it.
+      if (life.stop.signal.aborted) return;
       await writeRecord(life, records).catch(unlessWithoutFolder);
     },
     list: () => [...lives.values()].map((life) => provided(life, addressOf(life.request.sandbox))),
@@ -97,7 +103,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     },
     stop: async () => {
       stopping = true;
-      for (const life of lives.values()) end(life, 'node_stopping');
+      for (const life of lives.values()) remove(life, 'node_stopping');
       await Promise.all(graves.values());
     },
   };

@@ -1,0 +1,103 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { createFakeClock } from '../../../test/fakes/clock.ts';
+import { createFakeLog } from '../../../test/fakes/log.ts';
+import { testTemplate } from '../../../test/support/sandboxes.ts';
+import { rolloutId, runId, sandboxId, tenantId } from '../../../src/model/ids.ts';
+import type { Ending } from '../bwrap/launch.ts';
+import { createGroups } from '../cgroups/create-groups.ts';
+import { noGroups } from '../cgroups/layout.ts';
+import { createFeed } from './feed.ts';
+import { createRecords } from './record.ts';
+import type { Records } from './record.ts';
+import { createSandboxes } from './sandboxes.ts';
+import { createStartLine } from './start-line.ts';
+
+const sandbox = sandboxId('s-1');
+const request = { sandbox, template: testTemplate(), tokenSha256: 'a'.repeat(64) };
+const owner = {
+  tenant: tenantId('t'),
+  run: runId('r'),
+  rollout: rolloutId('x'),
+  attempt: 1,
+  role: 'policy',
+} as const;
+
+let stateFolder: string;
+beforeEach(async () => {
+  stateFolder = await mkdtemp(join(tmpdir(), 'corral-sandboxes-'));
+});
+afterEach(() => rm(stateFolder, { recursive: true, force: true }));
+
+/** Sandboxes without processes: each lives until the test ends it. */
+function setUp(changed: (real: Records) => Partial<Records>) {
+  const real = createRecords(stateFolder);
+  const launched = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<Ending>();
+  const log = createFakeLog();
+  const clock = createFakeClock();
+  const sandboxes = createSandboxes({
+    clock,
+    log,
+    feed: createFeed(),
+    records: { ...real, ...changed(real) },
+    line: createStartLine(1, 10),
+    groups: createGroups(noGroups, 'f', clock),
+    launch: async () => {
+      launched.resolve();
+      return { pid: noPid, initPid: Promise.resolve(null), ended: ended.promise };
+    },
+    site: { payloadFolder: stateFolder, sandboxdArgv: [], etcFolder: stateFolder, isRoot: true },
+  });
+  const endIt = () => ended.resolve({ exitCode: 0, signal: null, lastWords: '' });
+  return { real, sandboxes, log, launched: launched.promise, endIt };
+}
+
+/** Above the largest that Linux gives. */
+const noPid = 2 ** 22 + 1;
+
+test('a label that comes while its sandbox is removed writes nothing into the folder that goes', async () => {
+  const removing = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  const written: unknown[] = [];
+  const { sandboxes, launched, endIt } = setUp((real) => ({
+    write: async (record) => {
+      written.push(record.owner);
+      await real.write(record);
+    },
+    remove: async (name) => {
+      removing.resolve();
+      await go.promise;
+      await real.remove(name);
+    },
+  }));
+  sandboxes.create(request);
+  await launched;
+  endIt();
+  await removing.promise;
+  await sandboxes.label(sandbox, owner, 1);
+  go.resolve();
+  await sandboxes.stop();
+  expect(written).not.toContainEqual(owner);
+  expect(sandboxes.list()).toEqual([]);
+});
+
+test('a sandbox whose removal failed is removed when the node stops', async () => {
+  let fails = true;
+  const { real, sandboxes, log, launched, endIt } = setUp((records) => ({
+    remove: async (name) => {
+      if (fails) throw new Error('ENOTEMPTY');
+      await records.remove(name);
+    },
+  }));
+  sandboxes.create(request);
+  await launched;
+  endIt();
+  await expect.poll(() => log.lines).toContainEqual(expect.objectContaining({ level: 'error' }));
+  expect(await real.list()).toEqual([sandbox]);
+  fails = false;
+  await sandboxes.stop();
+  expect(await real.list()).toEqual([]);
+});
