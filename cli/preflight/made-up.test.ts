@@ -1,5 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
+import { fakeOpenTemplate, fakeTemplate } from '../../test/fakes/environment.ts';
 import { parseRows } from './rows.ts';
 import { sampleArguments } from './sample-arguments.ts';
 import { sampleItem } from './sample-item.ts';
@@ -64,11 +65,27 @@ describe('a made-up item', () => {
       { a: 'corral-preflight', files: ['corral-preflight'] },
     ],
   ])('has every field that %s reads, and what the environment exposes', (_name, grader, fields) => {
-    expect(sampleItem({ expose: ['repo'], grader })).toEqual({
+    expect(sampleItem({ expose: ['repo'], grader, template: fakeTemplate() })).toEqual({
       id: 'corral-preflight',
       repo: 'corral-preflight',
       ...fields,
     });
+  });
+
+  test.each([
+    [
+      'has the first image that is allowed by its whole name',
+      ['tasks/*', 'tasks/a:1'],
+      { image: 'tasks/a:1' },
+    ],
+    ['has no image where only patterns are allowed: real rows are needed', ['tasks/*'], {}],
+  ])('of an environment whose rows name their images %s', (_name, allow, fields) => {
+    const made = sampleItem({
+      expose: [],
+      grader: text('exact', 'item.a'),
+      template: fakeOpenTemplate(allow),
+    });
+    expect(made).toEqual({ id: 'corral-preflight', a: 'corral-preflight', ...fields });
   });
 });
 

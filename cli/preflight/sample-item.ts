@@ -1,13 +1,27 @@
+import { isOpen } from '../../src/model/environment.ts';
 import type { Environment } from '../../src/model/environment.ts';
 import type { Grader, Item, Json } from '../../src/model/grader.ts';
 
 /**
  * A dataset row that fits the environment, for a preflight without real rows: every field that it exposes and every
- * field that its grader reads, with values that no answer matches.
+ * field that its grader reads, with values that no answer matches, and an image where its rows name them and
+ * one is allowed by its whole name. Else only real rows know one, and the gateway says so.
  */
-export function sampleItem({ expose, grader }: Pick<Environment, 'expose' | 'grader'>): Item {
+export function sampleItem({
+  expose,
+  grader,
+  template,
+}: Pick<Environment, 'expose' | 'grader' | 'template'>): Item {
   const exposed = expose.map((field) => [field, 'corral-preflight'] as const);
-  return Object.fromEntries([['id', 'corral-preflight'], ...exposed, ...gradedFields(grader)]);
+  const fields = [...exposed, ...gradedFields(grader), ...imageField(template)];
+  return Object.fromEntries([['id', 'corral-preflight'], ...fields]);
+}
+
+function imageField(template: Environment['template']): readonly (readonly [string, Json])[] {
+  if (!isOpen(template)) return [];
+  const { field, allow } = template.image;
+  const image = allow.find((pattern) => !pattern.includes('*'));
+  return image === undefined ? [] : [[field, image]];
 }
 
 function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {

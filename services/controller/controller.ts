@@ -38,7 +38,7 @@ const plansMs = 10_000;
 export function startController(ports: ControllerPorts, settings: ControllerSettings): Controller {
   const stopping = new AbortController();
   const loops = createLoops(ports, stopping.signal);
-  const book = createPlanBook(ports.environments, settings);
+  const book = createPlanBook(ports.environments, ports.clock, settings);
   const presence = createPresence();
 
   createRecovery(ports, loops, book);

@@ -22,9 +22,10 @@ const workAgainMs = 1_000;
 /** Offers tickets, and works them off: each sandbox that was started may make room for the next ticket at once. */
 export function createLaunching(ports: ControllerPorts, loops: Loops, options: LaunchingOptions): Launching {
   const tools = launchTools(ports, options);
-  const supply = loops.run('supply', supplyMs, () =>
-    supplyTickets({ ...ports, plans: tools.plans, startBudget: options.startBudget }),
-  );
+  const supply = loops.run('supply', supplyMs, async () => {
+    await options.book.readChosen();
+    return supplyTickets({ ...ports, plans: tools.plans, startBudget: options.startBudget });
+  });
   const handle = async (ticket: string, signal: AbortSignal) => {
     if (await launch(tools, ticket, signal)) supply.poke();
   };

@@ -1,15 +1,23 @@
 import type { Environment } from '../../src/model/environment.ts';
+import type { EnvironmentVersion } from '../../src/model/ids.ts';
 import { planPools } from '../../src/pool/plans.ts';
 import type { PoolPlans } from '../../src/pool/plans.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import { createChosenTemplates } from './chosen-templates.ts';
 import type { ControllerSettings } from './settings.ts';
 
-/** Which templates there are, from the environments given at start and the versions that runs are still pinned to. */
+/**
+ * Which templates there are, from the environments given at start, the versions that runs are still pinned to, and the
+ * dataset rows that name their images.
+ */
 export type PlanBook = {
   plans(): PoolPlans;
   refresh(): Promise<void>;
-  /** Publishes every version known here, because fleet state may have forgotten them. */
+  /** Learns the templates that rows have made meanwhile: somebody waits for them. */
+  readChosen(): Promise<void>;
+  /** Publishes every version and template known here, because fleet state may have forgotten them. */
   publishAgain(): Promise<void>;
   /** Wall clock in milliseconds at which a rollout must be over, whatever happens. */
   hardEndMs(rollout: RolloutRecord): number;
@@ -21,29 +29,41 @@ export type PlanBook = {
 const defaultHardLifeMs = 2 * 3_600_000;
 
 /** Publishes the newest versions at its first refresh, so that every gateway and controller can serve them. */
-export function createPlanBook(store: EnvironmentStore, settings: ControllerSettings): PlanBook {
+export function createPlanBook(
+  store: EnvironmentStore,
+  clock: Pick<Clock, 'monotonicMs'>,
+  settings: ControllerSettings,
+): PlanBook {
+  const chosen = createChosenTemplates(store, clock);
   let published: readonly Environment[] = [];
-  let plans = planPools(settings.newest, published, settings.poolOverrides);
+  const planAll = () => planPools(settings.newest, published, settings.poolOverrides, chosen.all());
+  let plans = planAll();
   let announced = false;
 
   const refresh = async () => {
     if (!announced) await Promise.all(settings.newest.map((environment) => store.publish(environment)));
     announced = true;
     published = await store.published();
-    plans = planPools(settings.newest, published, settings.poolOverrides);
+    plans = planAll();
+  };
+  const readChosen = async () => {
+    if (await chosen.read(ofVersion)) plans = planAll();
   };
   const publishAgain = async () => {
     await Promise.all(all().map((environment) => store.publish(environment)));
+    await chosen.tellAgain();
   };
   const all = () => [...settings.newest, ...published];
+  const ofVersion = (version: EnvironmentVersion) => all().find((one) => one.version === version);
   const hardEndMs = ({ version, claimedAtMs, placedAtMs }: RolloutRecord) => {
-    const environment = all().find((one) => one.version === version);
-    return (claimedAtMs ?? placedAtMs) + (environment?.limits.hardLifeMs ?? defaultHardLifeMs);
+    const hardLifeMs = ofVersion(version)?.limits.hardLifeMs ?? defaultHardLifeMs;
+    return (claimedAtMs ?? placedAtMs) + hardLifeMs;
   };
 
   return {
     plans: () => plans,
     refresh,
+    readChosen,
     publishAgain,
     hardEndMs,
     longestLifeMs: () => Math.max(defaultHardLifeMs, ...all().map((one) => one.limits.hardLifeMs)),

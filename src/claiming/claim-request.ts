@@ -1,5 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Environment } from '../model/environment.ts';
+import { chooseTemplate } from '../environments/choose-template.ts';
+import { Failure } from '../failure/failure.ts';
+import { isOpen } from '../model/environment.ts';
+import type { Environment, Template } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import { itemKey } from '../model/ids.ts';
@@ -8,11 +11,12 @@ import { noTags } from '../model/rollout.ts';
 import type { Owner } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { ChosenImage } from '../ports/fleet/registry.ts';
 
 /** JSON with sorted keys, so that equal rows are equal texts. */
 export type Canonical = (value: unknown) => string;
 
-/** The claim of a rollout that a request opens. */
+/** The claim of a rollout that a request opens. Throws what choosing its template throws. */
 export function openingClaim(
   owner: Owner,
   face: Face,
@@ -20,22 +24,27 @@ export function openingClaim(
   item: Item | null,
   canonical: Canonical,
 ): ClaimRequest {
+  const template = chooseTemplate(environment, item);
   return {
     owner,
     face,
     ...ofEnvironment(environment),
+    template: template.digest,
+    ...choiceOf(environment, template),
     itemKey: itemKeyOf(item, canonical),
     tags: noTags,
     item: item === null ? null : canonical(item),
   };
 }
 
-/** The claim of a rollout that is already open. */
+/** The claim of a rollout that is already open: in the template that it was opened with, whatever is allowed now. */
 export function repeatedClaim(rollout: RolloutRecord, environment: Environment): ClaimRequest {
   return {
     owner: rollout.owner,
     face: rollout.face,
     ...ofEnvironment(environment),
+    template: rollout.template,
+    ...choiceAgain(rollout, environment),
     itemKey: rollout.itemKey,
     tags: rollout.tags,
     item: null,
@@ -46,10 +55,32 @@ function ofEnvironment(environment: Environment) {
   return {
     environment: environment.name,
     version: environment.version,
-    template: environment.template.digest,
     idleMs: environment.limits.idleMs,
     hardLifeMs: environment.limits.hardLifeMs,
   };
+}
+
+/** What controllers are to be told of the template; nothing where they have it from the environment. */
+export function choiceOf(
+  { version, template: { image } }: Environment,
+  template: Template,
+): { readonly chosen?: ChosenImage } {
+  return image.kind === 'row' ? { chosen: { version, image: template.image } } : {};
+}
+
+/** From the row as it is kept. Where it is gone, controllers still know the template: it has had a sandbox. */
+function choiceAgain(
+  { item, template }: RolloutRecord,
+  environment: Environment,
+): { readonly chosen?: ChosenImage } {
+  if (!isOpen(environment.template) || item === null) return {};
+  try {
+    const again = chooseTemplate(environment, JSON.parse(item) as Item);
+    return again.digest === template ? choiceOf(environment, again) : {};
+  } catch (thrown) {
+    if (thrown instanceof Failure) return {};
+    throw thrown;
+  }
 }
 
 /** Which task: the row's own `id` if it has one, else a hash of the row; rollouts without a row share one group. */

@@ -1,26 +1,28 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { fakeEnvironment, fakeOpenTemplate } from '../../test/fakes/environment.ts';
 import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import type { Environment } from '../model/environment.ts';
 import { createCatalog } from '../environments/catalog.ts';
 import { runId, tenantId } from '../model/ids.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 import { prewarm } from './prewarm.ts';
+import type { Prewarm } from './prewarm.ts';
 
 const minute = 60_000;
 const caller = { face: 'native', tenant: tenantId('lab'), run: runId('run-1') } as const;
 
-function world() {
+function world(given: Partial<Environment> = {}) {
   const pool = createFakePoolStore();
   const clock = createFakeClock();
-  const environment = fakeEnvironment({ pool: { minReady: 1, max: 50, maxAgeMs: minute } });
+  const environment = { ...fakeEnvironment(), pool: { minReady: 1, max: 50, maxAgeMs: minute }, ...given };
   const pins = { pinVersion: async () => environment.version };
   const published = { load: async () => null };
   const environments = new PinnedEnvironments(createCatalog([environment]), pins, published);
-  const ask = (count: number, neededAtMs: number | null, name: string = environment.name) =>
+  const ask = (rollouts: Prewarm['rollouts'], neededAtMs: number | null, name: string = environment.name) =>
     prewarm({ environments, pool, clock }, caller, {
       environment: { name, version: null },
-      count,
+      rollouts,
       neededAtMs,
     });
   return { pool, clock, ask };
@@ -58,4 +60,42 @@ test('a time more than an hour ahead is the caller’s mistake and announces not
 
 test('an environment that does not exist is named', async () => {
   await expect(world().ask(1, null, 'nothing')).rejects.toMatchObject({ code: 'unknown_environment' });
+});
+
+const row = (image: string, count: number) => ({ item: { image }, count });
+const chosenOf = (reference: string) => ({ version: 'version-1', image: { kind: 'image', reference } });
+
+describe('rows that name their images', () => {
+  const open = { template: fakeOpenTemplate(['tasks/*']) };
+
+  test('are announced image by image, with what controllers need to make the template', async () => {
+    const { pool, ask } = world(open);
+    const rows = [row('tasks/a:1', 4), row('tasks/b:1', 2), row('tasks/a:1', 3)];
+    const announced = await ask(rows, null);
+    expect(announced.count).toBe(9);
+    expect(new Set(announced.templates).size).toBe(2);
+    expect(pool.announcements).toMatchObject([
+      { count: 7, chosen: chosenOf('tasks/a:1') },
+      { count: 2, chosen: chosenOf('tasks/b:1') },
+    ]);
+  });
+
+  test('are cut at what the pool may hold in all', async () => {
+    const { pool, ask } = world(open);
+    const rows = [row('tasks/a:1', 40), row('tasks/b:1', 40), row('tasks/c:1', 40)];
+    expect(await ask(rows, null)).toMatchObject({ count: 50 });
+    expect(pool.announcements).toMatchObject([{ count: 40 }, { count: 10 }]);
+  });
+
+  test('cannot be announced by their number alone', async () => {
+    const refused = { code: 'item_missing', message: expect.stringContaining('announce with `items`') };
+    await expect(world(open).ask(9, null)).rejects.toMatchObject(refused);
+  });
+
+  test('announce nothing when one of them may not be', async () => {
+    const { pool, ask } = world(open);
+    const asked = ask([row('tasks/a:1', 1), row('other/b:1', 1)], null);
+    await expect(asked).rejects.toMatchObject({ code: 'invalid_request' });
+    expect(pool.announcements).toEqual([]);
+  });
 });

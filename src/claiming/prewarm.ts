@@ -1,10 +1,14 @@
 import { Failure } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
+import type { TemplateDigest } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import type { AcquaintDeps, Caller } from './acquaint.ts';
+import { needsOf, withinPool } from './burst-needs.ts';
+import type { Rollouts } from './burst-needs.ts';
+import { choiceOf } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 
 export type PrewarmDeps = Pick<AcquaintDeps, 'environments'> & {
@@ -15,14 +19,15 @@ export type PrewarmDeps = Pick<AcquaintDeps, 'environments'> & {
 export type Prewarm = {
   readonly environment: EnvironmentReference;
   /** Rollouts that will come at once. */
-  readonly count: number;
+  readonly rollouts: Rollouts;
   /** When they come, wall clock in milliseconds; null: as soon as they can. */
   readonly neededAtMs: number | null;
 };
 
-/** `count` sandboxes of the environment's template are kept ready until `untilMs`. */
+/** `count` sandboxes are kept ready until `untilMs`: of the environment's template, or of all that its rows make. */
 export type Prewarmed = {
   readonly environment: Environment;
+  readonly templates: readonly TemplateDigest[];
   readonly count: number;
   readonly untilMs: number;
 };
@@ -35,20 +40,37 @@ const patienceMs = 30_000;
 
 /**
  * Announces a burst, so that its sandboxes are ready before its rollouts ask for them; never more than the pool's
- * maximum. Another announcement of the same run for the same template replaces this one. Throws `unknown_environment`,
- * `invalid_request` for a time too far ahead, `line_full` when too many runs announce.
+ * maximum, where the first rows come first. Another announcement of the same run for the same template replaces this
+ * one. Throws `unknown_environment`, `invalid_request` for a time too far ahead, `line_full` when too many runs announce,
+ * and what choosing the templates throws.
  */
 export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm): Promise<Prewarmed> {
   const aheadMs = aheadOf(asked.neededAtMs, deps.clock.nowMs());
   const environment = await deps.environments.forRun(caller.tenant, caller.run, asked.environment);
-  const count = Math.min(asked.count, environment.pool.max);
-  const announcement = { tenant: caller.tenant, run: caller.run, count, lifeMs: aheadMs + lateMs };
+  const needs = withinPool(needsOf(environment, asked.rollouts), environment.pool.max);
+  const { tenant, run } = caller;
   const deadline = Deadline.in(deps.clock, patienceMs);
-  const untilMs = await patiently(deps.clock, deadline, () =>
-    deps.pool.announce(environment.template.digest, announcement),
+  const announced = await Promise.all(
+    needs.map(({ template, count }) => {
+      const announcement = {
+        tenant,
+        run,
+        count,
+        lifeMs: aheadMs + lateMs,
+        ...choiceOf(environment, template),
+      };
+      return patiently(deps.clock, deadline, () => deps.pool.announce(template.digest, announcement));
+    }),
   );
-  return { environment, count, untilMs };
+  return {
+    environment,
+    templates: needs.map(({ template }) => template.digest),
+    count: sum(needs.map(({ count }) => count)),
+    untilMs: Math.min(...announced),
+  };
 }
+
+const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
 function aheadOf(neededAtMs: number | null, nowMs: number): number {
   const aheadMs = Math.max(0, (neededAtMs ?? nowMs) - nowMs);

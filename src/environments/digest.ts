@@ -19,8 +19,12 @@ export function versionOf(
   environment: Omit<Environment, 'version'>,
   { sandbox }: EnvironmentYaml,
 ): EnvironmentVersion {
-  const { digest: _digest, ...template } = environment.template;
-  const asWritten = { ...template, image: sandbox.image, data: sandbox.data ?? [] };
+  const asWritten = {
+    ...environment.template,
+    digest: undefined,
+    image: sandbox.image,
+    data: sandbox.data ?? [],
+  };
   return environmentVersion(sha256({ ...environment, template: asWritten, pool: null }));
 }
 

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import type { Environment } from '../model/environment.ts';
 import { environmentName } from '../model/ids.ts';
+import { chooseTemplate } from './choose-template.ts';
 import { loadEnvironments } from './load-environments.ts';
 import { compilePolicy } from './policy.ts';
 
@@ -89,13 +91,14 @@ grader:
 });
 
 const environmentOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment;
+const digestOf = (environment: Environment) => chooseTemplate(environment, null).digest;
 
 describe('digest and version', () => {
   test('do not mind the order of keys or comments', async () => {
     const turned = `# a comment\ngrader: { reference: item.answer, kind: text }\ntools: { shell: { builtin: shell } }\nsandbox: { image: host }\nname: plain\n`;
     const [first, second] = [await environmentOf(minimal()), await environmentOf(turned)];
     expect(second.version).toBe(first.version);
-    expect(second.template.digest).toBe(first.template.digest);
+    expect(digestOf(second)).toBe(digestOf(first));
   });
 
   test('a change that no sandbox is created from makes a new version of the same template', async () => {
@@ -104,7 +107,7 @@ describe('digest and version', () => {
       await environmentOf(`${minimal()}limits: { tool_calls: 7 }\n`),
     ];
     expect(second.version).not.toBe(first.version);
-    expect(second.template.digest).toBe(first.template.digest);
+    expect(digestOf(second)).toBe(digestOf(first));
   });
 
   test('a change of the sandbox makes both new', async () => {
@@ -113,7 +116,7 @@ describe('digest and version', () => {
       await environmentOf(minimal().replace('host', 'host, processes: 99')),
     ];
     expect(second.version).not.toBe(first.version);
-    expect(second.template.digest).not.toBe(first.template.digest);
+    expect(digestOf(second)).not.toBe(digestOf(first));
   });
 
   test('a resized pool leaves running jobs their version', async () => {
@@ -234,6 +237,65 @@ limits: { output_bytes: 3 }
       ]);
     },
   );
+});
+
+const byRow = (image: string, rest = '') => `${minimal().replace('host', image)}${rest}`;
+
+describe('an image that each row names', () => {
+  test('leaves the template open, keeps none ready, and folders are relative to the file', async () => {
+    const yaml = byRow('{ from: item.image, allow: ["registry.example.com/tasks/*", "rootfs:roots/*"] }');
+    const { environment, folder } = await loaded({ 'a.yaml': yaml });
+    expect(environment.pool).toMatchObject({ minReady: 0, max: 100 });
+    expect(environment.template).not.toHaveProperty('digest');
+    expect(environment.template.image).toEqual({
+      kind: 'row',
+      field: 'image',
+      allow: ['registry.example.com/tasks/*', `rootfs:${folder}/roots/*`],
+      permitted: ['*'],
+    });
+  });
+
+  test('cannot be kept ready, and needs a list of what is allowed and a field', async () => {
+    const kept = byRow('{ from: item.image, allow: ["*"] }', 'pool: { min_ready: 2 }\n');
+    expect(await mistakes(kept)).toEqual([
+      expect.stringContaining('pool.min_ready must be 0 where each row names'),
+    ]);
+    expect(await mistakes(byRow('{ from: item.image }'))).toEqual([
+      expect.stringContaining('sandbox.image needs the field allow'),
+    ]);
+    expect(await mistakes(byRow('{ from: image, allow: [] }'))).toEqual([
+      expect.stringContaining(
+        'sandbox.image.from must be the field of the row that names the image: item.image',
+      ),
+      expect.stringContaining('sandbox.image.allow must be a list of images and patterns'),
+    ]);
+  });
+
+  test('may not be pulled where folders of this machine are mounted', async () => {
+    const data = 'data: [{ source: ., target: /data }]';
+    const folders = byRow(`{ from: item.image, allow: ["rootfs:/srv/*"] }, ${data}`);
+    await using folder = await environmentFolder({ 'a.yaml': folders });
+    expect((await loadEnvironments(folder.path)).all()).toHaveLength(1);
+    expect(await mistakes(byRow(`{ from: item.image, allow: ["rootfs:/srv/*", "*"] }, ${data}`))).toEqual([
+      expect.stringContaining('sandbox.data are folders of this machine'),
+    ]);
+  });
+
+  test('is held to the operator’s list too, which makes no other version', async () => {
+    const policy = compilePolicy({ images: ['registry.example.com/*'] });
+    const yaml = byRow('{ from: item.image, allow: ["*", "python:3.12", "registry.example.com/a:1"] }');
+    await using refused = await environmentFolder({ 'a.yaml': yaml });
+    expect(await mistakesOf(refused.path, loadEnvironments(refused.path, { policy }))).toEqual([
+      'a.yaml:3 sandbox.image.allow.1 is python:3.12, and the operator allows: registry.example.com/*',
+    ]);
+    await using folder = await environmentFolder({ 'a.yaml': byRow('{ from: item.image, allow: ["*"] }') });
+    const [held, free] = [
+      await loadEnvironments(folder.path, { policy }),
+      await loadEnvironments(folder.path),
+    ];
+    expect(held.all()[0]?.template.image).toMatchObject({ permitted: ['registry.example.com/*'] });
+    expect(held.all()[0]?.version).toBe(free.all()[0]?.version);
+  });
 });
 
 describe("the operator's policy", () => {

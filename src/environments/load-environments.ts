@@ -7,7 +7,7 @@ import { compileEnvironment } from './compile/environment.ts';
 import type { Folder } from './compile/folder.ts';
 import { EnvironmentMistakes } from './mistakes.ts';
 import type { Mistake, Report } from './mistakes.ts';
-import { checkPolicy, openPolicy } from './policy.ts';
+import { checkPolicy, openPolicy, permit } from './policy.ts';
 import type { OperatorPolicy } from './policy.ts';
 import { EnvironmentSchema } from './schema/environment.ts';
 import { fileCheck } from './schema/validate.ts';
@@ -52,7 +52,7 @@ function compileSource(source: YamlSource, policy: OperatorPolicy, mistakes: Mis
   if (!hasShape(source.value, report)) return null;
   const environment = compileEnvironment(source.value, folderOf(source.file), report);
   checkPolicy(environment, policy, report);
-  return environment;
+  return permit(environment, policy);
 }
 
 function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {

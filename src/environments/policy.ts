@@ -1,4 +1,6 @@
-import type { Environment, Image } from '../model/environment.ts';
+import { isOpen } from '../model/environment.ts';
+import type { Environment } from '../model/environment.ts';
+import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { matchesOne } from './patterns.ts';
 import { checkPlacement, compilePlacementPolicy } from './policy-of-placement.ts';
@@ -57,10 +59,7 @@ export const openPolicy: OperatorPolicy = compilePolicy({});
 /** Reports what of an environment its operator does not allow. */
 export function checkPolicy(environment: Environment, policy: OperatorPolicy, report: Report): void {
   const { template } = environment;
-  const image = imageText(template.image);
-  if (!matchesOne(policy.images, image)) {
-    report(['sandbox', 'image'], `is ${image}, and the operator allows: ${policy.images.join(', ')}`);
-  }
+  checkImages(template, policy, report);
   for (const [index, { source }] of template.data.entries()) {
     if (matchesOne(policy.data, source)) continue;
     report(
@@ -72,6 +71,27 @@ export function checkPolicy(environment: Environment, policy: OperatorPolicy, re
   checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
   checkPlacement(template.placement, policy.placement, report);
   checkCeilings(environment, policy.ceilings, report);
+}
+
+/** Of images that rows name only those can be checked here that stand in the list as they are; see {@link permit}. */
+function checkImages({ image }: Environment['template'], { images }: OperatorPolicy, report: Report): void {
+  const named =
+    image.kind === 'row'
+      ? image.allow.flatMap((text, index) =>
+          text.includes('*') ? [] : [[['image', 'allow', index], text] as const],
+        )
+      : [[['image'], imageText(image)] as const];
+  for (const [place, text] of named) {
+    if (matchesOne(images, text)) continue;
+    report(['sandbox', ...place], `is ${text}, and the operator allows: ${images.join(', ') || 'none'}`);
+  }
+}
+
+/** The environment as it may be used: the images that its rows name are held to the operator's list too, one by one. */
+export function permit(environment: Environment, { images }: OperatorPolicy): Environment {
+  const { template } = environment;
+  if (!isOpen(template)) return environment;
+  return { ...environment, template: { ...template, image: { ...template.image, permitted: images } } };
 }
 
 function checkMember(allowed: readonly string[], value: string, place: Path, report: Report): void {
@@ -91,16 +111,5 @@ function checkCeilings({ template, limits, pool }: Environment, ceilings: Ceilin
   for (const [place, amount, ceiling, unit] of amounts) {
     if (amount > ceiling)
       report(place, `is ${amount}${unit}, and the operator's ceiling is ${ceiling}${unit}`);
-  }
-}
-
-function imageText(image: Image): string {
-  switch (image.kind) {
-    case 'host':
-      return 'host';
-    case 'rootfs':
-      return `rootfs:${image.path}`;
-    case 'image':
-      return image.reference;
   }
 }

@@ -1,13 +1,18 @@
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
 import type { Grader } from './grader.ts';
 
-/**
- * What a sandbox is created from; pools, waiting lines and breakers are kept by its digest.
- * All amounts are in the unit their name says.
- */
-export type Template = {
-  readonly digest: TemplateDigest;
-  readonly image: Image;
+/** What a sandbox is created from; pools, waiting lines and breakers are kept by its digest. */
+export type Template = TemplateBody & { readonly digest: TemplateDigest; readonly image: Image };
+
+/** A template whose image each dataset row names: with a row's image it is a {@link Template}, before that nothing. */
+export type OpenTemplate = TemplateBody & { readonly image: ImageOfRow };
+
+export function isOpen(template: Template | OpenTemplate): template is OpenTemplate {
+  return template.image.kind === 'row';
+}
+
+/** All amounts are in the unit their name says. */
+type TemplateBody = {
   readonly cpu: { readonly requestMilli: number; readonly limitMilli: number };
   readonly memory: { readonly requestBytes: number; readonly limitBytes: number };
   readonly diskBytes: number;
@@ -33,6 +38,15 @@ export type Image =
   | { readonly kind: 'host' }
   | { readonly kind: 'rootfs'; readonly path: string }
   | { readonly kind: 'image'; readonly reference: string };
+
+/** The image is what the row says in `field`, where it matches a pattern of both lists; `*` is anything. */
+export type ImageOfRow = {
+  readonly kind: 'row';
+  readonly field: string;
+  /** The environment's own list, and the operator's. */
+  readonly allow: readonly string[];
+  readonly permitted: readonly string[];
+};
 
 /** Where a cluster puts a sandbox and in what kind of container; one machine has no choice in it. Null: as the cluster does. */
 export type Placement = {
@@ -68,7 +82,7 @@ export type Environment = {
   readonly name: EnvironmentName;
   readonly version: EnvironmentVersion;
   readonly description: string;
-  readonly template: Template;
+  readonly template: Template | OpenTemplate;
   /** Run after bind and before the first call, with the exposed item fields; never charged to a command. */
   readonly setup: { readonly commands: readonly (readonly string[])[]; readonly timeoutMs: number };
   /** Item fields that may enter the sandbox. */

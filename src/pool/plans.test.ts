@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment, fakeTemplate } from '../../test/fakes/environment.ts';
+import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '../../test/fakes/environment.ts';
 import { environmentName, templateDigest } from '../model/ids.ts';
 import { planPools, slotTimeoutMs, targetsOf } from './plans.ts';
 
@@ -49,4 +49,21 @@ test("an operator's sizes stand before the environment's, and no pool is larger 
 test('a slot outlives the longest start timeout', () => {
   const slow = fakeEnvironment({ template: fakeTemplate({ startTimeoutMs: 90_000 }) });
   expect(slotTimeoutMs(planPools([slow], [], none))).toBeGreaterThan(90_000);
+});
+
+test('a template that a row made is served, and none is kept ready; its environment’s size holds for all of them', () => {
+  const environment = { ...fakeEnvironment(), template: fakeOpenTemplate(['*']) };
+  const template = fakeTemplate({ digest: templateDigest('of-a-row') });
+  const plans = planPools([environment], [], none, [{ environment, template }]);
+  expect(targetsOf(plans)).toEqual([
+    { template: 'of-a-row', minReady: 0, max: 10, chosenFor: environment.version },
+  ]);
+  expect(plans.get(template.digest)).toMatchObject({ wanted: true });
+});
+
+test('one of an older version is not wanted: controllers of both versions leave it in peace', () => {
+  const environment = { ...fakeEnvironment(), template: fakeOpenTemplate(['*']) };
+  const template = fakeTemplate({ digest: templateDigest('of-a-row') });
+  const plans = planPools([], [environment], none, [{ environment, template }]);
+  expect(plans.get(template.digest)).toMatchObject({ wanted: false, minReady: 0 });
 });

@@ -1,5 +1,6 @@
+import { isOpen } from '../model/environment.ts';
 import type { Environment, Template } from '../model/environment.ts';
-import type { EnvironmentName, TemplateDigest } from '../model/ids.ts';
+import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
 import type { PoolTarget } from '../ports/fleet/pool.ts';
 
 /** What this controller keeps of one template, put together from every environment that uses it. */
@@ -10,6 +11,8 @@ export type PoolPlan = {
   readonly maxAgeMs: number;
   /** Whether the newest version of an environment uses it. Others are served for runs pinned to them, never kept warm. */
   readonly wanted: boolean;
+  /** Of which version a row's image made it; null: it is an environment's own. */
+  readonly chosenFor: EnvironmentVersion | null;
 };
 
 export type PoolPlans = ReadonlyMap<TemplateDigest, PoolPlan>;
@@ -20,33 +23,47 @@ export type PoolOverrides = ReadonlyMap<
   { readonly minReady?: number; readonly max?: number }
 >;
 
+/** A template that a dataset row made of an environment, by naming its image. */
+export type ChosenTemplate = { readonly environment: Environment; readonly template: Template };
+
 /**
- * The plans of all templates: those of the `newest` environments, and those that only older `published` versions use.
- * Environments that share a template share its pool, so their sizes add up and the shortest age counts.
+ * The plans of all templates: those of the `newest` environments, those that only older `published` versions use, and
+ * those that rows made. Environments that share a template share its pool, so their sizes add up and the shortest age
+ * counts. Nobody knows which row comes next, so of a row's template none is kept ready but what is announced.
  */
 export function planPools(
   newest: readonly Environment[],
   published: readonly Environment[],
   overrides: PoolOverrides,
+  chosen: readonly ChosenTemplate[] = [],
 ): PoolPlans {
   const plans = new Map<TemplateDigest, PoolPlan>();
   for (const environment of newest) {
-    const plan = planOf(environment, overrides);
-    plans.set(plan.template.digest, shared(plans.get(plan.template.digest), plan));
+    const { template } = environment;
+    if (isOpen(template)) continue;
+    plans.set(template.digest, shared(plans.get(template.digest), planOf(environment, template, overrides)));
   }
   for (const environment of published) {
-    const { digest } = environment.template;
-    if (plans.has(digest)) continue;
-    plans.set(digest, { ...planOf(environment, overrides), minReady: 0, wanted: false });
+    const { template } = environment;
+    if (isOpen(template) || plans.has(template.digest)) continue;
+    plans.set(template.digest, { ...planOf(environment, template, overrides), minReady: 0, wanted: false });
+  }
+  const isNewest = new Set(newest.map(({ version }) => version));
+  for (const { environment, template } of chosen) {
+    if (plans.has(template.digest)) continue;
+    const { version } = environment;
+    const plan = planOf(environment, template, overrides);
+    plans.set(template.digest, { ...plan, minReady: 0, wanted: isNewest.has(version), chosenFor: version });
   }
   return plans;
 }
 
-function planOf(environment: Environment, overrides: PoolOverrides): PoolPlan {
+function planOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
   const override = overrides.get(environment.name) ?? {};
   const max = override.max ?? environment.pool.max;
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
-  return { template: environment.template, minReady, max, maxAgeMs: environment.pool.maxAgeMs, wanted: true };
+  const { maxAgeMs } = environment.pool;
+  return { template, minReady, max, maxAgeMs, wanted: true, chosenFor: null };
 }
 
 function shared(one: PoolPlan | undefined, other: PoolPlan): PoolPlan {
@@ -60,7 +77,12 @@ function shared(one: PoolPlan | undefined, other: PoolPlan): PoolPlan {
 }
 
 export function targetsOf(plans: PoolPlans): readonly PoolTarget[] {
-  return [...plans].map(([template, { minReady, max }]) => ({ template, minReady, max }));
+  return [...plans].map(([template, plan]) => targetOf(template, plan));
+}
+
+function targetOf(template: TemplateDigest, { minReady, max, chosenFor }: PoolPlan): PoolTarget {
+  const target = { template, minReady, max };
+  return chosenFor === null ? target : { ...target, chosenFor };
 }
 
 /** After this a reserved start can no longer end well, whichever template it got: its slot may be given back. */

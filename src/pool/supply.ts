@@ -1,6 +1,7 @@
 import type { PoolStore, TemplateCounts } from '../ports/fleet/pool.ts';
 import type { LaunchQueue } from '../ports/launch-queue.ts';
 import type { Metrics } from '../ports/metrics.ts';
+import { countedTogether } from './counted-together.ts';
 import { targetsOf } from './plans.ts';
 import type { PoolPlans } from './plans.ts';
 import { wantedTickets } from './sizing.ts';
@@ -17,7 +18,7 @@ export type SupplyTools = {
 export async function supplyTickets(tools: SupplyTools): Promise<readonly TemplateCounts[]> {
   const targets = targetsOf(tools.plans());
   const counts = await tools.pool.counts(targets.map((target) => target.template));
-  tools.metrics.poolCounted(counts);
+  tools.metrics.poolCounted(countedTogether(counts, targets));
   const tickets = wantedTickets(counts, targets, tools.startBudget);
   if (tickets > 0) await tools.queue.offer(tickets);
   return counts;

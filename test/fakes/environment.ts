@@ -1,5 +1,5 @@
 import { anyPlace } from '../../src/model/environment.ts';
-import type { Environment, Template } from '../../src/model/environment.ts';
+import type { Environment, OpenTemplate, Template } from '../../src/model/environment.ts';
 import { environmentName, environmentVersion, templateDigest } from '../../src/model/ids.ts';
 
 const mib = 1024 * 1024;
@@ -25,8 +25,20 @@ export function fakeTemplate(given: Partial<Template> = {}): Template {
   };
 }
 
+/** The same, with an image that each row names in its field `image`. */
+export function fakeOpenTemplate(
+  allow: readonly string[],
+  permitted: readonly string[] = ['*'],
+): OpenTemplate {
+  const { digest: _digest, ...body } = fakeTemplate();
+  return { ...body, image: { kind: 'row', field: 'image', allow, permitted } };
+}
+
+/** Most tests need one whose template is known before there is a row. */
+export type EnvironmentOfTest = Environment & { readonly template: Template };
+
 /** An environment without tools, graded by exact text; what a test is about is given. */
-export function fakeEnvironment(given: Partial<Environment> = {}): Environment {
+export function fakeEnvironment(given: Partial<EnvironmentOfTest> = {}): EnvironmentOfTest {
   return {
     name: environmentName('plain'),
     version: environmentVersion('version-1'),

@@ -1,7 +1,8 @@
 import type { CallResult, GatewayCore, GradeResult, RolloutView } from '../../services/gateway/core.ts';
+import type { Prewarm } from '../../src/claiming/prewarm.ts';
 import type { Failure } from '../../src/failure/failure.ts';
 import { callId, environmentName, rolloutId, runId, tenantId } from '../../src/model/ids.ts';
-import { fakeEnvironment } from './environment.ts';
+import { fakeEnvironment, fakeTemplate } from './environment.ts';
 import { fakeRollout } from './rollout-record.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
@@ -29,7 +30,8 @@ export class FakeGatewayCore implements GatewayCore {
   prewarm: GatewayCore['prewarm'] = (...args) =>
     this.#answer('prewarm', args, {
       environment: fakeEnvironment(),
-      count: args[1].count,
+      templates: [fakeTemplate().digest],
+      count: sum(args[1].rollouts),
       untilMs: args[1].neededAtMs ?? 0,
     });
   toolCall: GatewayCore['toolCall'] = (...args) => this.#answer('toolCall', args, this.result);
@@ -115,3 +117,6 @@ export function aRecord(changes: Partial<RolloutRecord> = {}): RolloutRecord {
   } as const;
   return fakeRollout({ owner, face: 'native', environment: environmentName('shell'), calls: 1, ...changes });
 }
+
+const sum = (rollouts: Prewarm['rollouts']) =>
+  typeof rollouts === 'number' ? rollouts : rollouts.reduce((total, { count }) => total + count, 0);

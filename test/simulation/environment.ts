@@ -2,6 +2,7 @@ import type { Environment, Tool } from '../../src/model/environment.ts';
 import type { Grader } from '../../src/model/grader.ts';
 import { environmentName, environmentVersion } from '../../src/model/ids.ts';
 import { fakeEnvironment, fakeTemplate } from '../fakes/environment.ts';
+import type { EnvironmentOfTest } from '../fakes/environment.ts';
 
 /** The command of every simulated call runs at most this long. */
 export const commandMs = 8_000;
@@ -54,7 +55,7 @@ const texts = {
   sandboxBroken: `${brokenWords} an earlier call, {reason}`,
 };
 
-function environment(name: string, given: Partial<Environment>): Environment {
+function environment(name: string, given: Partial<EnvironmentOfTest>): Environment {
   return fakeEnvironment({
     name: environmentName(name),
     version: environmentVersion(`${name}-version-1`),

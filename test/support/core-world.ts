@@ -3,7 +3,7 @@ import type { WiredCore } from '../../services/gateway/core-wiring.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import type { FleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { createCatalog } from '../../src/environments/catalog.ts';
-import type { Environment, Tool } from '../../src/model/environment.ts';
+import type { Tool } from '../../src/model/environment.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
 import { noTags, sandboxAddress } from '../../src/model/rollout.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -12,6 +12,7 @@ import type { Judge } from '../../src/ports/judge.ts';
 import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '../../services/gateway/core.ts';
 import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
 import { fakeEnvironment } from '../fakes/environment.ts';
+import type { EnvironmentOfTest } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';
 import { startRedis } from './redis.ts';
 import type { PrivateRedis, RedisSettings } from './redis.ts';
@@ -45,12 +46,12 @@ export class CoreWorld implements AsyncDisposable {
   readonly state: FleetState;
   readonly link = new FakeSandboxLink();
   readonly events: FleetEvent[] = [];
-  readonly environment: Environment;
+  readonly environment: EnvironmentOfTest;
   readonly wired: WiredCore;
   readonly #random = createFakeRandom();
   #sandboxes = 0;
 
-  private constructor(redis: PrivateRedis, state: FleetState, environment: Environment, judge: Judge) {
+  private constructor(redis: PrivateRedis, state: FleetState, environment: EnvironmentOfTest, judge: Judge) {
     this.redis = redis;
     this.state = state;
     this.environment = environment;
@@ -58,7 +59,7 @@ export class CoreWorld implements AsyncDisposable {
   }
 
   static async start(
-    given: Partial<Environment> = {},
+    given: Partial<EnvironmentOfTest> = {},
     judge: Judge = noJudge,
     settings: RedisSettings = {},
   ): Promise<CoreWorld> {

@@ -1,3 +1,5 @@
+import type { Prewarm } from '../../../src/claiming/prewarm.ts';
+import type { Item } from '../../../src/model/grader.ts';
 import { PrewarmAnswer, PrewarmBody } from '../../../src/protocol/native/prewarm.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
@@ -12,15 +14,18 @@ export function prewarmRoutes(app: App, core: GatewayCore): void {
     { schema: { summary: 'Announce a burst', body: PrewarmBody, response: { 202: PrewarmAnswer } } },
     async (request, reply) => {
       const { body } = request;
-      const { environment, count, untilMs } = await core.prewarm(callerOf(request, 'native', body.run), {
-        environment: environmentRef(body.environment),
-        count: countOf(body),
-        neededAtMs: neededAtMsOf(body.needed_at),
-      });
+      const { environment, templates, count, untilMs } = await core.prewarm(
+        callerOf(request, 'native', body.run),
+        {
+          environment: environmentRef(body.environment),
+          rollouts: rolloutsOf(body),
+          neededAtMs: neededAtMsOf(body.needed_at),
+        },
+      );
       return reply.code(202).send({
         environment: environment.name,
         version: environment.version,
-        template: environment.template.digest,
+        templates: [...templates],
         count,
         until: new Date(untilMs).toISOString(),
       });
@@ -28,12 +33,12 @@ export function prewarmRoutes(app: App, core: GatewayCore): void {
   );
 }
 
-/** All rows of an environment run in the same template, so only their number matters. */
-function countOf({ count, items }: PrewarmBody): number {
-  if ((count === undefined) === (items === undefined)) {
-    throw invalid('say how many rollouts will come: either "count", or "items" with a count each');
+function rolloutsOf({ count, items }: PrewarmBody): Prewarm['rollouts'] {
+  if (count !== undefined && items === undefined) return count;
+  if (items !== undefined && count === undefined) {
+    return items.map((each) => ({ item: each.item as Item | null, count: each.count }));
   }
-  return count ?? (items ?? []).reduce((total, one) => total + one.count, 0);
+  throw invalid('say how many rollouts will come: either "count", or "items" with a count each');
 }
 
 function neededAtMsOf(text: string | undefined): number | null {

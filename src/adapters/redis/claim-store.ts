@@ -2,6 +2,7 @@ import { environmentVersion } from '../../model/ids.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
 import type { ClaimReply, ClaimStore } from '../../ports/fleet/claims.ts';
 import { claimReplyOf, unknownRollout } from './claim-reply.ts';
+import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
 import { evidenceText } from './evidence.ts';
 import type { Keys } from './keys.ts';
@@ -16,8 +17,12 @@ const renewBatch = 250;
 const reasonMaxChars = 240;
 
 export function claimStore(run: RunScript, keys: Keys, messages: Messages): ClaimStore {
+  const claim = joinClaims(run);
   return {
-    claim: joinClaims(run),
+    claim: async (request) => {
+      if (request.chosen !== undefined) await choose(run, request.template, request.chosen);
+      return claim(request);
+    },
     find: async (owner, attempt) => {
       const before = `${runName(owner.tenant, owner.run)}/${encodeURIComponent(owner.rollout)}`;
       return recordOrNull(await run('find', before, attempt ?? '', owner.role));

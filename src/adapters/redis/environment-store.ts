@@ -1,6 +1,9 @@
 import type { Environment } from '../../model/environment.ts';
-import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
-import { listOf, textOf, type Reply } from './reply.ts';
+import type { Image } from '../../model/environment.ts';
+import { environmentVersion, templateDigest } from '../../model/ids.ts';
+import type { TemplateDigest } from '../../model/ids.ts';
+import type { ChosenImage, EnvironmentStore } from '../../ports/fleet/registry.ts';
+import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 
 /** Longer than the pause after which a run would come back to its pinned versions. */
@@ -17,6 +20,29 @@ export function environmentStore(run: RunScript): EnvironmentStore {
       return text === null ? null : environmentOf(text);
     },
     published: async () => listOf(await run('list-environments', keptMs)).map(environmentOf),
+    choose: (template, chosen) => choose(run, template, chosen),
+    chosen: async (sinceMs) => {
+      const [atMs, rows] = listOf(await run('list-chosen', sinceMs ?? ''));
+      return { atMs: numberOf(atMs), templates: listOf(rows).map(chosenOf) };
+    },
+  };
+}
+
+/** Tells of a template that a row made. */
+export async function choose(
+  run: RunScript,
+  template: TemplateDigest,
+  { version, image }: ChosenImage,
+): Promise<void> {
+  await run('choose', template, version, JSON.stringify(image));
+}
+
+function chosenOf(row: Reply) {
+  const [template, version, image] = listOf(row);
+  return {
+    template: templateDigest(textOf(template)),
+    version: environmentVersion(textOf(version)),
+    image: JSON.parse(textOf(image)) as Image,
   };
 }
 

@@ -56,7 +56,7 @@ function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
 function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
   const [wave, nowMs, sandbox, boot, address] = given;
-  const { idleMs, hardLifeMs: _, recordOnly: _never, ...asked } = request;
+  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, ...asked } = request;
   const atMs = numberOf(nowMs);
   return {
     ...asked,

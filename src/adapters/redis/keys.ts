@@ -53,6 +53,8 @@ export const keyNames = {
 
   environment: 'environment:',
   environments: 'environments',
+  chosen: 'chosen',
+  choices: 'choices',
 } as const;
 
 export type KeyName = keyof typeof keyNames;

@@ -3,6 +3,7 @@ import { Failure } from '../../failure/failure.ts';
 import { sandboxId, templateDigest } from '../../model/ids.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
 import type { Breaker, LaunchReservation, PoolStore, TemplateCounts } from '../../ports/fleet/pool.ts';
+import { choose } from './environment-store.ts';
 import type { Keys } from './keys.ts';
 import type { Messages } from './messages.ts';
 import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
@@ -18,7 +19,12 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     knownTemplates: async () =>
       listOf(await run('known-templates')).map((name) => templateDigest(textOf(name))),
     reserve: async (ticket, sandbox, targets, startBudget, startTimeoutMs) => {
-      const flat = targets.flatMap(({ template, minReady, max }) => [template, minReady, max]);
+      const flat = targets.flatMap(({ template, minReady, max, chosenFor }) => [
+        template,
+        minReady,
+        max,
+        chosenFor ?? '',
+      ]);
       return reservationOf(await run('reserve', ticket, sandbox, startBudget, startTimeoutMs, ...flat));
     },
     ready: async (sandbox, boot, address) =>
@@ -28,7 +34,8 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     },
     overdueLaunches: async () => sandboxesOf(await run('overdue-launches')),
     draining: async (limit) => sandboxesOf(await run('draining', limit)),
-    announce: async (template, { tenant, run: ofRun, count, lifeMs }) => {
+    announce: async (template, { tenant, run: ofRun, count, lifeMs, chosen }) => {
+      if (chosen !== undefined) await choose(run, template, chosen);
       const untilMs = await run('announce', template, runName(tenant, ofRun), count, Math.round(lifeMs));
       if (untilMs === null) throw tooManyAnnounce();
       return numberOf(untilMs);

@@ -34,6 +34,7 @@ const parts = [
   'call',
   'ending',
   'breaker',
+  'pulls',
   'start',
   'presence',
 ];

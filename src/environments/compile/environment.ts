@@ -75,9 +75,16 @@ function compileLimits({ limits = {} }: EnvironmentYaml, report: Report): Limits
   return compiled;
 }
 
-function compilePool({ pool = {} }: EnvironmentYaml, report: Report): Environment['pool'] {
+function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): Environment['pool'] {
   const max = pool.max ?? 100;
-  const minReady = pool.min_ready ?? 1;
+  const eachRowHasItsOwn = typeof sandbox.image !== 'string';
+  const minReady = pool.min_ready ?? (eachRowHasItsOwn ? 0 : 1);
   if (minReady > max) report(['pool', 'min_ready'], 'must not be above max');
+  if (minReady > 0 && eachRowHasItsOwn) {
+    report(
+      ['pool', 'min_ready'],
+      'must be 0 where each row names its image: nobody knows which to keep ready; announce bursts with their items',
+    );
+  }
   return { minReady, max, maxAgeMs: parseDurationMs(pool.max_age ?? '1h') };
 }

@@ -1,6 +1,7 @@
-import type { Image, Template } from '../../model/environment.ts';
+import type { Image, ImageOfRow, OpenTemplate, Template } from '../../model/environment.ts';
 import { placeholdersIn, itemFieldOf } from '../../model/placeholder.ts';
 import { digestOf } from '../digest.ts';
+import { imageOf, imageText } from '../image-text.ts';
 import type { Report } from '../mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
@@ -16,11 +17,24 @@ const defaults = {
   startTimeout: '60s',
 } as const;
 
-/** What a sandbox is created from, with defaults and absolute folders. */
-export function compileTemplate(yaml: SandboxYaml, folder: Folder, report: Report): Template {
+/** What a sandbox is created from, with defaults and absolute folders; open where each row names its image. */
+export function compileTemplate(yaml: SandboxYaml, folder: Folder, report: Report): Template | OpenTemplate {
   checkPrepare(yaml, report);
-  const image = compileImage(yaml.image, folder, report);
-  const template = {
+  const { image: written } = yaml;
+  if (typeof written === 'string') {
+    const template = compileBody(yaml, compileImage(written, folder, report), folder, report);
+    return { digest: digestOf(template), ...template };
+  }
+  return compileBody(yaml, compileImageOfRow(written, folder), folder, report);
+}
+
+function compileBody<From extends Image | ImageOfRow>(
+  yaml: SandboxYaml,
+  image: From,
+  folder: Folder,
+  report: Report,
+) {
+  return {
     image,
     cpu: cpuShare(yaml.cpu ?? defaults.cpu, report),
     memory: memoryShare(yaml.memory ?? defaults.memory, report),
@@ -35,22 +49,45 @@ export function compileTemplate(yaml: SandboxYaml, folder: Folder, report: Repor
     prepare: yaml.prepare ?? [],
     startTimeoutMs: parseDurationMs(yaml.start_timeout ?? defaults.startTimeout),
   };
-  return { digest: digestOf(template), ...template };
 }
-
-const rootfsPrefix = 'rootfs:';
 
 function compileImage(text: string, folder: Folder, report: Report): Image {
-  if (text === 'host') return { kind: 'host' };
-  if (!text.startsWith(rootfsPrefix)) return { kind: 'image', reference: text };
-  const path = text.slice(rootfsPrefix.length);
-  if (!folder.isFolder(path)) report(['sandbox', 'image'], `names the folder ${path}, which is not there`);
-  return { kind: 'rootfs', path: folder.absolute(path) };
+  const image = imageOf(text);
+  if (image.kind !== 'rootfs') return image;
+  if (!folder.isFolder(image.path)) {
+    report(['sandbox', 'image'], `names the folder ${image.path}, which is not there`);
+  }
+  return { kind: 'rootfs', path: folder.absolute(image.path) };
 }
 
-function compileData(yaml: SandboxYaml, image: Image, folder: Folder, report: Report): Template['data'] {
+type ImageFromRowYaml = Exclude<SandboxYaml['image'], string>;
+
+/** Patterns of folders are relative to the YAML file, as folders are. What the operator permits is added when it is known. */
+function compileImageOfRow({ from, allow }: ImageFromRowYaml, folder: Folder): ImageOfRow {
+  const absolute = (image: Image): Image =>
+    image.kind === 'rootfs' ? { kind: 'rootfs', path: folder.absolute(image.path) } : image;
+  return {
+    kind: 'row',
+    field: itemFieldOf(from) ?? from,
+    allow: allow.map((pattern) => imageText(absolute(imageOf(pattern)))),
+    permitted: ['*'],
+  };
+}
+
+/** Whether a cluster may have to pull it. */
+function mayBePulled(image: Image | ImageOfRow): boolean {
+  if (image.kind !== 'row') return image.kind === 'image';
+  return image.allow.some((pattern) => imageOf(pattern).kind === 'image');
+}
+
+function compileData(
+  yaml: SandboxYaml,
+  image: Image | ImageOfRow,
+  folder: Folder,
+  report: Report,
+): Template['data'] {
   const data = yaml.data ?? [];
-  if (data.length > 0 && image.kind === 'image') {
+  if (data.length > 0 && mayBePulled(image)) {
     report(['sandbox', 'data'], 'are folders of this machine and need image: host or rootfs:PATH');
   }
   return data.map(({ source, target }, index) => {

@@ -13,11 +13,23 @@ import {
 } from './parts.ts';
 import { placementFields } from './placement.ts';
 
+/** Each dataset row names its image, in one field; an environment that lets every image in says so: `["*"]`. */
+const ImageFromRow = strict({
+  from: Type.String({
+    pattern: '^item\\.[A-Za-z_][A-Za-z0-9_-]*$',
+    description: 'the field of the row that names the image: item.image',
+  }),
+  allow: Type.Array(Type.String({ minLength: 1 }), {
+    minItems: 1,
+    description: 'a list of images and patterns in which * stands for anything',
+  }),
+});
+
 /** What a sandbox is created from. */
 export const SandboxSchema = strict({
-  image: Type.String({
-    minLength: 1,
-    description: 'host, rootfs:PATH or an image reference such as python:3.12-slim',
+  image: Type.Union([Type.String({ minLength: 1 }), ImageFromRow], {
+    description:
+      'host, rootfs:PATH, an image reference such as python:3.12-slim, or {from: item.FIELD, allow: [PATTERN]}',
   }),
   cpu: Type.Optional(CpuShare),
   memory: Type.Optional(MemoryShare),

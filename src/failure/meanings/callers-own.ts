@@ -38,8 +38,10 @@ export const wrongRequest = {
     operator: 'Nothing here: the trainer must not use a call id again.',
   },
   invalid_request: {
-    means: 'The request has not the shape that its address takes, or its body did not come whole.',
-    evidence: 'The message names the field. Of a file transfer, `errno` is what the path’s own user saw.',
+    means:
+      'The request has not the shape that its address takes, or its body did not come whole. Of a dataset row that names its image: one that the environment or the operator does not allow.',
+    evidence:
+      'The message names the field. Of an image, `image` is what the row says. Of a file transfer, `errno` is what the path’s own user saw.',
     operator:
       'Nothing here: the message says what to correct. Bodies that break off in numbers point to a proxy with a short idle timeout.',
   },
@@ -61,7 +63,8 @@ export const wrongRequest = {
     operator: 'Nothing here: the trainer sends the call itself, with the same id.',
   },
   item_missing: {
-    means: 'The dataset row lacks a field that the environment’s `expose` or grader needs.',
+    means:
+      'The dataset row lacks a field that the environment’s `expose`, grader or image needs. An announced burst (`prewarm`) lacks its rows.',
     evidence: '`field`: which one.',
     operator:
       'The trainer sends the whole row as `item`, or the environment’s author takes the field off. `corral preflight --items` finds such rows before a job does.',

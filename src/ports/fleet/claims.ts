@@ -11,6 +11,7 @@ import type {
   TenantId,
 } from '../../model/ids.ts';
 import type { RolloutRecord } from './records.ts';
+import type { ChosenImage } from './registry.ts';
 import type { Owner, RolloutKey, RolloutTags } from '../../model/rollout.ts';
 
 export type ClaimRequest = {
@@ -26,6 +27,8 @@ export type ClaimRequest = {
   readonly item: string | null;
   readonly idleMs: number;
   readonly hardLifeMs: number;
+  /** Where a row made the template: controllers are told of it before anybody waits for it, in a script of its own. */
+  readonly chosen?: ChosenImage;
   /** Opens the record without a sandbox or a place in line; one that is open stays as it is. */
   readonly recordOnly?: boolean;
 };

@@ -1,7 +1,15 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import type { Evidence } from '../../failure/failure.ts';
-import type { BootId, RunId, SandboxId, TemplateDigest, TenantId } from '../../model/ids.ts';
+import type {
+  BootId,
+  EnvironmentVersion,
+  RunId,
+  SandboxId,
+  TemplateDigest,
+  TenantId,
+} from '../../model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '../../model/rollout.ts';
+import type { ChosenImage } from './registry.ts';
 
 export type TemplateCounts = {
   readonly template: TemplateDigest;
@@ -30,6 +38,11 @@ export type PoolTarget = {
   readonly template: TemplateDigest;
   readonly minReady: number;
   readonly max: number;
+  /**
+   * Where rows name the image: of which environment the template was made. `max` then holds for all templates of that
+   * environment together, and their starts share the slots as `lib/pulls.lua` says.
+   */
+  readonly chosenFor?: EnvironmentVersion;
 };
 
 /** What a run says that it will need of a template at once, counted for `lifeMs` from now. */
@@ -38,6 +51,8 @@ export type Announcement = {
   readonly run: RunId;
   readonly count: number;
   readonly lifeMs: number;
+  /** As in a claim. */
+  readonly chosen?: ChosenImage;
 };
 
 export type LaunchReservation = { readonly sandbox: SandboxId; readonly template: TemplateDigest };

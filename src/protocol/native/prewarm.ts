@@ -29,11 +29,11 @@ export const PrewarmBody = Type.Object(
 );
 export type PrewarmBody = Static<typeof PrewarmBody>;
 
-/** `count` sandboxes of `template` are kept ready until `until`, ISO 8601. */
+/** `count` sandboxes of `templates` are kept ready until `until`, ISO 8601; several where rows name their images. */
 export const PrewarmAnswer = Type.Object({
   environment: Type.String(),
   version: Type.String(),
-  template: Type.String(),
+  templates: Type.Array(Type.String()),
   count: Type.Number(),
   until: Type.String(),
 });

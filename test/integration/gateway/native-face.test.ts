@@ -108,7 +108,7 @@ describe('a burst', () => {
       body: expect.objectContaining({
         count: 100,
         until: '2026-11-21T12:00:00.000Z',
-        template: 'template-a',
+        templates: ['template-a'],
       }),
     });
     expect(gateway.core.calls).toMatchObject([

@@ -4,7 +4,6 @@ import { bootId, rolloutId, sandboxId } from '../../../src/model/ids.ts';
 import type { SandboxId } from '../../../src/model/ids.ts';
 import { sandboxAddress } from '../../../src/model/rollout.ts';
 import type { Owner } from '../../../src/model/rollout.ts';
-import type { Environment } from '../../../src/model/environment.ts';
 import { recheckUnsure } from '../../../src/recovery/recheck.ts';
 import { recover } from '../../../src/recovery/recover.ts';
 import { Witness } from '../../../src/recovery/witness.ts';
@@ -17,6 +16,7 @@ import type { FleetEvent } from '../../../src/ports/event-log.ts';
 import { LinkError } from '../../../src/ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../../src/ports/sandbox-link.ts';
 import type { RedisSettings } from '../../support/redis.ts';
+import type { EnvironmentOfTest } from '../../fakes/environment.ts';
 import { FakeSandboxProvider } from '../../fakes/sandbox-provider.ts';
 import { createFakeLog } from '../../fakes/log.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
@@ -39,7 +39,10 @@ export class RecoveryWorld implements AsyncDisposable {
     this.core = core;
   }
 
-  static async start(given: Partial<Environment> = {}, settings: RedisSettings = {}): Promise<RecoveryWorld> {
+  static async start(
+    given: Partial<EnvironmentOfTest> = {},
+    settings: RedisSettings = {},
+  ): Promise<RecoveryWorld> {
     return new RecoveryWorld(await CoreWorld.start(given, undefined, settings));
   }
 

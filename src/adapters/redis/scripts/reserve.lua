@@ -1,12 +1,14 @@
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
--- ARGV: ticket, sandbox, start budget, start timeout, then template, minReady, max for each target.
+-- ARGV: ticket, sandbox, start budget, start timeout, then template, minReady, max and the environment version that it
+-- was chosen for, or nothing, of each target.
 local ticket, sandbox, startBudget, startTimeoutMs = unpack(ARGV, 2)
 
 local targets = {}
-for index = 6, #ARGV, 3 do
-  local minReady, max = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2])
-  targets[ARGV[index]] = { minReady = math.min(max, math.max(minReady, announcedOf(ARGV[index]))), max = max }
+for index = 6, #ARGV, 4 do
+  local minReady, max, version = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), ARGV[index + 3]
+  targets[ARGV[index]] = { minReady = math.min(max, math.max(minReady, announcedOf(ARGV[index]))), max = max,
+    version = version ~= '' and version }
 end
 
 local function sizes(template)
@@ -14,9 +16,42 @@ local function sizes(template)
     redis.call('SCARD', key.held .. template)
 end
 
+local function isChosen(template)
+  return targets[template] and targets[template].version
+end
+
+-- Sandboxes of all templates of an environment whose rows name their images; counted once.
+local ofVersion = {}
+local function sandboxesOf(version)
+  if ofVersion[version] then return ofVersion[version] end
+  local sum = 0
+  for template, target in pairs(targets) do
+    if target.version == version then
+      local ready, starting, held = sizes(template)
+      sum = sum + ready + starting + held
+    end
+  end
+  ofVersion[version] = sum
+  return sum
+end
+
+local unproven
+local function mayPull(template)
+  local isProven = standing(template) > 0
+  local share = isProven and laterShare or firstShare
+  if redis.call('SCARD', key.starting .. template) >= slotsOf(share, startBudget) then return false end
+  if isProven then return true end
+  unproven = unproven or unprovenStarts(isChosen)
+  return unproven < slotsOf(unprovenShare, startBudget)
+end
+
 local function hasRoom(template)
+  local target = targets[template]
+  if target.version then
+    return sandboxesOf(target.version) < target.max and mayPull(template) and mayStart(template)
+  end
   local ready, starting, held = sizes(template)
-  return ready + starting + held < targets[template].max and mayStart(template)
+  return ready + starting + held < target.max and mayStart(template)
 end
 
 -- A template without target is one that this controller cannot create.
@@ -57,7 +92,7 @@ end
 
 local function emptiest()
   local found, lowest = nil, 1
-  for index = 6, #ARGV, 3 do
+  for index = 6, #ARGV, 4 do
     local template = ARGV[index]
     local target = targets[template]
     local full = target.minReady > 0 and fullness(template, target) or 1

@@ -1,0 +1,46 @@
+-- Templates that dataset rows made by naming an image. There may be thousands, and nobody has looked at any of them:
+-- a pull may be slow or never end, and holds its start slot meanwhile.
+--
+-- Start slots: one such image has at most a quarter of them until one of its sandboxes stands, then at most half; all of
+-- which none stands yet have at most half together. So half is always for what is known to start.
+-- Life: ten minutes after it was last chosen one is forgotten, unless somebody waits for it, announces it or has a
+-- sandbox of it. Whoever comes later chooses it anew.
+
+local choiceIdleMs = 10 * 60 * 1000
+local choicesKeptMs = 24 * 3600 * 1000 -- where no controller is there to forget them
+local firstShare, laterShare, unprovenShare = 1 / 4, 1 / 2, 1 / 2
+
+local function standing(template)
+  return redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.held .. template)
+end
+
+-- Starts under way of chosen templates of which no sandbox stands yet.
+local function unprovenStarts(isChosen)
+  local starts = 0
+  for _, sandbox in ipairs(redis.call('ZRANGE', key.starts, 0, -1)) do
+    local template = redis.call('HGET', key.sandbox .. sandbox, 'template')
+    if template and isChosen(template) and standing(template) == 0 then starts = starts + 1 end
+  end
+  return starts
+end
+
+local function slotsOf(share, startBudget)
+  return math.max(1, math.floor(share * startBudget))
+end
+
+local function isOfUse(template)
+  return standing(template) + redis.call('SCARD', key.starting .. template) + countGrantable(template)
+    + announcedOf(template) > 0
+end
+
+local function forgetIdleChoices()
+  local idle = redis.call('ZRANGEBYSCORE', key.choices, '-inf', nowMs - choiceIdleMs, 'LIMIT', 0, sweepMax)
+  for _, template in ipairs(idle) do
+    if isOfUse(template) then
+      redis.call('ZADD', key.choices, nowMs, template)
+    else
+      redis.call('ZREM', key.choices, template)
+      redis.call('HDEL', key.chosen, template)
+    end
+  end
+end
