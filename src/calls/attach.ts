@@ -36,8 +36,8 @@ export async function attachToCall(
   return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, ask }, deadline);
 }
 
-/** The longest that a recorded call may run; what its request said is not kept. */
-export function knownTimeoutMs({ environment, tool }: Tracked): number {
+/** How long a recorded call is waited for at most; what its request said is not kept. */
+function knownTimeoutMs({ environment, tool }: Tracked): number {
   return environment.tools[tool]?.timeoutMs ?? longestAttachMs;
 }
 

@@ -11,7 +11,7 @@ export type Judged = {
   readonly result: Omit<StoredResult, 'waitedMs'> | null;
 };
 
-type JudgedCall = Pick<Running, 'work' | 'rollout' | 'timeoutMs'>;
+type JudgedCall = Pick<Running, 'work' | 'rollout'>;
 
 /**
  * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
@@ -75,10 +75,7 @@ function dependencyFailed(work: Tracked, answer: CallAnswer): Judged['settlement
   };
 }
 
-function resultOf(
-  { work, rollout, timeoutMs }: JudgedCall,
-  answer: CallAnswer,
-): NonNullable<Judged['result']> {
+function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): NonNullable<Judged['result']> {
   const { ending, stdout, stderr, evidence } = answer;
   const { texts, limits } = work.environment;
   return {
@@ -86,7 +83,7 @@ function resultOf(
     ...codesOf(answer),
     exitCode: 'exitCode' in ending ? (ending.exitCode ?? null) : null,
     signal: 'signal' in ending ? (ending.signal ?? null) : null,
-    output: renderOutput(answer, texts, limits.outputBytes, timeoutMs).text,
+    output: renderOutput(answer, texts, limits.outputBytes).text,
     stdout: work.keepStreams ? textOf(stdout) : '',
     stderr: work.keepStreams ? textOf(stderr) : '',
     truncated: {

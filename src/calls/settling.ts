@@ -34,7 +34,8 @@ export async function settle(
   rollout: RolloutRecord | null = null,
 ): Promise<SettleReply> {
   const answer = judged.result === null ? null : JSON.stringify({ ...judged.result, waitedMs });
-  const settlement: Settlement = { ...judged.settlement, waitedMs, answer };
+  const ranIn = rollout?.epoch?.sandbox;
+  const settlement = { ...judged.settlement, waitedMs, answer, ...(ranIn && { ranIn }) } satisfies Settlement;
   const patience = Deadline.in(deps.clock, storePatienceMs);
   const reply = await patiently(deps.clock, patience, () => deps.calls.settle(settlement));
   if (reply.first) deps.record(settledEvent(work, reply.summary, rollout, settlement, deps.clock.nowMs()));

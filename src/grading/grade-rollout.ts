@@ -106,14 +106,21 @@ async function begin(
   work: GradeWork,
   rollout: RolloutRecord,
   until: Deadline,
-): Promise<{ readonly begun: Exclude<GradeBegin, { kind: 'wait' }>; readonly deadline: Deadline }> {
+): Promise<{
+  readonly begun: Exclude<GradeBegin, { kind: 'wait' | 'waiting' }>;
+  readonly deadline: Deadline;
+}> {
   const { gradeMs } = work.environment.limits;
   for (;;) {
     let deadline = Deadline.in(deps.clock, gradeMs);
     const begun = await patiently(deps.clock, until, () => {
       deadline = Deadline.in(deps.clock, gradeMs);
-      return deps.grades.begin(rollout.key, gradeMs);
+      return deps.grades.begin(rollout.key, gradeMs, needsSandbox(work.environment.grader));
     });
+    if (begun.kind === 'waiting') {
+      await obtainSandbox(deps, work.environment, work.claim, until);
+      continue;
+    }
     if (begun.kind !== 'wait') return { begun, deadline };
     if (until.passed)
       throw new Failure('grader_failed', `the ${begun.for} did not end within the time to grade`);

@@ -8,8 +8,7 @@ import { maxOutputBytes, renderOutput } from './render-output.ts';
 
 const { texts } = fakeEnvironment();
 
-const textOf = (answer: CallAnswer, outputBytes = 65_536, timeoutMs?: number) =>
-  renderOutput(answer, texts, outputBytes, timeoutMs).text;
+const textOf = (answer: CallAnswer, outputBytes = 65_536) => renderOutput(answer, texts, outputBytes).text;
 
 describe('what the model reads', () => {
   test.each<[string, CallAnswer, string]>([
@@ -44,8 +43,8 @@ describe('what the model reads', () => {
   });
 
   test('partial output of a command that ran out of time comes before the time it had', () => {
-    const answer = anAnswer({ stdout: aStream('so far\n'), ending: { kind: 'timed_out' } });
-    expect(textOf(answer, 65_536, 1500)).toBe('so far\n[timed out after 1.5 s]');
+    const answer = anAnswer({ stdout: aStream('so far\n'), ending: { kind: 'timed_out', timeoutMs: 1500 } });
+    expect(textOf(answer)).toBe('so far\n[timed out after 1.5 s]');
   });
 });
 
@@ -98,7 +97,7 @@ const anyStream = oneof(
 const anyEnding = constantFrom<CallAnswer['ending']>(
   { kind: 'exited', exitCode: 0 },
   { kind: 'exited', exitCode: 137 },
-  { kind: 'timed_out' },
+  { kind: 'timed_out', timeoutMs: 60_000 },
   { kind: 'not_started', errno: 'E2BIG', message: 'the arguments are too long for this system'.repeat(9) },
 );
 

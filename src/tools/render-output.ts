@@ -22,16 +22,11 @@ export const maxOutputBytes = 900 * 1024;
 /**
  * A command's answer as the model gets it: stdout, then stderr, then our notes, each on lines of its own, in at most
  * `outputBytes` bytes of JSON. Notes are kept first; stdout and stderr share what is left, and what one does not need
- * the other may use. `timeoutMs` is what the command was given, for the note that it ran out.
+ * the other may use.
  */
-export function renderOutput(
-  answer: CallAnswer,
-  texts: Texts,
-  outputBytes: number,
-  timeoutMs: number = answer.evidence.durationMs,
-): RenderedOutput {
+export function renderOutput(answer: CallAnswer, texts: Texts, outputBytes: number): RenderedOutput {
   const limit = Math.min(outputBytes, maxOutputBytes);
-  const notes = headWithin(notesOn(answer, texts, timeoutMs).join('\n'), limit);
+  const notes = headWithin(notesOn(answer, texts).join('\n'), limit);
   const streams = shareRoom(answer, limit - encodedBytes(notes) - lineEnds, (bytes) =>
     fillText(texts.bytesCut, { bytes }),
   );

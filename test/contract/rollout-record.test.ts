@@ -27,7 +27,7 @@ const ways: Readonly<Record<RolloutState | 'tainted', () => Promise<unknown>>> =
   },
   grading: async () => {
     await ways.active();
-    await world.fleet.grades.begin(keyOf('a'), minute);
+    await world.fleet.grades.begin(keyOf('a'), minute, false);
   },
   closed: async () => {
     await ways.grading();

@@ -76,7 +76,7 @@ async function follow(
   await output.settled();
   const alive = countAlive(leader, leaders.sessionsBut(leader));
   return {
-    ending: endingOf(stop, exit),
+    ending: endingOf(stop, exit, spec.timeoutMs),
     ...output.take(),
     durationMs: Math.round(performance.now() - startMs),
     escapedProcesses: stop === 'exited' ? 0 : alive,
@@ -114,11 +114,13 @@ async function end(stop: 'timed_out' | 'cancelled', leader: number): Promise<voi
   return killTree(leader, known);
 }
 
-function endingOf(stop: Stop, exit: Exit | null): Ending {
+function endingOf(stop: Stop, exit: Exit | null, timeoutMs: number): Ending {
   if (stop === 'cancelled') return { kind: 'cancelled' };
-  if (exit?.signal) return { kind: stop === 'exited' ? 'signalled' : 'timed_out', signal: exit.signal };
-  if (exit?.code == null) return { kind: 'timed_out' };
-  return { kind: stop, exitCode: exit.code };
+  const { code = null, signal = null } = exit ?? {};
+  if (stop === 'exited' && signal !== null) return { kind: 'signalled', signal };
+  if (stop === 'exited' && code !== null) return { kind: 'exited', exitCode: code };
+  const how = { ...(code === null ? {} : { exitCode: code }), ...(signal === null ? {} : { signal }) };
+  return { kind: 'timed_out', timeoutMs, ...how };
 }
 
 function neverStarted(error: NotStarted): CommandResult {

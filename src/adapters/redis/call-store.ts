@@ -96,7 +96,7 @@ function dispatchOf(record: Reply | undefined, again: Reply | undefined): AdmitR
 
 function settleArguments(settlement: Settlement): readonly (string | number)[] {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, answer, taint, broken, idleMs } = settlement;
+  const { outputBytes, answer, taint, broken, idleMs, ranIn } = settlement;
   return [
     key,
     call,
@@ -114,6 +114,7 @@ function settleArguments(settlement: Settlement): readonly (string | number)[] {
     taint === null ? '' : evidenceText(taint.evidence),
     broken ?? '',
     Math.round(idleMs),
+    ranIn ?? '',
   ];
 }
 

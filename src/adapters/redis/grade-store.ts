@@ -9,7 +9,8 @@ import type { RunScript } from './script-runner.ts';
 /** `score` throws the rollout's code when it was tainted or closed while the grader ran: that score is void. */
 export function gradeStore(run: RunScript): GradeStore {
   return {
-    begin: async (key, gradeMs) => beginOf(await run('begin-grade', key, Math.round(gradeMs))),
+    begin: async (key, gradeMs, inSandbox) =>
+      beginOf(await run('begin-grade', key, Math.round(gradeMs), inSandbox ? 1 : 0)),
     score: async (key, turn, score, detail) => {
       if (!Number.isFinite(score))
         throw new Failure('grader_failed', `a score of ${score} is no finite number`);
@@ -32,6 +33,8 @@ function beginOf(reply: Reply): GradeBegin {
       return { kind, for: textOf(extra) as 'calls' | 'grader' };
     case 'scored':
       return { kind, score: numberOf(extra), rollout: recordOf(record) };
+    case 'waiting':
+      return { kind };
     case 'barred':
       return { kind, code: textOf(extra) as FailureCode, rollout: recordOrNull(record) };
     default:

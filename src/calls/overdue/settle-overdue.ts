@@ -7,7 +7,6 @@ import type { CallStore, OverdueCall } from '../../ports/fleet/calls.ts';
 import type { LifecycleStore } from '../../ports/fleet/lifecycle.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { Log } from '../../ports/log.ts';
-import { knownTimeoutMs } from '../attach.ts';
 import { judgeAnswer } from '../judge-answer.ts';
 import { settlementOfForgotten, settlementOfUnknown } from '../losses.ts';
 import { trackedCall } from '../plan-call.ts';
@@ -114,7 +113,7 @@ async function act(
       return settleAs(tools, overdue, work, { settlement, result: null });
     }
     case 'answered': {
-      const judged = judgeAnswer({ work, rollout, timeoutMs: knownTimeoutMs(work) }, word.answer);
+      const judged = judgeAnswer({ work, rollout }, word.answer);
       const end = await settleAs(tools, overdue, work, judged);
       if (judged.result !== null) await confirm(tools, overdue);
       return end;

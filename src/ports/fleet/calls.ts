@@ -1,6 +1,6 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import type { Evidence } from '../../failure/failure.ts';
-import type { CallId } from '../../model/ids.ts';
+import type { CallId, SandboxId } from '../../model/ids.ts';
 import type { Admitted, Outcome } from '../../model/outcome.ts';
 import type { CallSummary, RolloutRecord } from './records.ts';
 import type { Epoch, RolloutKey } from '../../model/rollout.ts';
@@ -66,6 +66,8 @@ export type Settlement = {
   readonly answer: string | null;
   /** An infrastructure failure that taints the rollout. */
   readonly taint: { readonly code: FailureCode; readonly evidence: Evidence } | null;
+  /** Where it ran, as far as is known. */
+  readonly ranIn?: SandboxId;
   /** The command broke the sandbox: the model's doing, final, not tainted. */
   readonly broken: string | null;
   readonly idleMs: number;

@@ -165,11 +165,19 @@ export const maxConfirmedTogether = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
 
-/** How it ended. `not_started` is not an exit code: the program could not be run at all. */
+/**
+ * How it ended. `not_started` is not an exit code: the program could not be run at all. `timeoutMs` is what the command
+ * was given; an older sandboxd does not say it.
+ */
 export type Ending =
   | { readonly kind: 'exited'; readonly exitCode: number }
   | { readonly kind: 'signalled'; readonly signal: string }
-  | { readonly kind: 'timed_out'; readonly exitCode?: number; readonly signal?: string }
+  | {
+      readonly kind: 'timed_out';
+      readonly timeoutMs?: number;
+      readonly exitCode?: number;
+      readonly signal?: string;
+    }
   | { readonly kind: 'cancelled' }
   | { readonly kind: 'not_started'; readonly errno: string; readonly message: string };
 

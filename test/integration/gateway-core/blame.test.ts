@@ -35,7 +35,7 @@ test('the budget counts calls, not repeats; what goes beyond it is text for the 
 test.each([
   ['an exit code', { kind: 'exited', exitCode: 137 }, 'completed', null],
   ['a signal', { kind: 'signalled', signal: 'SIGKILL' }, 'completed', null],
-  ['its own timeout', { kind: 'timed_out' }, 'timed_out', 'command_timeout'],
+  ['its own timeout', { kind: 'timed_out', timeoutMs: 1000 }, 'timed_out', 'command_timeout'],
   [
     'no such program',
     { kind: 'not_started', errno: 'ENOENT', message: 'x' },

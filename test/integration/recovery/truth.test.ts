@@ -87,7 +87,7 @@ test('a grade that was under way may be asked for again and is scored once', asy
   await world.confirm(sandbox, 'c1');
   const { key } = await world.record('a');
   const { grades } = world.core.state;
-  const begun = await grades.begin(key, 60_000);
+  const begun = await grades.begin(key, 60_000, false);
   expect(begun).toMatchObject({ kind: 'run', turn: 1 });
   await world.forgetAll();
   await world.recover();

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bootId, callId } from '../../../src/model/ids.ts';
+import { bootId, callId, sandboxId } from '../../../src/model/ids.ts';
 import {
   admitOf,
   claimOf,
   drainingOf,
+  sandboxOf,
   held,
   keyOf,
   minute,
@@ -164,6 +165,22 @@ describe('a settlement', () => {
     const { leaseUntilMs } = await recordOf(world.fleet, keyOf('a'));
     await settle('call-1');
     expect((await recordOf(world.fleet, keyOf('a'))).leaseUntilMs).toBe(leaseUntilMs);
+  });
+
+  test('of a call that only its settlement tells of, in the sandbox that its rollout has, makes it active', async () => {
+    const rollout = await held(world.fleet, claimOf('a'));
+    const told = settlementOf(keyOf('a'), 'call-1', { ranIn: sandboxOf(rollout) });
+    expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: false });
+    expect(await world.fleet.claims.find(rollout.owner, 1)).toMatchObject({ state: 'active', taint: null });
+  });
+
+  test('and in another sandbox loses the rollout: neither of its lives has all of its state', async () => {
+    const rollout = await held(world.fleet, claimOf('a'));
+    const told = settlementOf(keyOf('a'), 'call-1', { ranIn: sandboxId('forgotten') });
+    expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: true });
+    expect(await world.fleet.claims.find(rollout.owner, 1)).toMatchObject({
+      taint: { code: 'sandbox_lost', cause: 'pod_replaced' },
+    });
   });
 
   test('with a taint bars the rollout, settles what else runs with the code, and destroys the sandbox', async () => {

@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 
 const key = keyOf('a');
-const begin = () => world.fleet.grades.begin(key, 30 * minute);
+const begin = () => world.fleet.grades.begin(key, 30 * minute, false);
 const score = (turn: number, value: number) => world.fleet.grades.score(key, turn, value, {});
 
 describe('the begin of a grading', () => {
@@ -61,7 +61,7 @@ describe('the begin of a grading', () => {
     await world.active('a');
     await world.fleet.lifecycle.close(key, 'finished');
     expect(await begin()).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
-    expect(await world.fleet.grades.begin(keyOf('nobody'), 1)).toEqual({
+    expect(await world.fleet.grades.begin(keyOf('nobody'), 1, false)).toEqual({
       kind: 'barred',
       code: 'rollout_unknown',
       rollout: null,
@@ -73,6 +73,14 @@ describe('the begin of a grading', () => {
     expect(await begin()).toMatchObject({ kind: 'run', rollout: { epoch: rollout.epoch } });
     await world.step(60_000);
     expect(await world.fleet.lifecycle.takeBackGrants(30_000)).toBe(0);
+  });
+
+  test('of a rollout that stands in line is put off where its grader needs a sandbox, and is not where it needs none', async () => {
+    await world.active('b');
+    await world.active('c');
+    expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ kind: 'waiting' });
+    expect(await world.fleet.grades.begin(key, minute, true)).toEqual({ kind: 'waiting' });
+    expect(await begin()).toMatchObject({ kind: 'run', rollout: { state: 'grading', epoch: null } });
   });
 
   test('goes to another turn when the process that graded died and its time is up', async () => {

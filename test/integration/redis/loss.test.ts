@@ -130,7 +130,7 @@ test('a sandbox that runs out of memory while a call runs is broken by it: settl
     expect(summary).toMatchObject({ outcome: 'completed', code: 'sandbox_broken', admitted: 'unknown' });
   }
   expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
-  expect(await world.fleet.grades.begin(keyOf('a'), 1_000)).toMatchObject({ kind: 'run' });
+  expect(await world.fleet.grades.begin(keyOf('a'), 1_000, false)).toMatchObject({ kind: 'run' });
   expect(await world.fleet.reports.run(tenant, runId('run-1'))).toMatchObject({ discarded: 0 });
 });
 
@@ -151,7 +151,7 @@ test('a sandbox that runs out of memory while no call runs is lost like every ot
 test('the loss of a sandbox whose score is stored does not taint', async () => {
   await world.supply(1);
   const rollout = await world.active('a', { face: 'native' });
-  await world.fleet.grades.begin(keyOf('a'), 1_000);
+  await world.fleet.grades.begin(keyOf('a'), 1_000, false);
   await world.fleet.grades.score(keyOf('a'), 1, 0.5, {});
   expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
   expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ taint: null, score: 0.5 });

@@ -87,7 +87,7 @@ async function toRollout(kind: Turn, index: number): Promise<void> {
     swap: () => claims.swap(record.key, record.generation, 'bind failed', {}),
     renew: () => claims.renew([record.key]),
     grade: async () => {
-      const begun = await grades.begin(record.key, minute);
+      const begun = await grades.begin(record.key, minute, false);
       if (begun.kind === 'run') await grades.score(record.key, begun.turn, 1, {}).catch(() => undefined);
     },
   };

@@ -29,7 +29,7 @@ const report = async () => {
 async function scored(name: string, score: number) {
   await world.supply(1);
   await world.active(name);
-  await world.fleet.grades.begin(keyOf(name), minute);
+  await world.fleet.grades.begin(keyOf(name), minute, false);
   await world.fleet.grades.score(keyOf(name), 1, score, {});
 }
 async function lost(name: string) {
@@ -194,7 +194,7 @@ describe('the list of rollouts', () => {
     await world.supply(1);
     await world.active('a');
     for (const turn of [1, 2, 3]) {
-      await world.fleet.grades.begin(keyOf('a'), minute);
+      await world.fleet.grades.begin(keyOf('a'), minute, false);
       await world.fleet.grades.failed(keyOf('a'), turn, {});
     }
     expect(await names({ code: 'grader_failed' })).toEqual(['a']);

@@ -97,7 +97,7 @@ describe('a command in a sandbox', () => {
 
   it('that ends by itself at TERM is not kept waiting for the grace', async () => {
     const { ending, evidence } = await run('sleep 50', { timeoutMs: 200 });
-    expect(ending).toEqual({ kind: 'timed_out', signal: 'SIGTERM' });
+    expect(ending).toEqual({ kind: 'timed_out', timeoutMs: 200, signal: 'SIGTERM' });
     expect(evidence.durationMs).toBeLessThan(1500);
   });
 

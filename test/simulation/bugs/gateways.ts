@@ -116,8 +116,8 @@ function madeUpResult(call: Parameters<typeof callId>[0], output: string) {
 
 /** The record that graders look at has lost its taint, and so has the veto. */
 export function afterTaint(ports: GatewayWorld): GatewayWorld {
-  const begin: GatewayWorld['grades']['begin'] = async (key, gradeMs) => {
-    const begun = await ports.grades.begin(key, gradeMs);
+  const begin: GatewayWorld['grades']['begin'] = async (...asked) => {
+    const begun = await ports.grades.begin(...asked);
     if (begun.kind !== 'barred' || begun.rollout === null || begun.rollout.taint === null) return begun;
     return { kind: 'scored', score: 0, rollout: begun.rollout };
   };

@@ -25,12 +25,9 @@ export const attributed: Readonly<Record<string, Invariant>> = {
     return leak === undefined ? null : `${leak.call} was answered ${JSON.stringify(leak.told)}`;
   },
 
-  'nothing is unclassified': ({ ledger, redis }) => {
+  'nothing is unclassified': ({ ledger }) => {
     const unclassified = ledger.requests.find(
-      ({ told, toldMs }) =>
-        told?.kind === 'failure' &&
-        told.code === 'unclassified' &&
-        !isOfStaleReplica(redis, told.message, toldMs),
+      ({ told }) => told?.kind === 'failure' && told.code === 'unclassified',
     );
     return unclassified === undefined ? null : JSON.stringify(unclassified.told);
   },
@@ -57,15 +54,6 @@ export const attributed: Readonly<Record<string, Invariant>> = {
     return short === undefined ? null : `${short.call} was given ${short.timeoutMs} ms of its ${commandMs}`;
   },
 };
-
-/**
- * The one known exception, and ours to mend: a replica that missed a grant can say of a rollout that it works or is
- * graded where it never moved in. Whoever asks then is told a 500, and nothing is scored.
- */
-function isOfStaleReplica({ replacedMs }: World['redis'], message: string, toldMs: number): boolean {
-  const isReplaced = replacedMs.some((atMs) => atMs < toldMs);
-  return isReplaced && (message.includes('not_bound') || message.includes('holds no sandbox'));
-}
 
 /** A 202 is no end, and whoever ends a rollout while it is called has asked for what its calls are told. */
 function hasFailed({ ledger }: World, { told, toldMs, conflicting, rollout }: Request): boolean {

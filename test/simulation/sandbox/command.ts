@@ -25,7 +25,7 @@ export function runOf(request: CallRequest): CommandRun {
   const { token, runMs, exitCode, exhausts } = command;
   if (exhausts) return { token, lastsMs: Math.min(runMs, timeoutMs - 1), ending: 'exhausts' };
   if (runMs >= timeoutMs)
-    return { token, lastsMs: timeoutMs, ending: { kind: 'timed_out', signal: 'SIGKILL' } };
+    return { token, lastsMs: timeoutMs, ending: { kind: 'timed_out', timeoutMs, signal: 'SIGKILL' } };
   return { token, lastsMs: runMs, ending: { kind: 'exited', exitCode } };
 }
 

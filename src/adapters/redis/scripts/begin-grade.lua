@@ -1,5 +1,5 @@
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after taint.
-local id, gradeMs = ARGV[2], tonumber(ARGV[3])
+local id, gradeMs, inSandbox = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
 local turnsMax = 3
 local state, taintCode, closedBy, score, turn, gradeUntilMs, template =
   read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'template')
@@ -29,6 +29,8 @@ if not state then return { 'barred', 'rollout_unknown', false } end
 if score then return { 'scored', score, record(id) } end
 local barred = barredCode(state, taintCode, closedBy)
 if barred then return { 'barred', barred, record(id) } end
+-- Who asks has obtained a sandbox, but a replica that was promoted since may not know of it.
+if inSandbox and state == 'waiting' then return { 'waiting' } end
 if state ~= 'grading' then enterGrading() end
 if redis.call('SCARD', key.inFlight .. id) > 0 then return { 'wait', 'calls', false } end
 if tonumber(gradeUntilMs or 0) > nowMs then return { 'wait', 'grader', false } end

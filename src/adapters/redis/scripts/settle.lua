@@ -1,7 +1,7 @@
 -- A call gets its outcome, exactly once; whoever comes later gets what was stored then. Also for calls that were
 -- never dispatched: what the model got wrong is recorded like everything else.
 local id, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs, outputBytes, answer,
-  taintCode, taintEvidence, broken, idleMs = unpack(ARGV, 2)
+  taintCode, taintEvidence, broken, idleMs, ranIn = unpack(ARGV, 2)
 local state = read(id, 'state')
 if not state then return unsureCode(id) == 'recovering' and stillRecovering() or false end
 
@@ -47,10 +47,16 @@ local function applyConsequence()
 end
 
 -- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.
+-- Where the rollout was given another sandbox meanwhile, neither has all of its state.
 local function rememberDispatch()
   if admitted == 'no' or outcome == 'refused' then return end
   write(id, 'dispatched', 1)
-  if state == 'claimed' then
+  local sandbox = read(id, 'sandbox')
+  if ranIn ~= '' and ranIn ~= sandbox then
+    local evidence = cjson.encode({ ran_in = ranIn, now_in = sandbox or cjson.null })
+    taint(id, 'sandbox_lost', 'pod_replaced', evidence, true)
+    taintedNow = 1
+  elseif state == 'claimed' then
     write(id, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, id)
   end
