@@ -84,3 +84,11 @@ test('a pod that somebody marked for deletion is doubted with the reason; on a d
   const marked = fakePodView({ sandbox: sandboxId('other'), marked: 'deleted' });
   expect(pods.changed(marked)).toMatchObject([{ kind: 'doubted', cause: 'node_lost' }]);
 });
+
+test('a pod that was marked while its node was silent is lost with the node, though the node is back when it goes', () => {
+  const { book: pods } = book();
+  pods.changed(fakePodView({ marked: 'node_lost', ending: { cause: 'node_lost', evidence: {} } }));
+  const evicted = { marked: 'evicted', ending: { cause: 'evicted', evidence: {} } } as const;
+  expect(pods.changed(fakePodView(evicted))).toEqual([]);
+  expect(pods.deleted(fakePodView(evicted))).toMatchObject([{ kind: 'gone', cause: 'node_lost' }]);
+});

@@ -44,8 +44,9 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
     return { kind: 'gone', sandbox, ...ending };
   };
 
-  const changed = (view: PodView): readonly ProviderEvent[] => {
-    const before = views.get(view.sandbox);
+  const changed = (shown: PodView): readonly ProviderEvent[] => {
+    const before = views.get(shown.sandbox);
+    const view = asMarked(shown, before);
     if (before !== undefined && before.uid !== view.uid) {
       views.set(view.sandbox, replaced(view));
       return before.phase === 'gone' ? [] : [gone(replaced(view, before))];
@@ -55,8 +56,9 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
     if (view.phase === 'gone') return [gone(view)];
     return [...(before?.phase === 'running' ? [] : runningEvents(view)), ...doubtEvents(view)];
   };
-  const deleted = (view: PodView): readonly ProviderEvent[] => {
-    const before = views.get(view.sandbox);
+  const deleted = (shown: PodView): readonly ProviderEvent[] => {
+    const before = views.get(shown.sandbox);
+    const view = asMarked(shown, before);
     if (before !== undefined && before.uid !== view.uid) return [];
     views.delete(view.sandbox);
     return before?.phase === 'gone' ? [] : [gone(view)];
@@ -92,6 +94,16 @@ function runningEvents({ sandbox, phase, address }: PodView): readonly ProviderE
 function replaced(view: PodView, before = view): PodView {
   const evidence: Evidence = { ...before.ending.evidence, replacedByUid: view.uid };
   return { ...view, phase: 'gone', address: null, ending: { cause: 'pod_replaced', evidence } };
+}
+
+/**
+ * A pod that was taken off its node because nobody heard of the node: it goes when the node is back, and then looks as if
+ * somebody had wanted a healthy node empty.
+ */
+function asMarked(view: PodView, before: PodView | undefined): PodView {
+  if (before?.marked !== 'node_lost' || view.ending.cause !== 'evicted') return view;
+  const marked = view.marked === null ? null : 'node_lost';
+  return { ...view, marked, ending: { ...view.ending, cause: 'node_lost' } };
 }
 
 type Doubted = Extract<ProviderEvent, { kind: 'doubted' }>;
