@@ -88,7 +88,8 @@ function targetOf(template: TemplateDigest, { minReady, max, chosenFor }: PoolPl
 /** After this a reserved start can no longer end well, whichever template it got: its slot may be given back. */
 export function slotTimeoutMs(plans: PoolPlans): number {
   const timeouts = [...plans.values()].map((plan) => plan.template.startTimeoutMs);
-  return Math.max(0, ...timeouts) + reportMarginMs;
+  // One for the engine to accept it, one for the sandbox to become ready.
+  return 2 * Math.max(0, ...timeouts) + reportMarginMs;
 }
 
 /** Between a start's own timeout and its slot's: time to write down why it failed before the slot is just reclaimed. */

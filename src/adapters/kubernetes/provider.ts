@@ -1,5 +1,6 @@
 import { Failure } from '../../failure/failure.ts';
 import type { SandboxId } from '../../model/ids.ts';
+import { rolloutKey } from '../../model/rollout.ts';
 import type { Owner } from '../../model/rollout.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
@@ -79,7 +80,9 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
   const remove = async (sandbox: SandboxId) => {
     const view = known.get(sandbox);
     const node = view === null || view.node === null ? null : nodes.of(view.node);
-    await calls.remove(sandbox, removals.next(sandbox, view?.uid ?? null, node));
+    const removal = removals.next(sandbox, view?.uid ?? null, node);
+    // Another controller has asked for it, or somebody else: asking again would only be one more write.
+    if (removal.atOnce || view === null || view.marked === null) await calls.remove(sandbox, removal);
   };
   // What could not be removed now is still there the next time.
   const sweep = async () => {
@@ -93,6 +96,7 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
       starts.begin(request.sandbox, request.template.startTimeoutMs);
       const view = viewOf(await createOrAdopt(calls, request, settings));
       if (view?.sandbox !== request.sandbox) throw notOurs(request.sandbox);
+      starts.accepted(request.sandbox);
       known.created(view);
     },
     destroy: async (sandbox) => {
@@ -105,8 +109,11 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
       return providedOf(views);
     },
     label: async (sandbox, owner, expiresAtMs) => {
+      // A rollout may end before it is labelled; what is on its way out needs no owner, and no read to find that out.
+      if (removals.asked(sandbox)) return;
       const view = known.get(sandbox) ?? viewOf(await calls.read(sandbox));
-      if (view !== null) await calls.patch(sandbox, patchOf(view, owner, expiresAtMs));
+      if (view === null || isLabelled(view, owner, expiresAtMs)) return;
+      await calls.patch(sandbox, patchOf(view, owner, expiresAtMs));
     },
     limitations: async () => [podsLimitProcesses],
     watch: async (onEvent, signal) => {
@@ -149,6 +156,13 @@ function notOurs(sandbox: SandboxId): Failure {
 function patchOf(view: PodView, owner: Owner, expiresAtMs: number): object {
   const patch = ownerPatch(owner, expiresAtMs, view.startedAtMs ?? view.createdAtMs);
   return { ...patch, metadata: { ...patch.metadata, uid: view.uid } };
+}
+
+/** Another controller may have written the same. */
+function isLabelled(view: PodView, owner: Owner, expiresAtMs: number): boolean {
+  if (view.owner === null || view.expiresAtMs === null) return false;
+  // Annotations hold whole milliseconds.
+  return rolloutKey(view.owner) === rolloutKey(owner) && Math.abs(view.expiresAtMs - expiresAtMs) < 1;
 }
 
 const reasonOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

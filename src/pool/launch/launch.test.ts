@@ -199,6 +199,22 @@ test('a provider that is away all the time is not held against the template', as
   expect(clock.sleeping()).toBe(0);
 });
 
+test('a provider that comes back in time costs a start nothing of its own time', async () => {
+  const { pool, clock, run, steps, created } = world();
+  const { create } = steps;
+  steps.create = () => Promise.reject(new Failure('provider_unavailable', 'node does not answer'));
+  steps.prepare = () => clock.sleep(template.startTimeoutMs - 1).then(() => ({ ok: true, durationMs: 1 }));
+  const ended = run();
+  await clock.advance(template.startTimeoutMs / 2);
+  steps.create = create;
+  await clock.advance(template.startTimeoutMs / 2 - 1);
+  expect(created).toHaveLength(1);
+  await clock.advance(template.startTimeoutMs);
+  await ended;
+  expect(pool.failures).toEqual([]);
+  expect(pool.readied).toHaveLength(1);
+});
+
 test('a worker that is stopped lets the ticket go to another and reports no failure', async () => {
   const { pool, run, steps, stop, clock } = world();
   steps.probe = () => new Promise(() => undefined);

@@ -6,7 +6,6 @@ import { slotTimeoutMs, targetsOf } from '../plans.ts';
 import type { PoolPlan, PoolPlans } from '../plans.ts';
 import { classifyStart } from './classify.ts';
 import type { LaunchFailure } from './classify.ts';
-import { withDeadline } from './deadline.ts';
 import { startSandbox } from './start.ts';
 import type { Started, StartProgress, StartTools } from './start.ts';
 
@@ -16,7 +15,7 @@ import type { Started, StartProgress, StartTools } from './start.ts';
  *   reserve ── nothing wanted ──▶ done
  *      │ a sandbox's name and template, and a start slot
  *      ▼
- *   start, within the template's start timeout ── failed ──▶ written down; slot given back, what was made is drained
+ *   start, within its start timeouts ── failed ──▶ written down; slot given back, what was made is drained
  *      │
  *      ▼
  *   ready: into the pool, or at once to the rollout that waits
@@ -62,9 +61,7 @@ async function launchReserved(
   const progress: StartProgress = { step: 'create', waitingOut: null };
   let started: Started;
   try {
-    started = await withDeadline(tools.clock, template.startTimeoutMs, signal, (inTime) =>
-      startSandbox(tools, sandbox, template, progress, inTime),
-    );
+    started = await startSandbox(tools, sandbox, template, progress, signal);
   } catch (thrown) {
     if (signal.aborted) throw thrown;
     return failed(tools, sandbox, classifyStart(thrown, progress), tookMs());

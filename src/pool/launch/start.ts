@@ -8,6 +8,7 @@ import { LinkError } from '../../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../../ports/sandbox-link.ts';
 import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
 import type { Presence } from '../presence.ts';
+import { withDeadline } from './deadline.ts';
 
 /**
  * Starting one sandbox, step by step:
@@ -40,11 +41,15 @@ export type Started =
   | { readonly kind: 'taken' };
 
 /** Between two tries of a step that may succeed on its own: a sandboxd is up within some 150 ms of its start. */
-const identityRetryMs = 25;
-/** An engine that says "ask again" is asked less often: it is busy or away. */
-const createRetryMs = 500;
+const identityPauseMs = () => 25;
+/** An engine that says "ask again" is busy or away: a burst's hundreds of starts must not keep it so. */
+const createPauseMs = (tried: number) => Math.min(500 * 2 ** tried, 4_000);
 
-/** Runs all steps and notes its progress. Throws what the step threw: `classify.ts` gives it its code. */
+/**
+ * Runs all steps and notes its progress. Throws what the step threw: `classify.ts` gives it its code. The engine may take
+ * a start timeout to accept it, and from then on the start has its own: an engine that was away for a while must not look
+ * like a template that cannot start.
+ */
 export async function startSandbox(
   tools: StartTools,
   sandbox: SandboxId,
@@ -52,15 +57,37 @@ export async function startSandbox(
   progress: StartProgress,
   signal: AbortSignal,
 ): Promise<Started> {
+  const within = <Result>(work: (inTime: AbortSignal) => Promise<Result>) =>
+    withDeadline(tools.clock, template.startTimeoutMs, signal, work);
+  await within((inTime) => create(tools, sandbox, template, progress, inTime));
+  return within((inTime) => becomeReady(tools, sandbox, template, progress, inTime));
+}
+
+async function create(
+  tools: StartTools,
+  sandbox: SandboxId,
+  template: Template,
+  progress: StartProgress,
+  signal: AbortSignal,
+): Promise<void> {
   enter(progress, 'create');
   const request = { sandbox, template, tokenSha256: tools.tokenSha256Of(sandbox) };
-  await retrying(() => tools.provider.create(request), asksLater, createRetryMs, tools, progress, signal);
+  await retrying(() => tools.provider.create(request), asksLater, createPauseMs, tools, progress, signal);
+}
+
+async function becomeReady(
+  tools: StartTools,
+  sandbox: SandboxId,
+  template: Template,
+  progress: StartProgress,
+  signal: AbortSignal,
+): Promise<Started> {
   enter(progress, 'running');
   const address = await tools.presence.running(sandbox, signal);
   enter(progress, 'answering');
   const stranger = { sandbox, address, boot: null };
   const hello = () => tools.link.identity(stranger, signal);
-  const identity = await retrying(hello, notYetUp, identityRetryMs, tools, progress, signal);
+  const identity = await retrying(hello, notYetUp, identityPauseMs, tools, progress, signal);
   if (identity.owner !== null) return { kind: 'taken' };
   const boot = bootId(identity.boot);
   await makeReady(tools, { ...stranger, boot }, template, progress, signal);
@@ -98,18 +125,18 @@ const notYetUp = (thrown: unknown): thrown is LinkError =>
 async function retrying<Result>(
   attempt: () => Promise<Result>,
   mayRetry: (thrown: unknown) => thrown is Error,
-  pauseMs: number,
+  pauseMs: (tried: number) => number,
   { clock }: StartTools,
   progress: StartProgress,
   signal: AbortSignal,
 ): Promise<Result> {
-  for (;;) {
+  for (let tried = 0; ; tried += 1) {
     try {
       return await attempt();
     } catch (thrown) {
       if (signal.aborted || !mayRetry(thrown)) throw thrown;
       progress.waitingOut = thrown;
-      await clock.sleep(pauseMs, signal);
+      await clock.sleep(pauseMs(tried), signal);
       signal.throwIfAborted();
     }
   }

@@ -38,6 +38,7 @@ function world(words: Partial<EventWords> = {}) {
     await starts.check();
   };
   starts.begin(sandbox, startTimeoutMs);
+  starts.accepted(sandbox);
   return { starts, told, asked, after };
 }
 
@@ -102,4 +103,16 @@ test('a pod that nobody has seen is given up without reading events', async () =
   await after(60_000);
   expect(told).toMatchObject([{ code: 'start_timeout' }]);
   expect(asked).toEqual([]);
+});
+
+test('the time that the API server took to accept a pod is none of its start', async () => {
+  const { starts, told, after } = world();
+  const later = sandboxId('sandbox-2');
+  starts.begin(later, startTimeoutMs);
+  await after(90_000);
+  starts.accepted(later);
+  await after(56_000);
+  expect(told).toMatchObject([{ sandbox }]);
+  await after(1_000);
+  expect(told).toMatchObject([{ sandbox }, { sandbox: later, code: 'start_timeout' }]);
 });

@@ -18,6 +18,8 @@ import type { PodView } from './pod-view.ts';
 export type Starts = {
   /** Somebody waits for it from now on; again for the same sandbox changes nothing. */
   begin(sandbox: SandboxId, startTimeoutMs: number): void;
+  /** The API server has its pod: its time counts from here. */
+  accepted(sandbox: SandboxId): void;
   /** Nobody waits for it any more. */
   end(sandbox: SandboxId): void;
   /** What the watch says of a pod. */
@@ -33,7 +35,7 @@ export type StartsTools = {
 };
 
 type Start = {
-  readonly tellByMs: number;
+  tellByMs: number;
   readonly startTimeoutMs: number;
   view: PodView | null;
   trouble: { readonly what: StartTrouble; readonly sinceMs: number } | null;
@@ -62,9 +64,12 @@ export function createStarts({ clock, wordsOf, tell }: StartsTools): Starts {
 
   return {
     begin: (sandbox, startTimeoutMs) => {
-      if (starts.has(sandbox)) return;
-      const tellByMs = clock.monotonicMs() + startTimeoutMs - marginMs(startTimeoutMs);
-      starts.set(sandbox, { tellByMs, startTimeoutMs, view: null, trouble: null, ...atFirst });
+      if (!starts.has(sandbox)) starts.set(sandbox, { startTimeoutMs, ...atFirst });
+    },
+    accepted: (sandbox) => {
+      const start = starts.get(sandbox);
+      if (start === undefined) return;
+      start.tellByMs = clock.monotonicMs() + start.startTimeoutMs - marginMs(start.startTimeoutMs);
     },
     end: (sandbox) => void starts.delete(sandbox),
     note: (view) => {
@@ -86,7 +91,13 @@ export function createStarts({ clock, wordsOf, tell }: StartsTools): Starts {
   };
 }
 
-const atFirst = { scaling: false, asking: false };
+const atFirst = {
+  tellByMs: Number.POSITIVE_INFINITY,
+  view: null,
+  trouble: null,
+  scaling: false,
+  asking: false,
+};
 
 function dueAtMs({ trouble, tellByMs, scaling }: Start): number {
   return trouble === null || scaling ? tellByMs : Math.min(tellByMs, trouble.sinceMs + trouble.what.graceMs);
