@@ -1,4 +1,6 @@
 import type { PoolTarget, TemplateCounts } from '../ports/fleet/pool.ts';
+import { pullable } from './pullable.ts';
+import type { Wanted } from './pullable.ts';
 
 /**
  * How many launches a template wants beyond those that are out: one for every waiting rollout, and the refill up to
@@ -32,13 +34,11 @@ export function wantedTickets(
 ): number {
   const targetOf = new Map(targets.map((target) => [target.template, target]));
   const launching = sum(counts.map((one) => one.launching));
-  const wanted = sum(
-    counts.map((one) => {
-      const target = targetOf.get(one.template);
-      return target === undefined ? 0 : wantedLaunches(one, target);
-    }),
-  );
-  return Math.min(startBudget, launching + wanted);
+  const wanted = counts.flatMap((one): readonly Wanted[] => {
+    const target = targetOf.get(one.template);
+    return target === undefined ? [] : [{ counts: one, target, launches: wantedLaunches(one, target) }];
+  });
+  return Math.min(startBudget, launching + pullable(wanted, startBudget));
 }
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);

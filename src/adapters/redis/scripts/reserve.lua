@@ -7,8 +7,7 @@ local ticket, sandbox, startBudget, startTimeoutMs = unpack(ARGV, 2)
 local targets = {}
 for index = 6, #ARGV, 4 do
   local minReady, max, version = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), ARGV[index + 3]
-  targets[ARGV[index]] = { minReady = math.min(max, math.max(minReady, announcedOf(ARGV[index]))), max = max,
-    version = version ~= '' and version }
+  targets[ARGV[index]] = { minReady = minReady, max = max, version = version ~= '' and version }
 end
 
 local function sizes(template)
@@ -20,7 +19,7 @@ local function isChosen(template)
   return targets[template] and targets[template].version
 end
 
--- Sandboxes of all templates of an environment whose rows name their images; counted once.
+-- Sandboxes of all templates of an environment whose rows name their images; counted once, and only where it matters.
 local ofVersion = {}
 local function sandboxesOf(version)
   if ofVersion[version] then return ofVersion[version] end
@@ -33,6 +32,10 @@ local function sandboxesOf(version)
   end
   ofVersion[version] = sum
   return sum
+end
+
+local function environmentIsFull(target)
+  return redis.call('SCARD', key.sandboxes) >= target.max and sandboxesOf(target.version) >= target.max
 end
 
 local unproven
@@ -48,7 +51,7 @@ end
 local function hasRoom(template)
   local target = targets[template]
   if target.version then
-    return sandboxesOf(target.version) < target.max and mayPull(template) and mayStart(template)
+    return mayPull(template) and not environmentIsFull(target) and mayStart(template)
   end
   local ready, starting, held = sizes(template)
   return ready + starting + held < target.max and mayStart(template)
@@ -84,10 +87,10 @@ local function nextWaitedFor()
 end
 
 -- The share of its target that a pool has, counting starts that no waiting rollout will take.
-local function fullness(template, target)
+local function fullness(template, minReady)
   local ready, starting = sizes(template)
   local spare = math.max(0, starting - redis.call('ZCARD', key.grantable .. template))
-  return (ready + spare) / target.minReady
+  return (ready + spare) / minReady
 end
 
 local function emptiest()
@@ -95,7 +98,8 @@ local function emptiest()
   for index = 6, #ARGV, 4 do
     local template = ARGV[index]
     local target = targets[template]
-    local full = target.minReady > 0 and fullness(template, target) or 1
+    local minReady = math.min(target.max, math.max(target.minReady, announcedOf(template)))
+    local full = minReady > 0 and fullness(template, minReady) or 1
     if full < lowest and hasRoom(template) then found, lowest = template, full end
   end
   return found
