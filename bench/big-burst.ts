@@ -1,4 +1,4 @@
-import { quantile, within } from './figures.ts';
+import { exactly, quantile, within } from './figures.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { startBenchFleet } from './fleet.ts';
 
@@ -54,14 +54,5 @@ function figuresOf(answers: readonly Answer[]): readonly Figure[] {
   ];
 }
 
-function none(what: string, count: number): Figure {
-  return {
-    what: `rollouts of ${burst} ${what}`,
-    unit: '',
-    value: count,
-    floor: 0,
-    ratio: count,
-    goal: '0',
-    met: count === 0,
-  };
-}
+const none = (what: string, value: number): Figure =>
+  exactly({ what: `rollouts of ${burst} ${what}`, unit: '', value, floor: 0 });

@@ -27,6 +27,34 @@ export function atMost(measured: Measured, most: number, orAdded = 0): Figure {
   return { ...measured, ratio, goal: `≤ ${most} × floor${forgiven}`, met: ratio <= most || added <= orAdded };
 }
 
+/** A value and what it is compared with, measured one right after the other. */
+export type Round = { readonly value: number; readonly floor: number };
+
+/** Measures both, now the one first and now the other: who comes second finds what the first has left behind. */
+export async function inTurns(
+  measure: Readonly<Record<keyof Round, () => Promise<number>>>,
+  round: number,
+): Promise<Round> {
+  if (round % 2 === 0) {
+    const value = await measure.value();
+    return { value, floor: await measure.floor() };
+  }
+  const floor = await measure.floor();
+  return { floor, value: await measure.value() };
+}
+
+/** As {@link atMost}, of several rounds: the machine changes between them, so their own ratios are what is compared. */
+export function atMostInRounds(
+  { what, unit, rounds }: Pick<Figure, 'what' | 'unit'> & { readonly rounds: readonly Round[] },
+  most: number,
+): Figure {
+  const value = median(rounds.map((round) => round.value));
+  const floor = median(rounds.map((round) => round.floor));
+  const ratio = median(rounds.map((round) => round.value / round.floor));
+  const goal = `≤ ${most} × floor in the median of ${rounds.length} rounds`;
+  return { what, unit, value, floor, ratio, goal, met: ratio <= most };
+}
+
 /** At least `least` times the floor, where more is better. */
 export function atLeast(measured: Measured, least: number): Figure {
   const ratio = measured.value / measured.floor;
@@ -37,6 +65,12 @@ export function atLeast(measured: Measured, least: number): Figure {
 export function within(measured: Measured): Figure {
   const ratio = measured.value / measured.floor;
   return { ...measured, ratio, goal: `≤ ${measured.floor} ${measured.unit}`, met: ratio <= 1 };
+}
+
+/** Exactly the bound, which may be zero. */
+export function exactly(measured: Measured): Figure {
+  const { value, floor } = measured;
+  return { ...measured, ratio: floor === 0 ? value : value / floor, goal: `${floor}`, met: value === floor };
 }
 
 /** The value below which this share of the sample lies. */

@@ -4,13 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { startFleet } from '../cli/fleet/start-fleet.ts';
-import type { Fleet } from '../cli/fleet/start-fleet.ts';
+import type { Fleet, RunningFleet } from '../cli/fleet/start-fleet.ts';
 
 const repository = join(import.meta.dirname, '..');
 
-/** The whole fleet for one benchmark, with a client of the RFT face that opens as many connections as it needs. */
-export type BenchFleet = AsyncDisposable & {
-  readonly fleet: Fleet;
+/** A client of a fleet's RFT face that opens as many connections as it needs. */
+export type BenchClient = {
   /** One tool call; throws on everything but 200. */
   call(rollout: string, call: string, command: string): Promise<string>;
   /** The same, with whatever status came. */
@@ -18,13 +17,33 @@ export type BenchFleet = AsyncDisposable & {
   finish(rollout: string): Promise<void>;
   /** Resolves when so many sandboxes have answered their no-op and wait for a rollout. */
   warm(count: number): Promise<void>;
+  /** The controller's metrics, as text. */
+  metrics(): Promise<string>;
+  close(): Promise<void>;
 };
+
+/** The whole fleet for one benchmark. */
+export type BenchFleet = AsyncDisposable & BenchClient & { readonly fleet: Fleet };
 
 export async function startBenchFleet(pool: { minReady: number; max: number }): Promise<BenchFleet> {
   const stateDir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
   const environmentsDir = join(repository, 'bench/environments');
   const payloadDir = join(repository, 'out/payload');
   const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, pool: { bench: pool } });
+  const client = createBenchClient(fleet, 'bench');
+  return {
+    fleet,
+    ...client,
+    [Symbol.asyncDispose]: async () => {
+      await client.close();
+      await fleet.stop();
+      await rm(stateDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Calls the tool `shell` of one environment. */
+export function createBenchClient(fleet: RunningFleet, environment: string): BenchClient {
   // Unlimited connections: a burst is a burst, and not what a client's pool makes of it.
   const agent = new Agent({ connections: null, headersTimeout: 0, bodyTimeout: 0 });
   const headers = { authorization: `Bearer ${fleet.apiKey}`, 'content-type': 'application/json' };
@@ -34,7 +53,7 @@ export async function startBenchFleet(pool: { minReady: number; max: number }): 
     return { status: answer.statusCode, body: await answer.body.text() };
   };
   const tryCall = (rollout: string, call: string, command: string) =>
-    send('POST', '/rft/bench/tools/shell', {
+    send('POST', `/rft/${environment}/tools/shell`, {
       type: 'function_call',
       id: call,
       call_id: call,
@@ -42,8 +61,8 @@ export async function startBenchFleet(pool: { minReady: number; max: number }): 
       arguments: JSON.stringify({ command }),
       trace_id: rollout,
     });
+  const metrics = async () => (await request(`${fleet.controllerUrl}/metrics`)).body.text();
   return {
-    fleet,
     tryCall,
     call: async (rollout, call, command) => {
       const { status, body } = await tryCall(rollout, call, command);
@@ -53,24 +72,19 @@ export async function startBenchFleet(pool: { minReady: number; max: number }): 
     finish: async (rollout) => {
       await send('POST', `/v1/rollouts/${rollout}/finish`, {});
     },
-    warm: (count) => untilWarm(fleet, count),
-    [Symbol.asyncDispose]: async () => {
-      await agent.close();
-      await fleet.stop();
-      await rm(stateDir, { recursive: true, force: true });
-    },
+    warm: (count) => untilWarm(metrics, count),
+    metrics,
+    close: () => agent.close(),
   };
 }
 
 /** Two hundred sandboxes on two cores take a minute or two. */
 const warmDeadlineMs = 10 * 60_000;
 
-async function untilWarm(fleet: Fleet, count: number): Promise<void> {
+async function untilWarm(metrics: () => Promise<string>, count: number): Promise<void> {
   const deadlineMs = Date.now() + warmDeadlineMs;
   while (Date.now() < deadlineMs) {
-    const { body } = await request(`${fleet.controllerUrl}/metrics`);
-    const ready = readyIn(await body.text());
-    if (ready >= count) return;
+    if (readyIn(await metrics()) >= count) return;
     await sleep(200);
   }
   throw new Error(`the pool did not reach ${count} ready sandboxes in ${warmDeadlineMs / 60_000} minutes`);

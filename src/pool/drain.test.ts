@@ -46,6 +46,14 @@ test('a removal that was accepted is not asked for again at every look, but afte
   expect(destroyed).toHaveLength(4);
 });
 
+test('in a pass that lasts, each has its while from its own asking on', async () => {
+  const { clock, destroyed, drain } = world(() => clock.advance(6_000));
+  await drain();
+  expect(destroyed).toHaveLength(2);
+  await drain();
+  expect(destroyed).toHaveLength(2);
+});
+
 test('one that cannot be destroyed does not keep the others, is told, and is tried again at the next look', async () => {
   let broken = true;
   const { destroyed, drain } = world((sandbox) =>

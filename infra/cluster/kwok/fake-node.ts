@@ -2,7 +2,7 @@
 export const fakeNodeMark = { key: 'kwok.x-k8s.io/node', value: 'fake' } as const;
 
 /** So much that no test runs into it: 20 of them hold 5,000 pods. */
-const room = { cpu: '64', memory: '256Gi', pods: '250' };
+const room = { cpu: '64', memory: '256Gi', 'ephemeral-storage': '1Ti', pods: '250' };
 const zones = 3;
 
 /** A Node object of which kwok plays the kubelet. */

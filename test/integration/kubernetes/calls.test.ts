@@ -117,6 +117,13 @@ test('an owner and an expiry are one patch of that very pod, and are found in th
   expect(writes.map(({ method }) => method)).toEqual(['POST', 'PATCH']);
 });
 
+test('what is on its way out is given no owner, and nothing is asked to find that out', async () => {
+  await world.provider.create(request(sandbox));
+  await world.provider.destroy(sandbox);
+  await world.provider.label(sandbox, owner, 4_000_000_000_000);
+  expect(world.api.asked.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
+});
+
 test('removing what is not there, or is another pod now, is no error', async () => {
   await world.provider.destroy(sandbox);
   world.api.next(({ method }) => method === 'DELETE', { status: 409, body: { reason: 'Conflict' } });

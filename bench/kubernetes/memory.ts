@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Cluster } from '../../infra/cluster/api.ts';
+import { fleetSelector } from '../../src/adapters/kubernetes/pod/labels.ts';
+import { podFor } from '../../src/adapters/kubernetes/pod/pod.ts';
+import { within } from '../figures.ts';
+import type { Figure } from '../figures.ts';
+import { peakResidentBytes, residentBytes } from '../processes.ts';
+import { requestsFor } from './bare-pods.ts';
+import { startSiteFleet } from './fleet-on-site.ts';
+import { openSite } from './site.ts';
+import type { Site } from './site.ts';
+
+const pods = 5_000;
+const mebibyte = 1024 * 1024;
+/** Posted by one client between two looks. */
+const batch = 500;
+/** Their watch has told of the last one long before, and the first memory that nobody needs is given back. */
+const settleMs = 20_000;
+
+/**
+ * What a controller needs to watch five thousand running pods: those that it saw come, and those that it found when it
+ * started. They bear its fleet's labels and are in no fleet state, so each is also compared, and waited for, as garbage.
+ */
+export async function manyPods(cluster: Cluster, say: (line: string) => void): Promise<readonly Figure[]> {
+  await using site = await openSite(cluster, 'bench-memory');
+  const sawThemCome = await sizeAfter(site, async () => {
+    await createInBatches(site, say);
+    await sleep(settleMs);
+  });
+  say(`saw ${pods} pods come: ${describe(sawThemCome)}`);
+  const foundThem = await sizeAfter(site, () => sleep(settleMs));
+  say(`found ${pods} pods: ${describe(foundThem)}`);
+  await site.bare.removeAll(site.settings.namespace, fleetSelector(site.settings.fleet));
+  const most = Math.max(sawThemCome.peak, foundThem.peak) / mebibyte;
+  return [
+    within({
+      what: `controller's most memory with ${pods} watched pods`,
+      unit: 'MiB',
+      value: most,
+      floor: 250,
+    }),
+  ];
+}
+
+type Size = { readonly resident: number; readonly peak: number };
+
+async function sizeAfter(site: Site, work: () => Promise<void>): Promise<Size> {
+  await using fleet = await startSiteFleet(site, 'fake', { minReady: 0, max: 0 });
+  await work();
+  const pid = await fleet.controllerPid();
+  return { resident: await residentBytes(pid), peak: await peakResidentBytes(pid) };
+}
+
+/** Not in one instant, which would only fill the client's own queue. */
+async function createInBatches(site: Site, say: (line: string) => void): Promise<void> {
+  const { bare, settings } = site;
+  const requests = requestsFor(await site.template('fake'), 'many', pods);
+  for (let from = 0; from < pods; from += batch) {
+    const part = requests.slice(from, from + batch);
+    await bare.create(
+      settings.namespace,
+      part.map((request) => podFor(request, settings)),
+    );
+    say(`${from + batch} pods created`);
+  }
+  await bare.untilNone(settings.namespace, { fieldSelector: 'status.phase!=Running' });
+}
+
+const describe = ({ resident, peak }: Size) =>
+  `${(resident / mebibyte).toFixed(0)} MiB resident, ${(peak / mebibyte).toFixed(0)} MiB at its most`;

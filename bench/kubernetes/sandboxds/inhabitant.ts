@@ -1,0 +1,54 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Journal } from '../../../services/sandboxd/calls/journal.ts';
+import type { StartCall } from '../../../services/sandboxd/calls/journal.ts';
+import { nothingCaptured } from '../../../services/sandboxd/command/capture.ts';
+import { readConfig } from '../../../services/sandboxd/config.ts';
+import { createDaemon } from '../../../services/sandboxd/daemon.ts';
+import { createHttpServer } from '../../../services/sandboxd/http/server.ts';
+import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import type { ProbeReply } from '../../../src/protocol/sandboxd/wire.ts';
+import type { Resident } from './resident.ts';
+
+/** One sandboxd among many in a process. */
+export type Inhabitant = {
+  readonly uid: string;
+  answer(request: IncomingMessage, response: ServerResponse): void;
+};
+
+/** More than any rollout of a benchmark asks of one life. */
+const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
+
+/**
+ * sandboxd itself, with its own identity, boot id, token, binding and journal, but without a machine: nothing is run. A
+ * command's output is the sandbox's id, and the no-op of a start has always worked. What processes cost is the sandboxes'
+ * CPU, and these have none.
+ */
+export function createInhabitant({ uid, env }: Resident): Inhabitant {
+  // Nobody else's processes may be touched: with one id sandboxd only ever ends those that it started.
+  const config = readConfig({ ...env, CORRAL_USERS: 'single-user' }, 0, '/');
+  const boot = randomBytes(12).toString('hex');
+  const daemon = {
+    ...createDaemon(config, env, boot, () => {}),
+    journal: new Journal(journalLimits, whoAmI(config.sandbox)),
+  };
+  const server = createHttpServer(daemon);
+  return {
+    uid,
+    answer: (request, response) => {
+      if (request.url !== '/probe') return void server.emit('request', request, response);
+      response.setHeader(sandboxHeader, config.sandbox).setHeader(bootHeader, boot);
+      response.end(JSON.stringify({ ok: true, durationMs: 0 } satisfies ProbeReply));
+    },
+  };
+}
+
+const whoAmI =
+  (sandbox: string): StartCall =>
+  async (callId) => {
+    const text = Buffer.from(`${sandbox}\n`);
+    const stdout = { head: text, tail: Buffer.alloc(0), totalBytes: text.length };
+    return { callId, ending: { kind: 'exited', exitCode: 0 }, stdout, stderr: nothingCaptured, evidence };
+  };
+
+const evidence = { durationMs: 1, outOfMemoryKills: null, escapedProcesses: 0, backgroundProcesses: 0 };
