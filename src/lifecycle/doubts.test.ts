@@ -20,14 +20,8 @@ function world() {
   const link = new FakeSandboxLink();
   const lifecycle = createFakeLifecycleStore();
   const pool = createFakePoolStore();
-  const doubts = createDoubts({
-    clock,
-    link,
-    lifecycle,
-    pool,
-    metrics: createFakeMetrics(),
-    log: createFakeLog(),
-  });
+  const metrics = createFakeMetrics();
+  const doubts = createDoubts({ clock, link, lifecycle, pool, metrics, log: createFakeLog() });
   const checkFor = async (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {
       await doubts.check(never);
@@ -35,7 +29,7 @@ function world() {
     }
     return doubts.check(never);
   };
-  return { link, lifecycle, pool, doubts, checkFor };
+  return { link, lifecycle, pool, metrics, doubts, checkFor };
 }
 
 test('a doubted sandbox that answers nobody for ten seconds is lost, with the provider’s cause', async () => {
@@ -90,4 +84,12 @@ test('a doubt that is over, or an end that is known, is asked about no more', as
   doubts.apply({ kind: 'gone', sandbox, cause: 'evicted', evidence: {} });
   await checkFor(20);
   expect(lifecycle.losses).toEqual([]);
+});
+
+test('a loss that another controller has told already is not counted again', async () => {
+  const { doubts, lifecycle, metrics, checkFor } = world();
+  lifecycle.answers.effect = { kind: 'none' };
+  doubts.apply(doubted);
+  expect(await checkFor(10)).toBe(1);
+  expect(metrics.recorded).toEqual([]);
 });

@@ -3,13 +3,12 @@ import type { Evidence } from '../failure/failure.ts';
 import type { SandboxId } from '../model/ids.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
-import type { Log } from '../ports/log.ts';
-import type { Metrics } from '../ports/metrics.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { ProviderEvent } from '../ports/sandbox-provider.ts';
+import { loseOnce } from './losses.ts';
+import type { LossTools } from './losses.ts';
 
 /**
  * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for
@@ -27,13 +26,10 @@ export type Doubts = {
   check(signal: AbortSignal): Promise<number>;
 };
 
-export type DoubtTools = {
+export type DoubtTools = LossTools & {
   readonly link: Pick<SandboxLink, 'identity'>;
-  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly pool: Pick<PoolStore, 'withdraw'>;
-  readonly metrics: Pick<Metrics, 'sandboxLost'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
-  readonly log: Log;
 };
 
 /** `state.md` section 4: long enough for a node to reboot its network, far shorter than a cluster's own five minutes. */
@@ -69,7 +65,8 @@ export function createDoubts(tools: DoubtTools): Doubts {
     if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
     else doubt.silentSinceMs ??= nowMs;
     if (signal.aborted || !isSilentTooLong(doubt, tools.clock.monotonicMs())) return false;
-    await lose(tools, sandbox, doubt);
+    const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
+    await loseOnce(tools, sandbox, { cause: doubt.cause, evidence });
     doubts.delete(sandbox);
     return true;
   };
@@ -106,15 +103,4 @@ async function answers(
     if (inTime.aborted) return false;
     throw thrown;
   }
-}
-
-async function lose(
-  { lifecycle, metrics, log }: DoubtTools,
-  sandbox: SandboxId,
-  doubt: Doubt,
-): Promise<void> {
-  const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
-  const effect = await lifecycle.lose(sandbox, null, doubt.cause, evidence);
-  metrics.sandboxLost(doubt.cause, effect.kind);
-  log.warn('sandbox lost', { sandbox, cause: doubt.cause, effect: effect.kind, observed: evidence.observed });
 }

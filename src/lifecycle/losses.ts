@@ -47,7 +47,7 @@ export function createLosses(tools: LossTools): Losses {
   const tell = async () => {
     let told = 0;
     for (const [sandbox, end] of untold) {
-      await tellOne(tools, sandbox, end);
+      await loseOnce(tools, sandbox, end);
       untold.delete(sandbox);
       told += 1;
     }
@@ -64,9 +64,14 @@ function runningOf(event: Extract<ProviderEvent, { kind: 'listed' }>): ReadonlyS
   return new Set(event.sandboxes.filter((one) => one.phase === 'running').map((one) => one.sandbox));
 }
 
-async function tellOne({ lifecycle, metrics, log }: LossTools, sandbox: SandboxId, { cause, evidence }: End) {
+/** Takes one to the door. Any number of controllers may know of it: only the first to tell counts and logs it. */
+export async function loseOnce(
+  { lifecycle, metrics, log }: LossTools,
+  sandbox: SandboxId,
+  { cause, evidence }: End,
+): Promise<void> {
   const effect = await lifecycle.lose(sandbox, null, cause, evidence);
-  // `none`: nobody's, or already told by another controller; only the first to tell counts and logs it.
+  // Nobody's, or told already.
   if (effect.kind === 'none') return;
   metrics.sandboxLost(cause, effect.kind);
   log.warn('sandbox lost', { sandbox, cause, effect: effect.kind, rollout: effect.rollout.key });
