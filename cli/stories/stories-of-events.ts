@@ -56,10 +56,7 @@ function evidenceOf(calls: readonly CallSettled[], verdict: VerdictReached | und
   return decided?.evidence ?? {};
 }
 
-function callStory(
-  { summary, blame, lastCommand }: CallSettled,
-  commands: ReadonlyMap<string, string>,
-): CallStory {
+function callStory({ summary, lastCommand }: CallSettled, commands: ReadonlyMap<string, string>): CallStory {
   const command = lastCommand === '' ? commands.get(summary.call) : lastCommand;
   return {
     callId: summary.call,
@@ -68,7 +65,7 @@ function callStory(
     outcome: summary.outcome ?? 'running',
     code: summary.code,
     admitted: summary.admitted,
-    blame: blameOf(summary.outcome, summary.exitCode, blame) ?? blame,
+    blame: blameOf(summary),
     exitCode: summary.exitCode,
     durationMs: summary.durationMs,
     waitedMs: summary.waitedMs,

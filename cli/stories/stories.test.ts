@@ -1,11 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '../../src/model/ids.ts';
 import { rolloutKey } from '../../src/model/rollout.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
 import { runLinesOfStories, summaryOfStory } from './run-lines.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
-import { blameOf } from '../../src/reports/rollout-story.ts';
 
 const keyOf = (rollout: string, attempt = 1) =>
   rolloutKey({
@@ -119,19 +118,4 @@ test('a run counts what was scored and what was discarded, and why', () => {
 test('a rollout without a verdict is in no list of discards', () => {
   const [story] = storiesOfEvents([good]);
   expect(story && summaryOfStory(story)).toMatchObject({ verdict: null, code: null, calls: 1 });
-});
-
-describe('blame', () => {
-  test.each([
-    ['completed', 0, null, null],
-    ['completed', 1, null, 'model'],
-    ['timed_out', null, null, 'model'],
-    ['refused', null, null, 'model'],
-    ['cancelled', null, null, null],
-    ['infrastructure_failure', null, 'infrastructure', 'infrastructure'],
-    ['infrastructure_failure', null, null, 'infrastructure'],
-    [null, null, null, null],
-  ] as const)('%s with exit code %s and table blame %s is %s', (outcome, exitCode, table, blame) => {
-    expect(blameOf(outcome, exitCode, table)).toBe(blame);
-  });
 });

@@ -1,5 +1,5 @@
 import type { Static } from 'typebox';
-import { failureCodes, failureRow } from '../../src/failure/codes.ts';
+import { failureCodes } from '../../src/failure/codes.ts';
 import type { FailureCode } from '../../src/failure/codes.ts';
 import type { Verdict } from '../../src/failure/verdict.ts';
 import type { RolloutAnswer, RolloutLine } from '../../src/protocol/native/rollouts.ts';
@@ -39,7 +39,6 @@ export function storyOfAnswer(answer: RolloutAnswer): RolloutStory {
 const atMsOf = (instant: string | null): number | null => (instant === null ? null : Date.parse(instant));
 
 function callStory(call: AnsweredCall): CallStory {
-  const code = call.code === null ? null : knownCode(call.code);
   return {
     callId: call.call_id,
     tool: call.tool,
@@ -47,7 +46,7 @@ function callStory(call: AnsweredCall): CallStory {
     outcome: call.outcome ?? 'running',
     code: call.code,
     admitted: call.admitted,
-    blame: blameOf(call.outcome, call.exit_code, code === null ? null : failureRow(code).blame),
+    blame: blameOf({ outcome: call.outcome, code: call.code, exitCode: call.exit_code }),
     exitCode: call.exit_code,
     durationMs: call.duration_ms,
     waitedMs: call.waited_ms,

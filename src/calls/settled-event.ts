@@ -42,7 +42,7 @@ export function lostCommandEvent(work: Tracked, atMs: number): FleetEvent {
 }
 
 /** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */
-export function blameOf(code: string | null): Blame | null {
+function blameOf(code: string | null): Blame | null {
   if (code === null) return null;
   return Object.hasOwn(failures, code) ? failures[code as keyof typeof failures].blame : 'model';
 }

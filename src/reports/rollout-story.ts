@@ -1,4 +1,5 @@
-import type { Blame } from '../failure/codes.ts';
+import { failures } from '../failure/codes.ts';
+import type { Blame, FailureCode } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
@@ -56,15 +57,23 @@ export type RolloutStory = {
   readonly calls: readonly CallStory[];
 };
 
-/** Whose failure a settled call is. A command's own exit code, time or arguments are the model's. */
-export function blameOf(
-  outcome: string | null,
-  exitCode: number | null,
-  tableBlame: Blame | null,
-): Blame | null {
-  if (outcome === 'infrastructure_failure') return tableBlame ?? 'infrastructure';
-  if (outcome === 'timed_out' || outcome === 'refused') return 'model';
+/**
+ * Whose failure a settled call is. Its code is the failure table's where we failed, and else the model's own, as are a
+ * command's exit code, time and arguments.
+ */
+export function blameOf({
+  outcome,
+  code,
+  exitCode,
+}: Pick<CallStory, 'code' | 'exitCode'> & { readonly outcome: string | null }): Blame | null {
+  if (outcome === 'infrastructure_failure') return tableBlame(code) ?? 'infrastructure';
+  if (code !== null || outcome === 'timed_out' || outcome === 'refused') return 'model';
   return exitCode !== null && exitCode !== 0 ? 'model' : null;
+}
+
+/** Null for a code that only a newer gateway knows. */
+function tableBlame(code: string | null): Blame | null {
+  return code !== null && Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : null;
 }
 
 /** The command that ran last, or was running when the end came; null where the source knows none. */

@@ -1,8 +1,8 @@
-import { blameOf } from '../../../src/calls/settled-event.ts';
 import type { CallSummary } from '../../../src/ports/fleet/records.ts';
 import type { VerdictStoryAnswer } from '../../../src/protocol/native/verdict.ts';
 import { explain } from '../../../src/reports/explanation.ts';
 import type { Explanation } from '../../../src/reports/explanation.ts';
+import { blameOf } from '../../../src/reports/rollout-story.ts';
 import type { CallStory, RolloutStory } from '../../../src/reports/rollout-story.ts';
 import type { RolloutView } from '../core.ts';
 
@@ -63,7 +63,7 @@ function storyOf({ record, verdict, calls }: RolloutView): RolloutStory {
   };
 }
 
-function callStoryOf({ call, outcome, ...summary }: CallSummary): CallStory {
-  const blame = blameOf(summary.code);
-  return { ...summary, callId: call, outcome: outcome ?? 'running', blame, command: null };
+function callStoryOf(summary: CallSummary): CallStory {
+  const { call, outcome, ...rest } = summary;
+  return { ...rest, callId: call, outcome: outcome ?? 'running', blame: blameOf(summary), command: null };
 }
