@@ -4,8 +4,8 @@ import type { Placement } from './environment.ts';
 /**
  * How sandboxd comes into a sandbox of any image:
  *
- *   image_volume     the kubelet mounts the payload image, read-only and shared by all pods of a node; Kubernetes 1.33
- *                    (or 1.31 with its feature gate) and a container runtime that can
+ *   image_volume     the kubelet mounts the payload image, read-only and shared by all pods of a node; the feature gate
+ *                    ImageVolume (since Kubernetes 1.31, and still off by default in 1.34) and a runtime that can
  *   baked            the payload is a layer of the sandbox's own image; nothing is needed of the cluster
  *   init_container   a container that runs first copies the payload into the pod; works everywhere, at the price of
  *                    its copy in every pod (disk, page cache and start time)

@@ -1,0 +1,100 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { manifests } from '../../src/adapters/kubernetes/manifests/manifests.ts';
+import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
+import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
+import { loadCluster } from '../../src/environments/load-cluster.ts';
+import { ClusterSchema } from '../../src/environments/schema/cluster.ts';
+import { PolicySchema } from '../../src/environments/schema/policy.ts';
+import { environmentFolder } from '../support/environment-folder.ts';
+
+// docs/operators.md is what operators believe, so what it shows is loaded and what it lists is compared.
+
+const page = await readFile(join(import.meta.dirname, '../../docs/operators.md'), 'utf8');
+
+/** The first cells of the tables of a section, without their quotes. */
+function listedIn(title: string): readonly string[] {
+  const [, section = ''] = page.split(`\n## ${title}\n`);
+  const rows = (section.split('\n## ')[0] ?? '').matchAll(/^\| (`.+?`) \|/gm);
+  return [...rows].map(([, cell = '']) => cell.replaceAll('`', ''));
+}
+
+/** What of JSON Schema is looked at. */
+type Schema = {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+};
+const plain = (schema: object): Schema => JSON.parse(JSON.stringify(schema)) as Schema;
+
+/** Names of all settings of a schema; those of an object under its own, and `*` for a name that the operator gives. */
+function settingsOf(schema: Schema, prefix = ''): readonly string[] {
+  return Object.entries(schema.properties ?? {}).flatMap(([name, inner]) => {
+    const place = `${prefix}${name}`;
+    const byName = Object.values(inner.patternProperties ?? {});
+    const below = byName.flatMap((each) => settingsOf(each, `${place}.*.`));
+    // A group is told by its parts; a list of things, or things by name, also by itself.
+    const itself = inner.properties === undefined ? [place] : [];
+    return itself.concat(below, settingsOf(inner.items ?? inner, `${place}.`));
+  });
+}
+
+describe('the operators’ page lists exactly', () => {
+  test('the settings of the cluster file', () => {
+    // A toleration's own three stand in one line.
+    const settings = settingsOf(plain(ClusterSchema)).filter(
+      (name) => !name.startsWith('placement.tolerations.'),
+    );
+    expect(listedIn('cluster.yaml').toSorted()).toEqual(settings.toSorted());
+  });
+
+  test('the settings of the policy', () => {
+    expect(listedIn('policy.yaml').toSorted()).toEqual(settingsOf(plain(PolicySchema)).toSorted());
+  });
+
+  test('what the manifests create', async () => {
+    const cluster = await loaded();
+    const created = manifests({ ...cluster, fleet: 'red', home: 'red' }) as readonly Created[];
+    const told = created.map(({ kind, metadata: { name } }) =>
+      kind === 'Namespace' ? kind : `${kind} ${name.replace('mirrors', 'CLASS')}`,
+    );
+    const listed = listedIn('What is created in it').flatMap(objectsOf);
+    expect(listed.toSorted()).toEqual(told.toSorted());
+  });
+
+  test('metrics that there are', async () => {
+    const gauges = { heldRequests: 0, heldBodyBytes: 0, loopLag: { p50Ms: 0, p99Ms: 0, maxMs: 0 } };
+    const both = [createPrometheus().render(), createGatewayPrometheus().render(gauges, {})];
+    const rendered = (await Promise.all(both)).join('\n');
+    const metrics = listedIn('Looking inside');
+    expect(metrics.length).toBeGreaterThan(0);
+    for (const metric of metrics) expect(rendered).toContain(`# HELP ${metric} `);
+  });
+});
+
+type Created = { readonly kind: string; readonly metadata: { readonly name: string } };
+
+/** `Role and RoleBinding red-controller`: one cell names two objects. */
+function objectsOf(cell: string): readonly string[] {
+  const words = cell.split(' ');
+  const name = words.find((word) => word.includes('-'));
+  const kinds = words.filter((word) => /^[A-Z]/.test(word));
+  return kinds.map((kind) => (name === undefined || kind === 'Namespace' ? kind : `${kind} ${name}`));
+}
+
+async function loaded() {
+  const [, yaml = ''] = /^```yaml\n(# cluster\.yaml\n[\s\S]*?)^```$/m.exec(page) ?? [];
+  await using folder = await environmentFolder({ 'cluster.yaml': yaml });
+  return loadCluster(join(folder.path, 'cluster.yaml'));
+}
+
+test('the cluster file that it shows loads, with a network class that opens one proxy', async () => {
+  expect((await loaded()).networks).toEqual({
+    mirrors: {
+      dnsPolicy: 'ClusterFirst',
+      env: { HTTPS_PROXY: 'http://10.20.0.7:3128' },
+      egress: [{ cidr: '10.20.0.7/32', except: [], ports: [{ port: 3128, protocol: 'TCP' }] }],
+    },
+  });
+});
