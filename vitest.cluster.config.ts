@@ -10,6 +10,8 @@ export default defineConfig({
     environment: 'node',
     // One cluster for all: a file that breaks a node must not meet one that needs it.
     fileParallelism: false,
+    // Tests of one file wait for the cluster far more than they work: all of them at once.
+    maxConcurrency: 20,
     // A node is given up after 10 s, comes back after up to 13 s, and the machine may be busy.
     testTimeout: 120_000,
     hookTimeout: 120_000,

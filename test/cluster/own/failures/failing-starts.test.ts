@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FailureCode } from '../../../../src/failure/codes.ts';
+import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import { apiCallsOf } from '../../../support/controller-metrics.ts';
+import { expectFailure } from '../../../support/faces.ts';
+
+/** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s. */
+const failing = (name: string, image: string, rest: string) =>
+  podEnvironment(name, {
+    sandbox: `image: "${image}", ${podResources}, ${rest}`,
+    timeout: '8m',
+    pool: '{ min_ready: 0, max: 4 }',
+  });
+
+const demo = 'corral.local/demo:dev';
+const environments = {
+  shell: podEnvironment('shell', { pool: '{ min_ready: 0, max: 4 }' }),
+  missing: failing('missing', 'corral.local/never:1', 'start_timeout: 20s'),
+  misnamed: failing('misnamed', 'NO SUCH NAME', 'start_timeout: 20s'),
+  nowhere: failing('nowhere', demo, 'start_timeout: 10s, node_selector: { pool: nowhere }'),
+  greedy: failing('greedy', demo, 'start_timeout: 11s').replace(
+    'request: 10m, limit: "1"',
+    'request: "900", limit: "900"',
+  ),
+  slow: failing('slow', demo, 'start_timeout: 6s, prepare: [[sleep, "60"]]'),
+};
+
+let corral: ClusterFleetOfTest;
+beforeAll(async () => {
+  corral = await startClusterFleetOfTest({ name: 'starts', environments });
+});
+afterAll(() => corral.stop());
+
+const failed = {
+  status: 503,
+  blame: 'infrastructure',
+  admitted: 'no',
+  retryable: true,
+  tainted: false,
+} as const;
+
+/** What did not start and why, in the cluster's own words. */
+const cases: readonly (readonly [string, keyof typeof environments, FailureCode, string])[] = [
+  ['no registry has its image', 'missing', 'image_unavailable', 'corral.local/never:1'],
+  ['its image has no possible name', 'misnamed', 'image_unavailable', 'InvalidImageName'],
+  ['no node is what it asks for', 'nowhere', 'unschedulable', "didn't match Pod's node affinity/selector"],
+  ['no node has what it asks for', 'greedy', 'unschedulable', 'Insufficient cpu'],
+  ['it is not ready in time', 'slow', 'start_timeout', '6000 ms'],
+];
+
+test.concurrent.each(cases)(
+  'a sandbox that does not start because %s: 503 on both faces in the cluster’s words, and may be tried again',
+  async (_why, environment, code, words) => {
+    const held = corral.rft.call({ trace: `rft-${environment}`, call: 'c1', command: 'echo', environment });
+    await corral.native.open(environment, environment);
+    const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
+    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=45`, call);
+    const told = { ...failed, code, message: expect.stringContaining(words) as string };
+    expectFailure(native, { ...told, rollout_id: environment, call_id: 'c1' });
+    expectFailure(await held, { ...told, rollout_id: `rft-${environment}`, call_id: 'c1' });
+    expect((await corral.native.get(`/v1/rollouts/rft-${environment}`)).body).toMatchObject({
+      taint: null,
+      score: null,
+    });
+  },
+);
+
+test.concurrent('beside environments that cannot start, another one is served and scored', async () => {
+  const call = { trace: 'beside', call: 'c1', command: 'echo ran >> log; cat log' };
+  expect(await corral.rft.call(call)).toMatchObject({ status: 200, body: { output: 'ran\n' } });
+  expect(await corral.rft.grade({ trace: 'beside' })).toMatchObject({ status: 200, body: { score: 1 } });
+});
+
+test('what cannot start is not tried without end, and what was tried is removed', async () => {
+  await expect.poll(() => corral.pods()).toEqual([]);
+  const metrics = await (await fetch(`${corral.fleet.controllerUrl}/metrics`)).text();
+  // That one fails at once: its breaker has opened, or there would be a hundred of it by now.
+  expect(metrics).toMatch(/^corral_breaker_open\{.*\} 1$/m);
+  const calls = await apiCallsOf(corral.fleet.controllerUrl);
+  const created = calls.find(({ verb, code }) => verb === 'create' && code === '201')?.count ?? 0;
+  expect(created).toBeLessThan(80);
+});

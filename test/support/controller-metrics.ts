@@ -1,0 +1,28 @@
+/** One kind of call of the Kubernetes API, as a controller counts them. */
+export type ApiCalls = {
+  readonly verb: string;
+  readonly resource: string;
+  readonly code: string;
+  readonly count: number;
+};
+
+const line = /^corral_kubernetes_calls_total\{verb="(.*?)",resource="(.*?)",code="(.*?)"\} (\d+)$/gm;
+
+/** What a controller has asked the Kubernetes API so far, from its /metrics. */
+export async function apiCallsOf(controllerUrl: string): Promise<readonly ApiCalls[]> {
+  const text = await (await fetch(`${controllerUrl}/metrics`)).text();
+  return [...text.matchAll(line)].map(([, verb = '', resource = '', code = '', count = '']) => ({
+    verb,
+    resource,
+    code,
+    count: Number(count),
+  }));
+}
+
+const writing: ReadonlySet<string> = new Set(['create', 'patch', 'delete']);
+
+/** What was written, not what was refused or did not arrive. */
+export const writesIn = (calls: readonly ApiCalls[]): number =>
+  calls
+    .filter(({ verb, code }) => writing.has(verb) && code.startsWith('2'))
+    .reduce((sum, { count }) => sum + count, 0);
