@@ -18,7 +18,7 @@ grader:
   on_timeout: discard
   on_out_of_memory: discard
   on_broken: 0
-pool: { max: 6 }
+pool: { max: 20 }
 `;
 
 /** What stands in the file `task` of each root, and so is its score. */
@@ -81,6 +81,16 @@ test('an announced row finds its sandbox ready', async () => {
   await expect.poll(ready, { timeout: 20_000 }).toBeGreaterThan(0);
   const answer = await call('announced', rowOf('c'));
   expect(answer).toMatchObject({ status: 200, body: { output: '3\n' } });
+});
+
+test('a Redis that has forgotten everything costs no row its sandbox, and another row is served', async () => {
+  expect(await call('before', rowOf('a'))).toMatchObject({ status: 200 });
+  const { pid } = await corral.sandboxOf('before');
+  await corral.killPart('redis');
+  const again = { trace: 'before', call: 'c2', command: 'cat /task', environment: 'tasks', item: rowOf('a') };
+  expect(await corral.rft.call(again)).toMatchObject({ status: 200, body: { output: '1\n' } });
+  expect(await corral.sandboxOf('before')).toMatchObject({ pid });
+  expect(await call('after', rowOf('b'))).toMatchObject({ status: 200, body: { output: '2\n' } });
 });
 
 const refused = { blame: 'caller', admitted: 'no', retryable: false, tainted: false } as const;
