@@ -30,7 +30,12 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
     .option('--run <run>', 'the run to name in the printed job')
     .option('--hold <seconds>', 'with --url: hold one request this long, to find proxies that cut it', '70');
   command
-    .option('--probe <host:port...>', 'what no sandbox without a network may reach; tried from inside', [])
+    .option(
+      '--probe <host:port>',
+      'what no sandbox without a network may reach; may be repeated',
+      andThese,
+      [],
+    )
     .option(
       '--kubeconfig <file>',
       'whose API server no sandbox may reach (default: KUBECONFIG, or the cluster it runs in)',
@@ -52,6 +57,8 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
     if (!report.ok) throw new NotInOrder();
   });
 }
+
+const andThese = (one: string, others: readonly string[]): readonly string[] => [...others, one];
 
 function readRows(file: string): readonly Row[] {
   try {

@@ -64,19 +64,20 @@ function neighbour({ addresses, listening }: Surroundings): readonly Target[] {
 function sandboxOf({ client, environment, item }: EgressUnderTest, rolloutId: string) {
   const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
   const ask = <Schema extends TSchema>(to: string, body: object, schema: Schema): Promise<Static<Schema>> =>
-    askNative(client, { method: 'POST', path: to, body, deadlineMs: openDeadlineMs }, schema);
+    askNative(client, { method: 'POST', path: to, body, deadlineMs }, schema);
   return {
     open: () => ask('/v1/rollouts', { rollout_id: rolloutId, environment, item }, Type.Object({})),
     lookAround: async (targets: readonly Address[]) => {
       const body = { call_id: 'look-around', argv: lookAroundArgv(targets), timeout_s: 30 };
-      return readSurroundings(await ask(`${path}/exec?wait_s=540`, body, CallAnswer));
+      return readSurroundings(await ask(`${path}/exec?wait_s=${waitS}`, body, CallAnswer));
     },
     close: () => client.send({ method: 'DELETE', path }),
   };
 }
 
-/** The first call of a rollout may wait for a sandbox as long as the gateway holds it. */
-const openDeadlineMs = 600_000;
+/** A cold start with its pull; where only one sandbox may be at a time, the second is waited for in vain. */
+const waitS = 120;
+const deadlineMs = (waitS + 30) * 1000;
 
 function readSurroundings({ outcome, exit_code, stdout, stderr }: CallAnswer): Surroundings {
   const told: unknown = exit_code === 0 ? JSON.parse(stdout) : null;

@@ -19,7 +19,7 @@ const preflight = (...options: readonly string[]) => {
 
 test('an environment in order has every tool, its grader and its closed network told, and the job to paste', async () => {
   // Reserved for documentation (RFC 5737): nobody is there, wherever this runs.
-  const { exitCode, printed } = await preflight('shell', '--json', '--probe', '192.0.2.1:9');
+  const { exitCode, printed } = await preflight('--json', '--probe', '192.0.2.1:9', 'shell');
   const report = JSON.parse(printed) as PreflightReport;
   expect(exitCode).toBe(exitCodes.done);
   expect(report.checks.map(({ what }) => what)).toEqual([
