@@ -19,8 +19,9 @@ export type RowsImage =
   | { readonly kind: 'refused'; readonly because: string };
 
 /**
- * Reads an image from a row; null: its field is no text. The text is checked whole before it is compared with a pattern, and goes on as the one
- * value of a field: `*` stands for anything, so a path with `..` in it could match and lead elsewhere.
+ * Reads an image from a row; null: its field is no text. The text is checked whole before it is compared with a
+ * pattern, and goes on as the one value of a field: `*` stands for anything, so a path with `..` in it could match and
+ * lead elsewhere.
  */
 export function imageOfRow(text: string | null, { allow, permitted }: ImageOfRow): RowsImage {
   const image = text === null || text.length > longestText ? null : wellFormed(imageOf(text));
