@@ -6,6 +6,9 @@ import type { RolloutTruth } from '../../loadtest/trainer/truth.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
+/** What a platform gives a request; less, and a busy machine uses up the retries that the faults are to use. */
+const patienceMs = 600_000;
+
 /** A rollout of the environment `shell` whose steps are one call each, that sleeps and then is done. */
 export function scriptOf(rollout: string, calls: number, sleepMs = 0): Script {
   const work = { sleepMs, outputBytes: 0, mischief: null } as const;
@@ -14,7 +17,7 @@ export function scriptOf(rollout: string, calls: number, sleepMs = 0): Script {
     item: { id: 'task' },
     steps: Array.from({ length: calls }, () => ({ thinkMs: 0, calls: [work] })),
     cancelled: false,
-    client: { timeoutMs: 30_000, jitter: true, freshIds: false },
+    client: { timeoutMs: patienceMs, jitter: true, freshIds: false },
   };
 }
 

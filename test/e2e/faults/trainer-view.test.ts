@@ -47,11 +47,10 @@ test('gateway, Redis, controller and one sandbox killed under six rollouts: five
   await corral.killPart('controller');
   const truths = await playing;
   expect(truths.flatMap(judge)).toEqual([]);
-  const scored = { kind: 'scored', score: 3 };
-  expect(truths.map(({ ending }) => ending)).toMatchObject([
-    ...rollouts.slice(1).map(() => scored),
+  expect(truths.map(({ ending }) => (ending.kind === 'scored' ? ending.score : ending))).toEqual([
+    ...rollouts.slice(1).map(() => 3),
     // Its last try may have met the sandbox's loss or the dead gateway.
-    { kind: 'discarded' },
+    expect.objectContaining({ kind: 'discarded' }),
   ]);
   expect(await corral.native.get('/v1/rollouts/hit')).toMatchObject({
     body: { score: null, verdict: { kind: 'discard', code: 'sandbox_lost' } },
