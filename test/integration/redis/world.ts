@@ -58,7 +58,8 @@ export async function startWorld(): Promise<World> {
   const fleet = await connectFleetState({
     url: server.socket,
     fleet: 'test',
-    commandTimeoutMs: 5_000,
+    // Two thousand claims at once take a busy machine longer than a fleet would wait.
+    commandTimeoutMs: 60_000,
     onTrouble: () => undefined,
     timeLua,
   });
