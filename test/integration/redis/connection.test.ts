@@ -77,8 +77,9 @@ describe('which Redis', () => {
 
 describe('a Redis that does not answer', () => {
   test('is state_unavailable after the command timeout', async () => {
-    const hasty = await connect('test', 100);
-    await hasty.adoptRedis('empty');
+    // Long enough to connect on a busy machine.
+    const hasty = await connect('test', 1_000);
+    await fleet.adoptRedis('empty');
     server.freeze();
     await expect(hasty.claims.claim(claimOf('a'))).rejects.toMatchObject({ code: 'state_unavailable' });
     server.thaw();
