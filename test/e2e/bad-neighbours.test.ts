@@ -81,7 +81,7 @@ test('two rollouts that attack the machine are answered 200 with text, and 20 be
   for (const said of await attacking) {
     expect(said).toMatchObject({
       'delete everything': expect.stringMatching(/workspace:\ndeleted\n$|timed out after 5 s/),
-      'fork without end': expect.stringContaining('[timed out after 5 s]'),
+      'fork without end': expect.stringMatching(/Cannot fork|timed out after 5 s/),
       'print without end': expect.stringMatching(/^y\ny\n[^]*\[timed out after 5 s\]$/),
       'take all memory': expect.stringMatching(/out of memory|killed|timed out after 5 s/i),
       'fill the disk': expect.stringMatching(/No space left on device|timed out after 5 s/),
