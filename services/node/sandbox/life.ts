@@ -8,6 +8,7 @@ import type { Site } from './build.ts';
 import { deathOf } from './death.ts';
 import type { Asked, Death } from './death.ts';
 import { listening } from './listening.ts';
+import { killMembers } from './kill-members.ts';
 import { identify, isAlive, killProcess } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { Records, SandboxRecord } from './record.ts';
@@ -157,9 +158,11 @@ async function awaitSocket(
 }
 
 // Killing process 1 of its namespace takes every process of the sandbox with it, and bubblewrap ends only after that.
-async function killLife(life: Life): Promise<void> {
-  const target = life.init ?? life.outer;
-  if (target !== null) await killProcess(target);
+async function killLife({ init, outer, group }: Life): Promise<void> {
+  if (init !== null) return killProcess(init);
+  if (outer !== null) await killProcess(outer);
+  // bubblewrap that dies before it has told of process 1 may leave it behind, alive and with nobody to watch it.
+  if (group !== null) await killMembers(group);
 }
 
 /** How long a killed namespace may take to be gone. */

@@ -2,7 +2,8 @@ import type { Log } from '../../../src/ports/log.ts';
 import { sandboxId } from '../../../src/model/ids.ts';
 import type { Groups } from '../cgroups/groups.ts';
 import type { Feed } from './feed.ts';
-import { identify, killProcess } from './process-identity.ts';
+import { killMembers } from './kill-members.ts';
+import { killProcess } from './process-identity.ts';
 import type { Records } from './record.ts';
 
 export type OrphanTools = {
@@ -37,10 +38,7 @@ async function removeOrphan(name: string, { records, groups }: OrphanTools): Pro
     if (process !== null) await killProcess(process);
   }
   const group = groups.open(name);
-  for (const pid of await group.members()) {
-    const member = await identify(pid);
-    if (member !== null) await killProcess(member);
-  }
+  await killMembers(group);
   await group.remove();
   await records.remove(name);
 }

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +15,7 @@ import { createFeed } from './feed.ts';
 import { createRecords } from './record.ts';
 import type { Records } from './record.ts';
 import { createSandboxes } from './sandboxes.ts';
+import type { SandboxesOptions } from './sandboxes.ts';
 import { createStartLine } from './start-line.ts';
 
 const sandbox = sandboxId('s-1');
@@ -32,7 +35,7 @@ beforeEach(async () => {
 afterEach(() => rm(stateFolder, { recursive: true, force: true }));
 
 /** Sandboxes without processes: each lives until the test ends it. */
-function setUp(changed: (real: Records) => Partial<Records>) {
+function setUp(changed: (real: Records) => Partial<Records>, others: Partial<SandboxesOptions> = {}) {
   const real = createRecords(stateFolder);
   const launched = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<Ending>();
@@ -50,6 +53,7 @@ function setUp(changed: (real: Records) => Partial<Records>) {
       return { pid: noPid, initPid: Promise.resolve(null), ended: ended.promise };
     },
     site: { payloadFolder: stateFolder, sandboxdArgv: [], etcFolder: stateFolder, isRoot: true },
+    ...others,
   });
   const endIt = () => ended.resolve({ exitCode: 0, signal: null, lastWords: '' });
   return { real, sandboxes, log, launched: launched.promise, endIt };
@@ -100,4 +104,29 @@ test('a sandbox whose removal failed is removed when the node stops', async () =
   fails = false;
   await sandboxes.stop();
   expect(await real.list()).toEqual([]);
+});
+
+test('a process that bubblewrap left behind before it told of it is killed with its sandbox', async () => {
+  const left = spawn('sleep', ['1000'], { stdio: 'ignore' });
+  const gone = once(left, 'exit');
+  const launched = Promise.withResolvers<void>();
+  const groups = createGroups(noGroups, 'f', createFakeClock());
+  const { sandboxes } = setUp(() => ({}), {
+    groups: {
+      ...groups,
+      create: async (...made) => ({
+        ...(await groups.create(...made)),
+        members: async () => [left.pid ?? noPid],
+      }),
+    },
+    launch: async () => {
+      launched.resolve();
+      const ended = gone.then(() => ({ exitCode: null, signal: 'SIGKILL', lastWords: '' }));
+      return { pid: noPid, initPid: gone.then(() => null), ended };
+    },
+  });
+  sandboxes.create(request);
+  await launched.promise;
+  await sandboxes.stop();
+  expect(left.signalCode).toBe('SIGKILL');
 });
