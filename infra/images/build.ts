@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { corralImage, demoImage, sandboxdImage } from './catalogue.ts';
+import { corralImage, demoImage, planningImage, sandboxdImage } from './catalogue.ts';
 import type { ImageName } from './catalogue.ts';
 import { writeArchive } from './oci/archive.ts';
 import type { Image } from './oci/archive.ts';
@@ -24,6 +24,7 @@ const makers: Readonly<Record<ImageName, (cacheDir: string) => Promise<Image>>> 
   corral: corralImage,
   sandboxd: sandboxdImage,
   demo: demoImage,
+  planning: planningImage,
 };
 
 /**

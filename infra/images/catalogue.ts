@@ -16,6 +16,7 @@ export const imageNames = {
   corral: 'corral.local/corral:dev',
   sandboxd: 'corral.local/sandboxd:dev',
   demo: 'corral.local/demo:dev',
+  planning: 'corral.local/code-edit-planning:dev',
 } as const;
 
 export type ImageName = keyof typeof imageNames;
@@ -52,15 +53,22 @@ export async function sandboxdImage(cacheDir: string): Promise<Image> {
   return { name: imageNames.sandboxd, layers: [layer(await payload(cacheDir, ''))], config: {} };
 }
 
-/** What the demo's rollouts run in: busybox, the payload, and the repositories that its tasks are about. */
+/** The smallest image with sandboxd baked in: busybox, and the payload as one layer more. */
 export async function demoImage(cacheDir: string): Promise<Image> {
   return {
     name: imageNames.demo,
-    layers: [
-      layer([...(await busyboxRoot()), ...(await ownPrograms())]),
-      layer(await payload(cacheDir, payloadPlace)),
-      layer(await dataFolders('environments/code-edit-planning.yaml')),
-    ],
+    layers: [layer(await busyboxRoot()), layer(await payload(cacheDir, payloadPlace))],
+    config: { Cmd: ['sh'], Env: ['PATH=/bin'] },
+  };
+}
+
+/** What the rollouts of `npm run demo` run in: the same, and the repositories that its tasks are about. */
+export async function planningImage(cacheDir: string): Promise<Image> {
+  const { layers } = await demoImage(cacheDir);
+  const repositories = layer(await dataFolders('environments/code-edit-planning.yaml'));
+  return {
+    name: imageNames.planning,
+    layers: [...layers, layer(await ownPrograms()), repositories],
     config: { Cmd: ['sh'], Env: ['PATH=/usr/bin:/bin'] },
   };
 }
