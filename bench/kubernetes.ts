@@ -23,7 +23,7 @@ export const kubernetes: Benchmark = {
   run: async (say) => {
     const named = process.env[clusterVariable];
     if (named !== undefined) return measureIn(await openCluster(named));
-    const { archive } = await buildImage('demo');
+    const { archive } = await buildImage('bare');
     const wish = { name, nodes: 2, fakeNodes: 20, nodeLoss: 'patient', images: [archive] } as const;
     const cluster = await startCluster(wish, say);
     try {

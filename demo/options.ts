@@ -30,7 +30,7 @@ export function readOptions(argv: readonly string[]): DemoOptions {
         .choices(providers)
         .default('local'),
     )
-    .option('--image <reference>', 'of the pods: sandboxd and the repositories in it', imageNames.planning)
+    .option('--image <reference>', 'of the pods: sandboxd and the repositories in it', imageNames.demo)
     .option('--tasks <n>', 'tasks to play', wholeFrom(1), 8)
     .option('--copies <n>', 'rollouts of each task', wholeFrom(1), 8)
     // A quarter of the default burst: enough to show warm starts, few enough that cold ones show too.

@@ -15,7 +15,7 @@ export async function playInTestCluster(args: readonly string[]): Promise<number
   const cluster = await findCluster(name);
   if (cluster === null) return null;
   say(`In the test cluster "${name}" of this machine; its nodes are given the image first.`);
-  const { archive } = await buildImage('planning');
+  const { archive } = await buildImage('demo');
   await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
   const main = fileURLToPath(new URL('main.ts', import.meta.url));
   return runInCluster(cluster, [process.execPath, ...process.execArgv, main, ...args]);

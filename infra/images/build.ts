@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { corralImage, demoImage, planningImage, sandboxdImage } from './catalogue.ts';
+import { bareImage, corralImage, demoImage, sandboxdImage } from './catalogue.ts';
 import type { ImageName } from './catalogue.ts';
 import { writeArchive } from './oci/archive.ts';
 import type { Image } from './oci/archive.ts';
@@ -23,8 +23,8 @@ export function defaultCacheDir(): string {
 const makers: Readonly<Record<ImageName, (cacheDir: string) => Promise<Image>>> = {
   corral: corralImage,
   sandboxd: sandboxdImage,
+  bare: bareImage,
   demo: demoImage,
-  planning: planningImage,
 };
 
 /**

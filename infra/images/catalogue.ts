@@ -15,8 +15,8 @@ import type { Entry } from './oci/tar.ts';
 export const imageNames = {
   corral: 'corral.local/corral:dev',
   sandboxd: 'corral.local/sandboxd:dev',
+  bare: 'corral.local/bare:dev',
   demo: 'corral.local/demo:dev',
-  planning: 'corral.local/code-edit-planning:dev',
 } as const;
 
 export type ImageName = keyof typeof imageNames;
@@ -54,20 +54,20 @@ export async function sandboxdImage(cacheDir: string): Promise<Image> {
 }
 
 /** The smallest image with sandboxd baked in: busybox, and the payload as one layer more. */
-export async function demoImage(cacheDir: string): Promise<Image> {
+export async function bareImage(cacheDir: string): Promise<Image> {
   return {
-    name: imageNames.demo,
+    name: imageNames.bare,
     layers: [layer(await busyboxRoot()), layer(await payload(cacheDir, payloadPlace))],
     config: { Cmd: ['sh'], Env: ['PATH=/bin'] },
   };
 }
 
 /** What the rollouts of `npm run demo` run in: the same, and the repositories that its tasks are about. */
-export async function planningImage(cacheDir: string): Promise<Image> {
-  const { layers } = await demoImage(cacheDir);
+export async function demoImage(cacheDir: string): Promise<Image> {
+  const { layers } = await bareImage(cacheDir);
   const repositories = layer(await dataFolders('environments/code-edit-planning.yaml'));
   return {
-    name: imageNames.planning,
+    name: imageNames.demo,
     layers: [...layers, layer(await ownPrograms()), repositories],
     config: { Cmd: ['sh'], Env: ['PATH=/usr/bin:/bin'] },
   };

@@ -1,4 +1,5 @@
 import type { EnvironmentVersion } from '../model/ids.ts';
+import { pullSlots } from '../model/pull-slots.ts';
 import type { PoolTarget, TemplateCounts } from '../ports/fleet/pool.ts';
 
 /** What a template wants beyond the launches that are out. */
@@ -8,18 +9,19 @@ export type Wanted = {
   readonly launches: number;
 };
 
-/** As `lib/pulls.lua` has them, with the reasons. The script decides; here they keep tickets from being offered in vain. */
-const shares = { first: 1 / 4, later: 1 / 2, unproven: 1 / 2 } as const;
-
-/** How many of the wanted launches the start slots have room for, where rows name the images. Others all count. */
+/**
+ * How many of the wanted launches the start slots have room for, where rows name the images. Others all count. The
+ * reservation decides by the same slots; here they keep tickets from being offered in vain.
+ */
 export function pullable(wanted: readonly Wanted[], startBudget: number): number {
+  const slots = pullSlots(startBudget);
   const own = wanted.filter(({ target }) => target.chosenFor === undefined);
   const ofRows = wanted.filter(({ target }) => target.chosenFor !== undefined);
   const proven = ofRows.filter(isProven);
   const unproven = ofRows.filter((one) => !isProven(one));
-  const slotsLeft = slotsOf(shares.unproven, startBudget) - sum(unproven, ({ counts }) => counts.launching);
-  const first = Math.min(sum(unproven, within(slotsOf(shares.first, startBudget))), Math.max(0, slotsLeft));
-  const later = sum(proven, within(slotsOf(shares.later, startBudget)));
+  const slotsLeft = slots.unproven - sum(unproven, ({ counts }) => counts.launching);
+  const first = Math.min(sum(unproven, within(slots.first)), Math.max(0, slotsLeft));
+  const later = sum(proven, within(slots.later));
   return sum(own, ({ launches }) => launches) + Math.min(first + later, roomOf(ofRows));
 }
 
@@ -40,8 +42,6 @@ function roomOf(ofRows: readonly Wanted[]): number {
   }
   return sum([...left.values()], (room) => Math.max(0, room));
 }
-
-const slotsOf = (share: number, startBudget: number): number => Math.max(1, Math.floor(share * startBudget));
 
 const sum = <Element>(list: readonly Element[], numberOf: (element: Element) => number): number =>
   list.reduce((total, element) => total + numberOf(element), 0);

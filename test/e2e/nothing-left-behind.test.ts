@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { expectFailure } from '../support/faces.ts';
+import { expectFailure, toldLost } from '../support/faces.ts';
 import { processesOf } from '../support/left-behind.ts';
 import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 import type { FleetOfTest } from '../support/fleet.ts';
@@ -51,20 +51,13 @@ test('kill -9 of node: its sandboxes die with it, their rollouts are discarded a
   const itsProcess = async () =>
     (await processesOf(corral.fleet.stateDir)).filter((line) => line.startsWith(`process ${pid}:`));
   await expect.poll(itsProcess).toEqual([]);
-  const lost = {
-    status: 503,
-    code: 'sandbox_lost',
-    blame: 'infrastructure',
-    retryable: false,
-    tainted: true,
-  } as const;
-  expectFailure(await goOn('c2'), { ...lost, admitted: expect.any(String) as 'no' });
+  expectFailure(await goOn('c2'), { ...toldLost, admitted: expect.any(String) as 'no' });
   const view = async () => (await corral.native.get('/v1/rollouts/begun')).body;
   expect(await view()).toMatchObject({
     verdict: { kind: 'discard', code: 'sandbox_lost', cause: 'node_lost' },
   });
   const grade = await corral.rft.grade({ trace: 'begun', sample: { output_tools: [{ id: 'c1' }] } });
-  expectFailure(grade, { ...lost, admitted: 'no' });
+  expectFailure(grade, { ...toldLost, admitted: 'no' });
   expect(await other('new')).toMatchObject(greeting);
 });
 

@@ -1,10 +1,8 @@
-import { EventEmitter, once } from 'node:events';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect } from 'vitest';
 import type { PartName } from '../../cli/fleet/part-process.ts';
 import { startFleetOnCluster } from '../../cli/fleet/start-fleet.ts';
-import type { FleetEvent, RunningFleet } from '../../cli/fleet/start-fleet.ts';
+import type { RunningFleet } from '../../cli/fleet/start-fleet.ts';
 import { kubectl } from '../../infra/cluster/api.ts';
 import type { Cluster } from '../../infra/cluster/api.ts';
 import { sandboxId } from '../../src/model/ids.ts';
@@ -13,8 +11,8 @@ import { clusterOfTest } from './cluster.ts';
 import { openNamespace, removeNamespace } from './cluster-namespace.ts';
 import { facesOf } from './faces.ts';
 import type { Faces } from './faces.ts';
-import { fleetFolders, partPid } from './fleet.ts';
-import { fleetLeftBy } from './fleet-left-behind.ts';
+import { fleetFolders } from './fleet.ts';
+import { partsOfFleet } from './parts-of-fleet.ts';
 
 /** A whole fleet of one test file, whose sandboxes are pods of a real cluster, in a namespace of its own. */
 export type ClusterFleetOfTest = Faces & {
@@ -46,7 +44,7 @@ export type ClusterFleetOptions = {
   readonly keepRecords?: boolean;
 };
 
-/** What a sandbox of a test takes; nodes have the demo image, and no registry. */
+/** What a sandbox of a test takes; nodes have the bare image, and no registry. */
 export const podResources =
   'cpu: { request: 10m, limit: "1" }, memory: { request: 32Mi, limit: 128Mi }, disk: 64Mi';
 
@@ -57,7 +55,7 @@ export function podEnvironment(
 ): string {
   return `
 name: ${name}
-sandbox: { ${changes.sandbox ?? `image: "corral.local/demo:dev", ${podResources}`} }
+sandbox: { ${changes.sandbox ?? `image: "corral.local/bare:dev", ${podResources}`} }
 tools: { shell: { builtin: shell, timeout: ${changes.timeout ?? '60s'} } }
 grader: { kind: command, command: [sh, -c, 'wc -l < log > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: 0 }
 pool: ${changes.pool ?? '{ min_ready: 2, max: 20 }'}
@@ -72,8 +70,7 @@ export async function startClusterFleetOfTest(options: ClusterFleetOptions): Pro
   const { root, environmentsDir, stateDir } = await fleetFolders(options.environments);
   const clusterFile = join(root, 'cluster.yaml');
   await writeFile(clusterFile, clusterYaml(namespace));
-  const events = new EventEmitter();
-  const onEvent = (event: FleetEvent) => void (event.kind === 'ready' && events.emit(event.part));
+  const { onEvent, killPart, stop } = partsOfFleet(stateDir);
   const remove = () =>
     Promise.all([removeNamespace(cluster, namespace), rm(root, { recursive: true, force: true })]);
   const fleet = await startFleetOnCluster(
@@ -89,17 +86,8 @@ export async function startClusterFleetOfTest(options: ClusterFleetOptions): Pro
     fleet,
     environmentsDir,
     clusterFile,
-    killPart: async (part) => {
-      const readyAgain = once(events, part);
-      process.kill(partPid(fleet.stateDir, part), 'SIGKILL');
-      await readyAgain;
-    },
-    stop: async () => {
-      await fleet.stop();
-      const left = await fleetLeftBy(fleet.stateDir);
-      await remove();
-      expect(left).toEqual([]);
-    },
+    killPart,
+    stop: () => stop(fleet, remove),
   };
 }
 

@@ -27,7 +27,7 @@ export type ClusterProvider = {
   close(): Promise<void>;
 };
 
-/** A provider with a namespace of its own in a real cluster, whose nodes have the demo image. */
+/** A provider with a namespace of its own in a real cluster, whose nodes have the bare image. */
 export async function openClusterProvider(
   cluster: Cluster,
   namespace: string,
@@ -54,7 +54,7 @@ export async function joinClusterProvider(
   kubeconfig: string,
   pods: Partial<PodSettings> & Pick<PodSettings, 'namespace'>,
 ): Promise<ClusterProvider> {
-  const { archive, name } = await buildImage('demo');
+  const { archive, name } = await buildImage('bare');
   await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
   // Until then pods are refused.
   const account = ['serviceaccount/default', '-n', pods.namespace];

@@ -132,6 +132,24 @@ export type ExpectedFailure = {
   readonly evidence?: unknown;
 };
 
+/** A rollout whose state is lost: nothing sent again will mend it. */
+export const toldLost = {
+  status: 503,
+  code: 'sandbox_lost',
+  blame: 'infrastructure',
+  retryable: false,
+  tainted: true,
+} as const;
+
+/** A sandbox that did not start: nothing ran, and the same may be sent again. */
+export const toldNotStarted = {
+  status: 503,
+  blame: 'infrastructure',
+  admitted: 'no',
+  retryable: true,
+  tainted: false,
+} as const;
+
 /** The error body, whole: its status, its fields, and nothing in it that a platform could take for an answer. */
 export function expectFailure(answer: Answer, { status, ...error }: ExpectedFailure): void {
   expect(answer).toMatchObject({ status, body: { error } });

@@ -1,16 +1,14 @@
-import { EventEmitter, once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { startFleet } from '../../cli/fleet/start-fleet.ts';
-import type { Fleet, FleetEvent } from '../../cli/fleet/start-fleet.ts';
+import type { Fleet } from '../../cli/fleet/start-fleet.ts';
 import type { PartName } from '../../cli/fleet/part-process.ts';
 import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
-import { fleetLeftBy } from './fleet-left-behind.ts';
 import { facesOf } from './faces.ts';
 import type { Faces } from './faces.ts';
+import { partsOfFleet } from './parts-of-fleet.ts';
 
 /** A whole fleet of one test file, in a folder of its own, and both faces of it. */
 export type FleetOfTest = Faces & {
@@ -62,10 +60,7 @@ export async function startFleetOfTest({
   keepRecords = false,
 }: FleetOfTestOptions): Promise<FleetOfTest> {
   const { root, environmentsDir, stateDir } = await fleetFolders(environments);
-  const events = new EventEmitter();
-  const onEvent = (event: FleetEvent) => {
-    if (event.kind === 'ready') events.emit(event.part);
-  };
+  const { onEvent, killPart, stop } = partsOfFleet(stateDir);
   const remove = () => rm(root, { recursive: true, force: true });
   const options = { environmentsDir, stateDir, payloadDir: sharedPayload, keepRecords, onEvent };
   const fleet = await startFleet(options).catch((error: unknown) =>
@@ -78,24 +73,9 @@ export async function startFleetOfTest({
     fleet,
     sandboxOf,
     killSandboxOf: async (rollout) => void process.kill((await sandboxOf(rollout)).pid, 'SIGKILL'),
-    killPart: async (part) => {
-      const readyAgain = once(events, part);
-      process.kill(partPid(fleet.stateDir, part), 'SIGKILL');
-      await readyAgain;
-    },
-    stop: async () => {
-      await fleet.stop();
-      const left = await fleetLeftBy(fleet.stateDir);
-      await remove();
-      expect(left).toEqual([]);
-    },
+    killPart,
+    stop: () => stop(fleet, remove),
   };
-}
-
-/** From the record that the fleet keeps of each part while it runs. */
-export function partPid(stateDir: string, part: PartName): number {
-  const record = JSON.parse(readFileSync(join(stateDir, 'parts', `${part}.json`), 'utf8')) as { pid: number };
-  return record.pid;
 }
 
 async function findSandbox(fleet: Fleet, { native }: Faces, rollout: string): Promise<LocalSandbox> {

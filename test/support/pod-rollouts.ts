@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import type { LossCause } from '../../src/failure/codes.ts';
 import type { ClusterFleetOfTest, HeldPod } from './cluster-fleet.ts';
 import { eventually } from './eventually.ts';
-import { expectFailure } from './faces.ts';
+import { expectFailure, toldLost } from './faces.ts';
 import type { Answer } from './faces.ts';
 
 /** Rollouts of one environment as a trainer plays them, and what it must be told of them when their pods fail. */
@@ -25,14 +25,6 @@ export type RunningRollout = HeldPod & { readonly trace: string; readonly answer
 /** Leaves a line of evidence and shows all of them. */
 const evidence = 'echo ran >> log; cat log';
 
-const lost = {
-  status: 503,
-  code: 'sandbox_lost',
-  blame: 'infrastructure',
-  retryable: false,
-  tainted: true,
-} as const;
-
 export function rolloutsOf(corral: () => ClusterFleetOfTest, environment: string): PodRollouts {
   const call = (trace: string, call: string, command = evidence) =>
     corral().rft.call({ trace, call, command, environment });
@@ -40,7 +32,7 @@ export function rolloutsOf(corral: () => ClusterFleetOfTest, environment: string
   const view = async (trace: string) => (await corral().native.get(`/v1/rollouts/${trace}`)).body;
 
   const expectLost = async (trace: string, cause: LossCause) => {
-    const told = { ...lost, admitted: 'no', rollout_id: trace, evidence: { cause } } as const;
+    const told = { ...toldLost, admitted: 'no', rollout_id: trace, evidence: { cause } } as const;
     await eventually(() => view(trace), { taint: { code: 'sandbox_lost', cause } });
     expectFailure(await call(trace, 'later'), told);
     expectFailure(await corral().native.shell(trace, 'later-native', 'echo'), told);
@@ -64,7 +56,7 @@ export function rolloutsOf(corral: () => ClusterFleetOfTest, environment: string
     },
     expectLost,
     expectLostInFlight: async ({ trace, answer }, cause) => {
-      const told = { ...lost, admitted: 'unknown', evidence: { cause } } as const;
+      const told = { ...toldLost, admitted: 'unknown', evidence: { cause } } as const;
       expectFailure(await answer, { ...told, rollout_id: trace, call_id: 'c1' });
       await expectLost(trace, cause);
     },

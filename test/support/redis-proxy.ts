@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { rename } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { Socket } from 'node:net';
+import { joinFates } from './join-fates.ts';
 
 /** What is kept back: a script on its way to Redis, which then never runs, or its reply, when it has run. */
 export type Held = 'request' | 'reply';
@@ -54,15 +55,7 @@ function relay(
   take: (bytes: Buffer) => Plan | null,
 ): void {
   let held: Held | null = null;
-  for (const socket of [client, upstream]) {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
-      sockets.delete(socket);
-      client.destroy();
-      upstream.destroy();
-    });
-  }
+  joinFates(client, upstream, sockets);
   client.on('data', (bytes) => {
     const taken = held === null ? take(bytes) : null;
     if (taken !== null) held = taken.what;

@@ -3,6 +3,7 @@ import { rename } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { join } from 'node:path';
+import { joinFates } from './join-fates.ts';
 
 /**
  * What happens to the next request that carries out a call (`PUT /calls/…`) or, where asked for, binds (`POST /bind`):
@@ -86,19 +87,6 @@ const beginsWith: Readonly<Record<Troubled, RegExp>> = { call: /^PUT \/calls\//,
 
 /** Enough for a status line, too little for an answer. */
 const firstBytes = 40;
-
-/** Where one end closes, so does the other. */
-function joinFates(client: Socket, upstream: Socket, sockets: Set<Socket>): void {
-  for (const socket of [client, upstream]) {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
-      sockets.delete(socket);
-      client.destroy();
-      upstream.destroy();
-    });
-  }
-}
 
 function relay(
   client: Socket,

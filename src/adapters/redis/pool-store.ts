@@ -1,6 +1,7 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import { Failure } from '../../failure/failure.ts';
 import { sandboxId, templateDigest } from '../../model/ids.ts';
+import { pullSlots } from '../../model/pull-slots.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
 import type { Breaker, LaunchReservation, PoolStore, TemplateCounts } from '../../ports/fleet/pool.ts';
 import { choose } from './environment-store.ts';
@@ -25,7 +26,9 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
         max,
         chosenFor ?? '',
       ]);
-      return reservationOf(await run('reserve', ticket, sandbox, startBudget, startTimeoutMs, ...flat));
+      const { first, later, unproven } = pullSlots(startBudget);
+      const limits = [startBudget, startTimeoutMs, first, later, unproven];
+      return reservationOf(await run('reserve', ticket, sandbox, ...limits, ...flat));
     },
     ready: async (sandbox, boot, address) =>
       textOrNull(await run('ready', sandbox, boot, address)) as RolloutKey | null,

@@ -40,7 +40,7 @@ export type PoolTarget = {
   readonly max: number;
   /**
    * Where rows name the image: of which environment the template was made. `max` then holds for all templates of that
-   * environment together, and their starts share the slots as `lib/pulls.lua` says.
+   * environment together, and their starts share the slots as `model/pull-slots.ts` says.
    */
   readonly chosenFor?: EnvironmentVersion;
 };

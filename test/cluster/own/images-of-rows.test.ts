@@ -29,8 +29,8 @@ test('a row whose image no node can pull fails alone; rows with another run in p
   const asked = { call_id: 'c1', name: 'shell', arguments: { command: 'true' } };
   const [missing, ...served] = await Promise.all([
     corral.native.post('/v1/rollouts/missing/calls?wait_s=60', asked),
-    call('one', 'corral.local/demo:dev'),
-    call('two', 'corral.local/demo:dev'),
+    call('one', 'corral.local/bare:dev'),
+    call('two', 'corral.local/bare:dev'),
   ]);
   for (const answer of served) expect(answer).toMatchObject({ status: 200, body: { output: 'ran\n' } });
   expectFailure(missing, {
@@ -44,7 +44,7 @@ test('a row whose image no node can pull fails alone; rows with another run in p
   });
   const { sandbox } = await corral.podOf('one');
   const image = '--output=jsonpath={.spec.containers[0].image}';
-  expect(await corral.kubectl(['get', 'pod', sandbox, image])).toBe('corral.local/demo:dev');
+  expect(await corral.kubectl(['get', 'pod', sandbox, image])).toBe('corral.local/bare:dev');
 });
 
 test('a row whose image is not allowed gets no pod', async () => {

@@ -31,7 +31,7 @@ let fleet: RunningFleet;
 let root = '';
 beforeAll(async () => {
   cluster = await clusterOfTest();
-  const { archive, name } = await buildImage('demo');
+  const { archive, name } = await buildImage('bare');
   await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
   applied = await applyFleet(cluster, `pre-${process.pid}`);
   const folders = await fleetFolders({ shell: environment(name) });

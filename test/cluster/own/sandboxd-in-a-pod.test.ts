@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Cluster } from '../../../infra/cluster/api.ts';
 import { importImages } from '../../../infra/cluster/images/import.ts';
 import { buildImage, defaultCacheDir } from '../../../infra/images/build.ts';
-import { demoImage, imageNames } from '../../../infra/images/catalogue.ts';
+import { bareImage, imageNames } from '../../../infra/images/catalogue.ts';
 import { layer } from '../../../infra/images/contents/tree.ts';
 import { writeArchive } from '../../../infra/images/oci/archive.ts';
 import type { Entry } from '../../../infra/images/oci/tar.ts';
@@ -14,7 +14,7 @@ import { clusterOfTest } from '../../support/cluster.ts';
 import { startPodSandbox } from '../../support/pod-sandbox.ts';
 
 /** The payload in real containers: every way in, every way to run, and images that are none of ours. */
-const image = { kind: 'image', reference: imageNames.demo } as const;
+const image = { kind: 'image', reference: imageNames.bare } as const;
 const authored = 'corral.local/authored:test';
 
 let cluster: Cluster;
@@ -22,9 +22,9 @@ let folder: string;
 beforeAll(async () => {
   cluster = await clusterOfTest();
   folder = await mkdtemp(join(tmpdir(), 'corral-test-images-'));
-  const built = [await buildImage('demo'), await buildImage('sandboxd')].map(({ archive }) => archive);
+  const built = [await buildImage('bare'), await buildImage('sandboxd')].map(({ archive }) => archive);
   const own = join(folder, 'authored.tar');
-  const base = await demoImage(defaultCacheDir());
+  const base = await bareImage(defaultCacheDir());
   await writeArchive({ name: authored, layers: [...base.layers, layer(foreign)], config: said }, own);
   for (const node of cluster.nodes) await importImages(node, [...built, own]);
 });

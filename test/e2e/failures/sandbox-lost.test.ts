@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure } from '../../support/faces.ts';
+import { expectFailure, toldLost } from '../../support/faces.ts';
 import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
@@ -9,14 +9,7 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-const lost = {
-  status: 503,
-  code: 'sandbox_lost',
-  blame: 'infrastructure',
-  retryable: false,
-  tainted: true,
-} as const;
-const tainted = { ...lost, admitted: 'no', evidence: { cause: expect.any(String) } } as const;
+const tainted = { ...toldLost, admitted: 'no', evidence: { cause: expect.any(String) } } as const;
 
 const taintOf = async (rollout: string) => {
   const { body } = await corral.native.get(`/v1/rollouts/${rollout}`);
@@ -60,8 +53,8 @@ test('killed while a command runs: the call answers 503 at once and may have run
       in_flight: 1,
     });
   await corral.killSandboxOf('during');
-  expectFailure(await answer, { ...lost, admitted: 'unknown', rollout_id: 'during', call_id: 'c1' });
-  expectFailure(await corral.rft.call(call), { ...lost, admitted: 'unknown' });
+  expectFailure(await answer, { ...toldLost, admitted: 'unknown', rollout_id: 'during', call_id: 'c1' });
+  expectFailure(await corral.rft.call(call), { ...toldLost, admitted: 'unknown' });
 });
 
 test('killed before its first call: another sandbox takes its place and nobody notices', async () => {

@@ -2,7 +2,7 @@ import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure } from '../../support/faces.ts';
+import { expectFailure, toldNotStarted } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
@@ -30,14 +30,6 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-const failed = {
-  status: 503,
-  blame: 'infrastructure',
-  admitted: 'no',
-  retryable: true,
-  tainted: false,
-} as const;
-
 const cases = [
   ['its root folder is not there', 'rootless', 'start_failed', 'gone before it was ready'],
   ['its preparation fails', 'unprepared', 'setup_failed', 'no index'],
@@ -55,7 +47,7 @@ test.concurrent.each(cases)(
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
     const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=40`, call);
-    const expected = { ...failed, code, message: expect.stringContaining(words) };
+    const expected = { ...toldNotStarted, code, message: expect.stringContaining(words) };
     expectFailure(native, { ...expected, rollout_id: environment });
     expectFailure(await held, { ...expected, rollout_id: `rft_${environment}` });
   },

@@ -4,7 +4,8 @@ import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
 import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
 import { expectFailure, facesOf } from '../../support/faces.ts';
 import type { Faces } from '../../support/faces.ts';
-import { partPid, startFleetOfTest } from '../../support/fleet.ts';
+import { startFleetOfTest } from '../../support/fleet.ts';
+import { partPid } from '../../support/parts-of-fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 import { standBefore } from '../../support/sandbox-proxy.ts';
 

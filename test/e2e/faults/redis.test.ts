@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { partPid, startFleetOfTest } from '../../support/fleet.ts';
+import { startFleetOfTest } from '../../support/fleet.ts';
+import { partPid } from '../../support/parts-of-fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
 const idleMs = 3_000;

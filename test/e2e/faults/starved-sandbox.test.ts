@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sandboxdOf } from '../../../loadtest/fleet/sandboxd-process.ts';
-import { expectFailure } from '../../support/faces.ts';
+import { expectFailure, toldLost } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 import { starveOfFiles } from '../../support/starve.ts';
@@ -47,14 +47,7 @@ test('a sandboxd that can open no file for a while: the call is held, its comman
 test('a sandboxd that can open no file any more: 503, the rollout is lost, and the model is not told that its program is missing', async () => {
   expect(await call('for_good', 'c1')).toMatchObject({ status: 200, body: { output: 'ran\n' } });
   await starve('for_good');
-  const lost = {
-    status: 503,
-    code: 'sandbox_lost',
-    blame: 'infrastructure',
-    retryable: false,
-    tainted: true,
-    rollout_id: 'for_good',
-  } as const;
+  const lost = { ...toldLost, rollout_id: 'for_good' } as const;
   expectFailure(await call('for_good', 'c2'), { ...lost, admitted: 'unknown', call_id: 'c2' });
   expectFailure(await call('for_good', 'c2'), { ...lost, admitted: 'unknown', call_id: 'c2' });
   expectFailure(await corral.rft.grade({ trace: 'for_good' }), { ...lost, admitted: 'no' });

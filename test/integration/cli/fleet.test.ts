@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -10,6 +10,7 @@ import { startFleet } from '../../../cli/fleet/start-fleet.ts';
 import type { Fleet, FleetEvent } from '../../../cli/fleet/start-fleet.ts';
 import type { UpSummary } from '../../../cli/up/summary.ts';
 import { fleetLeftBy } from '../../support/fleet-left-behind.ts';
+import { partPid } from '../../support/parts-of-fleet.ts';
 
 const repository = join(import.meta.dirname, '../../..');
 const payloadDir = join(repository, 'out/payload');
@@ -72,13 +73,6 @@ async function startUp(): Promise<{ process: ChildProcess; summary: UpSummary; r
   return { process: child, summary: JSON.parse(line) as UpSummary, remarks };
 }
 
-const partPid = (part: string): number => {
-  const record = JSON.parse(readFileSync(join(stateDir(), 'parts', `${part}.json`), 'utf8')) as {
-    pid: number;
-  };
-  return record.pid;
-};
-
 test('a fleet answers a tool call, survives the death of its gateway, and leaves nothing when it stops', async () => {
   const events: FleetEvent[] = [];
   const readyAgain = Promise.withResolvers<void>();
@@ -100,7 +94,7 @@ test('a fleet answers a tool call, survives the death of its gateway, and leaves
   const owners = async () => (await fleet?.sandboxes())?.map(({ owner }) => owner?.rollout);
   await expect.poll(owners).toContain('t1');
 
-  process.kill(partPid('gateway'), 'SIGKILL');
+  process.kill(partPid(stateDir(), 'gateway'), 'SIGKILL');
   await readyAgain.promise;
   expect(await callShell(fleet.gatewayUrl, fleet.apiKey, 't1', 'echo hello')).toMatchObject({
     status: 200,

@@ -1,11 +1,13 @@
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
--- ARGV: ticket, sandbox, start budget, start timeout, then template, minReady, max and the environment version that it
--- was chosen for, or nothing, of each target.
-local ticket, sandbox, startBudget, startTimeoutMs = unpack(ARGV, 2)
+-- ARGV: ticket, sandbox, start budget, start timeout, the slots for images of rows (model/pull-slots.ts: of one until a
+-- sandbox of it stands, of one after that, of all that none stands of), then template, minReady, max and the environment
+-- version that it was chosen for, or nothing, of each target.
+local ticket, sandbox, startBudget, startTimeoutMs, firstSlots, laterSlots, unprovenSlots = unpack(ARGV, 2)
+local firstTarget = 9
 
 local targets = {}
-for index = 6, #ARGV, 4 do
+for index = firstTarget, #ARGV, 4 do
   local minReady, max, version = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), ARGV[index + 3]
   targets[ARGV[index]] = { minReady = minReady, max = max, version = version ~= '' and version }
 end
@@ -41,11 +43,11 @@ end
 local unproven
 local function mayPull(template)
   local isProven = standing(template) > 0
-  local share = isProven and laterShare or firstShare
-  if redis.call('SCARD', key.starting .. template) >= slotsOf(share, startBudget) then return false end
+  local slots = tonumber(isProven and laterSlots or firstSlots)
+  if redis.call('SCARD', key.starting .. template) >= slots then return false end
   if isProven then return true end
   unproven = unproven or unprovenStarts(isChosen)
-  return unproven < slotsOf(unprovenShare, startBudget)
+  return unproven < tonumber(unprovenSlots)
 end
 
 local function hasRoom(template)
@@ -95,7 +97,7 @@ end
 
 local function emptiest()
   local found, lowest = nil, 1
-  for index = 6, #ARGV, 4 do
+  for index = firstTarget, #ARGV, 4 do
     local template = ARGV[index]
     local target = targets[template]
     local minReady = math.min(target.max, math.max(target.minReady, announcedOf(template)))

@@ -3,7 +3,7 @@ import type { FailureCode } from '../../../../src/failure/codes.ts';
 import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { apiCallsOf } from '../../../support/controller-metrics.ts';
-import { expectFailure } from '../../../support/faces.ts';
+import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
 
 /** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s. */
 const failing = (name: string, image: string, rest: string) =>
@@ -13,17 +13,17 @@ const failing = (name: string, image: string, rest: string) =>
     pool: '{ min_ready: 0, max: 4 }',
   });
 
-const demo = 'corral.local/demo:dev';
+const bare = 'corral.local/bare:dev';
 const environments = {
   shell: podEnvironment('shell', { pool: '{ min_ready: 0, max: 4 }' }),
   missing: failing('missing', 'corral.local/never:1', 'start_timeout: 20s'),
   misnamed: failing('misnamed', 'NO SUCH NAME', 'start_timeout: 20s'),
-  nowhere: failing('nowhere', demo, 'start_timeout: 10s, node_selector: { pool: nowhere }'),
-  greedy: failing('greedy', demo, 'start_timeout: 11s').replace(
+  nowhere: failing('nowhere', bare, 'start_timeout: 10s, node_selector: { pool: nowhere }'),
+  greedy: failing('greedy', bare, 'start_timeout: 11s').replace(
     'request: 10m, limit: "1"',
     'request: "900", limit: "900"',
   ),
-  slow: failing('slow', demo, 'start_timeout: 6s, prepare: [[sleep, "60"]]'),
+  slow: failing('slow', bare, 'start_timeout: 6s, prepare: [[sleep, "60"]]'),
 };
 
 let corral: ClusterFleetOfTest;
@@ -31,14 +31,6 @@ beforeAll(async () => {
   corral = await startClusterFleetOfTest({ name: 'starts', environments });
 });
 afterAll(() => corral.stop());
-
-const failed = {
-  status: 503,
-  blame: 'infrastructure',
-  admitted: 'no',
-  retryable: true,
-  tainted: false,
-} as const;
 
 /** What did not start and why, in the cluster's own words. */
 const cases: readonly (readonly [string, keyof typeof environments, FailureCode, string])[] = [
@@ -56,7 +48,7 @@ test.concurrent.each(cases)(
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
     const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=45`, call);
-    const told = { ...failed, code, message: expect.stringContaining(words) as string };
+    const told = { ...toldNotStarted, code, message: expect.stringContaining(words) as string };
     expectFailure(native, { ...told, rollout_id: environment, call_id: 'c1' });
     expectFailure(await held, { ...told, rollout_id: `rft-${environment}`, call_id: 'c1' });
     expect((await corral.native.get(`/v1/rollouts/rft-${environment}`)).body).toMatchObject({

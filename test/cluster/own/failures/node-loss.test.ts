@@ -17,7 +17,7 @@ import { rolloutsOf } from '../../../support/pod-rollouts.ts';
 
 const onNode = (node: string) =>
   podEnvironment(node, {
-    sandbox: `image: "corral.local/demo:dev", ${podResources}, node_selector: { kubernetes.io/hostname: ${node} }`,
+    sandbox: `image: "corral.local/bare:dev", ${podResources}, node_selector: { kubernetes.io/hostname: ${node} }`,
     pool: '{ min_ready: 1, max: 8 }',
   });
 

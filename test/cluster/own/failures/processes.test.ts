@@ -9,7 +9,7 @@ import { rolloutsOf } from '../../../support/pod-rollouts.ts';
 const environments = {
   shell: podEnvironment('shell', { pool: '{ min_ready: 2, max: 16 }' }),
   slow: podEnvironment('slow', {
-    sandbox: `image: "corral.local/demo:dev", ${podResources}, prepare: [[sleep, "4"]]`,
+    sandbox: `image: "corral.local/bare:dev", ${podResources}, prepare: [[sleep, "4"]]`,
     pool: '{ min_ready: 0, max: 16 }',
   }),
 };

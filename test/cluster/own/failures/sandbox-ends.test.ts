@@ -8,7 +8,7 @@ import { rolloutsOf } from '../../../support/pod-rollouts.ts';
 import type { PodRollouts } from '../../../support/pod-rollouts.ts';
 
 /** Who ended a sandbox, as the cluster tells it, and what the trainer is told. */
-const image = 'image: "corral.local/demo:dev"';
+const image = 'image: "corral.local/bare:dev"';
 const environments = {
   shell: podEnvironment('shell', { pool: '{ min_ready: 4, max: 20 }' }),
   rooted: podEnvironment('rooted', { sandbox: `${image}, run_as: root, ${podResources}` }),

@@ -1,14 +1,9 @@
--- Templates that dataset rows made by naming an image. There may be thousands, and nobody has looked at any of them:
--- a pull may be slow or never end, and holds its start slot meanwhile.
---
--- Start slots: one such image has at most a quarter of them until one of its sandboxes stands, then at most half; all of
--- which none stands yet have at most half together. So half is always for what is known to start.
--- Life: ten minutes after it was last chosen one is forgotten, unless somebody waits for it, announces it or has a
--- sandbox of it. Whoever comes later chooses it anew.
+-- Templates that dataset rows made by naming an image; how many start slots they may hold is in model/pull-slots.ts.
+-- Ten minutes after it was last chosen one is forgotten, unless somebody waits for it, announces it or has a sandbox of
+-- it. Whoever comes later chooses it anew.
 
 local choiceIdleMs = 10 * 60 * 1000
 local choicesKeptMs = 24 * 3600 * 1000 -- where no controller is there to forget them
-local firstShare, laterShare, unprovenShare = 1 / 4, 1 / 2, 1 / 2
 
 local function standing(template)
   return redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.held .. template)
@@ -22,10 +17,6 @@ local function unprovenStarts(isChosen)
     if template and isChosen(template) and standing(template) == 0 then starts = starts + 1 end
   end
   return starts
-end
-
-local function slotsOf(share, startBudget)
-  return math.max(1, math.floor(share * startBudget))
 end
 
 local function isOfUse(template)
