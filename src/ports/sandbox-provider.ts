@@ -13,6 +13,7 @@ export interface SandboxProvider {
   create(request: CreateRequest): Promise<void>;
   /** Idempotent; resolves when the removal is accepted, `gone` follows on the watch. */
   destroy(sandbox: SandboxId): Promise<void>;
+  /** Whatever was created before; a label or an end of a moment ago may not be in it yet. */
   list(): Promise<readonly ProvidedSandbox[]>;
   /**
    * Calls `onEvent` for every change until the signal aborts; reconnects by itself. Each (re)connection starts with

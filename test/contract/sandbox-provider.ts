@@ -87,7 +87,7 @@ export function describeSandboxProvider(name: string, open: () => Promise<Provid
     it('a label is found in the list without our memory', async () => {
       const sandbox = await running();
       await provider.label(sandbox, owner, 4_000_000_000_000);
-      expect(await find(sandbox)).toMatchObject({ owner, expiresAtMs: 4_000_000_000_000 });
+      await expect.poll(() => find(sandbox)).toMatchObject({ owner, expiresAtMs: 4_000_000_000_000 });
       await provider.destroy(sandbox);
     });
 

@@ -5,7 +5,7 @@ import { expectFailure } from '../../support/faces.ts';
 
 const byRow = '{ from: item.image, allow: ["corral.local/*"] }';
 const tasks = podEnvironment('tasks', {
-  sandbox: `image: ${byRow}, ${podResources}, start_timeout: 60s`,
+  sandbox: `image: ${byRow}, ${podResources}, start_timeout: 30s`,
   pool: '{ max: 8 }',
 });
 

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { kubectl, nodesOf, untilNodesAreReady } from '../../../infra/cluster/api.ts';
 import type { Cluster } from '../../../infra/cluster/api.ts';
 import {
@@ -16,6 +16,7 @@ import {
 } from '../../../infra/cluster/levers.ts';
 import { addressOf, createBusyboxPod, removePod } from '../../support/busybox-pod.ts';
 import { clusterOfTest } from '../../support/cluster.ts';
+import { untilClusterWorks } from '../../support/cluster-works.ts';
 
 /** What each lever does to a node or a pod, since tests of our own code are built upon it. */
 let cluster: Cluster;
@@ -31,6 +32,8 @@ afterEach(async () => {
   await removePod(cluster, 'witness');
   await untilNodesAreReady(cluster);
 });
+
+afterAll(() => untilClusterWorks(cluster), 240_000);
 
 const readyOf = async (name: string) => (await nodesOf(cluster)).find((node) => node.name === name)?.ready;
 const answers = () =>

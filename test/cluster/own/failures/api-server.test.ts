@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { forgetHistory, startApiServer, stopApiServer } from '../../../../infra/cluster/levers.ts';
 import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import { untilClusterWorks } from '../../../support/cluster-works.ts';
 import { killSandboxd } from '../../../support/cluster-provider.ts';
 import { apiCallsOf } from '../../../support/controller-metrics.ts';
 import { rolloutsOf } from '../../../support/pod-rollouts.ts';
@@ -12,7 +13,10 @@ beforeAll(async () => {
   const shell = podEnvironment('shell', { pool: '{ min_ready: 2, max: 24 }' });
   corral = await startClusterFleetOfTest({ name: 'api', environments: { shell } });
 });
-afterAll(() => corral.stop());
+afterAll(async () => {
+  await corral.stop();
+  await untilClusterWorks(corral.cluster);
+}, 240_000);
 
 const { call, view, running, expectScored, expectLostInFlight } = rolloutsOf(() => corral, 'shell');
 const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
