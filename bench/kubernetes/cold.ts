@@ -7,6 +7,7 @@ import { podView } from '../../src/adapters/kubernetes/fleet/pod-view.ts';
 import { fleetSelector } from '../../src/adapters/kubernetes/pod/labels.ts';
 import { follow } from '../../src/adapters/kubernetes/watch/follow.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { identityPauseMs } from '../../src/pool/launch/start.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { atMostInRounds, inTurns } from '../figures.ts';
 import type { Figure, Round } from '../figures.ts';
@@ -20,7 +21,6 @@ const burst = 64;
 const rounds = 3;
 /** A node needs seconds for what is left of sixty-four pods; another round must not begin with it. */
 const settleMs = 5_000;
-const answerRetryMs = 25;
 
 /**
  * Sixty-four rollouts in one instant and no pool: until each has its first answer from a pod of its own on the two real
@@ -104,11 +104,12 @@ function untilAllAnswer({ credentials, settings }: Site, signal: AbortSignal) {
   return { watching: watching.promise, all: all.promise };
 }
 
+/** Asks as often as a controller does: who asks more often takes time from those that start. */
 async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) {
+  for (let tried = 0; !signal.aborted; tried += 1) {
     const answer = await request(`${address}/health`, { signal }).catch(() => null);
     await answer?.body.dump();
     if (answer?.statusCode === 200) return;
-    await sleep(answerRetryMs);
+    await sleep(identityPauseMs(tried));
   }
 }

@@ -10,6 +10,12 @@ export type AskTools = {
 };
 
 /**
+ * How many are asked at once. What counts are the silent ones, each of which takes all the patience: thousands of them,
+ * behind a network that is cut, must not keep the rest of the fleet waiting for minutes. A question is one small request.
+ */
+export const askedAtOnce = 256;
+
+/**
  * An identity takes a millisecond, also while commands run. Everybody's requests wait for the slowest answer, so one
  * that has not come by then is asked for again later, when the others go on.
  */
@@ -37,7 +43,8 @@ export async function ask(
     } catch (thrown) {
       if (!(thrown instanceof LinkError) && !inTime.aborted && !signal.aborted) throw thrown;
     }
-    await clock.sleep(Math.min(pausesMs[tries] ?? longestPauseMs, untilMs - clock.monotonicMs()), signal);
+    const untilOverMs = Math.max(0, untilMs - clock.monotonicMs());
+    await clock.sleep(Math.min(pausesMs[tries] ?? longestPauseMs, untilOverMs), signal);
   }
   return null;
 }

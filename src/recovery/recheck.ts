@@ -1,6 +1,7 @@
 import { eachOf } from '../pool/each-of.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { askedAtOnce } from './ask.ts';
 import { writeBack } from './write-back.ts';
 import type { WriteBackTools } from './write-back.ts';
 
@@ -8,9 +9,6 @@ export type RecheckTools = WriteBackTools & {
   readonly provider: Pick<SandboxProvider, 'list'>;
   readonly pool: Pick<PoolStore, 'known'>;
 };
-
-/** Few are unsure; each may take the whole time of an answer. */
-const width = 16;
 
 /**
  * Sandboxes that did not answer during recovery are neither used nor destroyed: each may hold a rollout that runs. They
@@ -24,7 +22,7 @@ export async function recheckUnsure(tools: RecheckTools, signal: AbortSignal): P
   if (unsure.length === 0) return;
   const listed = (await tools.provider.list()).filter((one) => one.phase !== 'gone');
   const provided = new Map(listed.map((one) => [one.sandbox, one]));
-  await eachOf(unsure, width, async ([sandbox]) => {
+  await eachOf(unsure, askedAtOnce, async ([sandbox]) => {
     const there = provided.get(sandbox);
     const became = there === undefined ? 'gone' : await writeBack(tools, there, signal);
     if (became === 'unsure') return;

@@ -3,6 +3,7 @@ import type { RolloutKey } from '../model/rollout.ts';
 import { eachOf } from '../pool/each-of.ts';
 import type { KeptSandbox } from '../ports/fleet/recovery.ts';
 import type { ProvidedSandbox, SandboxProvider } from '../ports/sandbox-provider.ts';
+import { askedAtOnce } from './ask.ts';
 import { writeBack } from './write-back.ts';
 import type { WriteBackTools, WrittenBack } from './write-back.ts';
 import type { Witness } from './witness.ts';
@@ -10,9 +11,6 @@ import type { Witness } from './witness.ts';
 export type RecoverTools = WriteBackTools & {
   readonly provider: Pick<SandboxProvider, 'list'>;
 };
-
-/** Sandboxes asked at once: a fleet of 64 in one go, and no burst of connections in a large one. */
-const width = 64;
 
 /**
  * Redis was restarted, emptied, or replaced by a replica that may have missed the last second, and until somebody has
@@ -41,7 +39,7 @@ export async function recover(
   for (const [sandbox] of missing) await tools.store.markGone(sandbox);
 
   const became = new Map<SandboxId, WrittenBack>();
-  await eachOf(provided, width, async (one) => {
+  await eachOf(provided, askedAtOnce, async (one) => {
     became.set(one.sandbox, await writeBack(tools, one, signal));
   });
   signal.throwIfAborted();

@@ -40,8 +40,11 @@ export type Started =
   | { readonly kind: 'started'; readonly boot: BootId; readonly address: SandboxAddress }
   | { readonly kind: 'taken' };
 
-/** Between two tries of a step that may succeed on its own: a sandboxd is up within some 150 ms of its start. */
-const identityPauseMs = () => 25;
+/**
+ * Between two tries of a step that may succeed on its own. A sandboxd is up within some 150 ms of its start, and within
+ * seconds where a burst starts sixty of them on one node, whose cores then have better to do than to refuse connections.
+ */
+export const identityPauseMs = (tried: number) => Math.min(25 * 1.5 ** tried, 250);
 /** An engine that says "ask again" is busy or away: a burst's hundreds of starts must not keep it so. */
 const createPauseMs = (tried: number) => Math.min(500 * 2 ** tried, 4_000);
 
