@@ -30,7 +30,14 @@ export type PoolOverrides = Readonly<Record<string, { readonly minReady?: number
 /** Running from the checkout the services are `.ts`, built they are `.js`. */
 const extension = extname(import.meta.filename);
 const serviceMain = (name: string) => join(import.meta.dirname, '../../services', name, `main${extension}`);
-const nodeArgv = (service: string) => [process.execPath, serviceMain(service)] as const;
+const nodeArgv = (service: string, flags: readonly string[] = []) =>
+  [process.execPath, ...flags, serviceMain(service)] as const;
+
+/**
+ * A controller reads the pods of a whole fleet and keeps little of each. Node's usual room for what is young (three times
+ * 16 MB, never given back) makes that 300 MiB for 5,000 pods; with the least of it, it is 175.
+ */
+const controllerFlags = ['--max-semi-space-size=2'];
 
 /** Bound of Redis on one machine; at it, it refuses writes rather than forget rollouts. */
 const redisMaxMemory = '1gb';
@@ -80,7 +87,7 @@ export function controllerPart(options: PartsOptions): PartSpec {
   const listen = `127.0.0.1:${options.controllerPort}`;
   return {
     name: 'controller',
-    argv: nodeArgv('controller'),
+    argv: nodeArgv('controller', controllerFlags),
     env: { ...variables(options), CORRAL_CONTROLLER_LISTEN: listen },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),
     deathSignal: 'KILL',

@@ -1,7 +1,7 @@
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { payloadLayout } from '../../src/protocol/sandboxd/payload-layout.ts';
-import { compileSandboxd } from './compile.ts';
+import { bundleSandboxd } from './bundle.ts';
 import { payloadKey } from './key.ts';
 import { copyRuntime } from './runtime.ts';
 
@@ -19,7 +19,7 @@ export async function buildPayload(targetDir: string): Promise<Payload> {
     await mkdir(targetDir, { recursive: true });
     const building = await mkdtemp(join(targetDir, '.building-'));
     try {
-      await Promise.all([compileSandboxd(join(building, payloadLayout.code)), copyRuntime(building)]);
+      await Promise.all([bundleSandboxd(join(building, payloadLayout.code)), copyRuntime(building)]);
       await publish(building, dir);
     } finally {
       await rm(building, { recursive: true, force: true });

@@ -184,7 +184,7 @@ export const rooms: readonly Room[] = [
     files: /^infra\//,
     may: ['src/protocol/sandboxd/'],
     own: /^infra\//,
-    packages: ['yaml'],
+    packages: ['rolldown', 'yaml'],
     builtins: true,
     because: 'what is shipped into sandboxes and images is built from files, not from our running code',
   },

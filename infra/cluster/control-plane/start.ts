@@ -6,6 +6,8 @@ import { apiServerArgv, controllerManagerArgv, etcdArgv, schedulerArgv } from '.
 
 /** Parts of the control plane, as their records and logs are called. */
 export const apiServer = 'kube-apiserver';
+export const controllerManager = 'kube-controller-manager';
+export const scheduler = 'kube-scheduler';
 
 /** The API server waits for etcd by itself, so both are started at once. */
 export function startApi(cluster: Cluster): void {

@@ -1,12 +1,9 @@
 import { fileURLToPath } from 'node:url';
 import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
-import { payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadEntry, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
 import type { ProcessSpec } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { processUser } from '../users.ts';
-
-/** Beside us, compiled or not. */
-const helperScript = fileURLToPath(new URL(`./main${import.meta.url.slice(-3)}`, import.meta.url));
 
 /**
  * The least that Node needs, since a helper lives for milliseconds beside the policy's own work: a small heap, and no
@@ -23,11 +20,17 @@ export function helperProcess(
   user: CommandUser,
   request: readonly string[],
 ): Omit<ProcessSpec, 'stdin'> {
-  const node = config.payload === null ? [process.execPath] : payloadNodeArgv(config.payload);
+  const { node, script } = helperOf(config);
   return {
-    argv: [...node, ...helperFlags, helperScript, config.workspace, ...request],
+    argv: [...node, ...helperFlags, script, config.workspace, ...request],
     cwd: '/',
     env: {},
     user: processUser(config, user),
   };
+}
+
+/** Of the payload, or of the sources that we run from ourselves. */
+function helperOf({ payload }: Config): { readonly node: readonly string[]; readonly script: string } {
+  if (payload !== null) return { node: payloadNodeArgv(payload), script: payloadEntry(payload, 'helper') };
+  return { node: [process.execPath], script: fileURLToPath(new URL('./main.ts', import.meta.url)) };
 }

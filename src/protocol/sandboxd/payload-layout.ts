@@ -4,7 +4,7 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
- *   sandboxd/      the compiled JavaScript
+ *   sandboxd/      the bundled JavaScript of sandboxd and of its helper
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
  * their own libraries, never ours.
@@ -14,11 +14,17 @@ export const payloadLayout = {
   loader: 'lib/ld.so',
   node: 'node',
   code: 'sandboxd',
-  main: 'sandboxd/services/sandboxd/main.js',
 } as const;
+
+/** sandboxd itself, and the helper that it starts for one request. */
+export type PayloadEntry = 'main' | 'helper';
 
 /** Where the payload is in every sandbox, whoever made it. */
 export const payloadMountPoint = '/opt/corral';
+
+/** A program of the payload, where that is mounted at `mountPoint`. */
+export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
+  `${mountPoint}/${payloadLayout.code}/${entry}.mjs`;
 
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
 export function payloadNodeArgv(mountPoint: string): readonly string[] {
@@ -38,5 +44,5 @@ const nodeFlags = ['--max-semi-space-size=1', '--v8-pool-size=1', '--expose-gc']
 
 /** How to start sandboxd where the payload is mounted at `mountPoint`. */
 export function sandboxdArgv(mountPoint: string): readonly string[] {
-  return [...payloadNodeArgv(mountPoint), ...nodeFlags, `${mountPoint}/${payloadLayout.main}`];
+  return [...payloadNodeArgv(mountPoint), ...nodeFlags, payloadEntry(mountPoint, 'main')];
 }

@@ -5,7 +5,7 @@ import { expectFailure } from '../../support/faces.ts';
 
 const byRow = '{ from: item.image, allow: ["corral.local/*"] }';
 const tasks = podEnvironment('tasks', {
-  sandbox: `image: ${byRow}, ${podResources}, start_timeout: 30s`,
+  sandbox: `image: ${byRow}, ${podResources}, start_timeout: 20s`,
   pool: '{ max: 8 }',
 });
 
@@ -28,7 +28,7 @@ test('a row whose image no node can pull fails alone; rows with another run in p
   await corral.native.open('missing', 'tasks', { id: 'missing', image: 'corral.local/never:1' });
   const asked = { call_id: 'c1', name: 'shell', arguments: { command: 'true' } };
   const [missing, ...served] = await Promise.all([
-    corral.native.post('/v1/rollouts/missing/calls?wait_s=60', asked),
+    corral.native.post('/v1/rollouts/missing/calls?wait_s=30', asked),
     call('one', 'corral.local/bare:dev'),
     call('two', 'corral.local/bare:dev'),
   ]);

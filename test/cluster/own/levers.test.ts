@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { kubectl, nodesOf, untilNodesAreReady } from '../../../infra/cluster/api.ts';
 import type { Cluster } from '../../../infra/cluster/api.ts';
 import {
@@ -33,8 +33,6 @@ afterEach(async () => {
   await untilNodesAreReady(cluster);
 });
 
-afterAll(() => untilClusterWorks(cluster), 240_000);
-
 const readyOf = async (name: string) => (await nodesOf(cluster)).find((node) => node.name === name)?.ready;
 const answers = () =>
   fetch(`http://${address}:8080/greeting`, { signal: AbortSignal.timeout(2_000) }).then(
@@ -67,6 +65,7 @@ test('a node whose kubelet is killed is given up while its pods answer; a new ku
 });
 
 test('without the API server pods answer; it comes back with what it knew', async () => {
+  onTestFinished(() => untilClusterWorks(cluster));
   await stopApiServer(cluster);
   expect(await answers()).toBe(true);
   await startApiServer(cluster);
@@ -78,6 +77,7 @@ type PodList = { readonly metadata: { readonly resourceVersion: string } };
 test('after the history is forgotten a watch from before it is told 410', async () => {
   const pods = '/api/v1/namespaces/default/pods';
   const list = JSON.parse(await kubectl(cluster, ['get', '--raw', pods])) as PodList;
+  onTestFinished(() => untilClusterWorks(cluster));
   await forgetHistory(cluster);
   const watch = `${pods}?watch=1&timeoutSeconds=1&resourceVersion=${list.metadata.resourceVersion}`;
   expect(await kubectl(cluster, ['get', '--raw', watch])).toContain('"code":410');

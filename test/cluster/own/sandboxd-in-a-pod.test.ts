@@ -49,7 +49,7 @@ describe('a sandbox in an image of busybox alone', () => {
     expect(await sandbox.sh('id -u; id -g; pwd; echo $HOME')).toBe('1000\n1000\n/workspace\n/workspace\n');
     expect(await sandbox.sh('env')).not.toMatch(/CORRAL_|KUBERNETES_/);
     expect(await sandbox.sh('ls /var/run/secrets /run/secrets')).not.toContain('kubernetes');
-    const daemon = await sandbox.sh("ps -o pid,args | awk '/sandboxd\\/services/ && !/awk/ { print $1 }'");
+    const daemon = await sandbox.sh("ps -o pid,args | awk '/sandboxd\\/main/ && !/awk/ { print $1 }'");
     expect(await sandbox.sh(`kill -9 ${daemon.trim()}`)).toContain('not permitted');
     expect(await sandbox.sh(`cat /proc/${daemon.trim()}/environ`)).toContain('Permission denied');
   });

@@ -5,11 +5,11 @@ import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { apiCallsOf } from '../../../support/controller-metrics.ts';
 import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
 
-/** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s. */
+/** The RFT face holds a call for what its command's time leaves of 540 s: here 40 s. */
 const failing = (name: string, image: string, rest: string) =>
   podEnvironment(name, {
     sandbox: `image: "${image}", ${podResources}, ${rest}`,
-    timeout: '8m',
+    timeout: '500s',
     pool: '{ min_ready: 0, max: 4 }',
   });
 
@@ -47,7 +47,7 @@ test.concurrent.each(cases)(
     const held = corral.rft.call({ trace: `rft-${environment}`, call: 'c1', command: 'echo', environment });
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=45`, call);
+    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=35`, call);
     const told = { ...toldNotStarted, code, message: expect.stringContaining(words) as string };
     expectFailure(native, { ...told, rollout_id: environment, call_id: 'c1' });
     expectFailure(await held, { ...told, rollout_id: `rft-${environment}`, call_id: 'c1' });

@@ -1,0 +1,30 @@
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import type { PayloadEntry } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { repository } from './repository.ts';
+
+const sourceOf: Readonly<Record<PayloadEntry, string>> = {
+  main: 'services/sandboxd/main.ts',
+  helper: 'services/sandboxd/helper/main.ts',
+};
+
+/**
+ * Bundles sandboxd and its helper into plain JavaScript: a start that reads fifty modules takes a third more of a core
+ * than one that reads one. What is imported late stays in files of its own. Throws with the bundler's own words.
+ */
+export async function bundleSandboxd(outDir: string): Promise<void> {
+  const input = Object.fromEntries(
+    Object.entries(sourceOf).map(([entry, source]) => [entry, join(repository, source)]),
+  );
+  const bundle = await rolldown({ input, platform: 'node', logLevel: 'silent' });
+  try {
+    await bundle.write({
+      dir: outDir,
+      format: 'es',
+      entryFileNames: '[name].mjs',
+      chunkFileNames: '[name].mjs',
+    });
+  } finally {
+    await bundle.close();
+  }
+}
