@@ -1,6 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Tests that break nodes or the API server; they need a cluster that `infra/cluster` started. */
+/** Tests that break a cluster or bring images to its nodes; they need one that `infra/cluster` started. */
 const breaking = process.env['CORRAL_CLUSTER'] === undefined ? ['test/cluster/own/**'] : [];
 
 export default defineConfig({

@@ -15,6 +15,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createFakeLog } from '../fakes/log.ts';
 import { podSettings } from '../fakes/pod-request.ts';
+import { untilPodsAreAccepted } from './kubectl.ts';
 import { testTemplate } from './sandboxes.ts';
 
 export type ClusterProvider = {
@@ -56,9 +57,7 @@ export async function joinClusterProvider(
 ): Promise<ClusterProvider> {
   const { archive, name } = await buildImage('bare');
   await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
-  // Until then pods are refused.
-  const account = ['serviceaccount/default', '-n', pods.namespace];
-  await kubectl(cluster, ['wait', '--for=create', ...account, '--timeout=30s']);
+  await untilPodsAreAccepted(pods.namespace);
   const measures: CallMeasure[] = [];
   const provider = createKubernetesProvider({
     credentials: await loadCredentials(kubeconfig, systemClock),

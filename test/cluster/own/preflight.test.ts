@@ -4,6 +4,7 @@ import { exitCodes } from '../../../cli/command-error.ts';
 import { startFleetOnCluster } from '../../../cli/fleet/start-fleet.ts';
 import type { RunningFleet } from '../../../cli/fleet/start-fleet.ts';
 import type { PreflightReport } from '../../../cli/preflight/report.ts';
+import { apiPort, hubAddress } from '../../../infra/cluster/plan.ts';
 import { importImages } from '../../../infra/cluster/images/import.ts';
 import { buildImage } from '../../../infra/images/build.ts';
 import { applyFleet } from '../../support/applied-fleet.ts';
@@ -25,6 +26,9 @@ grader: { kind: text, reference: item.answer }
 pool: { min_ready: 2, max: 8 }
 `;
 
+/** Sandboxes have another address for the API server than we. */
+const asPodsSeeIt = `https://${hubAddress}:${apiPort}`;
+
 let cluster: Cluster;
 let applied: AppliedFleet;
 let fleet: RunningFleet;
@@ -33,12 +37,12 @@ beforeAll(async () => {
   cluster = await clusterOfTest();
   const { archive, name } = await buildImage('bare');
   await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
-  applied = await applyFleet(cluster, `pre-${process.pid}`);
+  applied = await applyFleet(`pre-${process.pid}`);
   const folders = await fleetFolders({ shell: environment(name) });
   root = folders.root;
   fleet = await startFleetOnCluster(folders, {
     file: applied.clusterFile,
-    kubeconfig: await applied.kubeconfigAs('controller'),
+    kubeconfig: await applied.kubeconfigAs('controller', asPodsSeeIt),
   });
 });
 afterAll(async () => {
@@ -49,7 +53,7 @@ afterAll(async () => {
 
 test('on a cluster that enforces no policy, preflight says that sandboxes are open and what they reach', async () => {
   const gateway = ['--url', fleet.gatewayUrl, '--key', fleet.apiKey, '--hold', '0'];
-  const kubeconfig = ['--kubeconfig', await applied.kubeconfigAs('controller')];
+  const kubeconfig = ['--kubeconfig', await applied.kubeconfigAs('controller', asPodsSeeIt)];
   const { exitCode, printed } = await runCorral(['preflight', 'shell', '--json', ...kubeconfig, ...gateway]);
   const report = JSON.parse(printed) as PreflightReport;
   expect(report.checks.filter(({ ok }) => !ok).map(({ what }) => what)).toEqual(['egress']);

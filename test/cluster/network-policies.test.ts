@@ -1,15 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kubectl } from '../../../infra/cluster/api.ts';
-import type { Cluster } from '../../../infra/cluster/api.ts';
-import { podFor } from '../../../src/adapters/kubernetes/pod/pod.ts';
-import { loadCluster } from '../../../src/environments/load-cluster.ts';
-import { sandboxId } from '../../../src/model/ids.ts';
-import { podRequest } from '../../fakes/pod-request.ts';
-import { applyFleet } from '../../support/applied-fleet.ts';
-import type { AppliedFleet } from '../../support/applied-fleet.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
+import { podFor } from '../../src/adapters/kubernetes/pod/pod.ts';
+import { loadCluster } from '../../src/environments/load-cluster.ts';
+import { sandboxId } from '../../src/model/ids.ts';
+import { podRequest } from '../fakes/pod-request.ts';
+import { applyFleet } from '../support/applied-fleet.ts';
+import type { AppliedFleet } from '../support/applied-fleet.ts';
+import { kubectl, untilPodsAreAccepted } from '../support/kubectl.ts';
 
-// The cluster's bridge enforces no policy: what is shown is that the API server has them, and whom they select.
+// Nodes of a test cluster enforce no policy: what is shown is that the API server has them, and whom they select.
 
 const networks = `
 networks:
@@ -17,13 +15,10 @@ networks:
     egress: [{ cidr: 10.0.0.0/8, except: [10.1.0.0/16], ports: [3128, 53/udp] }]
 `;
 
-let cluster: Cluster;
 let applied: AppliedFleet;
 beforeAll(async () => {
-  cluster = await clusterOfTest();
-  applied = await applyFleet(cluster, `net-${process.pid}`, networks);
-  const account = ['serviceaccount/default', '-n', applied.namespace];
-  await kubectl(cluster, ['wait', '--for=create', ...account, '--timeout=30s']);
+  applied = await applyFleet(`net-${process.pid}`, networks);
+  await untilPodsAreAccepted(applied.namespace);
   await Promise.all([createPod('closed', 'none'), createPod('open', 'mirrors')]);
 });
 afterAll(() => applied[Symbol.asyncDispose]());
@@ -32,7 +27,7 @@ async function createPod(sandbox: string, network: string): Promise<void> {
   const { fleet } = applied;
   const settings = { ...(await loadCluster(applied.clusterFile)), fleet };
   const pod = podFor({ ...podRequest({ network }), sandbox: sandboxId(sandbox) }, settings);
-  await kubectl(cluster, ['create', '-f', '-'], JSON.stringify(pod));
+  await kubectl(['create', '-f', '-'], JSON.stringify(pod));
 }
 
 type Policy = {
@@ -45,7 +40,7 @@ type Policy = {
   };
 };
 
-const inNamespace = (...args: readonly string[]) => kubectl(cluster, [...args, '-n', applied.namespace]);
+const inNamespace = (...args: readonly string[]) => kubectl([...args, '-n', applied.namespace]);
 
 async function policyNamed(name: string): Promise<Policy['spec']> {
   return (JSON.parse(await inNamespace('get', 'networkpolicy', name, '-o', 'json')) as Policy).spec;
@@ -95,7 +90,6 @@ test('the API server admits no pod to the sandboxes’ namespace that has more r
   const privileged = { name: 'p', image: 'i', securityContext: { privileged: true } };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers: [privileged] } };
   const created = kubectl(
-    cluster,
     ['create', '-n', applied.namespace, '--dry-run=server', '-f', '-'],
     JSON.stringify(pod),
   );
@@ -103,12 +97,10 @@ test('the API server admits no pod to the sandboxes’ namespace that has more r
 });
 
 test('where sandboxes run under one id, their namespace admits nothing but that', async () => {
-  await using single = await applyFleet(cluster, `one-${process.pid}`, 'uid: single\n');
+  await using single = await applyFleet(`one-${process.pid}`, 'uid: single\n');
   const settings = { ...(await loadCluster(single.clusterFile)), fleet: single.fleet };
-  const account = ['serviceaccount/default', '-n', single.namespace];
-  await kubectl(cluster, ['wait', '--for=create', ...account, '--timeout=30s']);
-  const admitted = (pod: object) =>
-    kubectl(cluster, ['create', '--dry-run=server', '-f', '-'], JSON.stringify(pod));
+  await untilPodsAreAccepted(single.namespace);
+  const admitted = (pod: object) => kubectl(['create', '--dry-run=server', '-f', '-'], JSON.stringify(pod));
   await admitted(podFor(podRequest(), settings));
   const twoIds = podFor(podRequest(), { ...settings, singleUid: false });
   await expect(admitted(twoIds)).rejects.toThrow(/violates PodSecurity "restricted/);
