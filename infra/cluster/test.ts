@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { ensurePrograms } from './binaries/cache.ts';
+import { clusterPrograms, kwok } from './binaries/programs.ts';
 import { takeDown } from './down.ts';
 import { runAttached, runInCluster } from './enter.ts';
 import { untilInterrupted } from './interruption.ts';
@@ -39,8 +41,11 @@ async function main(): Promise<number> {
 
 async function runInOwnCluster(): Promise<number> {
   requireRoot();
+  const told = (line: string) => console.error(`cluster: ${line}`);
+  // A test starts a second cluster, with fake nodes, from inside this one, where nothing can be fetched.
+  await ensurePrograms([...clusterPrograms, kwok], told);
   const wish = { name, nodes: 2, fakeNodes: 0, nodeLoss: 'fast', images: [] } as const;
-  const cluster = await startCluster(wish, (line) => console.error(`cluster: ${line}`), interrupted);
+  const cluster = await startCluster(wish, told, interrupted);
   try {
     return await runInCluster(cluster, vitest, interrupted);
   } finally {
