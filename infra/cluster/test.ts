@@ -3,7 +3,7 @@ import { ensurePrograms } from './binaries/cache.ts';
 import { clusterPrograms, kwok } from './binaries/programs.ts';
 import { takeDown } from './down.ts';
 import { runAttached, runInCluster } from './enter.ts';
-import { untilInterrupted } from './interruption.ts';
+import { unlessInterrupted, untilInterrupted } from './interruption.ts';
 import { describeError, exitCodeOf } from './describe-error.ts';
 import { requireRoot, startCluster } from './up.ts';
 
@@ -39,11 +39,14 @@ async function main(): Promise<number> {
   }
 }
 
+function told(line: string): void {
+  console.error(`cluster: ${line}`);
+}
+
 async function runInOwnCluster(): Promise<number> {
   requireRoot();
-  const told = (line: string) => console.error(`cluster: ${line}`);
   // A test starts a second cluster, with fake nodes, from inside this one, where nothing can be fetched.
-  await ensurePrograms([...clusterPrograms, kwok], told);
+  await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
   const wish = { name, nodes: 2, fakeNodes: 0, nodeLoss: 'fast', images: [] } as const;
   const cluster = await startCluster(wish, told, interrupted);
   try {

@@ -10,6 +10,7 @@ import { makeCertificates } from './certificates.ts';
 import { writeCluster } from './cluster-file.ts';
 import { startApi, startControllers } from './control-plane/start.ts';
 import { takeDown } from './down.ts';
+import { unlessInterrupted } from './interruption.ts';
 import { makeBuiltInImages } from './images/built-in.ts';
 import { importImages } from './images/import.ts';
 import { joinNode, makeHub } from './network.ts';
@@ -76,15 +77,6 @@ const nameTaken = ({ name, folder }: ClusterPlan, cause?: unknown): CommandError
     `use it, take it down (npm run cluster -- down --name ${name}), or choose another --name`,
     cause,
   );
-
-/** The work itself goes on, but whoever is interrupted ends, and nothing is left that it could go on with. */
-function unlessInterrupted<Done>(work: Promise<Done>, interrupted?: AbortSignal): Promise<Done> {
-  if (interrupted === undefined) return work;
-  const interruption = new Promise<never>((_, reject) => {
-    interrupted.addEventListener('abort', () => reject(interrupted.reason as Error), { once: true });
-  });
-  return Promise.race([work, interruption]);
-}
 
 async function startAll(cluster: Cluster, images: readonly string[], told: Told): Promise<void> {
   told('certificates and network');

@@ -96,11 +96,13 @@ test('the API server admits no pod to the sandboxes’ namespace that has more r
   await expect(created).rejects.toThrow(/violates PodSecurity "baseline/);
 });
 
+/** Rejects with the API server's reason. */
+const admitted = (pod: object) => kubectl(['create', '--dry-run=server', '-f', '-'], JSON.stringify(pod));
+
 test('where sandboxes run under one id, their namespace admits nothing but that', async () => {
   await using single = await applyFleet(`one-${process.pid}`, 'uid: single\n');
   const settings = { ...(await loadCluster(single.clusterFile)), fleet: single.fleet };
   await untilPodsAreAccepted(single.namespace);
-  const admitted = (pod: object) => kubectl(['create', '--dry-run=server', '-f', '-'], JSON.stringify(pod));
   await admitted(podFor(podRequest(), settings));
   const twoIds = podFor(podRequest(), { ...settings, singleUid: false });
   await expect(admitted(twoIds)).rejects.toThrow(/violates PodSecurity "restricted/);
