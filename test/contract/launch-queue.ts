@@ -66,9 +66,13 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       const tickets: string[] = [];
       let running = 0;
       let most = 0;
+      // The first waits for the second: a busy machine might hand them out one after the other.
+      const two = Promise.withResolvers<void>();
       void work(2, async (ticket) => {
         running += 1;
         most = Math.max(most, running);
+        if (running === 2) two.resolve();
+        await two.promise;
         await new Promise(setImmediate);
         tickets.push(ticket);
         running -= 1;
