@@ -1,7 +1,6 @@
 import { kubectl } from '../../infra/cluster/api.ts';
 import type { Cluster } from '../../infra/cluster/api.ts';
 import { busyboxImage } from '../../infra/cluster/images/built-in.ts';
-import { until } from '../../infra/cluster/machine/until.ts';
 
 /** A web server of one page, which ends at once when it is told to. */
 const script = `
@@ -11,16 +10,8 @@ trap 'exit 0' TERM
 wait
 `;
 
-/** A pod is Ready a second or two after its creation where nothing is amiss. */
-const usuallyWithinMs = 40_000;
-
 /** A bare pod on one node, made by none of our code; resolves when it is Ready. */
-export async function createBusyboxPod(
-  cluster: Cluster,
-  name: string,
-  node: string,
-  timeoutMs = usuallyWithinMs,
-): Promise<void> {
+export async function createBusyboxPod(cluster: Cluster, name: string, node: string): Promise<void> {
   const container = {
     name: 'main',
     image: busyboxImage,
@@ -39,11 +30,7 @@ export async function createBusyboxPod(
     },
   };
   await kubectl(cluster, ['create', '-f', '-'], JSON.stringify(pod));
-  const ready = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}';
-  await until({ what: `pod ${name} Ready`, timeoutMs, everyMs: 200 }, async () => {
-    const answer = await kubectl(cluster, ['get', 'pod', name, '-o', ready]);
-    return answer === 'True';
-  });
+  await kubectl(cluster, ['wait', '--for=condition=Ready', `pod/${name}`, '--timeout=40s']);
 }
 
 export const addressOf = (cluster: Cluster, pod: string): Promise<string> =>

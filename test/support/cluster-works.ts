@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { kubectl } from '../../infra/cluster/api.ts';
 import type { Cluster } from '../../infra/cluster/api.ts';
-import { until } from '../../infra/cluster/machine/until.ts';
 import { restartFollowers } from '../../infra/cluster/levers.ts';
 import { createBusyboxPod, removePod } from './busybox-pod.ts';
 import { removeNamespace } from './cluster-namespace.ts';
-
-/** Some seconds on an idle machine. */
-const timeoutMs = 60_000;
+import { untilPodsAreAccepted } from './kubectl.ts';
 
 /**
  * To be called after an outage of the API server, lest the next tests meet that and not their own: resolves when the
@@ -23,14 +20,12 @@ async function untilControllersFollow(cluster: Cluster): Promise<void> {
   // An earlier one may still be on its way out.
   const namespace = `works-again-${randomUUID()}`;
   await kubectl(cluster, ['create', 'namespace', namespace]);
-  await until({ what: 'a service account in a new namespace', timeoutMs, everyMs: 200 }, () =>
-    kubectl(cluster, ['get', 'serviceaccount', 'default', `--namespace=${namespace}`]).then(() => true),
-  );
+  await untilPodsAreAccepted(namespace);
   await removeNamespace(cluster, namespace);
 }
 
 async function untilNodeTakesPods(cluster: Cluster, node: string): Promise<void> {
   const pod = `works-again-on-${node}`;
-  await createBusyboxPod(cluster, pod, node, timeoutMs);
+  await createBusyboxPod(cluster, pod, node);
   await removePod(cluster, pod);
 }
