@@ -51,7 +51,7 @@ export async function startStraight(): Promise<Straight> {
   };
   const createReady = async (): Promise<SandboxTarget> => {
     const target = await createOnly();
-    await link.probe(target, signal());
+    await link.probe(target, 'whole', signal());
     return target;
   };
   return {

@@ -1,6 +1,7 @@
 import { tokenSha256 } from '../../src/platform/tokens.ts';
 import { launch } from '../../src/pool/launch/launch.ts';
 import type { LaunchTools } from '../../src/pool/launch/launch.ts';
+import { createProvenTemplates } from '../../src/pool/launch/proven.ts';
 import type { Presence } from '../../src/pool/presence.ts';
 import { supplyTickets } from '../../src/pool/supply.ts';
 import type { Loops } from './loops.ts';
@@ -41,6 +42,7 @@ function launchTools(ports: ControllerPorts, { presence, book, startBudget }: La
     ...ports,
     presence,
     startBudget,
+    proven: createProvenTemplates(),
     plans: () => book.plans(),
     newSandbox: () => ports.tokens.newSandbox(ports.random),
     tokenSha256Of: (sandbox) => tokenSha256(ports.tokens.tokenOf(sandbox)),

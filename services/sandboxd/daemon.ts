@@ -3,6 +3,7 @@ import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { callStarter } from './calls/start-call.ts';
+import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
 import { Leaders } from './processes/leaders.ts';
 import { sweepOwn, sweepUser } from './processes/sweep.ts';
@@ -55,7 +56,7 @@ export function identityOf({ config, boot, binding, journal, done }: Daemon): Id
     state: binding.state,
     isolation: isolationOf(config),
     owner: binding.owner,
-    expiresInMs: binding.expiresInMs(performance.now()),
+    expiresInMs: binding.expiresInMs(monotonicMs()),
     label: binding.label,
     ...done,
     calls: journal.list(),

@@ -1,6 +1,7 @@
 import type { PrepareReply, PrepareRequest } from '../../src/protocol/sandboxd/wire.ts';
 import { execProcess } from './calls/start-call.ts';
 import { runCommand } from './command/run-command.ts';
+import { monotonicMs } from './clock.ts';
 import type { CommandResult } from './command/run-command.ts';
 import type { Daemon } from './daemon.ts';
 import { WireError } from './wire-error.ts';
@@ -14,14 +15,14 @@ export async function prepare(
   request: PrepareRequest,
   gone: AbortSignal,
 ): Promise<PrepareReply> {
-  const startMs = performance.now();
+  const startMs = monotonicMs();
   for (const argv of request.commands) {
-    const timeoutMs = Math.max(1, Math.ceil(startMs + request.timeoutMs - performance.now()));
+    const timeoutMs = Math.max(1, Math.ceil(startMs + request.timeoutMs - monotonicMs()));
     const parts = execProcess(daemon.config, daemon.env, { kind: 'exec', argv });
     const result = await runCommand({ ...parts, timeoutMs, keepBytes }, daemon.leaders, gone);
     if (result.ending.kind !== 'exited' || result.ending.exitCode !== 0) throw failed(argv, result);
   }
-  return { ok: true, durationMs: Math.round(performance.now() - startMs) };
+  return { ok: true, durationMs: Math.round(monotonicMs() - startMs) };
 }
 
 function failed(argv: readonly string[], { ending, stderr }: CommandResult): WireError {

@@ -6,6 +6,7 @@ import type {
   FileReply,
   Identity,
   PrepareReply,
+  ProbeDepth,
   ProbeReply,
   QuiesceReply,
 } from '../protocol/sandboxd/wire.ts';
@@ -58,7 +59,7 @@ export interface SandboxLink {
     timeoutMs: number,
     signal: AbortSignal,
   ): Promise<PrepareReply>;
-  probe(target: SandboxTarget, signal: AbortSignal): Promise<ProbeReply>;
+  probe(target: SandboxTarget, depth: ProbeDepth, signal: AbortSignal): Promise<ProbeReply>;
   bind(target: SandboxTarget, request: BindRequest, signal: AbortSignal): Promise<Identity>;
   /** Starts the call once, or attaches; `running` when `waitMs` passed before it was done. */
   call(

@@ -76,7 +76,8 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
 
     it('a preparation and a probe are told as done', async () => {
       expect(await link.prepare(target, [['true']], 5_000, signal)).toMatchObject({ ok: true });
-      expect(await link.probe(target, signal)).toMatchObject({ ok: true });
+      expect(await link.probe(target, 'whole', signal)).toMatchObject({ ok: true });
+      expect(await link.probe(target, 'brief', signal)).toMatchObject({ ok: true });
       expect(await link.identity(target, signal)).toMatchObject({ probed: true });
     });
 

@@ -67,7 +67,7 @@ async function bound(link: SandboxLink, stranger: SandboxTarget): Promise<Sandbo
     });
     if (identity === null) continue;
     const target = { ...stranger, boot: bootId(identity.boot) };
-    await link.probe(target, signal);
+    await link.probe(target, 'whole', signal);
     await link.bind(target, aBind(), signal);
     return target;
   }

@@ -31,6 +31,8 @@ export type TestSandboxd = {
 export type TestSandboxdOptions = {
   readonly users?: 'two-user' | 'single-user' | 'root';
   readonly env?: Readonly<Record<string, string>>;
+  /** Only in bubblewrap: `false` leaves the root without a /bin/sh. */
+  readonly shell?: boolean;
 };
 
 /** Ids that nobody else on this machine has, another test's worker included: killing all of theirs hits nobody. */
@@ -73,7 +75,8 @@ export async function startSandboxdInBwrap(
   const workspace = join(folder, 'workspace');
   mkdirSync(workspace);
   const { dir } = await buildPayload(payloadDir);
-  const argv = ['bwrap', ...bareRoot(folder, dir), ...sandboxdArgv(mountPoint)];
+  const shell = options.shell === false ? [] : ['--symlink', 'busybox', '/bin/sh'];
+  const argv = ['bwrap', ...bareRoot(folder, dir), ...shell, ...sandboxdArgv(mountPoint)];
   const settings = {
     CORRAL_LISTEN: 'unix:/run/corral/d.sock',
     CORRAL_WORKSPACE: '/workspace',
@@ -97,7 +100,7 @@ function bareRoot(folder: string, payload: string): readonly string[] {
   const mounts = [
     // Named one by one: a parent that bubblewrap makes by itself is its owner's only.
     ['--dir', '/bin', '--dir', '/opt', '--dir', '/run'],
-    ['--ro-bind', busybox, '/bin/busybox', '--symlink', 'busybox', '/bin/sh'],
+    ['--ro-bind', busybox, '/bin/busybox'],
     ['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
     ['--ro-bind', payload, mountPoint, '--bind', folder, '/run/corral'],
     ['--bind', join(folder, 'workspace'), '/workspace'],

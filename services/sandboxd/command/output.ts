@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setImmediate as afterReading } from 'node:timers/promises';
+import { monotonicMs } from '../clock.ts';
 import { Capture } from './capture.ts';
 import type { RawCapture } from './capture.ts';
 import { noteRead } from './read-buffers.ts';
@@ -16,7 +17,7 @@ const longestWaitMs = 2000;
 export class Output {
   readonly #captures: readonly [Capture, Capture];
   #openStreams = 2;
-  #lastWriteMs = performance.now();
+  #lastWriteMs = monotonicMs();
   #taken = false;
   #onClosed: () => void = () => {};
 
@@ -28,11 +29,11 @@ export class Output {
 
   /** Resolves when both streams have ended, or were silent long enough. Call it at the command's own end. */
   async settled(): Promise<void> {
-    const endedMs = performance.now();
+    const endedMs = monotonicMs();
     while (this.#openStreams > 0) {
       // What was written before the end may still be on its way to us: silence counts from the end.
       const quietAtMs = Math.max(this.#lastWriteMs, endedMs) + quietMs;
-      const waitMs = Math.min(quietAtMs, endedMs + longestWaitMs) - performance.now();
+      const waitMs = Math.min(quietAtMs, endedMs + longestWaitMs) - monotonicMs();
       if (waitMs <= 0) return;
       await this.#closedWithin(waitMs);
       // A loop that stood still runs late timers before it reads: silence is silence only when the pipes were looked at.
@@ -49,7 +50,7 @@ export class Output {
 
   #read(stream: Readable, capture: Capture): void {
     stream.on('data', (chunk: Buffer) => {
-      this.#lastWriteMs = performance.now();
+      this.#lastWriteMs = monotonicMs();
       noteRead();
       if (!this.#taken) capture.push(chunk);
     });

@@ -1,5 +1,6 @@
 import { setImmediate as afterReading, setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
+import { monotonicMs } from '../clock.ts';
 import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
 import { nothingCaptured } from './capture.ts';
@@ -66,7 +67,7 @@ async function follow(
   leaders: Leaders,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
-  const startMs = performance.now();
+  const startMs = monotonicMs();
   const exited = exitOf(started);
   const output = new Output(started.stdout, started.stderr, spec.keepBytes);
   started.child.stdin?.end(spec.stdin);
@@ -78,7 +79,7 @@ async function follow(
   return {
     ending: endingOf(stop, exit, spec.timeoutMs),
     ...output.take(),
-    durationMs: Math.round(performance.now() - startMs),
+    durationMs: Math.round(monotonicMs() - startMs),
     escapedProcesses: stop === 'exited' ? 0 : alive,
     backgroundProcesses: stop === 'exited' ? alive : 0,
   };

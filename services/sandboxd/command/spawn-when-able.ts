@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../clock.ts';
 import { NotStarted, spawnAs } from './spawn-as.ts';
 import type { ProcessSpec, StartedProcess } from './spawn-as.ts';
 
@@ -13,13 +14,13 @@ const patienceMs = 5_000;
  * nobody's but ours when that does not come: for a call it ends this sandboxd, so that its sandbox counts as lost.
  */
 export async function spawnWhenAble(spec: ProcessSpec): Promise<StartedProcess> {
-  const untilMs = performance.now() + patienceMs;
+  const untilMs = monotonicMs() + patienceMs;
   for (;;) {
     try {
       return await spawnAs(spec);
     } catch (error) {
       if (!(error instanceof NotStarted) || !ownWants.has(error.errno)) throw error;
-      if (performance.now() > untilMs) throw new Error('sandboxd can open no file', { cause: error });
+      if (monotonicMs() > untilMs) throw new Error('sandboxd can open no file', { cause: error });
       await sleep(againMs);
     }
   }

@@ -29,6 +29,12 @@ export function helperProcess(
   };
 }
 
+/** All that it is made of: who can read these can start it. */
+export function helperFiles(config: Config): readonly string[] {
+  const { node, script } = helperOf(config);
+  return [...node, script].filter((word) => word.startsWith('/'));
+}
+
 /** Of the payload, or of the sources that we run from ourselves. */
 function helperOf({ payload }: Config): { readonly node: readonly string[]; readonly script: string } {
   if (payload !== null) return { node: payloadNodeArgv(payload), script: payloadEntry(payload, 'helper') };

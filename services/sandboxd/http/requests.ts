@@ -12,6 +12,7 @@ import type {
   ConfirmRequest,
   ExecAction,
   PrepareRequest,
+  ProbeDepth,
   WireOwner,
 } from '../../../src/protocol/sandboxd/wire.ts';
 import * as shape from './shape.ts';
@@ -23,6 +24,7 @@ const longestWaitMs = 600_000;
 const longestIdLength = 256;
 
 const commandUsers = ['policy', 'grader'] as const satisfies readonly CommandUser[];
+const probeDepths = ['whole', 'brief'] as const satisfies readonly ProbeDepth[];
 const builtins = ['read_file', 'write_file', 'list_files', 'search'] as const;
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
@@ -107,6 +109,11 @@ export function parseConfirm(body: unknown): ConfirmRequest {
 
 export function parseUser(value: unknown, name: string): CommandUser {
   return shape.oneOf(value, name, commandUsers);
+}
+
+/** Absent means the whole. */
+export function parseProbeDepth(query: URLSearchParams): ProbeDepth {
+  return shape.oneOf(query.get('depth') ?? 'whole', 'depth', probeDepths);
 }
 
 /** Milliseconds that a request may be held; absent means not at all. */

@@ -3,6 +3,7 @@ import type { Health, ProbeReply, StillRunning } from '../../../src/protocol/san
 import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
+import { monotonicMs } from '../clock.ts';
 import { endAtExpiry, identityOf, quiesce } from '../daemon.ts';
 import type { Daemon } from '../daemon.ts';
 import { readJson } from './body.ts';
@@ -14,6 +15,7 @@ import {
   parseConfirm,
   parseFileQuery,
   parsePrepare,
+  parseProbeDepth,
   parseWaitMs,
 } from './requests.ts';
 
@@ -64,12 +66,13 @@ function identity({ daemon }: Exchange): Reply {
   return { status: 200, body: identityOf(daemon) };
 }
 
-async function runProbe({ daemon }: Exchange): Promise<Reply> {
-  const startMs = performance.now();
-  const { probe } = await import('../files.ts');
-  await probe(daemon.config);
+async function runProbe({ daemon, query }: Exchange): Promise<Reply> {
+  const depth = parseProbeDepth(query);
+  const startMs = monotonicMs();
+  const { probe } = await import('../probe.ts');
+  await probe(daemon.config, depth);
   daemon.done.probed = true;
-  const body: ProbeReply = { ok: true, durationMs: Math.round(performance.now() - startMs) };
+  const body: ProbeReply = { ok: true, durationMs: Math.round(monotonicMs() - startMs) };
   return { status: 200, body };
 }
 
@@ -82,7 +85,7 @@ async function runPrepare({ daemon, request, gone }: Exchange): Promise<Reply> {
 
 async function bind({ daemon, request }: Exchange): Promise<Reply> {
   const body = parseBind(await readJson(request));
-  const isFirst = daemon.binding.bind(body, performance.now());
+  const isFirst = daemon.binding.bind(body, monotonicMs());
   if (isFirst) endAtExpiry(daemon, body.expiresInMs);
   return { status: 200, body: identityOf(daemon) };
 }

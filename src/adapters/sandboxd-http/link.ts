@@ -24,7 +24,7 @@ export function createSandboxdHttpLink(
 
   return {
     identity: (target, signal) => ask(context, target, get('/identity'), identity, signal),
-    probe: (target, signal) => ask(context, target, post('/probe'), okReply, signal),
+    probe: (target, depth, signal) => ask(context, target, post(`/probe?depth=${depth}`), okReply, signal),
     prepare: (target, commands, timeoutMs, signal) =>
       ask(context, target, onceOnly(post('/prepare', { commands, timeoutMs }, timeoutMs)), okReply, signal),
     bind: (target, request, signal) => ask(context, target, post('/bind', request), identity, signal),

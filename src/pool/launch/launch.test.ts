@@ -10,10 +10,11 @@ import { sandboxId } from '../../model/ids.ts';
 import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
 import { LinkError } from '../../ports/sandbox-link.ts';
 import type { CreateRequest } from '../../ports/sandbox-provider.ts';
-import type { Identity } from '../../protocol/sandboxd/wire.ts';
+import type { Identity, PrepareReply, ProbeDepth, ProbeReply } from '../../protocol/sandboxd/wire.ts';
 import { planPools } from '../plans.ts';
 import { createPresence } from '../presence.ts';
 import { launch } from './launch.ts';
+import { createProvenTemplates } from './proven.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const address = sandboxAddress('unix:/run/1.sock');
@@ -41,14 +42,15 @@ function world() {
   const metrics = createFakeMetrics();
   const stop = new AbortController();
   const created: CreateRequest[] = [];
+  const proven = createProvenTemplates();
   const steps = {
     create: async (request: CreateRequest): Promise<void> => {
       created.push(request);
       presence.apply({ kind: 'running', sandbox: request.sandbox, address });
     },
     identity: async (): Promise<Identity> => identity,
-    prepare: async (): Promise<{ ok: true; durationMs: number }> => ({ ok: true, durationMs: 1 }),
-    probe: async (): Promise<{ ok: true; durationMs: number }> => ({ ok: true, durationMs: 1 }),
+    prepare: async (): Promise<PrepareReply> => ({ ok: true, durationMs: 1 }),
+    probe: async (_depth: ProbeDepth): Promise<ProbeReply> => ({ ok: true, durationMs: 1 }),
   };
   pool.answers.reservations.set('ticket', { sandbox, template: template.digest });
   const plans = planPools([fakeEnvironment({ template })], [], new Map());
@@ -63,12 +65,13 @@ function world() {
         plans: () => plans,
         newSandbox: () => sandbox,
         startBudget: 4,
+        proven,
         tokenSha256Of: (one) => `sha of ${one}`,
         provider: { create: (request) => steps.create(request) },
         link: {
           identity: () => steps.identity(),
           prepare: () => steps.prepare(),
-          probe: () => steps.probe(),
+          probe: (_target, depth) => steps.probe(depth),
         },
       },
       'ticket',
@@ -213,6 +216,21 @@ test('a provider that comes back in time costs a start nothing of its own time',
   await ended;
   expect(pool.failures).toEqual([]);
   expect(pool.readied).toHaveLength(1);
+});
+
+test('the first sandbox of a template is probed wholly until one passes, the others briefly', async () => {
+  const { run, steps, presence } = world();
+  const depths: ProbeDepth[] = [];
+  steps.probe = (depth) => {
+    depths.push(depth);
+    const refused = new LinkError({ kind: 'refused', status: 500, code: 'internal', message: 'no helper' });
+    return depths.length === 1 ? Promise.reject(refused) : Promise.resolve({ ok: true, durationMs: 1 });
+  };
+  for (let start = 0; start < 4; start += 1) {
+    presence.apply({ kind: 'running', sandbox, address });
+    await run();
+  }
+  expect(depths).toEqual(['whole', 'whole', 'brief', 'brief']);
 });
 
 test('a worker that is stopped lets the ticket go to another and reports no failure', async () => {

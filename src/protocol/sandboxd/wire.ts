@@ -5,7 +5,7 @@
  *   GET    /health                          no token: {@link Health}
  *   GET    /identity                        {@link Identity}
  *   POST   /prepare       {@link PrepareRequest}   before bind only: runs the template's `prepare`: {@link PrepareReply}
- *   POST   /probe                           starts a no-op as the command's user: {@link ProbeReply}
+ *   POST   /probe?depth=  {@link ProbeDepth}       starts a no-op as the command's user: {@link ProbeReply}
  *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link Identity} | 409 bound_elsewhere
  *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
  *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed
@@ -119,6 +119,11 @@ export type PrepareRequest = {
 /** At most {@link maxConfirmedTogether} ids. */
 export type ConfirmRequest = { readonly calls: readonly string[] };
 export type PrepareReply = { readonly ok: true; readonly durationMs: number };
+/**
+ * `whole`: our helper, which needs all that a built-in tool needs. `brief`: the image's shell only looks whether files
+ * may be opened and written, for a sandbox made as another one that passed the whole; in doubt it becomes the whole.
+ */
+export type ProbeDepth = 'whole' | 'brief';
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };
 export type QuiesceReply = { readonly killed: number; readonly survivors: number };
 export type FileReply = { readonly bytes: number };

@@ -21,7 +21,8 @@ describe('sandboxd in a root with nothing but busybox', () => {
 
   it('runs commands and tools as another user, and no glibc is in sight', async () => {
     const { link, target } = sandboxd;
-    expect(await link.probe(target, signal)).toMatchObject({ ok: true });
+    expect(await link.probe(target, 'whole', signal)).toMatchObject({ ok: true });
+    expect(await link.probe(target, 'brief', signal)).toMatchObject({ ok: true });
     await link.bind(target, aBind(), signal);
     const libraries = 'busybox find / -name "libc*" -not -path "/opt/*" -not -path "/proc/*" 2>/dev/null';
     const seen = aShellCall(`busybox id -u; ${libraries}; busybox mkdir -m 700 private`);

@@ -16,7 +16,7 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
     identity: (target, signal) =>
       ask({ ...target, boot: null }, { what: 'identity', serve: (daemon) => daemon.identity() }, signal),
     prepare: (target, _commands, _timeoutMs, signal) => ask(target, { what: 'prepare', serve: done }, signal),
-    probe: (target, signal) => ask(target, { what: 'probe', serve: probe }, signal),
+    probe: (target, _depth, signal) => ask(target, { what: 'probe', serve: probe }, signal),
     bind: (target, request, signal) =>
       ask(target, { what: `bind ${request.owner.rollout}`, serve: (daemon) => daemon.bind(request) }, signal),
     call: (target, call, request, waitMs, signal) => {

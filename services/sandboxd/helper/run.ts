@@ -1,0 +1,68 @@
+import { once } from 'node:events';
+import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
+import { Capture } from '../command/capture.ts';
+import { NotStarted } from '../command/spawn-as.ts';
+import type { StartedProcess } from '../command/spawn-as.ts';
+import { spawnWhenAble } from '../command/spawn-when-able.ts';
+import type { Config } from '../config.ts';
+import { killTree } from '../processes/kill-tree.ts';
+import { WireError } from '../wire-error.ts';
+import { helperProcess } from './launch.ts';
+
+/** A helper's own words: an error or a byte count. It runs as the policy's user, so they are not to be trusted. */
+export const replyBytes = 4096;
+
+export type Helper = {
+  readonly process: StartedProcess;
+  /** Rejects with `file_error` for what the helper reports, or when something in the sandbox killed it. */
+  readonly succeeded: Promise<void>;
+  readonly release: () => void;
+};
+
+/**
+ * Starts a helper for one request, and kills it when that takes longer than `longestMs`. Throws `internal` where it
+ * cannot be started.
+ */
+export async function startHelper(
+  config: Config,
+  user: CommandUser,
+  request: readonly string[],
+  longestMs: number,
+): Promise<Helper> {
+  const stdin = request[0] === 'put' ? 'pipe' : 'nothing';
+  const started = await spawnWhenAble({ ...helperProcess(config, user, request), stdin }).catch(
+    (error: unknown) => {
+      throw error instanceof NotStarted ? new WireError('internal', `no helper: ${error.message}`) : error;
+    },
+  );
+  const deadline = setTimeout(() => void killTree(started.pid), longestMs);
+  const succeeded = succeededOf(started);
+  succeeded.catch(() => {}); // Awaited later by who asked; until then it is not unhandled.
+  return { process: started, succeeded, release: () => clearTimeout(deadline) };
+}
+
+async function succeededOf({ child, stderr }: StartedProcess): Promise<void> {
+  const said = new Capture(replyBytes);
+  stderr.on('data', (chunk: Buffer) => said.push(chunk));
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  if (code !== 0) throw fileError(said.taken().head.toString('utf8'), signal);
+}
+
+function fileError(said: string, signal: string | null): WireError {
+  if (signal !== null) {
+    return new WireError('file_error', `something in the sandbox ended the transfer with ${signal}`, signal);
+  }
+  const { errno, message } = record(said);
+  const text = typeof message === 'string' ? message : `the helper failed: ${said}`;
+  return new WireError('file_error', text, typeof errno === 'string' ? errno : 'UNKNOWN');
+}
+
+/** What a helper said in JSON; empty where it is none. */
+export function record(json: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(json);
+    return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
+  } catch {
+    return {};
+  }
+}
