@@ -36,7 +36,7 @@ export function createInhabitant({ uid, env }: Resident): Inhabitant {
   return {
     uid,
     answer: (request, response) => {
-      if (request.url !== '/probe') return void server.emit('request', request, response);
+      if (request.url?.startsWith('/probe') !== true) return void server.emit('request', request, response);
       response.setHeader(sandboxHeader, config.sandbox).setHeader(bootHeader, boot);
       response.end(JSON.stringify({ ok: true, durationMs: 0 } satisfies ProbeReply));
     },
