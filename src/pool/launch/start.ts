@@ -20,7 +20,7 @@ import type { ProvenTemplates } from './proven.ts';
  * is idempotent, a bound sandbox says whose it is, and what was prepared may be prepared again because it serves nobody yet.
  *
  * A template's first sandbox is probed wholly. The others are made as it is, so that a brief look finds what they may lack:
- * in a burst of sixty on one node whole probes are a tenth of all work.
+ * in a burst of sixty on one node the helpers of whole probes are a twentieth of all work.
  */
 export type StartStep = 'create' | 'running' | 'answering' | 'prepare' | 'probe';
 
