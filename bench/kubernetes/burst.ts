@@ -14,7 +14,8 @@ import type { Site } from './site.ts';
 
 const burst = 500;
 const pool = 600;
-const rounds = 3;
+/** Half a second each: the median forgives two that came at a bad moment. */
+const rounds = 5;
 const quietMs = 20_000;
 /** Owners are written to the pods within a few seconds; rollouts that end sooner would spare the patch. */
 const labelledMs = 5_000;

@@ -28,12 +28,11 @@ export function classifyStart(thrown: unknown, progress: StartProgress): LaunchF
   return { code, message: failure.message, evidence: { ...failure.evidence, step: progress.step } };
 }
 
-// A provider that was away all the time says nothing about the template, so the template's breaker must not count it.
+// A provider that was away or full all the time says nothing about the template, so the template's breaker must not count it.
 function tooLate({ timeoutMs }: DeadlinePassed, { step, waitingOut }: StartProgress): LaunchFailure {
-  const away = waitingOut instanceof Failure && waitingOut.code === 'provider_unavailable';
   const last = waitingOut === null ? '' : ` (${waitingOut.message})`;
   return {
-    code: away ? 'provider_unavailable' : 'start_timeout',
+    code: waitingOut instanceof Failure ? waitingOut.code : 'start_timeout',
     message: `the sandbox was not ready within ${timeoutMs} ms; it stood at ${step}${last}`,
     evidence: { step, timeoutMs, waitingOut: waitingOut?.message ?? null },
   };

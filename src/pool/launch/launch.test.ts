@@ -134,12 +134,6 @@ test.each([
     code: 'image_unavailable',
   },
   {
-    why: 'a start that fits nowhere keeps its code',
-    step: 'create',
-    thrown: new Failure('unschedulable', 'no node has room'),
-    code: 'unschedulable',
-  },
-  {
     why: 'an error that nobody classified is a failed start',
     step: 'create',
     thrown: new TypeError('oops'),
@@ -192,15 +186,21 @@ test('a start that hangs is given up at its timeout, naming the step in which it
   expect(pool.failures[0]?.message).toContain('probe');
 });
 
-test('a provider that is away all the time is not held against the template', async () => {
-  const { pool, clock, run, steps } = world();
-  steps.create = () => Promise.reject(new Failure('provider_unavailable', 'node does not answer'));
-  const ended = run();
-  await clock.advance(template.startTimeoutMs);
-  await ended;
-  expect(pool.failures).toMatchObject([{ code: 'provider_unavailable' }]);
-  expect(clock.sleeping()).toBe(0);
-});
+test.each([
+  ['away', 'provider_unavailable', 'node does not answer'],
+  ['full', 'unschedulable', 'exceeded quota'],
+] as const)(
+  'a provider that is %s all the time is not held against the template',
+  async (_how, code, message) => {
+    const { pool, clock, run, steps } = world();
+    steps.create = () => Promise.reject(new Failure(code, message));
+    const ended = run();
+    await clock.advance(template.startTimeoutMs);
+    await ended;
+    expect(pool.failures).toMatchObject([{ code, message: expect.stringContaining(message) as string }]);
+    expect(clock.sleeping()).toBe(0);
+  },
+);
 
 test('a provider that comes back in time costs a start nothing of its own time', async () => {
   const { pool, clock, run, steps, created } = world();

@@ -50,7 +50,7 @@ export type Started =
  * seconds where a burst starts sixty of them on one node, whose cores then have better to do than to refuse connections.
  */
 export const identityPauseMs = (tried: number) => Math.min(25 * 1.5 ** tried, 250);
-/** An engine that says "ask again" is busy or away: a burst's hundreds of starts must not keep it so. */
+/** An engine that says "ask again" is busy, full or away: a burst's hundreds of starts must not keep it so. */
 const createPauseMs = (tried: number) => Math.min(500 * 2 ** tried, 4_000);
 
 /**
@@ -123,8 +123,9 @@ function enter(progress: StartProgress, step: StartStep): void {
   progress.waitingOut = null;
 }
 
+// A neighbour's end makes room in a full engine, as it does in the pool.
 const asksLater = (thrown: unknown): thrown is Failure =>
-  thrown instanceof Failure && thrown.code === 'provider_unavailable';
+  thrown instanceof Failure && (thrown.code === 'provider_unavailable' || thrown.code === 'unschedulable');
 
 // An identity changes nothing, so it may be asked again whatever became of the question.
 const notYetUp = (thrown: unknown): thrown is LinkError =>

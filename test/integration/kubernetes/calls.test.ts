@@ -91,7 +91,9 @@ test('credentials that are refused are read anew, once', async () => {
 });
 
 test.each([
-  ['a spent quota', 403, 'pods "x" is forbidden: exceeded quota: sandboxes', 'start_failed'],
+  ['a spent quota', 403, 'pods "x" is forbidden: exceeded quota: sandboxes', 'unschedulable'],
+  ['a quota that nobody has counted', 403, 'forbidden: status unknown for quota: new', 'unschedulable'],
+  ['a quota on what the pod does not name', 403, 'forbidden: failed quota: must specify', 'start_failed'],
   ['an invalid pod', 422, 'Pod "x" is invalid: spec.containers[0].image', 'start_failed'],
   ['a missing right', 403, 'User "corral" cannot create resource "pods"', 'provider_unavailable'],
   ['a missing namespace', 404, 'namespaces "sandboxes" not found', 'provider_unavailable'],

@@ -34,12 +34,13 @@ export function statusIn(value: unknown): Answer {
 
 /**
  * A final refusal as a failure. What says nothing about the sandbox that was asked for (our own rights, a missing
- * namespace, a server in trouble) is `provider_unavailable`, so that no template's breaker counts it; everything else
- * that is not accepted (invalid, quota spent, forbidden by an admission rule) is `start_failed`.
+ * namespace, a server in trouble) is `provider_unavailable`, and a spent quota `unschedulable`, since room comes when a
+ * neighbour ends; no template's breaker counts these. Everything else that is not accepted (invalid, forbidden by an
+ * admission rule) is `start_failed`.
  */
 export function refusal(what: string, answer: Answer): Failure {
   const { reason, message } = wordsOf(answer);
-  const code = aboutUs(answer.status, message) ? 'provider_unavailable' : 'start_failed';
+  const code = codeOf(answer.status, message);
   return new Failure(code, `the Kubernetes API refused to ${what}: ${message}`, {
     evidence: { httpStatus: answer.status, reason, message },
     ...(code === 'provider_unavailable' ? { retryAfterMs: refusedRetryMs } : {}),
@@ -52,6 +53,15 @@ const refusedRetryMs = 5_000;
 // RBAC's own sentence: `User "x" cannot create resource "pods" in API group "" in the namespace "y"`. A quota's and an
 // admission rule's 403 have other words.
 const missingRight = /\bcannot \w+ resource\b/;
+
+// Sources, of Kubernetes 1.34: `checkRequest` of `plugin/pkg/admission/resourcequota` (`staging/src/k8s.io/apiserver`). The
+// second is said of a quota so new that nobody has counted yet. One that asks for limits that a pod lacks has other words.
+const spentQuota = /\b(exceeded quota|status unknown for quota): /;
+
+function codeOf(status: number, message: string): 'provider_unavailable' | 'unschedulable' | 'start_failed' {
+  if (aboutUs(status, message)) return 'provider_unavailable';
+  return status === 403 && spentQuota.test(message) ? 'unschedulable' : 'start_failed';
+}
 
 function aboutUs(status: number, message: string): boolean {
   if (status >= 500 || status === 429 || status === 401 || status === 404) return true;

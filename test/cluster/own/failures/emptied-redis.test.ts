@@ -1,0 +1,36 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import { rolloutsOf } from '../../../support/pod-rollouts.ts';
+
+const minReady = 2;
+const environments = { shell: podEnvironment('shell', { pool: `{ min_ready: ${minReady}, max: 8 }` }) };
+
+let corral: ClusterFleetOfTest;
+beforeAll(async () => {
+  // Nothing is kept on disk: a Redis that was killed comes back empty.
+  corral = await startClusterFleetOfTest({ name: 'emptied', environments, keepRecords: false });
+});
+afterAll(() => corral.stop());
+
+const shell = rolloutsOf(() => corral, 'shell');
+const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
+
+test('Redis comes back empty while a command runs: pods say whose they are, nothing runs twice, and all is scored', async () => {
+  expect(await shell.call('idle', 'c1')).toMatchObject(ran(1));
+  const busy = await shell.running('busy', 'echo ran >> log; sleep 3; cat log');
+  const idlePod = await corral.podOf('idle');
+  await expect.poll(() => corral.pods()).toHaveLength(minReady + 2);
+  const pods = (await corral.pods()).toSorted();
+
+  await corral.killPart('redis');
+
+  expect(await busy.answer).toMatchObject(ran(1));
+  expect(await shell.call('idle', 'c2')).toMatchObject(ran(2));
+  expect(await shell.call('busy', 'c2')).toMatchObject(ran(2));
+  expect(await corral.podOf('busy')).toMatchObject({ sandbox: busy.sandbox });
+  expect(await corral.podOf('idle')).toEqual(idlePod);
+  expect((await corral.pods()).toSorted()).toEqual(pods);
+  await shell.expectScored('busy', 2);
+  await shell.expectScored('idle', 2);
+});

@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import { apiCallsOf } from '../../../support/controller-metrics.ts';
+import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
+
+const pool = '{ min_ready: 0, max: 6 }';
+const environments = {
+  shell: podEnvironment('shell', { pool }),
+  // Its calls are held for 20 s of the face's 540 s, longer than its start timeout.
+  impatient: podEnvironment('impatient', {
+    sandbox: `image: "corral.local/bare:dev", ${podResources}, start_timeout: 8s`,
+    timeout: '520s',
+    pool,
+  }),
+};
+const quota = JSON.stringify({
+  apiVersion: 'v1',
+  kind: 'ResourceQuota',
+  metadata: { name: 'two' },
+  spec: { hard: { pods: '2' } },
+});
+
+let corral: ClusterFleetOfTest;
+beforeAll(async () => {
+  corral = await startClusterFleetOfTest({ name: 'quota', environments });
+  await corral.kubectl(['create', '-f', '-'], quota);
+  await corral.kubectl(['wait', 'resourcequota/two', '--for=jsonpath={.status.hard.pods}=2']);
+});
+afterAll(() => corral.stop());
+
+const call = (trace: string, environment = 'shell') =>
+  corral.rft.call({ trace, call: 'c1', command: 'echo ran >> log', environment });
+const grade = (trace: string) => corral.rft.grade({ trace });
+
+async function servedAndScored(trace: string): Promise<void> {
+  expect(await call(trace)).toMatchObject({ status: 200 });
+  expect(await grade(trace)).toMatchObject({ status: 200, body: { score: 1 } });
+}
+
+test('four rollouts under a quota of two pods: two are held until the others end, and all are scored', async () => {
+  await Promise.all(['a', 'b', 'c', 'd'].map(servedAndScored));
+  const calls = await apiCallsOf(corral.fleet.controllerUrl);
+  expect(calls).toContainEqual(expect.objectContaining({ verb: 'create', code: '403' }));
+});
+
+test('a quota that stays spent is told as unschedulable in its own words, and may be tried again', async () => {
+  await Promise.all([call('e'), call('f')]);
+  const refused = await call('g', 'impatient');
+  expectFailure(refused, {
+    ...toldNotStarted,
+    code: 'unschedulable',
+    message: expect.stringContaining('exceeded quota: two') as string,
+    rollout_id: 'g',
+    call_id: 'c1',
+  });
+  expect((await corral.native.get('/v1/rollouts/g')).body).toMatchObject({ taint: null, score: null });
+});
