@@ -23,7 +23,7 @@ it('starts the payload through its own loader, so that the root needs none', () 
   const argv = sandboxdArgv('/opt/corral');
   const loader = ['/opt/corral/lib/ld.so', '--library-path', '/opt/corral/lib', '/opt/corral/node'];
   expect(argv.slice(0, 4)).toEqual(loader);
-  expect(argv.at(-1)).toBe('/opt/corral/sandboxd/main.mjs');
+  expect(argv.at(-1)).toBe('/opt/corral/sandboxd/main.cjs');
 });
 
 it('finds libraries and loader in what ldd prints, and not what the kernel provides', () => {

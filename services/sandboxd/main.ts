@@ -35,7 +35,7 @@ async function main(): Promise<void> {
   log({ level: 'info', message: 'listening', sandbox: config.sandbox, boot });
 }
 
-await main().catch((error: unknown) => {
+void main().catch((error: unknown) => {
   log({ level: 'error', message: error instanceof Error ? error.message : String(error) });
   process.exit(1);
 });

@@ -8,36 +8,38 @@
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
  */
-const [workspace = '/', task = '', object = ''] = process.argv.slice(2);
+import { accessSync, constants } from 'node:fs';
 
-// Relative paths are below the workspace. A user who locked himself out of it can still name others.
-try {
-  process.chdir(workspace);
-} catch {
-  // Each relative path then fails by itself, with the reason the user would see.
+async function main([workspace = '/', task = '', object = '']: readonly string[]): Promise<number> {
+  enter(workspace);
+  switch (task) {
+    case 'tool': {
+      const { runTool } = await import('./run-tool.ts');
+      return runTool(object);
+    }
+    case 'put': {
+      const { putFile } = await import('./put-file.ts');
+      return putFile(object);
+    }
+    case 'get': {
+      const { getFile } = await import('./get-file.ts');
+      return getFile(object);
+    }
+    case 'probe':
+      accessSync(workspace, constants.W_OK | constants.X_OK);
+      return 0;
+    default:
+      throw new Error(`no such task for the helper: ${task}`);
+  }
 }
 
-switch (task) {
-  case 'tool': {
-    const { runTool } = await import('./run-tool.ts');
-    process.exitCode = await runTool(object);
-    break;
+/** Relative paths are below the workspace. A user who locked himself out of it can still name others. */
+function enter(workspace: string): void {
+  try {
+    process.chdir(workspace);
+  } catch {
+    // Each relative path then fails by itself, with the reason the user would see.
   }
-  case 'put': {
-    const { putFile } = await import('./put-file.ts');
-    process.exitCode = await putFile(object);
-    break;
-  }
-  case 'get': {
-    const { getFile } = await import('./get-file.ts');
-    process.exitCode = await getFile(object);
-    break;
-  }
-  case 'probe': {
-    const { accessSync, constants } = await import('node:fs');
-    accessSync(workspace, constants.W_OK | constants.X_OK);
-    break;
-  }
-  default:
-    throw new Error(`no such task for the helper: ${task}`);
 }
+
+void main(process.argv.slice(2)).then((exitCode) => (process.exitCode = exitCode));

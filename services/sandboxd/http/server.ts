@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
 import type { Daemon } from '../daemon.ts';
@@ -5,12 +6,6 @@ import { WireError } from '../wire-error.ts';
 import { admit } from './gate.ts';
 import { routes } from './routes.ts';
 import type { Reply } from './routes.ts';
-
-/**
- * An `import` of this module would read every export of it, and some of them load a whole HTTP client and WebSocket: 6 MB
- * of private memory in each idle sandbox, half of what it may have.
- */
-const { createServer } = process.getBuiltinModule('node:http');
 
 /** Above the gateway's own keep-alive, so that it never sends into a connection that we are closing. */
 const keepAliveTimeoutMs = 75_000;

@@ -24,7 +24,7 @@ export const payloadMountPoint = '/opt/corral';
 
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
-  `${mountPoint}/${payloadLayout.code}/${entry}.mjs`;
+  `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
 
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
 export function payloadNodeArgv(mountPoint: string): readonly string[] {
