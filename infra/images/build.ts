@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { bareImage, corralImage, demoImage, sandboxdImage } from './catalogue.ts';
 import type { ImageName } from './catalogue.ts';
+import { keepNewest } from './keep-newest.ts';
 import { writeArchive } from './oci/archive.ts';
 import type { Image } from './oci/archive.ts';
 import type { Entry } from './oci/tar.ts';
@@ -27,9 +28,12 @@ const makers: Readonly<Record<ImageName, (cacheDir: string) => Promise<Image>>> 
   demo: demoImage,
 };
 
+/** Of each image, and of payloads: two checkouts that take turns, and one whose archive is about to be imported. */
+const kept = 3;
+
 /**
  * The image's archive below `cacheDir`, or where it is already: its name holds a hash of everything that went in. It is
- * written beside and renamed, so builders may race.
+ * written beside and renamed, so builders may race. A new one takes the place of the oldest.
  */
 export async function buildImage(
   which: ImageName,
@@ -45,6 +49,7 @@ export async function buildImage(
     await rename(building, archive);
     await writeFile(building, JSON.stringify(layerBytes));
     await rename(building, sizes);
+    await Promise.all([`image-${which}-`, 'payload-'].map((prefix) => keepNewest(cacheDir, prefix, kept)));
   }
   return { name: image.name, archive, layerBytes: JSON.parse(await readFile(sizes, 'utf8')) as number[] };
 }
