@@ -5,7 +5,7 @@ import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { apiCallsOf } from '../../../support/controller-metrics.ts';
 import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
 
-/** The RFT face holds a call for what its command's time leaves of 540 s: here 40 s. */
+/** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s, since no command may have over 480 s. */
 const failing = (name: string, image: string, rest: string) =>
   podEnvironment(name, {
     sandbox: `image: "${image}", ${podResources}, ${rest}`,

@@ -7,10 +7,8 @@ import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
 const pool = '{ min_ready: 0, max: 6 }';
 const environments = {
   shell: podEnvironment('shell', { pool }),
-  // Its calls are held for 20 s of the face's 540 s, longer than its start timeout.
   impatient: podEnvironment('impatient', {
-    sandbox: `image: "corral.local/bare:dev", ${podResources}, start_timeout: 8s`,
-    timeout: '520s',
+    sandbox: `image: "corral.local/bare:dev", ${podResources}, start_timeout: 6s`,
     pool,
   }),
 };
@@ -29,8 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-const call = (trace: string, environment = 'shell') =>
-  corral.rft.call({ trace, call: 'c1', command: 'echo ran >> log', environment });
+const call = (trace: string) => corral.rft.call({ trace, call: 'c1', command: 'echo ran >> log' });
 const grade = (trace: string) => corral.rft.grade({ trace });
 
 async function servedAndScored(trace: string): Promise<void> {
@@ -46,7 +43,10 @@ test('four rollouts under a quota of two pods: two are held until the others end
 
 test('a quota that stays spent is told as unschedulable in its own words, and may be tried again', async () => {
   await Promise.all([call('e'), call('f')]);
-  const refused = await call('g', 'impatient');
+  await corral.native.open('g', 'impatient');
+  // Held for longer than a start may take.
+  const command = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
+  const refused = await corral.native.post('/v1/rollouts/g/calls?wait_s=12', command);
   expectFailure(refused, {
     ...toldNotStarted,
     code: 'unschedulable',
