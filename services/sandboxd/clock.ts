@@ -1,5 +1,5 @@
 /**
  * Milliseconds of a clock that only goes forward. Not `performance.now()`: its first use loads all of `perf_hooks`, which
- * takes a fresh sandboxd 5 ms, as much as its first answer.
+ * is a quarter of what a fresh sandboxd's first answer takes.
  */
 export const monotonicMs = (): number => Number(process.hrtime.bigint()) / 1e6;
