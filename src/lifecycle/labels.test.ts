@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
+import { settled } from '../../test/fakes/clock.ts';
 import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
-import { bootId, sandboxId } from '../model/ids.ts';
+import { bootId, rolloutId, sandboxId } from '../model/ids.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { createLabeller } from './labels.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const held = fakeRollout({ epoch: { sandbox, boot: bootId('boot-1') } });
+
+const ownedBy = (rollout: string) => rolloutKey({ ...fakeOwner(), rollout: rolloutId(rollout) });
 
 function world(record: RolloutRecord | null) {
   const pool = createFakePoolStore();
@@ -42,6 +45,35 @@ test('a label that failed is written at the next look', async () => {
   await expect(label()).rejects.toThrow('node is away');
   await label();
   expect(labels).toHaveLength(1);
+});
+
+test('a label that takes its time holds up no other', async () => {
+  const slow = Promise.withResolvers<void>();
+  const written: string[] = [];
+  const pool = createFakePoolStore();
+  for (const name of ['slow', 'quick']) {
+    pool.answers.known.set(sandboxId(name), { phase: 'ready', sinceMs: 0, owner: ownedBy(name) });
+  }
+  const label = createLabeller({
+    pool,
+    claims: {
+      find: async ({ rollout }) =>
+        fakeRollout({ epoch: { sandbox: sandboxId(rollout), boot: bootId('boot') } }),
+    },
+    provider: {
+      label: async (one) => {
+        if (one === sandboxId('slow')) await slow.promise;
+        written.push(one);
+      },
+    },
+    hardEndMs: () => 99,
+  });
+  const labelled = label();
+  await settled();
+  expect(written).toEqual(['quick']);
+  slow.resolve();
+  await labelled;
+  expect(written).toEqual(['quick', 'slow']);
 });
 
 test('a sandbox that its rollout let go of gets no label', async () => {

@@ -5,6 +5,7 @@ import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { eachOf } from '../waiting/each-of.ts';
 
 export type LabelTools = {
   readonly pool: Pick<PoolStore, 'known'>;
@@ -13,6 +14,9 @@ export type LabelTools = {
   /** When a rollout must be over, whatever happens: wall clock, milliseconds. */
   readonly hardEndMs: (rollout: RolloutRecord) => number;
 };
+
+/** At once: a burst's five hundred are written in a second or two, and leave room for those who create and remove. */
+const width = 16;
 
 /**
  * Writes who owns a sandbox, and until when, where the provider's own list shows it. Once per adoption and process:
@@ -24,16 +28,12 @@ export function createLabeller(tools: LabelTools): () => Promise<void> {
   return async () => {
     const known = await tools.pool.known();
     for (const sandbox of labelled.keys()) if (!known.has(sandbox)) labelled.delete(sandbox);
-    const failures: unknown[] = [];
-    for (const [sandbox, { owner }] of known) {
-      if (owner === null || labelled.get(sandbox) === owner) continue;
-      const done = await label(tools, sandbox, owner).catch((thrown: unknown) => {
-        failures.push(thrown);
-        return false;
-      });
-      if (done) labelled.set(sandbox, owner);
-    }
-    if (failures.length > 0) throw failures[0];
+    const missing = [...known].flatMap(([sandbox, { owner }]) =>
+      owner === null || labelled.get(sandbox) === owner ? [] : [{ sandbox, owner }],
+    );
+    await eachOf(missing, width, async ({ sandbox, owner }) => {
+      if (await label(tools, sandbox, owner)) labelled.set(sandbox, owner);
+    });
   };
 }
 

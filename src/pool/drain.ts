@@ -3,7 +3,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { eachOf } from './each-of.ts';
+import { eachOf } from '../waiting/each-of.ts';
 import type { Presence } from './presence.ts';
 
 export type DrainTools = {

@@ -1,7 +1,7 @@
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { Log } from '../ports/log.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
-import { eachOf } from './each-of.ts';
+import { eachOf } from '../waiting/each-of.ts';
 
 export type OverdueTools = {
   readonly pool: Pick<PoolStore, 'overdueLaunches'>;

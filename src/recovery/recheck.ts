@@ -1,4 +1,4 @@
-import { eachOf } from '../pool/each-of.ts';
+import { eachOf } from '../waiting/each-of.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { askedAtOnce } from './ask.ts';

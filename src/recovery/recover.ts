@@ -1,6 +1,6 @@
 import type { SandboxId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
-import { eachOf } from '../pool/each-of.ts';
+import { eachOf } from '../waiting/each-of.ts';
 import type { KeptSandbox } from '../ports/fleet/recovery.ts';
 import type { ProvidedSandbox, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { askedAtOnce } from './ask.ts';

@@ -118,10 +118,10 @@ export const rooms: readonly Room[] = [
   feature('claiming', 'waiting', 'tools', 'environments'),
   feature('calls', 'waiting', 'tools', 'claiming'),
   feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
-  feature('recovery', 'pool'),
-  ...['waiting', 'pool', 'lifecycle', 'environments', 'tools', 'access', 'reports'].map((name) =>
-    feature(name),
-  ),
+  feature('pool', 'waiting'),
+  feature('lifecycle', 'waiting'),
+  feature('recovery', 'waiting', 'pool'),
+  ...['waiting', 'environments', 'tools', 'access', 'reports'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,

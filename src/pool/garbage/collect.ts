@@ -5,7 +5,7 @@ import type { PoolStore } from '../../ports/fleet/pool.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { ProvidedSandbox, SandboxProvider } from '../../ports/sandbox-provider.ts';
-import { eachOf } from '../each-of.ts';
+import { eachOf } from '../../waiting/each-of.ts';
 import { ask } from './ask.ts';
 import type { AskTools } from './ask.ts';
 import { decide, differences, garbage } from './judge.ts';
