@@ -7,24 +7,19 @@ import { join } from 'node:path';
  */
 export async function keepNewest(folder: string, prefix: string, kept: number): Promise<void> {
   const names = (await readdir(folder)).filter((name) => name.startsWith(prefix));
-  const newestFirst = Object.entries(Object.groupBy(await Promise.all(names.map(dated(folder))), stemOf))
-    .map(([, files = []]) => ({ files, changedMs: Math.max(...files.map((file) => file.changedMs)) }))
+  const files = await Promise.all(
+    names.map(async (name) => ({ name, changedMs: await changedMs(join(folder, name)) })),
+  );
+  const newestFirst = Object.values(Object.groupBy(files, ({ name }) => name.replace(/\..*$/, '')))
+    .map((together = []) => ({ together, changedMs: Math.max(...together.map((file) => file.changedMs)) }))
     .toSorted((one, other) => other.changedMs - one.changedMs);
-  const old = newestFirst.slice(kept).flatMap(({ files }) => files);
+  const old = newestFirst.slice(kept).flatMap(({ together }) => together);
   await Promise.all(old.map(({ name }) => rm(join(folder, name), { recursive: true, force: true })));
 }
 
-type Dated = { readonly name: string; readonly changedMs: number };
-
-const stemOf = ({ name }: Dated): string => name.replace(/\..*$/, '');
-
-/** Somebody else may have removed it meanwhile. */
-const dated =
-  (folder: string) =>
-  async (name: string): Promise<Dated> => ({
-    name,
-    changedMs: await stat(join(folder, name)).then(
-      ({ mtimeMs }) => mtimeMs,
-      () => 0,
-    ),
-  });
+/** 0 where somebody else has removed it meanwhile. */
+const changedMs = (path: string): Promise<number> =>
+  stat(path).then(
+    ({ mtimeMs }) => mtimeMs,
+    () => 0,
+  );

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises';
 import type { CommandUser, FileReply } from '../../src/protocol/sandboxd/wire.ts';
 import { Capture } from './command/capture.ts';
 import type { Config } from './config.ts';
-import { record, replyBytes, startHelper } from './helper/run.ts';
+import { parseReply, replyBytes, startHelper } from './helper/run.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { WireError } from './wire-error.ts';
 
@@ -76,7 +76,7 @@ async function* contentOf(
 }
 
 function byteCount(said: string): number {
-  const { bytes } = record(said);
+  const { bytes } = parseReply(said);
   if (typeof bytes === 'number') return bytes;
   throw new WireError('internal', 'the helper did not say how many bytes it wrote');
 }

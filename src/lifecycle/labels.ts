@@ -15,7 +15,7 @@ export type LabelTools = {
   readonly hardEndMs: (rollout: RolloutRecord) => number;
 };
 
-/** At once: a burst's five hundred are written within seconds, and do not compete with its first calls, who come first. */
+/** At once: a burst's five hundred are written within seconds, and its first calls have the machine. */
 const width = 4;
 
 /**

@@ -8,9 +8,14 @@ export type ApiCalls = {
 
 const line = /^corral_kubernetes_calls_total\{verb="(.*?)",resource="(.*?)",code="(.*?)"\} (\d+)$/gm;
 
+/** A controller's whole /metrics page. */
+export async function metricsOf(controllerUrl: string): Promise<string> {
+  return (await fetch(`${controllerUrl}/metrics`)).text();
+}
+
 /** What a controller has asked the Kubernetes API so far, from its /metrics. */
 export async function apiCallsOf(controllerUrl: string): Promise<readonly ApiCalls[]> {
-  const text = await (await fetch(`${controllerUrl}/metrics`)).text();
+  const text = await metricsOf(controllerUrl);
   return [...text.matchAll(line)].map(([, verb = '', resource = '', code = '', count = '']) => ({
     verb,
     resource,

@@ -25,6 +25,9 @@ export type RunningRollout = HeldPod & { readonly trace: string; readonly answer
 /** Leaves a line of evidence and shows all of them. */
 const evidence = 'echo ran >> log; cat log';
 
+/** What that answers once it has run so often. */
+export const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
+
 export function rolloutsOf(corral: () => ClusterFleetOfTest, environment: string): PodRollouts {
   const call = (trace: string, call: string, command = evidence) =>
     corral().rft.call({ trace, call, command, environment });

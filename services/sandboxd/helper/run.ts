@@ -52,13 +52,13 @@ function fileError(said: string, signal: string | null): WireError {
   if (signal !== null) {
     return new WireError('file_error', `something in the sandbox ended the transfer with ${signal}`, signal);
   }
-  const { errno, message } = record(said);
+  const { errno, message } = parseReply(said);
   const text = typeof message === 'string' ? message : `the helper failed: ${said}`;
   return new WireError('file_error', text, typeof errno === 'string' ? errno : 'UNKNOWN');
 }
 
 /** What a helper said in JSON; empty where it is none. */
-export function record(json: string): Readonly<Record<string, unknown>> {
+export function parseReply(json: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(json);
     return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};

@@ -119,6 +119,7 @@ export type PrepareRequest = {
 /** At most {@link maxConfirmedTogether} ids. */
 export type ConfirmRequest = { readonly calls: readonly string[] };
 export type PrepareReply = { readonly ok: true; readonly durationMs: number };
+
 /**
  * `whole`: our helper, which needs all that a built-in tool needs. `brief`: the image's shell only looks whether files
  * may be opened and written, for a sandbox made as another one that passed the whole; in doubt it becomes the whole.

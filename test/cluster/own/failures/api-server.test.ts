@@ -6,7 +6,7 @@ import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { untilClusterWorks } from '../../../support/cluster-works.ts';
 import { killSandboxd } from '../../../support/cluster-provider.ts';
 import { apiCallsOf } from '../../../support/controller-metrics.ts';
-import { rolloutsOf } from '../../../support/pod-rollouts.ts';
+import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
 
 let corral: ClusterFleetOfTest;
 beforeAll(async () => {
@@ -19,7 +19,6 @@ afterAll(async () => {
 }, 240_000);
 
 const { call, view, running, expectScored, expectLostInFlight } = rolloutsOf(() => corral, 'shell');
-const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
 const named = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
 

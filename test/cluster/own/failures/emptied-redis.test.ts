@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { rolloutsOf } from '../../../support/pod-rollouts.ts';
+import { metricsOf } from '../../../support/controller-metrics.ts';
+import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
 
 const minReady = 2;
 const environments = { shell: podEnvironment('shell', { pool: `{ min_ready: ${minReady}, max: 8 }` }) };
@@ -14,13 +15,13 @@ beforeAll(async () => {
 afterAll(() => corral.stop());
 
 const shell = rolloutsOf(() => corral, 'shell');
+
 async function pool(): Promise<{ readonly held: number; readonly ready: number }> {
-  const metrics = await (await fetch(`${corral.fleet.controllerUrl}/metrics`)).text();
+  const metrics = await metricsOf(corral.fleet.controllerUrl);
   const counted = (state: string) =>
     Number(new RegExp(`^corral_pool\\{.*state="${state}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]);
   return { held: counted('held'), ready: counted('ready') };
 }
-const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
 
 test('Redis comes back empty while a command runs: pods say whose they are, nothing runs twice, and all is scored', async () => {
   expect(await shell.call('idle', 'c1')).toMatchObject(ran(1));

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FailureCode } from '../../../../src/failure/codes.ts';
 import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { apiCallsOf } from '../../../support/controller-metrics.ts';
+import { apiCallsOf, metricsOf } from '../../../support/controller-metrics.ts';
 import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
 
 /** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s, since no command may have over 480 s. */
@@ -66,7 +66,7 @@ test.concurrent('beside environments that cannot start, another one is served an
 
 test('what cannot start is not tried without end, and what was tried is removed', async () => {
   await expect.poll(() => corral.pods()).toEqual([]);
-  const metrics = await (await fetch(`${corral.fleet.controllerUrl}/metrics`)).text();
+  const metrics = await metricsOf(corral.fleet.controllerUrl);
   // That one fails at once: its breaker has opened, or there would be a hundred of it by now.
   expect(metrics).toMatch(/^corral_breaker_open\{.*\} 1$/m);
   const calls = await apiCallsOf(corral.fleet.controllerUrl);

@@ -13,7 +13,7 @@ import {
 import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { rolloutsOf } from '../../../support/pod-rollouts.ts';
+import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
 
 const onNode = (node: string) =>
   podEnvironment(node, {
@@ -34,7 +34,6 @@ afterAll(() => corral.stop());
 const onN1 = rolloutsOf(() => corral, 'n1');
 const onN2 = rolloutsOf(() => corral, 'n2');
 
-const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
 const untilGivenUp = (node: string) =>
   eventually(
     async () => (await nodesOf(corral.cluster)).filter(({ name }) => name === node),

@@ -3,7 +3,7 @@ import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { apiCallsOf, writesIn } from '../../../support/controller-metrics.ts';
 import { startExtraController } from '../../../support/extra-controller.ts';
-import { rolloutsOf } from '../../../support/pod-rollouts.ts';
+import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
 
 /** Our own processes die over pods that go on. In `slow` a launch takes long enough to be caught in its middle. */
 const environments = {
@@ -22,7 +22,6 @@ afterAll(() => corral.stop());
 
 const warm = rolloutsOf(() => corral, 'shell');
 const slow = rolloutsOf(() => corral, 'slow');
-const ran = (times: number) => ({ status: 200, body: { output: 'ran\n'.repeat(times) } });
 
 /** Beside those that are kept ready for `shell`. */
 const slowPods = async () => (await corral.pods()).length - 2;
