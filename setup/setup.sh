@@ -50,6 +50,9 @@ missing_for_tests() {
   busybox_is_static || echo busybox-static
   # The pages' commands are run as they are shown.
   command -v curl >/dev/null || echo curl
+  # Sandboxes of a test see /usr, and attacks on graders are written for what authors write these in.
+  [ -x /usr/bin/python3 ] || echo python3-minimal
+  [ -x /usr/bin/git ] || echo git
 }
 
 # What a node runs (containerd, runc), what the kubelet calls (the tools of the network), and what starts it all.

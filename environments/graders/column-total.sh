@@ -1,7 +1,8 @@
-# Grades `total.sh` in the workspace, where it is started: the share of hidden cases that it gets right, written to $CORRAL_SCORE_FILE.
+# Grades `total.sh` in the workspace: the share of hidden cases that it gets right, written to $CORRAL_SCORE_FILE.
 #
-# The model's script is untrusted and now runs under the grader's user. It gets an empty environment, so it is not told
-# where the score goes, and a few seconds; the score is written last. What it is compared with never leaves this shell.
+# The model's script is untrusted, so this file never runs or reads it: `as-policy` runs it as the policy's user, with a
+# few seconds and nothing of the grader's. It gets a case's input and its output comes back; the expected values never
+# leave this shell, and its exit codes and words count for nothing.
 
 passed=0
 cases=0
@@ -9,7 +10,7 @@ cases=0
 check() { # printf format of the input, expected output
   cases=$((cases + 1))
   # shellcheck disable=SC2059
-  got=$(printf "$1" | env -i PATH="$PATH" timeout 5 sh ./total.sh 2>/dev/null)
+  got=$(printf "$1" | as-policy --stdin --timeout 5 sh ./total.sh 2>/dev/null)
   [ "$got" = "$2" ] && passed=$((passed + 1))
 }
 

@@ -18,6 +18,9 @@ describe('readConfig', () => {
       policyUid: 1000,
       policyGid: 1000,
       graderUid: 1001,
+      graderGid: 1001,
+      graderFolder: '/run/corral-grader',
+      ownNamespace: false,
       payload: null,
       cgroupEvents: null,
     });

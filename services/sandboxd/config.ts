@@ -1,3 +1,4 @@
+import { graderMountPoint } from '../../src/protocol/sandboxd/payload-layout.ts';
 import type { UserIsolation } from '../../src/protocol/sandboxd/wire.ts';
 
 /** `root`: commands run under sandboxd's own id because the environment chose so. */
@@ -15,9 +16,14 @@ export type Config = {
   readonly workspace: string;
   readonly userMode: UserMode;
   readonly policyUid: number;
-  /** Shared by policy and grader, so that the grader reads what the policy left in the workspace. */
   readonly policyGid: number;
+  /** User and group of the grader's own: nothing that the policy may write is open to it, and nothing of its to the policy. */
   readonly graderUid: number;
+  readonly graderGid: number;
+  /** Where graders work; closed to the policy before its first command. */
+  readonly graderFolder: string;
+  /** This sandbox has a pid namespace that nobody else is in: who is neither pid 1 nor we is a command's. */
+  readonly ownNamespace: boolean;
   /** Where the payload is mounted; null when run from sources by an ordinary Node. */
   readonly payload: string | null;
   /** The cgroup file that counts kills for memory; null = look where containers have it. */
@@ -49,6 +55,9 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     policyUid: parseId(env, 'CORRAL_POLICY_UID', 1000, complain),
     policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),
     graderUid: parseId(env, 'CORRAL_GRADER_UID', 1001, complain),
+    graderGid: parseId(env, 'CORRAL_GRADER_GID', 1001, complain),
+    graderFolder: env['CORRAL_GRADER_FOLDER'] ?? graderMountPoint,
+    ownNamespace: env['CORRAL_PID_NAMESPACE'] === 'own',
     payload: env['CORRAL_PAYLOAD'] ?? null,
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
   };

@@ -6,7 +6,7 @@ import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
 import { Leaders } from './processes/leaders.ts';
-import { sweepOwn, sweepUser } from './processes/sweep.ts';
+import { sweepAll } from './processes/sweep.ts';
 import { isolationOf } from './users.ts';
 
 const journalLimits = {
@@ -63,17 +63,12 @@ export function identityOf({ config, boot, binding, journal, done }: Daemon): Id
   };
 }
 
-/** Kills all that the policy left running. */
-export function quiesce({ config, leaders }: Daemon) {
-  return config.userMode === 'two-user' ? sweepUser(config.policyUid) : sweepOwn(leaders.all());
-}
-
 /** Nobody has to remove us: when the binding's time has passed, everything here ends. */
 export function endAtExpiry(daemon: Daemon, expiresInMs: number): void {
   setTimeout(() => {
     daemon.binding.expire();
     daemon.journal.abandon();
     // The exit code 0 tells an expiry from a crash.
-    void quiesce(daemon).finally(() => daemon.end(0));
+    void sweepAll(daemon.config, daemon.leaders).finally(() => daemon.end(0));
   }, expiresInMs);
 }

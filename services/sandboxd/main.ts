@@ -8,7 +8,7 @@ import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
 import { listen } from './listen.ts';
-import { prepareWorkspace } from './workspace.ts';
+import { prepareFolders } from './folders.ts';
 
 /** Stopping and killing what runs takes some milliseconds; nobody may wait long for us to end. */
 const killsTakeMs = 250;
@@ -30,7 +30,7 @@ async function main(): Promise<void> {
       setTimeout(() => daemon.end(terminatedExitCode), killsTakeMs);
     });
   }
-  prepareWorkspace(config);
+  prepareFolders(config);
   await listen(createHttpServer(daemon), config.listen);
   log({ level: 'info', message: 'listening', sandbox: config.sandbox, boot });
 }

@@ -111,14 +111,17 @@ async function begin(
   readonly deadline: Deadline;
 }> {
   const { gradeMs } = work.environment.limits;
+  const inSandbox = needsSandbox(work.environment.grader);
+  let seenIn = rollout.epoch?.sandbox ?? null;
   for (;;) {
     let deadline = Deadline.in(deps.clock, gradeMs);
     const begun = await patiently(deps.clock, until, () => {
       deadline = Deadline.in(deps.clock, gradeMs);
-      return deps.grades.begin(rollout.key, gradeMs, needsSandbox(work.environment.grader));
+      return deps.grades.begin(rollout.key, gradeMs, inSandbox, seenIn);
     });
     if (begun.kind === 'waiting') {
-      await obtainSandbox(deps, work.environment, work.claim, until);
+      const obtained = await obtainSandbox(deps, work.environment, work.claim, until);
+      seenIn = obtained.rollout.epoch?.sandbox ?? null;
       continue;
     }
     if (begun.kind !== 'wait') return { begun, deadline };

@@ -1,21 +1,8 @@
-import { Failure } from '../failure/failure.ts';
+import { longestScoreBytes } from '../protocol/sandboxd/wire.ts';
 
-/** A score is a number on a line; what is longer than this is not read. */
-export const longestScoreBytes = 256;
-
-/**
- * The number in a score file. Nonsense in there is the grader's own fault, so it is never a score: throws
- * `grader_failed`.
- */
-export function parseScore(text: string): number {
-  const score = text.trim() === '' ? Number.NaN : Number(text);
-  if (Number.isFinite(score)) return score;
-  const seen = text.trim().slice(0, 100);
-  throw new Failure(
-    'grader_failed',
-    `the grader's score file holds no finite number: ${JSON.stringify(seen)}`,
-    {
-      evidence: { score_file: seen },
-    },
-  );
+/** The finite number that a score file holds, alone or on a line; null where it holds anything else. */
+export function scoreIn(text: string): number | null {
+  if (text.trim() === '' || text.length > longestScoreBytes) return null;
+  const score = Number(text);
+  return Number.isFinite(score) ? score : null;
 }

@@ -8,7 +8,6 @@ import type {
   PrepareReply,
   ProbeDepth,
   ProbeReply,
-  QuiesceReply,
 } from '../protocol/sandboxd/wire.ts';
 import type { BootId, CallId, SandboxId } from '../model/ids.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
@@ -78,7 +77,6 @@ export interface SandboxLink {
   /** The answers of these calls are stored elsewhere. All are confirmed or, when one is not done, none. */
   confirm(target: SandboxTarget, calls: readonly CallId[], signal: AbortSignal): Promise<void>;
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
-  quiesce(target: SandboxTarget, signal: AbortSignal): Promise<QuiesceReply>;
   putFile(
     target: SandboxTarget,
     path: string,

@@ -70,7 +70,6 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await endOf(link.call(target, callId('a'), prints('a'), 0, signal))).toEqual(notBound);
       expect(await endOf(link.attach(target, callId('a'), 0, signal))).toEqual(notBound);
       expect(await endOf(link.confirm(target, [], signal))).toEqual(notBound);
-      expect(await endOf(link.quiesce(target, signal))).toEqual(notBound);
       expect(await endOf(link.getFile(target, 'file', 'policy', signal))).toEqual(notBound);
     });
 

@@ -3,7 +3,13 @@ import { awaitAnswer, Journal } from '../../services/sandboxd/calls/journal.ts';
 import type { RawAnswer } from '../../services/sandboxd/calls/answer.ts';
 import { WireError } from '../../services/sandboxd/wire-error.ts';
 import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type { BindRequest, CallAnswer, CallRequest, Identity } from '../../src/protocol/sandboxd/wire.ts';
+import type {
+  BindRequest,
+  CallAnswer,
+  CallRequest,
+  GradeTurn,
+  Identity,
+} from '../../src/protocol/sandboxd/wire.ts';
 
 /** As sandboxd's own. */
 const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
@@ -84,13 +90,8 @@ export class SandboxLife {
     this.#bound().cancel(call);
   }
 
-  quiesce() {
-    this.#binding.requireBound();
-    return { killed: 0, survivors: 0 };
-  }
-
   put(path: string, bytes: Uint8Array): void {
-    this.#binding.requireBound();
+    this.#bound().requireUngraded();
     this.#filesPut += 1;
     this.files.set(path, bytes);
   }
@@ -114,8 +115,8 @@ async function started(call: string, answer: Promise<CallAnswer>, cancel: AbortS
     const stop = () => resolve(answering({ ending: { kind: 'cancelled' } }));
     cancel.addEventListener('abort', stop, { once: true });
   });
-  const { ending, stdout, stderr, evidence } = await Promise.race([answer, cancelled]);
-  return { callId: call, ending, stdout: raw(stdout), stderr: raw(stderr), evidence };
+  const { stdout, stderr, ...rest } = await Promise.race([answer, cancelled]);
+  return { ...rest, callId: call, stdout: raw(stdout), stderr: raw(stderr) };
 }
 
 const raw = ({ head, tail, totalBytes }: CallAnswer['stdout']) => ({
@@ -130,10 +131,12 @@ export function answering(over: {
   readonly stderr?: string;
   readonly ending?: CallAnswer['ending'];
   readonly outOfMemoryKills?: number;
+  readonly grade?: GradeTurn;
 }): CallAnswer {
   const { stdout = '', stderr = '', ending = { kind: 'exited', exitCode: 0 }, outOfMemoryKills = 0 } = over;
   const evidence = { durationMs: 1, outOfMemoryKills, escapedProcesses: 0, backgroundProcesses: 0 };
-  return { callId: '', ending, stdout: captured(stdout), stderr: captured(stderr), evidence };
+  const graded = over.grade === undefined ? {} : { grade: over.grade };
+  return { callId: '', ending, stdout: captured(stdout), stderr: captured(stderr), evidence, ...graded };
 }
 
 function captured(text: string) {

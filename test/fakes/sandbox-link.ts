@@ -87,10 +87,6 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
-  quiesce(target: SandboxTarget) {
-    return this.#ask('quiesce', target, (life) => life.quiesce());
-  }
-
   async putFile(target: SandboxTarget, path: string, body: AsyncIterable<Uint8Array>) {
     const bytes = Buffer.concat(await Array.fromAsync(body));
     return this.#ask('putFile', target, (life) => {
@@ -155,7 +151,7 @@ export class FakeSandboxLink implements SandboxLink {
 }
 
 function lastArgument({ action }: CallRequest): string {
-  return action.kind === 'exec' ? (action.argv.at(-1) ?? '') : JSON.stringify(action.arguments);
+  return action.kind === 'builtin' ? JSON.stringify(action.arguments) : (action.argv.at(-1) ?? '');
 }
 
 async function* chunksOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {

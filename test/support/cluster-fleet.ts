@@ -57,7 +57,7 @@ export function podEnvironment(
 name: ${name}
 sandbox: { ${changes.sandbox ?? `image: "corral.local/bare:dev", ${podResources}`} }
 tools: { shell: { builtin: shell, timeout: ${changes.timeout ?? '60s'} } }
-grader: { kind: command, command: [sh, -c, 'wc -l < log > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: 0 }
+grader: { kind: command, command: [sh, -c, 'as-policy sh -c "wc -l < log" > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: 0 }
 pool: ${changes.pool ?? '{ min_ready: 2, max: 20 }'}
 `;
 }

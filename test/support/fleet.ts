@@ -26,6 +26,8 @@ export type FleetOfTest = Faces & {
 export type FleetOfTestOptions = {
   /** Environments as YAML, by name. */
   readonly environments: Readonly<Record<string, string>>;
+  /** Files beside them that they name, by name. */
+  readonly files?: Readonly<Record<string, string>>;
   /** Redis writes everything to disk, and comes back with it. Default: it comes back with nothing. */
   readonly keepRecords?: boolean;
 };
@@ -44,22 +46,27 @@ pool: { min_ready: 2, max: 8 }
 `;
 
 /** An environment folder with these files, the state folder beside it; the caller removes `root`. */
-export async function fleetFolders(environments: Readonly<Record<string, string>>) {
+export async function fleetFolders(
+  environments: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, string>> = {},
+) {
   const root = await mkdtemp(join(tmpdir(), 'corral-e2e-'));
   const environmentsDir = join(root, 'environments');
   await mkdir(environmentsDir);
   for (const [name, yaml] of Object.entries(environments)) {
     await writeFile(join(environmentsDir, `${name}.yaml`), yaml);
   }
+  for (const [name, text] of Object.entries(files)) await writeFile(join(environmentsDir, name), text);
   return { root, environmentsDir, stateDir: join(root, 'state') };
 }
 
 /** Starts redis, node, controller and gateway; resolves when all answer ready. */
 export async function startFleetOfTest({
   environments,
+  files = {},
   keepRecords = false,
 }: FleetOfTestOptions): Promise<FleetOfTest> {
-  const { root, environmentsDir, stateDir } = await fleetFolders(environments);
+  const { root, environmentsDir, stateDir } = await fleetFolders(environments, files);
   const { onEvent, killPart, stop } = partsOfFleet(stateDir);
   const remove = () => rm(root, { recursive: true, force: true });
   const options = { environmentsDir, stateDir, payloadDir: sharedPayload, keepRecords, onEvent };

@@ -9,13 +9,13 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { buildPayload } from '../../infra/payload/payload.ts';
 import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
-import { sweepUser } from '../../services/sandboxd/processes/sweep.ts';
+import { sweepUsers } from '../../services/sandboxd/processes/sweep.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { bootId, sandboxId } from '../../src/model/ids.ts';
 import { sandboxAddress } from '../../src/model/rollout.ts';
 import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
 import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type { BindRequest, CallRequest, ExecAction } from '../../src/protocol/sandboxd/wire.ts';
+import type { BindRequest, CallRequest, ExecAction, GradeAction } from '../../src/protocol/sandboxd/wire.ts';
 
 /** A real sandboxd process for tests, and a line to it. */
 export type TestSandboxd = {
@@ -56,6 +56,7 @@ export function startSandboxd(options: TestSandboxdOptions = {}): Promise<TestSa
   const settings = {
     CORRAL_LISTEN: `unix:${folder}/d.sock`,
     CORRAL_WORKSPACE: join(folder, 'workspace'),
+    CORRAL_GRADER_FOLDER: join(folder, 'grader'),
   };
   const mounting = ['unshare', '--mount', '--', 'sh', '-c', mountAndBecome, repository, checkout];
   return start(folder, join(folder, 'workspace'), [...mounting, ...argv], settings, options);
@@ -80,6 +81,7 @@ export async function startSandboxdInBwrap(
   const settings = {
     CORRAL_LISTEN: 'unix:/run/corral/d.sock',
     CORRAL_WORKSPACE: '/workspace',
+    CORRAL_PID_NAMESPACE: 'own',
     CORRAL_PAYLOAD: mountPoint,
   };
   return start(folder, workspace, argv, settings, options);
@@ -104,6 +106,7 @@ function bareRoot(folder: string, payload: string): readonly string[] {
     ['--dev', '/dev', '--proc', '/proc', '--perms', '1777', '--tmpfs', '/tmp'],
     ['--ro-bind', payload, mountPoint, '--bind', folder, '/run/corral'],
     ['--bind', join(folder, 'workspace'), '/workspace'],
+    ['--perms', '0711', '--tmpfs', '/run/corral-grader'],
   ];
   return [...namespaces, '--cap-drop', 'ALL', ...privileges, ...mounts.flat()];
 }
@@ -134,6 +137,7 @@ async function start(
       CORRAL_POLICY_UID: String(policyUid),
       CORRAL_POLICY_GID: String(policyUid),
       CORRAL_GRADER_UID: String(graderUid),
+      CORRAL_GRADER_GID: String(graderUid),
       CORRAL_USERS: users,
       ...settings,
       ...env,
@@ -150,7 +154,7 @@ async function start(
       await exited;
     }
     // Without a pid namespace its commands outlive a sandboxd that was killed.
-    for (const uid of [policyUid, graderUid]) await sweepUser(uid);
+    await sweepUsers([policyUid, graderUid]);
     rmSync(folder, { recursive: true, force: true });
   };
   return { process: child, folder, workspace, target, token, link, stop };
@@ -182,4 +186,18 @@ export function aShellCall(
 ): CallRequest {
   const argv = ['sh', '-c', command];
   return { digest: `digest of ${command}`, action: { kind: 'exec', argv, ...action }, timeoutMs, keepBytes };
+}
+
+/** A turn of a grader that is a shell script. */
+export function aGrade(
+  command: string,
+  {
+    turn = 1,
+    files = {},
+    stdin = '',
+    timeoutMs = 30_000,
+  }: Partial<GradeAction & Pick<CallRequest, 'timeoutMs'>> = {},
+): CallRequest {
+  const action = { kind: 'grade', turn, argv: ['sh', '-c', command], files, stdin } as const;
+  return { digest: `grade ${turn} ${command}`, action, timeoutMs, keepBytes: 65_536 };
 }

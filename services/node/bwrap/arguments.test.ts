@@ -39,7 +39,7 @@ describe('bwrapArguments', () => {
   it('without root limits each writable folder, since there is no disk of ours', () => {
     const size = String(plan.template.diskBytes);
     const single = text({ users: 'single-user', diskFolder: null });
-    expect(single).toContain(`--perms 2775 --size ${size} --tmpfs /workspace`);
+    expect(single).toContain(`--perms 0770 --size ${size} --tmpfs /workspace`);
     expect(single).toContain(`--perms 1777 --size ${size} --tmpfs /tmp`);
   });
 

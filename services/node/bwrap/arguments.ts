@@ -41,11 +41,13 @@ export function bwrapArguments(plan: Plan): readonly string[] {
     ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
     ...kernelFolders(plan.hiddenFiles),
     ...writableFolders(plan),
+    ...graderFolder(plan),
     ...ownFolders(plan),
     ...plan.template.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
     // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
     ['--remount-ro', '/'],
-    ['--chdir', places.workspace],
+    // The workspace is closed to sandboxd until it has joined the policy's group.
+    ['--chdir', '/'],
     ['--clearenv'],
     ...Object.entries(environment(plan)).map(([name, value]) => ['--setenv', name, value]),
   ];
@@ -96,11 +98,20 @@ const kernelFolders = (hidden: readonly string[]): readonly Option[] => [
   ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', '/dev/shm'],
 ];
 
+/**
+ * The grader's disk is not the policy's: what the policy has filled does not keep its grade from being given. sandboxd
+ * makes a folder in it for each turn; only what is written there takes memory.
+ */
+const graderFolder = ({ template }: Plan): readonly Option[] => [
+  ...parentsOf(places.grader),
+  ['--perms', '0711', '--size', String(template.diskBytes), '--tmpfs', places.grader],
+];
+
 function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
   if (diskFolder === null) {
     const size = String(template.diskBytes);
     return [
-      ['--perms', '2775', '--size', size, '--tmpfs', places.workspace],
+      ['--perms', '0770', '--size', size, '--tmpfs', places.workspace],
       ['--perms', '1777', '--size', size, '--tmpfs', places.temporary],
     ];
   }
@@ -120,9 +131,12 @@ function ownFolders({ payloadFolder, runFolder, outOfMemoryFile }: Plan): readon
 
 /** Folders above a mount are named one by one: those that bubblewrap makes by itself only user 0 may enter. */
 function mount(option: string, source: string, target: string): readonly Option[] {
+  return [...parentsOf(target), [option, source, target]];
+}
+
+function parentsOf(target: string): readonly Option[] {
   const above = target.split('/').slice(1, -1);
-  const parents = above.map((_, index) => ['--dir', `/${above.slice(0, index + 1).join('/')}`]);
-  return [...parents, [option, source, target]];
+  return above.map((_, index) => ['--dir', `/${above.slice(0, index + 1).join('/')}`]);
 }
 
 const eventsFile = (file: string) => join(places.groupEvents, file.slice(file.lastIndexOf('/') + 1));
@@ -140,6 +154,8 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     CORRAL_POLICY_UID: String(policyId),
     CORRAL_POLICY_GID: String(policyId),
     CORRAL_GRADER_UID: String(graderId),
+    CORRAL_GRADER_GID: String(graderId),
+    CORRAL_PID_NAMESPACE: 'own',
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,
     ...(plan.outOfMemoryFile === null ? {} : { CORRAL_CGROUP_EVENTS: eventsFile(plan.outOfMemoryFile) }),

@@ -16,8 +16,8 @@ IFS='
 for file in $JOIN_FILES; do echo $$ > "$file"; done
 if [ -n "$DISK_FOLDER" ]; then
   mount -t tmpfs -o "size=$DISK_BYTES,mode=0711,nosuid,nodev" corral-disk "$DISK_FOLDER"
-  # Its group's too, and files keep that group: the grader works in it after the policy.
-  install -d -m 2775 -o "$DISK_OWNER" -g "$DISK_OWNER" "$DISK_FOLDER/workspace"
+  # Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
+  install -d -m 0770 -o "$DISK_OWNER" -g "$DISK_OWNER" "$DISK_FOLDER/workspace"
   mkdir -m 1777 "$DISK_FOLDER/tmp"
 fi
 exec bwrap --args 3 --json-status-fd 4 -- "$@" >&2

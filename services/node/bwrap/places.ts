@@ -1,10 +1,12 @@
-import { payloadMountPoint } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import { graderMountPoint, payloadMountPoint } from '../../../src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside every sandbox. Part of what environments may rely on. */
 export const places = {
   workspace: '/workspace',
   temporary: '/tmp',
   payload: payloadMountPoint,
+  /** Graders' own disk, which only root may list and the policy may not enter. */
+  grader: graderMountPoint,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
   /** The kernel's account of kills for memory in this sandbox, read-only; absent where memory is not controlled. */

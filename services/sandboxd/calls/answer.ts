@@ -1,4 +1,10 @@
-import type { CallAnswer, CallEvidence, CallRequest, Ending } from '../../../src/protocol/sandboxd/wire.ts';
+import type {
+  CallAnswer,
+  CallEvidence,
+  CallRequest,
+  Ending,
+  GradeTurn,
+} from '../../../src/protocol/sandboxd/wire.ts';
 import { decodeCapture, nothingCaptured } from '../command/capture.ts';
 import type { RawCapture } from '../command/capture.ts';
 
@@ -9,6 +15,7 @@ export type RawAnswer = {
   readonly stdout: RawCapture;
   readonly stderr: RawCapture;
   readonly evidence: CallEvidence;
+  readonly grade?: GradeTurn;
 };
 
 /** What an answer costs beside its output: ids, evidence, the objects themselves. */
@@ -26,8 +33,8 @@ export function reservedBytes(request: CallRequest): number {
 
 /** The same bytes every time: the same fields in the same order. */
 export function decodeAnswer(raw: RawAnswer): CallAnswer {
-  const { callId, ending, evidence } = raw;
-  return { callId, ending, stdout: decodeCapture(raw.stdout), stderr: decodeCapture(raw.stderr), evidence };
+  const { callId, ending, stdout, stderr, ...rest } = raw;
+  return { callId, ending, stdout: decodeCapture(stdout), stderr: decodeCapture(stderr), ...rest };
 }
 
 /** Of a call that was cancelled before anything of it ran. */

@@ -37,6 +37,7 @@ export class Journal {
   readonly #limits: JournalLimits;
   readonly #start: StartCall;
   #usedBytes = 0;
+  #graded = false;
   #abandoned = false;
 
   constructor(limits: JournalLimits, start: StartCall) {
@@ -44,15 +45,23 @@ export class Journal {
     this.#start = start;
   }
 
-  /** Takes a new call or finds a known one. Throws `call_conflict`, `answer_confirmed` or `journal_full`. */
+  /** Takes a new call or finds a known one. Throws `call_conflict`, `answer_confirmed`, `graded` or `journal_full`. */
   receive(callId: string, request: CallRequest): JournalEntry {
     const known = this.#entries.get(callId);
     if (known !== undefined) return matching(known, request.digest);
+    if (request.action.kind === 'grade') this.#graded = true;
+    else this.requireUngraded();
     this.#requireSpace();
     const entry = new JournalEntry(callId, request);
     this.#entries.set(callId, entry);
     this.#startWhatFits();
     return entry;
+  }
+
+  /** From the first grade on the policy's part is over: what it did then would be graded by the next turn. Throws `graded`. */
+  requireUngraded(): void {
+    if (this.#graded)
+      throw new WireError('graded', 'the rollout is being graded: nothing else may run any more');
   }
 
   /** Throws `unknown_call` or `answer_confirmed`. */

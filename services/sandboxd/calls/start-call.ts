@@ -1,65 +1,71 @@
-import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
-import type { BuiltinAction, CallRequest, ExecAction } from '../../../src/protocol/sandboxd/wire.ts';
-import { commandEnv } from '../command/command-env.ts';
+import type {
+  BuiltinAction,
+  CallRequest,
+  ExecAction,
+  GradeTurn,
+} from '../../../src/protocol/sandboxd/wire.ts';
+import { commandEnv, graderEnv } from '../command/command-env.ts';
+import { enterable } from '../command/enterable.ts';
 import { runCommand } from '../command/run-command.ts';
-import type { CommandSpec } from '../command/run-command.ts';
+import type { CommandResult, CommandSpec } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
 import { readOutOfMemoryKills } from '../evidence.ts';
-import { helperProcess } from '../helper/launch.ts';
+import { Turns } from '../grading/turns.ts';
+import { folderOf, helperProcess } from '../helper/launch.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import type { RawAnswer } from './answer.ts';
 import type { StartCall } from './journal.ts';
 
-/** How calls become processes: a command as it is, a built-in tool as our helper; both under the command's user. */
+/**
+ * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
+ * a turn of its own, which is read in only when it is wanted.
+ */
 export function callStarter(config: Config, env: NodeJS.ProcessEnv, leaders: Leaders): StartCall {
+  const deps = { config, env, leaders };
+  const turns = new Turns();
   return async (callId, request, cancel) => {
     const killsBefore = readOutOfMemoryKills(config.cgroupEvents);
-    const result = await runCommand(commandOf(config, env, request), leaders, cancel);
+    const { result, grade } = await carryOut(deps, request, turns, cancel);
     const killsAfter = readOutOfMemoryKills(config.cgroupEvents);
     const { ending, stdout, stderr, durationMs, escapedProcesses, backgroundProcesses } = result;
     const outOfMemoryKills = killsBefore === null || killsAfter === null ? null : killsAfter - killsBefore;
     const evidence = { durationMs, outOfMemoryKills, escapedProcesses, backgroundProcesses };
-    return { callId, ending, stdout, stderr, evidence } satisfies RawAnswer;
+    const graded = grade === undefined ? {} : { grade };
+    return { callId, ending, stdout, stderr, evidence, ...graded } satisfies RawAnswer;
   };
 }
 
-function commandOf(config: Config, env: NodeJS.ProcessEnv, request: CallRequest): CommandSpec {
-  const { action, timeoutMs, keepBytes } = request;
+type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };
+
+async function carryOut(
+  deps: Deps,
+  { action, timeoutMs, keepBytes }: CallRequest,
+  turns: Turns,
+  cancel: AbortSignal,
+): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn }> {
+  if (action.kind === 'grade') {
+    const { gradeTurn } = await import('../grading/turn.ts');
+    return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, { timeoutMs, keepBytes }, stop));
+  }
+  const { config, env, leaders } = deps;
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  return { ...parts, timeoutMs, keepBytes };
+  return { result: await runCommand({ ...parts, timeoutMs, keepBytes }, leaders, cancel) };
 }
 
 type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {
-  const cwd = resolve(config.workspace, action.cwd ?? '.');
+  const user = action.user ?? 'policy';
+  const folder = folderOf(config, user);
   return {
-    ...enter(cwd, action.argv),
-    env: commandEnv(env, config.workspace, action.env),
-    user: processUser(config, action.user ?? 'policy'),
+    ...enterable(resolve(folder, action.cwd ?? '.'), action.argv),
+    env: user === 'grader' ? graderEnv(env, config, folder, action.env) : commandEnv(env, folder, action.env),
+    user: processUser(config, user),
     stdin: action.stdin,
   };
-}
-
-/**
- * A working folder is entered before the user is switched, and sandboxd as root may lack the privilege to enter a folder
- * that only its owner may. Then the image's shell, already the command's user, enters it.
- */
-function enter(
-  cwd: string,
-  argv: readonly string[],
-): { readonly argv: readonly string[]; readonly cwd: string } {
-  try {
-    accessSync(cwd, constants.X_OK);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EACCES') {
-      return { argv: ['/bin/sh', '-c', 'cd -- "$0" && exec "$@"', cwd, ...argv], cwd: '/' };
-    }
-  }
-  return { argv, cwd };
 }
 
 function builtinProcess(config: Config, action: BuiltinAction): ProcessParts {

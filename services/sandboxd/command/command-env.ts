@@ -1,7 +1,12 @@
+import type { Config } from '../config.ts';
+import { couldPolicyChange } from './policys.ts';
+
 const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Our own settings, and where the API server is: Kubernetes tells every container, also one that has no use for it. */
 const notTheImages = /^(?:CORRAL_|KUBERNETES_(?:SERVICE|PORT)(?:_|$))/;
+
+type Variables = Readonly<Record<string, string>>;
 
 /**
  * The environment of commands: the image's own, which is ours without what its container was told, then what the call
@@ -10,10 +15,37 @@ const notTheImages = /^(?:CORRAL_|KUBERNETES_(?:SERVICE|PORT)(?:_|$))/;
 export function commandEnv(
   own: NodeJS.ProcessEnv,
   workspace: string,
-  added: Readonly<Record<string, string>> = {},
+  added: Variables = {},
 ): Record<string, string> {
   const image = Object.entries(own).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && !notTheImages.test(entry[0]),
   );
   return { PATH: sanePath, HOME: workspace, ...Object.fromEntries(image), ...added };
+}
+
+/** What of the image's environment a grader keeps beside the PATH: how text and time are written. */
+const languageOnly = /^(?:LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
+
+/**
+ * The environment of the grader: nothing that names a folder of the policy's, neither for programs nor for what these
+ * load by themselves (NODE_PATH, PYTHONPATH, the settings in a home). `folder` is its own.
+ */
+export function graderEnv(
+  own: NodeJS.ProcessEnv,
+  config: Config,
+  folder: string,
+  added: Variables = {},
+): Record<string, string> {
+  const kept = Object.entries(own).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && languageOnly.test(entry[0]),
+  );
+  const path = (own['PATH'] ?? sanePath).split(':').filter((each) => !couldPolicyChange(each, config));
+  return {
+    ...Object.fromEntries(kept),
+    PATH: path.join(':'),
+    HOME: folder,
+    TMPDIR: folder,
+    CORRAL_WORKSPACE: config.workspace,
+    ...added,
+  };
 }

@@ -1,7 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
 
-/** Out of memory, the kernel shall take a command before sandboxd: half of the scale that ends at 1000. */
-const commandPenalty = 500;
+/**
+ * Out of memory, the kernel shall take a command before sandboxd, and what the policy runs before the grader that runs
+ * it: half and a quarter of the scale that ends at 1000.
+ */
+const penalties = { policy: 500, grader: 250 } as const satisfies Record<CommandUser, number>;
 const highestScore = 1000;
 const scoreFile = '/proc/self/oom_score_adj';
 
@@ -10,8 +14,8 @@ const scoreFile = '/proc/self/oom_score_adj';
  * process with another user id could not be written afterwards without more privileges than sandboxd has; going back to
  * the score that we started with needs none. Where /proc does not allow it, the child keeps our score.
  */
-export function sheltered<Child>(fork: () => Child): Child {
-  const ownScore = raise();
+export function sheltered<Child>(user: CommandUser, fork: () => Child): Child {
+  const ownScore = raise(penalties[user]);
   try {
     return fork();
   } finally {
@@ -19,10 +23,10 @@ export function sheltered<Child>(fork: () => Child): Child {
   }
 }
 
-function raise(): number | null {
+function raise(penalty: number): number | null {
   try {
     const ownScore = Number(readFileSync(scoreFile, 'latin1'));
-    return write(Math.min(ownScore + commandPenalty, highestScore)) ? ownScore : null;
+    return write(Math.min(ownScore + penalty, highestScore)) ? ownScore : null;
   } catch {
     return null;
   }

@@ -50,7 +50,7 @@ function spawnOrThrow(spec: ProcessSpec): ChildProcess {
   // The umask is inherited at the fork, which happens inside `spawn`; it is ours again afterwards.
   const ownUmask = process.umask(spec.user.umask);
   try {
-    return sheltered(() =>
+    return sheltered(spec.user.name, () =>
       spawn(program, rest, {
         cwd: spec.cwd,
         env: spec.env,

@@ -3,6 +3,7 @@ import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
 import { payloadEntry, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
 import type { ProcessSpec } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
+import { makeGraderFolder } from '../folders.ts';
 import { processUser } from '../users.ts';
 
 /**
@@ -22,11 +23,16 @@ export function helperProcess(
 ): Omit<ProcessSpec, 'stdin'> {
   const { node, script } = helperOf(config);
   return {
-    argv: [...node, ...helperFlags, script, config.workspace, ...request],
+    argv: [...node, ...helperFlags, script, folderOf(config, user), ...request],
     cwd: '/',
     env: {},
     user: processUser(config, user),
   };
+}
+
+/** Where relative paths of this user begin. */
+export function folderOf(config: Config, user: CommandUser): string {
+  return user === 'grader' ? makeGraderFolder(config, 'own') : config.workspace;
 }
 
 /** All that it is made of: who can read these can start it. */

@@ -1,17 +1,19 @@
 /**
- * The helper: one request as the command's own user, then the end. Arguments: the workspace, what to do, and its object.
+ * The helper: one request as the command's own user, then the end. Arguments: its folder, what to do, and its object.
  *
  *   tool NAME   a built-in tool; its arguments as JSON on stdin, its text on stdout
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   get PATH    the file on stdout
  *   probe       nothing but a look whether the workspace can be written
+ *   place-grader FOLDER, collect-score FOLDER   what a grader finds there before its turn, what it leaves after it
+ *   as-policy DOOR …   the grader's program of that name: see its file
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
  */
 import { accessSync, constants } from 'node:fs';
 
-async function main([workspace = '/', task = '', object = '']: readonly string[]): Promise<number> {
-  enter(workspace);
+async function main([folder = '/', task = '', object = '', ...rest]: readonly string[]): Promise<number> {
+  enter(folder);
   switch (task) {
     case 'tool': {
       const { runTool } = await import('./run-tool.ts');
@@ -25,18 +27,30 @@ async function main([workspace = '/', task = '', object = '']: readonly string[]
       const { getFile } = await import('./get-file.ts');
       return getFile(object);
     }
+    case 'place-grader': {
+      const { placeGrader } = await import('./grader-files.ts');
+      return placeGrader(object);
+    }
+    case 'collect-score': {
+      const { collectScore } = await import('./grader-files.ts');
+      return collectScore(object);
+    }
+    case 'as-policy': {
+      const { asPolicy } = await import('./as-policy.ts');
+      return asPolicy(object, rest);
+    }
     case 'probe':
-      accessSync(workspace, constants.W_OK | constants.X_OK);
+      accessSync(folder, constants.W_OK | constants.X_OK);
       return 0;
     default:
       throw new Error(`no such task for the helper: ${task}`);
   }
 }
 
-/** Relative paths are below the workspace. A user who locked himself out of it can still name others. */
-function enter(workspace: string): void {
+/** Relative paths are below it. A user who locked himself out of it can still name others. */
+function enter(folder: string): void {
   try {
-    process.chdir(workspace);
+    process.chdir(folder);
   } catch {
     // Each relative path then fails by itself, with the reason the user would see.
   }

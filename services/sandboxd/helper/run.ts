@@ -12,6 +12,8 @@ import { helperProcess } from './launch.ts';
 /** A helper's own words: an error or a byte count. It runs as the policy's user, so they are not to be trusted. */
 export const replyBytes = 4096;
 
+const readsStdin: ReadonlySet<string> = new Set(['put', 'place-grader']);
+
 export type Helper = {
   readonly process: StartedProcess;
   /** Rejects with `file_error` for what the helper reports, or when something in the sandbox killed it. */
@@ -29,7 +31,7 @@ export async function startHelper(
   request: readonly string[],
   longestMs: number,
 ): Promise<Helper> {
-  const stdin = request[0] === 'put' ? 'pipe' : 'nothing';
+  const stdin = readsStdin.has(request[0] ?? '') ? 'pipe' : 'nothing';
   const started = await spawnWhenAble({ ...helperProcess(config, user, request), stdin }).catch(
     (error: unknown) => {
       throw error instanceof NotStarted ? new WireError('internal', `no helper: ${error.message}`) : error;

@@ -11,10 +11,12 @@ import type {
   CommandUser,
   ConfirmRequest,
   ExecAction,
+  GradeAction,
   PrepareRequest,
   ProbeDepth,
   WireOwner,
 } from '../../../src/protocol/sandboxd/wire.ts';
+import { WireError } from '../wire-error.ts';
 import * as shape from './shape.ts';
 
 /** A day; timers count to 24 of them, and no sandbox is meant to live for one. */
@@ -68,10 +70,30 @@ export function parseCall(body: unknown): CallRequest {
   };
 }
 
-function parseAction(value: unknown): ExecAction | BuiltinAction {
+function parseAction(value: unknown): CallRequest['action'] {
   const action = shape.fields(value, 'action');
-  const kind = shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin']);
-  return kind === 'exec' ? parseExec(action) : parseBuiltin(action);
+  switch (shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin', 'grade'])) {
+    case 'exec':
+      return parseExec(action);
+    case 'builtin':
+      return parseBuiltin(action);
+    case 'grade':
+      return parseGrade(action);
+  }
+}
+
+function parseGrade({ turn, argv, files, stdin }: shape.Fields): GradeAction {
+  const texts = shape.texts(files, 'action.files');
+  const inFolder = Object.keys(texts).find((name) => name.includes('/') || name === '.' || name === '..');
+  if (inFolder !== undefined)
+    throw new WireError('invalid_request', `a grader's file cannot be called ${inFolder}`);
+  return {
+    kind: 'grade',
+    turn: shape.whole(turn, 'action.turn', 0, Number.MAX_SAFE_INTEGER),
+    argv: shape.argv(argv, 'action.argv'),
+    files: texts,
+    stdin: shape.text(stdin, 'action.stdin'),
+  };
 }
 
 function parseExec({ argv, cwd, env, stdin, user }: shape.Fields): ExecAction {

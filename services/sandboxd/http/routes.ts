@@ -4,7 +4,7 @@ import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
 import { monotonicMs } from '../clock.ts';
-import { endAtExpiry, identityOf, quiesce } from '../daemon.ts';
+import { endAtExpiry, identityOf } from '../daemon.ts';
 import type { Daemon } from '../daemon.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
@@ -51,7 +51,6 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
   { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
-  { method: 'POST', path: /^\/quiesce$/, admission: 'epoch', handle: runQuiesce },
   { method: 'PUT', path: /^\/files$/, admission: 'epoch', handle: fileIn },
   { method: 'GET', path: /^\/files$/, admission: 'epoch', handle: fileOut },
 ];
@@ -122,13 +121,9 @@ function cancelCall({ daemon, caught }: Exchange): Reply {
   return { status: 202 };
 }
 
-async function runQuiesce({ daemon }: Exchange): Promise<Reply> {
-  daemon.binding.requireBound();
-  return { status: 200, body: await quiesce(daemon) };
-}
-
 async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
   daemon.binding.requireBound();
+  daemon.journal.requireUngraded();
   const { path, user } = parseFileQuery(query);
   const { putFile } = await import('../files.ts');
   // Counted when it begins: one that breaks off may have left a part.

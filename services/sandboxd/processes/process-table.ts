@@ -7,12 +7,13 @@ export type ProcessRow = {
   readonly parent: number;
   readonly group: number;
   readonly session: number;
+  readonly threads: number;
   readonly startTicks: number;
 };
 
 /**
  * All living processes; zombies are left out, since they only wait for pid 1 (bubblewrap's init, or a pod's pause
- * process) to reap them.
+ * process) to reap them. One whose first thread has ended looks like a zombie while its other threads run: it lives.
  *
  * Synchronous on purpose: /proc is memory, a row costs about 15 µs, and sandboxd must not depend on a thread pool
  * while a fork bomb has used up every thread the sandbox may have.
@@ -22,9 +23,13 @@ export function readProcessTable(): readonly ProcessRow[] {
   for (const name of readdirSync('/proc')) {
     if (!/^\d+$/.test(name)) continue;
     const row = readProcess(Number(name));
-    if (row !== null && row.state !== 'Z' && row.state !== 'X') rows.push(row);
+    if (row !== null && isAlive(row)) rows.push(row);
   }
   return rows;
+}
+
+export function isAlive({ state, threads }: ProcessRow): boolean {
+  return (state !== 'Z' && state !== 'X') || threads > 1;
 }
 
 export function readProcess(pid: number): ProcessRow | null {
@@ -43,7 +48,8 @@ export function parseStat(stat: string): ProcessRow | null {
   const nameEnd = stat.lastIndexOf(')');
   const fields = stat.slice(nameEnd + 2).split(' ');
   const [state, parent, group, session] = fields;
-  // Field 22 of the line; the fields here begin with the third.
+  // Fields 20 and 22 of the line; the fields here begin with the third.
+  const threads = fields[17];
   const startTicks = fields[19];
   if (nameEnd < 0 || state === undefined || startTicks === undefined) return null;
   return {
@@ -52,6 +58,7 @@ export function parseStat(stat: string): ProcessRow | null {
     parent: Number(parent),
     group: Number(group),
     session: Number(session),
+    threads: Number(threads),
     startTicks: Number(startTicks),
   };
 }

@@ -4,8 +4,8 @@ import { signalProcess } from './signals.ts';
 
 /** A round stops what the one before did not see; a tree that still grows after so many is bounded by its pids limit. */
 const stopRounds = 20;
-/** Killed processes vanish within milliseconds; one in uninterruptible sleep does not, and is reported. */
-const vanishWithinMs = 500;
+/** Of one command's tree. Killed processes vanish within milliseconds; one in uninterruptible sleep does not, and is reported. */
+const treeVanishesWithinMs = 500;
 const lookEveryMs = 10;
 
 /**
@@ -14,10 +14,11 @@ const lookEveryMs = 10;
  */
 export async function stopAndKill(
   find: () => readonly ProcessRow[],
+  vanishWithinMs = treeVanishesWithinMs,
 ): Promise<{ readonly killed: number; readonly survivors: readonly ProcessRow[] }> {
   const found = stopAll(find);
   for (const row of found.values()) signalProcess(row, 'SIGKILL');
-  const survivors = await waitUntilGone(find);
+  const survivors = await waitUntilGone(find, vanishWithinMs);
   return { killed: found.size, survivors };
 }
 
@@ -34,7 +35,10 @@ function stopAll(find: () => readonly ProcessRow[]): ReadonlyMap<number, Process
   return stopped;
 }
 
-async function waitUntilGone(find: () => readonly ProcessRow[]): Promise<readonly ProcessRow[]> {
+async function waitUntilGone(
+  find: () => readonly ProcessRow[],
+  vanishWithinMs: number,
+): Promise<readonly ProcessRow[]> {
   for (let waitedMs = 0; ; waitedMs += lookEveryMs) {
     const alive = find();
     if (alive.length === 0 || waitedMs >= vanishWithinMs) return alive;

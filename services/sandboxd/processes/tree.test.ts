@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { parseStat } from './process-table.ts';
+import { isAlive, parseStat } from './process-table.ts';
 import type { ProcessRow } from './process-table.ts';
 import { lineageOf, treeOf } from './tree.ts';
 
 function row(pid: number, parent: number, session: number, group = session): ProcessRow {
-  return { pid, parent, session, group, state: 'S', startTicks: pid };
+  return { pid, parent, session, group, state: 'S', threads: 1, startTicks: pid };
 }
 const pids = (rows: readonly ProcessRow[]) => rows.map(({ pid }) => pid);
 
@@ -48,11 +48,21 @@ describe('parseStat', () => {
     expect(parseStat(stat)).toEqual({
       pid: 42,
       state: 'S',
+      threads: 1,
       parent: 7,
       group: 41,
       session: 40,
       startTicks: 98765,
     });
+  });
+
+  it.each([
+    ['Z', 1, false],
+    ['Z', 2, true],
+    ['X', 1, false],
+    ['T', 1, true],
+  ])('in state %s with %i threads: alive is %s', (state, threads, alive) => {
+    expect(isAlive({ ...row(1, 0, 0), state, threads })).toBe(alive);
   });
 
   it('gives nothing for text that is no such line', () => {

@@ -2,13 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { LinkError } from '../../ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../ports/sandbox-link.ts';
 import { bootHeader, sandboxHeader } from '../../protocol/sandboxd/wire.ts';
-import type {
-  CallAnswer,
-  FileReply,
-  Identity,
-  QuiesceReply,
-  SandboxdErrorBody,
-} from '../../protocol/sandboxd/wire.ts';
+import type { CallAnswer, FileReply, Identity, SandboxdErrorBody } from '../../protocol/sandboxd/wire.ts';
 
 /**
  * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or
@@ -47,10 +41,6 @@ export function identity(json: unknown): Identity {
 
 export function okReply(json: unknown): { readonly ok: true; readonly durationMs: number } {
   return has(json, 'durationMs', 'number') ? { ok: true, durationMs: json.durationMs } : malformed();
-}
-
-export function quiesceReply(json: unknown): QuiesceReply {
-  return has(json, 'killed', 'number') && has(json, 'survivors', 'number') ? json : malformed();
 }
 
 export function fileReply(json: unknown): FileReply {

@@ -1,7 +1,7 @@
 import type { CallId, SandboxId } from '../../model/ids.ts';
 import type { SandboxLink } from '../../ports/sandbox-link.ts';
 import type { CommandUser, ConfirmRequest } from '../../protocol/sandboxd/wire.ts';
-import { callAnswer, fileReply, identity, okReply, quiesceReply } from './answers.ts';
+import { callAnswer, fileReply, identity, okReply } from './answers.ts';
 import { createPools } from './pools.ts';
 import { ask, askForBytes } from './request.ts';
 import type { Question, RequestContext } from './request.ts';
@@ -35,7 +35,6 @@ export function createSandboxdHttpLink(
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
-    quiesce: (target, signal) => ask(context, target, post('/quiesce'), quiesceReply, signal),
     putFile: (target, path, body, user, signal) =>
       ask(context, target, { method: 'PUT', path: filePath(path, user), bytes: body }, fileReply, signal),
     getFile: (target, path, user, signal) => askForBytes(context, target, get(filePath(path, user)), signal),

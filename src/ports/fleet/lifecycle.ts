@@ -35,8 +35,11 @@ export interface LifecycleStore {
 
 /** Grading: one at a time, a stored score is never recomputed. */
 export interface GradeStore {
-  /** Moves the rollout to `grading`. From then on new call ids are refused. `inSandbox`: its grader works in the rollout's. */
-  begin(key: RolloutKey, gradeMs: number, inSandbox: boolean): Promise<GradeBegin>;
+  /**
+   * Moves the rollout to `grading`. From then on new call ids are refused. `inSandbox`: its grader works in the rollout's,
+   * and `seenIn` is the one that it was seen to live in.
+   */
+  begin(key: RolloutKey, gradeMs: number, inSandbox: boolean, seenIn?: SandboxId | null): Promise<GradeBegin>;
   /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. */
   score(
     key: RolloutKey,
@@ -55,7 +58,7 @@ export type GradeBegin =
   /** Dispatched calls are still running, or another request grades: ask again in a moment. */
   | { readonly kind: 'wait'; readonly for: 'calls' | 'grader' }
   | { readonly kind: 'scored'; readonly score: number; readonly rollout: RolloutRecord }
-  /** It has no sandbox to be graded in, or not any more: obtain one, then come back. */
+  /** It does not live there, or not any more: obtain its sandbox, then come back. */
   | { readonly kind: 'waiting' }
   /** The veto: tainted (its code), expired, closed without a score, or three turns used up (`grader_failed`). */
   | { readonly kind: 'barred'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };

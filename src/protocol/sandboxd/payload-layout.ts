@@ -22,6 +22,9 @@ export type PayloadEntry = 'main' | 'helper';
 /** Where the payload is in every sandbox, whoever made it. */
 export const payloadMountPoint = '/opt/corral';
 
+/** Where graders work in every sandbox: disk of their own, below folders that only root may write. */
+export const graderMountPoint = '/run/corral-grader';
+
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;

@@ -12,7 +12,6 @@
  *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
- *   POST   /quiesce                         kills every process of the policy's user: {@link QuiesceReply}
  *   PUT    /files?path=&user=               bytes in: {@link FileReply} | 422 file_error
  *   GET    /files?path=&user=               bytes out, streamed | 422 file_error
  *
@@ -21,11 +20,17 @@
  * (an address was reused; said before the token is looked at, since the token belongs to the sandbox that was meant),
  * another boot 412 (a new life), and then nothing ran. Every answer carries both headers.
  *
+ * A grade is a call too ({@link GradeAction}). Once one was received no other kind of call is taken: what ran later could
+ * not be part of what was graded.
+ *
  * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room.
  */
 
-/** Gateways speak this version and the one before. */
-export const protocolVersion = 1;
+/**
+ * Gateways speak this version and the one before. Not the first, in which the grader worked among the policy's files: a
+ * sandbox that speaks only that refuses the bind, before anything has run in it, and is replaced.
+ */
+export const protocolVersion = 2;
 
 export const sandboxHeader = 'x-corral-sandbox';
 export const bootHeader = 'x-corral-boot';
@@ -38,6 +43,7 @@ export type SandboxdError =
   | 'not_bound' // 409
   | 'already_bound' // 409: /prepare after /bind
   | 'call_conflict' // 409: same id, other digest
+  | 'graded' // 409: grading has begun, and what is asked for is no grade
   | 'expired' // 410
   | 'answer_confirmed' // 410: the call is done and its bytes were confirmed: whoever confirmed has them
   | 'other_boot' // 412
@@ -126,20 +132,22 @@ export type PrepareReply = { readonly ok: true; readonly durationMs: number };
  */
 export type ProbeDepth = 'whole' | 'brief';
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };
-export type QuiesceReply = { readonly killed: number; readonly survivors: number };
 export type FileReply = { readonly bytes: number };
 export type StillRunning = { readonly state: 'running' };
 
-/** Whose processes and files: the policy's, or the grader's own third user, whom the policy cannot read or signal. */
+/**
+ * Whose processes and files: the policy's, or the grader's own third user, whom the policy cannot read or signal. The
+ * grader's work in a folder of its own, with nothing of the image's variables but its PATH and language.
+ */
 export type CommandUser = 'policy' | 'grader';
 
 export type ExecAction = {
   readonly kind: 'exec';
   /** The program and its arguments; never spliced into a shell. */
   readonly argv: readonly string[];
-  /** Relative paths are below the workspace. Default: the workspace. */
+  /** Relative paths are below the workspace, the grader's below its own folder. Default: that folder. */
   readonly cwd?: string;
-  /** Added to the image's own environment. */
+  /** Added to the user's environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** UTF-8 text for stdin; closed at once when absent. */
   readonly stdin?: string;
@@ -154,10 +162,37 @@ export type BuiltinAction = {
   readonly arguments: Readonly<Record<string, string | number | boolean>>;
 };
 
+/**
+ * One turn of a grader, from the last process of the policy to the score. Turns follow each other: a later one ends an
+ * earlier one that still runs, and one that comes late is cancelled.
+ */
+export type GradeAction = {
+  readonly kind: 'grade';
+  readonly turn: number;
+  readonly argv: readonly string[];
+  /** The grader's own files, name to text; a name has no folders. */
+  readonly files: Readonly<Record<string, string>>;
+  /** UTF-8 text for stdin. */
+  readonly stdin: string;
+};
+
+/**
+ * What became of a turn. `survivors`: so many processes could not be killed, before the grader began or after its end,
+ * so that nobody may trust a score. `folder_failed`: its folder could not be made, filled or read; `errno` is a signal's
+ * name where something killed who did it. `ran`: the text of its score file, at most {@link longestScoreBytes} and one; null where there is none.
+ */
+export type GradeTurn =
+  | { readonly kind: 'survivors'; readonly count: number }
+  | { readonly kind: 'folder_failed'; readonly errno: string; readonly message: string }
+  | { readonly kind: 'ran'; readonly score: string | null };
+
+/** A score is a number on a line; what is longer is none. */
+export const longestScoreBytes = 256;
+
 export type CallRequest = {
   /** sha256 (hex) of name and canonical arguments: the same id with another digest is a conflict. */
   readonly digest: string;
-  readonly action: ExecAction | BuiltinAction;
+  readonly action: ExecAction | BuiltinAction | GradeAction;
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
@@ -203,6 +238,8 @@ export type CallAnswer = {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly evidence: CallEvidence;
+  /** Of a grade only. A turn in which no grader ran has `not_started` or `cancelled` as its ending. */
+  readonly grade?: GradeTurn;
 };
 
 export type CallEvidence = {

@@ -8,7 +8,7 @@ const environment = `
 name: shell
 sandbox: { image: host, disk: 64Mi, processes: 64 }
 tools: { shell: { builtin: shell, timeout: 10s } }
-grader: { kind: command, command: [sh, -c, 'wc -l < log > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+grader: { kind: command, command: [sh, -c, 'as-policy sh -c "wc -l < log" > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
 pool: { min_ready: 2, max: 8 }
 `;
 

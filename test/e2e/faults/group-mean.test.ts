@@ -9,7 +9,7 @@ const environment = `
 name: shell
 sandbox: { image: host, disk: 64Mi }
 tools: { shell: { builtin: shell } }
-grader: { kind: command, command: [sh, -c, 'wc -l < calls > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+grader: { kind: command, command: [sh, -c, 'as-policy sh -c "wc -l < calls" > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
 pool: { min_ready: 4, max: 4 }
 `;
 

@@ -15,7 +15,7 @@ name: ${name}
 sandbox: { image: host, disk: 64Mi, processes: ${name === 'single' ? 65 : 64} }
 tools: { shell: { builtin: shell, timeout: 30s } }
 ${limits}
-grader: { kind: command, command: [sh, -c, 'wc -l < log > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+grader: { kind: command, command: [sh, -c, 'as-policy sh -c "wc -l < log" > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
 pool: { ${pool} }
 `;
 const environments = {

@@ -12,7 +12,7 @@ name: ${name}
 sandbox: { image: host, disk: 16Mi, processes: 64 }
 tools: { shell: { builtin: shell, timeout: 30s } }
 limits: { ${limits} }
-grader: { kind: command, command: [sh, -c, 'wc -l < log > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+grader: { kind: command, command: [sh, -c, 'as-policy sh -c "wc -l < log" > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
 pool: { min_ready: 2, max: 8 }
 `;
 const environments = {

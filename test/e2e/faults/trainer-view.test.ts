@@ -12,7 +12,7 @@ const environment = `
 name: shell
 sandbox: { image: host, disk: 16Mi, processes: 64 }
 tools: { shell: { builtin: shell, timeout: 30s } }
-grader: { kind: command, command: [sh, -c, 'wc -l < calls > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
+grader: { kind: command, command: [sh, -c, 'as-policy sh -c "wc -l < calls" > "$CORRAL_SCORE_FILE"'], on_exit: discard, on_timeout: discard, on_out_of_memory: discard, on_broken: discard }
 pool: { min_ready: 6, max: 12 }
 `;
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
@@ -8,16 +8,21 @@ import { environmentFolder } from '../../support/environment-folder.ts';
 const grader = join(import.meta.dirname, '../../../environments/graders/column-total.sh');
 const run = promisify(execFile);
 
+/** What `as-policy --stdin --timeout N PROGRAM…` is for a grader's words, without another user. */
+const asPolicy = '#!/bin/sh\nshift 3\nexec env -i PATH="$PATH" "$@"\n';
+
 const right = `awk -F, 'NR > 1 { sum += $2 } END { print sum + 0 }'`;
 
 test.each([
   ['a right script', right, '1.0000'],
   ['a script that sums whole numbers only', right.replace('$2', 'int($2)'), '0.8000'],
   ['a script that crashes', 'exit 3', '0.0000'],
-  ['a script that tries to write its own score', 'echo 1 > "$CORRAL_SCORE_FILE"; echo 1', '0.0000'],
+  ['a script that says that all is well', 'echo 5 passed; echo 1', '0.0000'],
 ])('the grader of script-tests gives %s its share of the cases', async (_what, script, score) => {
-  await using folder = await environmentFolder({ 'total.sh': script });
+  await using folder = await environmentFolder({ 'total.sh': script, 'as-policy': asPolicy });
+  await chmod(join(folder.path, 'as-policy'), 0o755);
   const scoreFile = join(folder.path, 'score');
-  await run('sh', [grader], { cwd: folder.path, env: { ...process.env, CORRAL_SCORE_FILE: scoreFile } });
+  const env = { PATH: `${folder.path}:${process.env['PATH'] ?? ''}`, CORRAL_SCORE_FILE: scoreFile };
+  await run('sh', [grader], { cwd: folder.path, env });
   expect((await readFile(scoreFile, 'utf8')).trim()).toBe(score);
 });

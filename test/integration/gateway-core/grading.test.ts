@@ -91,35 +91,54 @@ test('a text grader does not wait for a sandbox that was gone before anything ra
   expect(await world.grade('trace_1', 'yes')).toMatchObject({ score: 1 });
 });
 
-test('a command grader runs as its own user after the policy is quiet, and its score file is the score', async () => {
+test('a command grader is one turn of its own kind with its files and the item on stdin, and its score counts', async () => {
   await using world = await CoreWorld.start({ grader: verifier });
-  const sandbox = await world.ready();
+  await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
-  world.link.behaviour = async ({ action }) => {
-    if (action.kind !== 'exec') throw new Error('the grader is a command');
-    const path = action.env?.['CORRAL_SCORE_FILE'] ?? '';
-    expect(action.user).toBe('grader');
-    expect(action.stdin).toContain('"answer":"yes"');
-    const target = { sandbox, address: 'unix:/fake', boot: 'boot-1' } as never;
-    await world.link.putFile(target, path, new Blob(['0.75\n']).stream());
-    return answering({});
+  world.link.behaviour = ({ action }) => {
+    expect(action).toMatchObject({ kind: 'grade', turn: 1, argv: ['verify'], files: { 'check.py': 'pass' } });
+    expect(action).toMatchObject({ stdin: expect.stringContaining('"answer":"yes"') as string });
+    return answering({ grade: { kind: 'ran', score: '0.75\n' } });
   };
   expect(await world.grade('trace_1', 'anything')).toMatchObject({ score: 0.75 });
 });
+
+test.each([
+  [{ kind: 'ran', score: 'splendid' }, 0],
+  [{ kind: 'ran', score: null }, 0],
+  [{ kind: 'survivors', count: 2 }, 'discard'],
+  [{ kind: 'folder_failed', errno: 'SIGKILL', message: 'out of memory' }, 'discard'],
+] as const)(
+  'a turn that the policy may have spoilt (%j) is worth what the environment says, and marked',
+  async (grade, worth) => {
+    await using world = await CoreWorld.start({ grader: verifier });
+    await world.ready();
+    await world.sh('trace_1', 'call_1', 'echo');
+    world.link.behaviour = () => answering({ grade });
+    if (worth === 'discard') {
+      for (let turn = 1; turn <= 3; turn += 1)
+        await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'grader_failed' });
+    } else expect(await world.grade('trace_1', 'x')).toMatchObject({ score: worth });
+    expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', suspected: 'command' });
+  },
+);
 
 test('a command grader that exits badly is worth what the environment says, marked as suspected', async () => {
   await using world = await CoreWorld.start({ grader: verifier });
   await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
-  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 3 } });
+  const ending = { kind: 'exited', exitCode: 3 } as const;
+  world.link.behaviour = () => answering({ ending, grade: { kind: 'ran', score: '1' } });
   expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0 });
   expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', suspected: 'command', score: 0 });
 });
 
-test('a command grader that ends well without a score is grader_failed three times, and then for good', async () => {
+test('a command grader whose folder cannot be used is grader_failed three times, and then for good', async () => {
   await using world = await CoreWorld.start({ grader: verifier });
   await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
+  const grade = { kind: 'folder_failed', errno: 'EROFS', message: 'read-only' } as const;
+  world.link.behaviour = () => answering({ grade });
   for (let turn = 1; turn <= 4; turn += 1) {
     await expect(world.grade('trace_1', 'x')).rejects.toMatchObject({ code: 'grader_failed' });
   }
@@ -129,32 +148,24 @@ test('a command grader that ends well without a score is grader_failed three tim
   });
 });
 
-/** The rollout's one call has run; the grader writes `0.75` when it runs, and counts how often it did. */
+/** The rollout's one call has run; the grader gives `0.75` when it runs, and counts how often it did. */
 async function withVerifier(world: CoreWorld) {
   const sandbox = await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
-  const target = { sandbox, address: 'unix:/fake', boot: 'boot-1' } as never;
-  world.link.behaviour = async ({ action }) => {
-    const path = action.kind === 'exec' ? (action.env?.['CORRAL_SCORE_FILE'] ?? '') : '';
-    await world.link.putFile(target, path, new Blob(['0.75']).stream());
-    return answering({});
-  };
+  world.link.behaviour = () => answering({ grade: { kind: 'ran', score: '0.75' } });
   return { sandbox, runs: () => world.link.ran.filter((call) => call.startsWith('corral grade')).length };
 }
 
 const reset = { kind: 'maybe_sent', detail: 'connection reset' } as const;
 
-test.each(['quiesce', 'putFile', 'call', 'getFile'] as const)(
-  'a connection that breaks again and again at %s costs the grader no turn, and it runs once',
-  async (method) => {
-    await using world = await CoreWorld.start({ grader: verifier });
-    const { runs } = await withVerifier(world);
-    for (let times = 0; times < 4; times += 1) world.link.failNext(method, reset);
-    expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0.75 });
-    expect(runs()).toBe(1);
-    expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', evidence: { turn: 1 } });
-  },
-);
+test('a connection that breaks again and again costs the grader no turn, and it runs once', async () => {
+  await using world = await CoreWorld.start({ grader: verifier });
+  const { runs } = await withVerifier(world);
+  for (let times = 0; times < 4; times += 1) world.link.failNext('call', reset);
+  expect(await world.grade('trace_1', 'x')).toMatchObject({ score: 0.75 });
+  expect(runs()).toBe(1);
+  expect(world.events.at(-1)).toMatchObject({ kind: 'verdict', evidence: { turn: 1 } });
+});
 
 test('a connection that breaks while the grader runs is made again and attaches: one run, its score', async () => {
   await using world = await CoreWorld.start({ grader: verifier });

@@ -1,3 +1,5 @@
+import { sandboxId } from '../../../src/model/ids.ts';
+import type { SandboxId } from '../../../src/model/ids.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   admitOf,
@@ -81,6 +83,13 @@ describe('the begin of a grading', () => {
     expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ kind: 'waiting' });
     expect(await world.fleet.grades.begin(key, minute, true)).toEqual({ kind: 'waiting' });
     expect(await begin()).toMatchObject({ kind: 'run', rollout: { state: 'grading', epoch: null } });
+  });
+
+  test('of a rollout that was given another sandbox than the one it was seen in is put off', async () => {
+    const { epoch } = await held(world.fleet, claimOf('a'));
+    const begun = (seenIn: SandboxId | null) => world.fleet.grades.begin(key, minute, true, seenIn);
+    expect(await begun(sandboxId('the-one-before'))).toEqual({ kind: 'waiting' });
+    expect(await begun(epoch?.sandbox ?? null)).toMatchObject({ kind: 'run', turn: 1 });
   });
 
   test('goes to another turn when the process that graded died and its time is up', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callId } from '../../../src/model/ids.ts';
-import { aBind, aShellCall, policyUid, startSandboxdInBwrap } from '../../support/sandboxd.ts';
+import { aBind, aGrade, aShellCall, policyUid, startSandboxdInBwrap } from '../../support/sandboxd.ts';
 import type { TestSandboxd } from '../../support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(240_000);
@@ -78,7 +78,7 @@ describe('sandboxd in a root with nothing but busybox', () => {
     expect(after).toMatchObject({ stdout: { head: 'usable\n' } });
   });
 
-  it('counts what escaped a killed command, and quiesce finds it', async () => {
+  it('counts what escaped a killed command, and the grade finds nothing of it', async () => {
     const { link, target } = sandboxd;
     await link.bind(target, aBind(), signal);
     // Twice away from home: a session of its own, and orphaned before the timeout.
@@ -86,8 +86,16 @@ describe('sandboxd in a root with nothing but busybox', () => {
       'busybox setsid busybox sh -c "busybox setsid busybox sleep 100 & exit" & busybox sleep 100';
     const answer = await link.call(target, one, aShellCall(escape, { timeoutMs: 500 }), 10_000, signal);
     expect(answer).toMatchObject({ ending: { kind: 'timed_out' }, evidence: { escapedProcesses: 1 } });
-    expect(await link.quiesce(target, signal)).toEqual({ killed: 1, survivors: 0 });
-    expect(await link.quiesce(target, signal)).toEqual({ killed: 0, survivors: 0 });
+    expect(processesOf(policyUid)).toHaveLength(1);
+    const graded = await link.call(
+      target,
+      callId('grade'),
+      aGrade('echo 1 > $CORRAL_SCORE_FILE'),
+      10_000,
+      signal,
+    );
+    expect(graded).toMatchObject({ grade: { kind: 'ran', score: '1\n' } });
+    expect(processesOf(policyUid)).toEqual([]);
   });
 
   it('takes everything in the sandbox with it when its time has passed', async () => {
@@ -105,14 +113,17 @@ describe('sandboxd that runs commands as itself by choice', () => {
   beforeAll(async () => void (payloads = await mkdtemp(join(tmpdir(), 'corral-payloads-'))));
   afterAll(() => rm(payloads, { recursive: true, force: true }));
 
-  it('says that it is one user, and quiesce spares sandboxd', async () => {
+  it('says that it is one user, and a grade ends the commands and spares sandboxd', async () => {
     const sandboxd = await startSandboxdInBwrap(payloads, { users: 'root' });
     try {
       const { link, target } = sandboxd;
       expect(await link.bind(target, aBind(), signal)).toMatchObject({ isolation: 'single-user' });
       const call = aShellCall('busybox setsid busybox sleep 100 & busybox id -u');
       expect(await link.call(target, one, call, 10_000, signal)).toMatchObject({ stdout: { head: '0\n' } });
-      expect(await link.quiesce(target, signal)).toEqual({ killed: 1, survivors: 0 });
+      const grade = aGrade('busybox ps | busybox grep -c [s]leep > $CORRAL_SCORE_FILE; true');
+      expect(await link.call(target, callId('grade'), grade, 10_000, signal)).toMatchObject({
+        grade: { kind: 'ran', score: '0\n' },
+      });
       expect(await link.identity(target, signal)).toMatchObject({ state: 'bound' });
     } finally {
       await sandboxd.stop();

@@ -60,8 +60,17 @@ describe('a command in a sandbox', () => {
 
   it('takes a folder, variables, stdin and the grader as its user from the call', async () => {
     const options = { cwd: '/', env: { GREETING: 'hi' }, stdin: 'given', user: 'grader' } as const;
-    const { stdout } = await run('pwd; echo $GREETING; cat; echo; id -u; umask', options);
-    expect(stdout.head).toBe(`/\nhi\ngiven\n${graderUid}\n0077\n`);
+    const { stdout } = await run('pwd; echo $GREETING; cat; echo; id -u; id -G; umask', options);
+    expect(stdout.head).toBe(`/\nhi\ngiven\n${graderUid}\n${graderUid}\n0077\n`);
+  });
+
+  it('of the grader begins in its own folder, with none of the image’s variables, and finds the workspace closed', async () => {
+    const { stdout } = await run('pwd; env; ls "$CORRAL_WORKSPACE" 2>&1', { user: 'grader' });
+    const own = `${sandboxd.folder}/grader/own`;
+    expect(stdout.head.startsWith(`${own}\n`)).toBe(true);
+    expect(stdout.head).toContain(`HOME=${own}\n`);
+    expect(stdout.head).not.toContain('IMAGE_VARIABLE');
+    expect(stdout.head).toContain('Permission denied');
   });
 
   it('reads nothing where no stdin was given', async () => {
@@ -116,7 +125,7 @@ describe('a command in a sandbox', () => {
   it('that leaves a daemon in a session of its own says so', async () => {
     const answer = await run('setsid sleep 50 >/dev/null 2>&1 & sleep 0.1; echo started');
     expect(answer.evidence.backgroundProcesses).toBe(1);
-    expect(await sandboxd.link.quiesce(sandboxd.target, signal)).toEqual({ killed: 1, survivors: 0 });
+    expect(await run('pkill -9 sleep')).toMatchObject({ ending: { kind: 'exited', exitCode: 0 } });
   });
 
   it('keeps head and tail of what it prints, and counts all of it', async () => {

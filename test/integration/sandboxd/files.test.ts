@@ -52,11 +52,11 @@ describe('files in and out', () => {
     expect(await get('empty')).toHaveLength(0);
   });
 
-  it('of the grader cannot be read by the policy', async () => {
-    const path = join(sandboxd.workspace, 'graders/truth.json');
+  it('of the grader lie in its own folder and cannot be read by the policy', async () => {
+    const path = join(sandboxd.folder, 'grader/own/graders/truth.json');
     expect(await errnoOf(put('graders/truth.json', [Buffer.from('{}')], 'grader'))).toBe('no error');
     expect(statSync(path)).toMatchObject({ uid: graderUid });
-    expect(await errnoOf(get('graders/truth.json'))).toBe('EACCES');
+    expect(await errnoOf(get(path))).toBe('EACCES');
     expect((await get('graders/truth.json', 'grader')).toString()).toBe('{}');
   });
 

@@ -11,6 +11,7 @@ import type {
   CallAnswer,
   CallRequest,
   Ending,
+  GradeTurn,
   Identity,
 } from '../../../src/protocol/sandboxd/wire.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
@@ -156,13 +157,23 @@ export class Daemon {
         if (ending === 'exhausts') return this.#exhaust(execution);
         Object.assign(execution, { ending, endedMs: scheduler.nowMs });
         truth.changes += 1;
-        resolve(rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs));
+        const answer = rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs);
+        resolve(request.action.kind === 'grade' ? { ...answer, grade: this.#grade() } : answer);
       };
       scheduler.after(run.lastsMs, this.sandbox, `ends ${call}`, () => finish(run.ending));
       cancel.addEventListener('abort', () => finish({ kind: 'cancelled' }), { once: true });
     });
     this.#ends.set(call, ended);
     return ended;
+  }
+
+  /**
+   * The simulated grader's score is how many of the model's calls this very daemon has run, so that a score taken in
+   * another sandbox than the calls' own shows. Ids with a space are the product's own calls.
+   */
+  #grade(): GradeTurn {
+    const calls = this.journal.list().filter(({ callId }) => !callId.includes(' '));
+    return { kind: 'ran', score: String(calls.length) };
   }
 
   /** Its calls never end: nobody is left who could tell. */

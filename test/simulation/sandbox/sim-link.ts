@@ -32,8 +32,6 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       ask(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       ask(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
-    quiesce: (target, signal) =>
-      ask(target, { what: 'quiesce', serve: () => ({ killed: 0, survivors: 0 }) }, signal),
     putFile: async (target, path, body, _user, signal) => {
       const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
       const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
@@ -57,15 +55,8 @@ function putFile(daemon: Daemon, path: string, text: string): number {
   return text.length;
 }
 
-/**
- * The simulated grader's score is how many of the model's calls this very daemon has run, so that a score taken in
- * another sandbox than the calls' own shows. Ids with a space are the product's own calls.
- */
 function getFile(daemon: Daemon, path: string): string {
   daemon.requireBound();
-  if (path.endsWith('/score')) {
-    return String(daemon.journal.list().filter(({ callId }) => !callId.includes(' ')).length);
-  }
   const text = daemon.files.get(path);
   if (text === undefined) throw new WireError('file_error', 'no such file', 'ENOENT');
   return text;

@@ -16,7 +16,7 @@ describe('sandboxd comes into a sandbox', () => {
   it('with the image itself, and the pod has nothing more for it', () => {
     const { spec, container } = specWith({ kind: 'baked' });
     expect(spec.initContainers).toEqual([]);
-    expect(spec.volumes?.map(({ name }) => name)).toEqual(['workspace', 'tmp']);
+    expect(spec.volumes?.map(({ name }) => name)).toEqual(['workspace', 'tmp', 'grader']);
     expect(container.command?.[0]).toBe('/opt/corral/lib/ld.so');
   });
 

@@ -8,7 +8,7 @@ import type { Users } from './users.ts';
  */
 export function podSecurity(): V1PodSecurityContext {
   return {
-    fsGroup: ids.group,
+    fsGroup: ids.policy,
     fsGroupChangePolicy: 'OnRootMismatch',
     seccompProfile: { type: 'RuntimeDefault' },
   };
@@ -30,7 +30,7 @@ type Ids = Pick<V1SecurityContext, 'runAsNonRoot' | 'runAsUser' | 'runAsGroup' |
 const oneId: Ids = {
   runAsNonRoot: true,
   runAsUser: ids.policy,
-  runAsGroup: ids.group,
+  runAsGroup: ids.policy,
   capabilities: { drop: ['ALL'] },
 };
 

@@ -5,8 +5,8 @@ import type { PodSettings } from './settings.ts';
 /** sandboxd's own words for who runs as whom; see services/sandboxd/README.md. */
 export type Users = 'two-user' | 'single-user' | 'root';
 
-/** The ids of commands and of graders. The group is shared, so that the grader works on what the policy left. */
-export const ids = { policy: 1000, grader: 1001, group: 1000 } as const;
+/** The ids of commands and of graders, each the number of a user and of its group. */
+export const ids = { policy: 1000, grader: 1001 } as const;
 
 /** Throws `start_failed` where the operator's one id and the template's root cannot both be. */
 export function usersOf(template: Template, { singleUid }: Pick<PodSettings, 'singleUid'>): Users {

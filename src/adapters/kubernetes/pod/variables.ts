@@ -27,8 +27,9 @@ export function variables(
     CORRAL_USERS: users,
     CORRAL_PAYLOAD: places.payload,
     CORRAL_POLICY_UID: String(ids.policy),
-    CORRAL_POLICY_GID: String(ids.group),
+    CORRAL_POLICY_GID: String(ids.policy),
     CORRAL_GRADER_UID: String(ids.grader),
+    CORRAL_GRADER_GID: String(ids.grader),
   }).map(([name, value]) => ({ name, value: literal(value) }));
 }
 

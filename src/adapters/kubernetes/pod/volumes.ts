@@ -1,9 +1,15 @@
 import type { V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { Template } from '../../../model/environment.ts';
-import { payloadMountPoint } from '../../../protocol/sandboxd/payload-layout.ts';
+import { graderMountPoint, payloadMountPoint } from '../../../protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside; environments rely on the first two. The image's own content there is hidden. */
-export const places = { workspace: '/workspace', temporary: '/tmp', payload: payloadMountPoint } as const;
+export const places = {
+  workspace: '/workspace',
+  temporary: '/tmp',
+  payload: payloadMountPoint,
+  /** Graders' own disk; sandboxd closes it to the policy before the first command. */
+  grader: graderMountPoint,
+} as const;
 
 /**
  * Disk that is gone with the pod. Each may be filled up to the template's whole disk, and both together with what the
@@ -14,6 +20,7 @@ export function writableVolumes({ diskBytes }: Template): readonly V1Volume[] {
   return [
     { name: 'workspace', emptyDir: { sizeLimit } },
     { name: 'tmp', emptyDir: { sizeLimit } },
+    { name: 'grader', emptyDir: { sizeLimit } },
   ];
 }
 
@@ -21,5 +28,6 @@ export function writableMounts(): readonly V1VolumeMount[] {
   return [
     { name: 'workspace', mountPath: places.workspace },
     { name: 'tmp', mountPath: places.temporary },
+    { name: 'grader', mountPath: places.grader },
   ];
 }

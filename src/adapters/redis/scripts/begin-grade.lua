@@ -1,8 +1,8 @@
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after taint.
-local id, gradeMs, inSandbox = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local id, gradeMs, inSandbox, seenIn = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1', ARGV[5]
 local turnsMax = 3
-local state, taintCode, closedBy, score, turn, gradeUntilMs, template =
-  read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'template')
+local state, taintCode, closedBy, score, turn, gradeUntilMs, template, sandbox =
+  read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'template', 'sandbox')
 
 -- A rollout without calls may be graded where it stands: its grader may need no sandbox.
 local function enterGrading()
@@ -29,8 +29,10 @@ if not state then return { 'barred', 'rollout_unknown', false } end
 if score then return { 'scored', score, record(id) } end
 local barred = barredCode(state, taintCode, closedBy)
 if barred then return { 'barred', barred, record(id) } end
--- Who asks has obtained a sandbox, but a replica that was promoted since may not know of it.
-if inSandbox and state == 'waiting' then return { 'waiting' } end
+-- Who asks lives in a sandbox, but a replica that was promoted since may not know of it, or it was lost before anything had
+-- run there and another was granted, in which nobody lives yet.
+local isElsewhere = seenIn ~= '' and seenIn ~= sandbox
+if inSandbox and (state == 'waiting' or isElsewhere) then return { 'waiting' } end
 if state ~= 'grading' then enterGrading() end
 if redis.call('SCARD', key.inFlight .. id) > 0 then return { 'wait', 'calls', false } end
 if tonumber(gradeUntilMs or 0) > nowMs then return { 'wait', 'grader', false } end

@@ -1,0 +1,72 @@
+import { chmodSync, chownSync, mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from './config.ts';
+
+/*
+ * Who works where. sandboxd is root without the privilege to open or to give away what is another's, so it joins the
+ * groups of policy and grader: as a member it may enter their folders, and hand the group a folder of its own making.
+ *
+ *   the workspace      policy:policy 0770
+ *   /tmp               everybody's, sticky
+ *   the grader's       root:root 0711, in it a folder for each turn, root:grader 2770: the policy can neither list nor
+ *                      enter nor replace it, because nothing on the way there is the policy's to write
+ */
+
+/** As every machine has it: all may write there, and nobody may take away what others wrote. */
+const temporaryFolder = '/tmp';
+const temporaryMode = 0o1777;
+
+/**
+ * Closed to the grader. What it opens in there by itself could be a link to its own input, where the answer stands, or a
+ * pipe that never ends; so it asks for the policy's user (`as-policy`), whose links lead nowhere.
+ */
+const workspaceMode = 0o770;
+
+/** To be passed through, not listed. */
+const graderParentMode = 0o711;
+/** What is made in there has the grader's group. */
+const graderFolderMode = 0o2770;
+const privateMode = 0o700;
+
+/**
+ * Before anybody's first command. Who started us may have done some of it already, and may have left us without the
+ * privilege to; whether commands can work here is asked by the probe, as their own user.
+ */
+export function prepareFolders(config: Config): void {
+  const { workspace, graderFolder, policyUid, policyGid, graderGid } = config;
+  attempt(() => mkdirSync(workspace, { recursive: true }));
+  attempt(() => mkdirSync(graderFolder, { recursive: true }));
+  attempt(() => chmodSync(graderFolder, graderParentMode));
+  if (config.userMode !== 'two-user') return;
+  attempt(() => process.setgroups?.([...(process.getgroups?.() ?? []), policyGid, graderGid]));
+  attempt(() => {
+    // A pod's empty volume is everybody's to write and to delete in.
+    if ((statSync(temporaryFolder).mode & temporaryMode) !== temporaryMode)
+      chmodSync(temporaryFolder, temporaryMode);
+  });
+  attempt(() => {
+    if (statSync(workspace).uid === policyUid) return;
+    // Its mode first: once given away, it is not ours to change.
+    chmodSync(workspace, workspaceMode);
+    chownSync(workspace, policyUid, policyGid);
+  });
+}
+
+/** A folder for the grader's user, there already or made now. Throws what the system says. */
+export function makeGraderFolder(config: Config, name: string): string {
+  const path = join(config.graderFolder, name);
+  mkdirSync(path, { recursive: true, mode: privateMode });
+  if (config.userMode !== 'two-user') return path;
+  chownSync(path, -1, config.graderGid);
+  chmodSync(path, graderFolderMode);
+  return path;
+}
+
+function attempt(step: () => void): void {
+  try {
+    step();
+  } catch (error) {
+    const message = `folder left as it is: ${error instanceof Error ? error.message : String(error)}`;
+    process.stderr.write(`${JSON.stringify({ level: 'warn', message })}\n`);
+  }
+}

@@ -1,0 +1,129 @@
+import { chmodSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import * as shape from '../http/shape.ts';
+import { sweepUsers } from '../processes/sweep.ts';
+import { frame } from './frames.ts';
+import type { PolicyEnding, PolicyRequest } from './frames.ts';
+import { runAsPolicy } from './run-as-policy.ts';
+import type { Grounds } from './run-as-policy.ts';
+
+/*
+ * The grader's one way to run what the policy wrote. Nothing in a sandbox may switch users but sandboxd (no_new_privs
+ * forbids setuid programs), so `as-policy` asks here, over a socket that only the grader's group can reach, and that
+ * exists during its turn only.
+ */
+
+export type Door = { close(): Promise<void> };
+
+/** A grader's parallel cases; each costs a process of ours beside the policy's own. */
+const mostAtOnce = 32;
+/** As much as the kernel takes for arguments and variables of one program. */
+const longestRequestBytes = 2 * 1024 * 1024;
+const longestMs = 86_400_000;
+const mostOutputBytes = 1024 ** 3;
+/** The grader's group may connect; its folder is closed to everybody else. */
+const socketMode = 0o660;
+
+export async function openDoor(deps: Grounds, path: string): Promise<Door> {
+  const runs = new Runs(deps);
+  const sockets = new Set<Socket>();
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    void serve(socket, runs);
+  });
+  server.maxConnections = mostAtOnce;
+  server.listen(path);
+  await once(server, 'listening');
+  chmodSync(path, socketMode);
+  return {
+    close: async () => {
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await runs.over();
+    },
+  };
+}
+
+/** The programs that run now. When the last of them has ended nothing of the policy's lives, wherever it hid. */
+class Runs {
+  readonly #deps: Grounds;
+  readonly #running = new Set<Promise<unknown>>();
+  #swept: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: Grounds) {
+    this.#deps = deps;
+  }
+
+  async run(request: PolicyRequest, stdin: AsyncIterable<Uint8Array>, socket: Socket): Promise<PolicyEnding> {
+    await this.#swept;
+    const cwd = resolve(this.#deps.config.workspace, request.cwd);
+    const running = runAsPolicy(this.#deps, { ...request, cwd }, stdin, socket);
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+      if (this.#running.size === 0) await (this.#swept = this.#sweep());
+    }
+  }
+
+  async over(): Promise<void> {
+    await Promise.allSettled([...this.#running]);
+    await this.#swept;
+  }
+
+  async #sweep(): Promise<void> {
+    const { userMode, policyUid } = this.#deps.config;
+    // Where ids are one, the grader cannot be told from the policy by them.
+    if (userMode === 'two-user') await sweepUsers([policyUid]);
+  }
+}
+
+async function serve(socket: Socket, runs: Runs): Promise<void> {
+  socket.on('error', () => undefined); // The grader is gone; 'close' tells who cares.
+  const ending = await answer(socket, runs);
+  if (socket.writable) socket.end(frame('ended', Buffer.from(JSON.stringify(ending))));
+}
+
+async function answer(socket: Socket, runs: Runs): Promise<PolicyEnding> {
+  try {
+    // Its end is the end of stdin, not of the connection.
+    const chunks = socket.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
+    const { line, rest } = await firstLine(chunks);
+    return await runs.run(parseRequest(line), following(rest, chunks), socket);
+  } catch (error) {
+    return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+async function firstLine(chunks: AsyncIterator<Buffer>): Promise<{ line: string; rest: Buffer }> {
+  let held: Buffer = Buffer.alloc(0);
+  while (held.length < longestRequestBytes) {
+    const end = held.indexOf('\n');
+    if (end >= 0) return { line: held.toString('utf8', 0, end), rest: held.subarray(end + 1) };
+    const next = await chunks.next();
+    if (next.done === true) throw new Error('the request broke off');
+    held = Buffer.concat([held, next.value]);
+  }
+  throw new Error(`a request may have ${longestRequestBytes} bytes`);
+}
+
+async function* following(first: Buffer, chunks: AsyncIterator<Buffer>): AsyncIterable<Buffer> {
+  if (first.length > 0) yield first;
+  for (let next = await chunks.next(); next.done !== true; next = await chunks.next()) yield next.value;
+}
+
+function parseRequest(line: string): PolicyRequest {
+  const { argv, cwd, env, timeoutMs, outputBytes } = shape.fields(JSON.parse(line), 'the request');
+  return {
+    argv: shape.argv(argv, 'argv'),
+    cwd: shape.text(cwd, 'cwd'),
+    env: shape.texts(env, 'env'),
+    timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
+    outputBytes: shape.whole(outputBytes, 'outputBytes', 0, mostOutputBytes),
+  };
+}

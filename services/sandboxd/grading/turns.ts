@@ -1,0 +1,39 @@
+import { nothingCaptured } from '../command/capture.ts';
+import type { CommandResult } from '../command/run-command.ts';
+
+/**
+ * One turn at a time. Fleet state gives a turn up when its time has passed, for instance because its gateway died, and
+ * begins the next: whatever still runs here of an earlier one is ended first, and one that comes late is not run at all.
+ */
+export class Turns {
+  #latest = 0;
+  #stop = new AbortController();
+  #over: Promise<unknown> = Promise.resolve();
+
+  async take<Result extends { readonly result: CommandResult }>(
+    turn: number,
+    cancel: AbortSignal,
+    run: (stop: AbortSignal) => Promise<Result>,
+  ): Promise<Result | { readonly result: CommandResult }> {
+    if (turn < this.#latest) return { result: cancelled };
+    if (turn > this.#latest) {
+      this.#stop.abort();
+      this.#stop = new AbortController();
+    }
+    this.#latest = turn;
+    const stop = AbortSignal.any([cancel, this.#stop.signal]);
+    const before = this.#over;
+    const running = before.then(() => (stop.aborted ? { result: cancelled } : run(stop)));
+    this.#over = running.catch(() => undefined);
+    return running;
+  }
+}
+
+const cancelled: CommandResult = {
+  ending: { kind: 'cancelled' },
+  stdout: nothingCaptured,
+  stderr: nothingCaptured,
+  durationMs: 0,
+  escapedProcesses: 0,
+  backgroundProcesses: 0,
+};

@@ -1,0 +1,134 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callId } from '../../../src/model/ids.ts';
+import type { CallAnswer, CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import {
+  aBind,
+  aGrade,
+  aShellCall,
+  graderUid,
+  policyUid,
+  startSandboxd,
+  startSandboxdInBwrap,
+} from '../../support/sandboxd.ts';
+import type { TestSandboxd } from '../../support/sandboxd.ts';
+
+const signal = AbortSignal.timeout(180_000);
+const score = (text: string) => ({ kind: 'ran', score: text }) as const;
+
+let payloads: string;
+beforeAll(async () => void (payloads = await mkdtemp(join(tmpdir(), 'corral-payloads-'))));
+afterAll(() => rm(payloads, { recursive: true, force: true }));
+
+describe.each([
+  ['a pid namespace of its own', () => startSandboxdInBwrap(payloads)],
+  ['a pid namespace that others are in too', () => startSandboxd()],
+] as const)('a grade in a sandbox with %s', (_where, start) => {
+  let sandboxd: TestSandboxd;
+  let calls = 0;
+  beforeEach(async () => {
+    sandboxd = await start();
+    await sandboxd.link.bind(sandboxd.target, aBind(), signal);
+  });
+  afterEach(() => sandboxd.stop());
+
+  async function ask(request: CallRequest): Promise<CallAnswer> {
+    const call = callId(`call-${(calls += 1)}`);
+    const answer = await sandboxd.link.call(sandboxd.target, call, request, 60_000, signal);
+    if (answer === 'running') throw new Error('it still runs');
+    return answer;
+  }
+  const sh = (command: string) => ask(aShellCall(command));
+  const grade = (command: string, options?: Parameters<typeof aGrade>[1]) => ask(aGrade(command, options));
+
+  it('runs as its own user and group, among its own files, with the item on stdin and none of the workspace open', async () => {
+    await sh('echo 42 > answer');
+    const script =
+      'id -u; id -G; cat; cat "$CORRAL_GRADER_DIR/truth"; cat "$CORRAL_WORKSPACE/answer" 2>&1; echo 0.5 > "$CORRAL_SCORE_FILE"';
+    const { grade: turn, stdout } = await grade(script, {
+      files: { truth: 'of the grader\n' },
+      stdin: 'item\n',
+    });
+    expect(turn).toEqual(score('0.5\n'));
+    expect(stdout.head).toContain(`${graderUid}\n${graderUid}\nitem\nof the grader\n`);
+    expect(stdout.head).toContain('ermission denied');
+  });
+
+  it('runs the policy’s programs as the policy, which can neither open nor list anything of the grader’s', async () => {
+    await sh(
+      `printf '#!/bin/sh\\nid -u; id -G; pwd; ls "$1" 2>&1; cat "$1/files/score" 2>&1; cat\\n' > program`,
+    );
+    const script =
+      'cd /; as-policy sh ./program "$(dirname "$CORRAL_GRADER_DIR")"; echo $?; echo 1 > "$CORRAL_SCORE_FILE"';
+    const { stdout, grade: turn } = await grade(script, { stdin: 'the answer' });
+    expect(turn).toEqual(score('1\n'));
+    expect(stdout.head).toMatch(
+      new RegExp(`^${policyUid}\n${policyUid}\n.*workspace\n.*denied\n.*denied\n0\n$`),
+    );
+  });
+
+  it('passes stdin, output, exit code, variables and folder of the policy’s program through', async () => {
+    const script = [
+      'printf given | as-policy --stdin --env WORD=hi --cwd / sh -c \'cat; echo " $WORD $PWD"; echo bad >&2; exit 7\' 2>err',
+      'echo $?; cat err',
+      'as-policy sh -c "kill -9 \\$\\$"; echo $?',
+      'as-policy no-such-program 2>/dev/null; echo $?',
+      'as-policy --timeout 0.3 sh -c "sleep 30"; echo $?',
+      'as-policy --output-bytes 10 sh -c yes 2>/dev/null | wc -c',
+    ];
+    const { stdout } = await grade(script.join('\n'));
+    expect(stdout.head).toBe('given hi /\n7\nbad\n137\n125\n124\n10\n');
+  });
+
+  it('meets no process of the policy: neither before it, nor between its programs, nor when its score is read', async () => {
+    const daemon = 'setsid sh -c "while :; do sleep 1; done" >/dev/null 2>&1 &';
+    await sh(`${daemon} ${daemon} echo`);
+    // Zombies have run; who reaps them on this machine takes its time.
+    const counting = `for p in /proc/[0-9]*; do tr '\\n' ' ' < $p/status 2>/dev/null; echo; done | grep "Uid:.${policyUid}" | grep -vc "State:.Z"`;
+    const script = `${counting}; as-policy sh -c '${daemon} echo left'; ${counting}; echo 1 > "$CORRAL_SCORE_FILE"`;
+    const { stdout, grade: turn } = await grade(script);
+    expect(stdout.head).toBe('0\nleft\n0\n');
+    expect(turn).toEqual(score('1\n'));
+  });
+
+  it('gives the next turn a place of its own, with nothing of the one before', async () => {
+    await grade('echo 1 > "$CORRAL_SCORE_FILE"; echo left > ~/left; sleep 100 & echo left > $TMPDIR/left');
+    const second = await grade('ls -A ~ $TMPDIR "$CORRAL_GRADER_DIR" | grep -c left', { turn: 2 });
+    expect(second).toMatchObject({ stdout: { head: '0\n' }, grade: score(null as never) });
+  });
+
+  it('is the end of the rollout: no call and no file is taken after it, and an earlier turn that comes late is not run', async () => {
+    await grade('echo 1 > "$CORRAL_SCORE_FILE"', { turn: 2 });
+    const graded = { trouble: { kind: 'refused', status: 409, code: 'graded' } };
+    await expect(sh('echo late')).rejects.toMatchObject(graded);
+    const bytes = new Blob(['late']).stream();
+    await expect(
+      sandboxd.link.putFile(sandboxd.target, 'late', bytes, 'policy', signal),
+    ).rejects.toMatchObject(graded);
+    expect(await grade('echo 2 > "$CORRAL_SCORE_FILE"')).toMatchObject({ ending: { kind: 'cancelled' } });
+  });
+
+  it('ends an earlier turn that still runs when a later one comes', async () => {
+    const first = ask(aGrade('echo 1 > "$CORRAL_SCORE_FILE"; sleep 100'));
+    await expect
+      .poll(async () => (await sandboxd.link.identity(sandboxd.target, signal)).calls)
+      .toContainEqual(expect.objectContaining({ state: 'running' }));
+    expect(await grade('echo 2 > "$CORRAL_SCORE_FILE"', { turn: 2 })).toMatchObject({ grade: score('2\n') });
+    expect(await first).toMatchObject({ ending: { kind: 'cancelled' } });
+  });
+
+  it.each([
+    ['a link to another file', 'ln -s /etc/hostname "$CORRAL_SCORE_FILE"', null],
+    ['a folder', 'mkdir "$CORRAL_SCORE_FILE"', null],
+    ['a pipe that nobody writes to', 'mkfifo "$CORRAL_SCORE_FILE"', null],
+    [
+      'more than a number can have',
+      'head -c 100000 /dev/zero | tr "\\0" 1 > "$CORRAL_SCORE_FILE"',
+      '1'.repeat(257),
+    ],
+  ])('whose score file is %s gives no number', async (_what, script, text) => {
+    expect((await grade(script)).grade).toEqual({ kind: 'ran', score: text });
+  });
+});
