@@ -3,6 +3,7 @@ import { Chance } from './engine/chance.ts';
 import { ownerKey } from './invariants/owner-key.ts';
 import { ownerText } from './sandbox/daemon.ts';
 import type { Box } from './sandbox/sandboxes.ts';
+import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
 import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
 import type { World } from './world.ts';
 
@@ -158,7 +159,7 @@ function strayBind(world: World, box: Box, run: string, rollout: string): void {
   const owner = { tenant: 'lab', run, rollout, attempt: 1, role: 'policy' } as const;
   world.faults.note('stray bind', `asked by ${rollout}, by mistake`, { part: box.sandbox });
   try {
-    box.daemon.bind({ protocol: 1, owner, expiresInMs: 240_000 });
+    box.daemon.bind({ protocol: protocolVersion, owner, expiresInMs: 240_000 });
   } catch (thrown) {
     world.story.tell(box.sandbox, `answers ${String(thrown)}`);
   }

@@ -72,7 +72,7 @@ class Runs {
   }
 
   async over(): Promise<void> {
-    await Promise.allSettled([...this.#running]);
+    await Promise.allSettled(this.#running);
     await this.#swept;
   }
 

@@ -57,9 +57,8 @@ async function gradeIn(
   const socket = join(folder, 'door');
   await place(deps, folder, action.files, socket);
   const door = await openDoor(deps, socket);
-  const result = await runCommand(judgeOf(deps, folder, action, limits), leaders, cancel).finally(() =>
-    door.close(),
-  );
+  const result = await runCommand(judgeOf(deps, folder, action, limits), leaders, cancel);
+  await door.close();
   const after = await sweepAll(config, leaders);
   if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
   try {
