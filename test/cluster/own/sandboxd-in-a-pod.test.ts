@@ -10,8 +10,10 @@ import { layer } from '../../../infra/images/contents/tree.ts';
 import { writeArchive } from '../../../infra/images/oci/archive.ts';
 import type { Entry } from '../../../infra/images/oci/tar.ts';
 import { anyPlace } from '../../../src/model/environment.ts';
+import { callId } from '../../../src/model/ids.ts';
 import { clusterOfTest } from '../../support/cluster.ts';
 import { startPodSandbox } from '../../support/pod-sandbox.ts';
+import { aGrade } from '../../support/sandboxd.ts';
 
 /** The payload in real containers: every way in, every way to run, and images that are none of ours. */
 const image = { kind: 'image', reference: imageNames.bare } as const;
@@ -54,13 +56,29 @@ describe('a sandbox in an image of busybox alone', () => {
     expect(await sandbox.sh(`cat /proc/${daemon.trim()}/environ`)).toContain('Permission denied');
   });
 
-  test("keeps a grader's folder from the policy, in what was an ordinary empty volume", async () => {
+  test("keeps a grader's folder from the policy, and the workspace from the grader, in what were ordinary empty volumes", async () => {
     await using sandbox = await startPodSandbox(cluster, { image });
-    await sandbox.sh('mkdir /tmp/grader && echo secret > /tmp/grader/answer', 'grader');
-    expect(await sandbox.sh('cat /tmp/grader/answer')).toContain('Permission denied');
-    expect(await sandbox.sh('mv /tmp/grader /tmp/mine')).toContain('not permitted');
+    await sandbox.sh('echo secret > answer; pwd', 'grader');
+    const own = '/run/corral-grader/own';
+    expect(await sandbox.sh(`cat ${own}/answer; ls ${own} /run/corral-grader`)).not.toContain('secret');
+    expect(await sandbox.sh(`mv /run/corral-grader/own /tmp/mine; mkdir /run/corral-grader/x`)).toMatch(
+      /ermission denied[^]*ermission denied/,
+    );
     await sandbox.sh('echo 1 > left');
-    expect(await sandbox.sh('echo 2 >> left; cat left', 'grader')).toBe('1\n2\n');
+    expect(await sandbox.sh('cat "$CORRAL_WORKSPACE/left"', 'grader')).toContain('ermission denied');
+  });
+
+  test('grades where the policy never was: its own processes are dead, its programs run as itself, the score is read', async () => {
+    await using sandbox = await startPodSandbox(cluster, { image });
+    await sandbox.sh(
+      "echo 'id -u; cat' > program; (setsid sleep 1000 &) ; (trap '' TERM; sleep 1000) & echo",
+    );
+    const command =
+      'as-policy sh ./program > said; ps -o user,args | grep -c "[s]leep 1000" >> said; cat said; echo 0.5 > "$CORRAL_SCORE_FILE"';
+    const grade = aGrade(command, { stdin: 'the answer' });
+    const { link, target } = sandbox;
+    const answer = await link.call(target, callId('grade'), grade, 30_000, AbortSignal.timeout(60_000));
+    expect(answer).toMatchObject({ stdout: { head: '1000\n0\n' }, grade: { kind: 'ran', score: '0.5\n' } });
   });
 
   test('leaves no zombie of what a command left behind', async () => {
