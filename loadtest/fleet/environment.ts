@@ -20,7 +20,7 @@ tools: { shell: { builtin: shell, timeout: ${scaled(8 * minuteMs)} } }
 limits: { tool_calls: 200, rollout: ${scaled(30 * minuteMs)}, idle: ${scaled(15 * minuteMs)}, grade: 60s, hard_life: 10m }
 grader:
   kind: command
-  command: [sh, -c, 'cat calls 2>/dev/null | wc -l > "$CORRAL_SCORE_FILE"']
+  command: [sh, -c, 'as-policy sh -c "cat calls 2>/dev/null | wc -l" > "$CORRAL_SCORE_FILE"']
   timeout: 30s
   on_exit: ${brokenGraderScore}
   on_timeout: ${brokenGraderScore}
