@@ -1,4 +1,5 @@
 import { systemClock } from '../../src/platform/clock.ts';
+import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
 import { createLogger, errorFields } from '../../src/platform/logging.ts';
 import { onShutdown } from '../../src/platform/shutdown.ts';
 import { readControllerConfig } from './config.ts';
@@ -7,6 +8,7 @@ import { runController } from './wiring.ts';
 /** Loops end within a step, which is a script or a provider call; launches are given back to the queue at once. */
 const shutdownGraceMs = 10_000;
 
+closeInheritedDescriptors();
 try {
   const config = readControllerConfig(process.env);
   const log = createLogger({ service: 'controller', level: config.logLevel, clock: systemClock });

@@ -1,4 +1,5 @@
 import { systemClock } from '../../src/platform/clock.ts';
+import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
 import { createLogger, errorFields } from '../../src/platform/logging.ts';
 import { onShutdown } from '../../src/platform/shutdown.ts';
 import { readGatewayConfig } from './config.ts';
@@ -7,6 +8,7 @@ import { wireGateway } from './wiring.ts';
 /** After the grace of held requests: settling, flushing and closing take at most this. */
 const closingMs = 10_000;
 
+closeInheritedDescriptors();
 try {
   const config = readGatewayConfig(process.env);
   const log = createLogger({ service: 'gateway', level: config.logLevel, clock: systemClock });

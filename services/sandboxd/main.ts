@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
+import { closeInheritedDescriptors } from './inherited-descriptors.ts';
 import { listen } from './listen.ts';
 import { prepareFolders } from './folders.ts';
 
@@ -35,6 +36,7 @@ async function main(): Promise<void> {
   log({ level: 'info', message: 'listening', sandbox: config.sandbox, boot });
 }
 
+closeInheritedDescriptors();
 void main().catch((error: unknown) => {
   log({ level: 'error', message: error instanceof Error ? error.message : String(error) });
   process.exit(1);

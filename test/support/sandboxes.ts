@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,6 +35,8 @@ export type TestNodeOptions = {
   /** Of a crashed node, to start again over what it left. */
   readonly stateFolder?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Descriptors of ours that it is left with, by their number in it. */
+  readonly inherited?: ReadonlyMap<number, number>;
 };
 
 /** Starts it and waits until it serves. Needs bubblewrap. */
@@ -43,7 +45,7 @@ export async function startNodeProcess(options: TestNodeOptions = {}): Promise<T
   const stateFolder = options.stateFolder ?? (await mkdtemp(join(tmpdir(), 'corral-node-')));
   const child = spawn(process.execPath, [join(repository, 'services/node/main.ts')], {
     // Its stdin is our pipe: a test run that dies takes it along.
-    stdio: ['pipe', 'ignore', 'pipe'],
+    stdio: stdioWith(options.inherited ?? new Map()),
     env: {
       PATH: process.env['PATH'],
       CORRAL_NODE_STATE_DIR: stateFolder,
@@ -77,6 +79,14 @@ export async function startNodeProcess(options: TestNodeOptions = {}): Promise<T
       }
     },
   };
+}
+
+/** What stands between its own and an inherited one is open too: Node's `spawn` leaves no holes. */
+function stdioWith(inherited: ReadonlyMap<number, number>): StdioOptions {
+  const stdio: ('pipe' | 'ignore' | number)[] = ['pipe', 'ignore', 'pipe'];
+  while (stdio.length <= Math.max(2, ...inherited.keys())) stdio.push('ignore');
+  for (const [descriptor, ours] of inherited) stdio[descriptor] = ours;
+  return stdio;
 }
 
 /** Resolves at its log line; what it logged is in the error when it ends first. */
