@@ -10,6 +10,7 @@ describe('the configuration of node', () => {
       fleet: 'local',
       payloadFolder: '/opt/payload',
       startConcurrency: 8,
+      userNamespaces: 'auto',
       exitWithParent: false,
       logLevel: 'info',
     });

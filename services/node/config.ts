@@ -13,9 +13,14 @@ export type NodeConfig = {
   readonly payloadFolder: string;
   /** How many sandboxes may be starting at once. */
   readonly startConcurrency: number;
+  /** Whether each sandbox has a user namespace; `auto`: where this host lets node make them. */
+  readonly userNamespaces: UserNamespaces;
   readonly exitWithParent: boolean;
   readonly logLevel: LogLevel;
 };
+
+const userNamespaces = ['auto', 'require', 'off'] as const;
+export type UserNamespaces = (typeof userNamespaces)[number];
 
 /** Two cores start about twenty sandboxes a second; more at once only makes each of them slower. */
 const startConcurrency = 8;
@@ -39,6 +44,7 @@ export function loadConfig(variables: Variables): NodeConfig {
       max: 256,
       purpose: 'how many sandboxes may be starting at once',
     }),
+    userNamespaces: read.choice('CORRAL_NODE_USER_NAMESPACES', userNamespaces, { fallback: 'auto' }),
     exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
     logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
   }));

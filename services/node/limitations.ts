@@ -1,17 +1,34 @@
 import type { Groups } from './cgroups/groups.ts';
+import type { OwnIds } from './own-ids.ts';
 
 /** What this host cannot enforce or tell apart, in sentences for a person. */
-export function limitationsOf(groups: Groups, isRoot: boolean): readonly string[] {
+export function limitationsOf(
+  groups: Groups,
+  ids: Pick<OwnIds, 'stageFolder' | 'shared'>,
+): readonly string[] {
   return [
     ...groups.limitations,
-    ...(isRoot ? rootLimitations : singleUserLimitations),
+    ...limitationsOfIds(ids),
     'A disk limit counts as memory: /workspace and /tmp are kept in memory, and what is written there counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
   ];
 }
 
-const rootLimitations = [
-  'Commands of all sandboxes run under one user id of this host, so they share the kernel’s limits for a user (inotify watches, pipe buffers, pending signals).',
+function limitationsOfIds({
+  stageFolder,
+  shared,
+}: Pick<OwnIds, 'stageFolder' | 'shared'>): readonly string[] {
+  if (stageFolder === null) return singleUserLimitations;
+  return shared === null ? ownIdsLimitations : sharedIdsLimitations(shared);
+}
+
+const ownIdsLimitations = [
+  'Sandboxes read the same files of this host (programs, libraries, data folders): two rollouts that both want to can signal to each other by locks (flock) on them, and by what inotify tells of their use.',
+  'What of a data folder or of a rootfs image is closed to other users of this host is closed in sandboxes too, also to run_as: root.',
+];
+
+const sharedIdsLimitations = (reason: string) => [
+  `Commands of all sandboxes run under one user id of this host, so they share the kernel’s limits for a user (inotify watches, pipe buffers, pending signals), and can signal to each other by them and by locks on shared files. A user namespace for each sandbox could not be had: ${reason}`,
   'With run_as: root a command can fill the node’s state folder through /run/corral; the disk limit does not cover it.',
 ];
 

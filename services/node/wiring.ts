@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { every } from '../../src/platform/every.ts';
 import type { Clock } from '../../src/ports/clock.ts';
@@ -13,9 +13,12 @@ import type { NodeConfig } from './config.ts';
 import { limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
 import { createFeed } from './sandbox/feed.ts';
+import { chooseOwnIds } from './own-ids.ts';
+import type { OwnIds } from './own-ids.ts';
 import { removeOrphans } from './sandbox/orphans.ts';
 import { createRecords } from './sandbox/record.ts';
 import { createSandboxes } from './sandbox/sandboxes.ts';
+import { compileFilter } from './seccomp/filter.ts';
 import { createStartLine } from './sandbox/start-line.ts';
 import type { Trial } from './sandbox/trial.ts';
 import { createHandle } from './serving/handle.ts';
@@ -48,7 +51,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const isRoot = process.getuid?.() === 0;
   await mkdir(stateFolder, { recursive: true, mode: 0o700 });
   await writeOwnEtc(etcFolder);
-  const groups = createGroups(await detectLayout(), groupName(config.fleet, stateFolder), clock);
+  const filterFile = join(stateFolder, 'system-calls.bpf');
+  await writeFile(filterFile, compileFilter(process.arch));
+  const name = groupName(config.fleet, stateFolder);
+  const groups = createGroups(await detectLayout(), name, clock);
   const feed = createFeed();
   const records = createRecords(stateFolder);
   const tools = {
@@ -58,15 +64,20 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     groups,
     launch,
     line: createStartLine(config.startConcurrency, longestStartLine),
-    site: { payloadFolder, sandboxdArgv, etcFolder, isRoot },
   };
-  const sandboxes = createSandboxes({ ...tools, feed });
-  const limitations = limitationsOf(groups, isRoot);
+  const toolsWith = ({ namespaces, stageFolder }: OwnIds) => ({
+    ...tools,
+    namespaces,
+    site: { payloadFolder, sandboxdArgv, etcFolder, filterFile, stageFolder },
+  });
   const socketPath = join(stateFolder, nodeSocketName);
   // Before anything is served: a create may bring the id of an orphan again.
   await refuseSecondNode(socketPath);
   await removeOrphans({ records, groups, feed, log });
-  await parts.trial(tools);
+  const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
+  const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
+  const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
+  const limitations = limitationsOf(groups, ids);
   const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);
 
   const stopping = new AbortController();
@@ -87,6 +98,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await looking.done;
       await sandboxes.stop();
       await server.close();
+      await ids.close();
       await groups.close();
     },
   };

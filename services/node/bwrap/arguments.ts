@@ -15,6 +15,10 @@ export type Plan = {
   /** Bound into /etc, source by target; missing ones are left out. */
   readonly etc: Readonly<Record<string, string>>;
   readonly payloadFolder: string;
+  /** The template's data folders, as the launch sees them. */
+  readonly data: Template['data'];
+  /** Descriptor of the launch from which bubblewrap reads its filter of system calls. */
+  readonly filterDescriptor: number;
   /** Folder of the host in which sandboxd's socket appears. */
   readonly runFolder: string;
   /** Folder with `workspace` and `tmp` on one size-limited file system; null: two of bubblewrap's own. */
@@ -43,7 +47,7 @@ export function bwrapArguments(plan: Plan): readonly string[] {
     ...writableFolders(plan),
     ...graderFolder(plan),
     ...ownFolders(plan),
-    ...plan.template.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
+    ...plan.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
     // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
     ['--remount-ro', '/'],
     // The workspace is closed to sandboxd until it has joined the policy's group.
@@ -54,12 +58,13 @@ export function bwrapArguments(plan: Plan): readonly string[] {
   return options.flat();
 }
 
-function isolation({ users, sandbox }: Plan): readonly Option[] {
+function isolation({ users, sandbox, filterDescriptor }: Plan): readonly Option[] {
   return [
     ...(users === 'single-user' ? oneId : twoIds),
     ['--unshare-pid', '--unshare-net', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'],
     ['--die-with-parent', '--new-session'],
     ['--hostname', sandbox],
+    ['--seccomp', String(filterDescriptor)],
   ];
 }
 
@@ -70,7 +75,8 @@ const oneId: readonly Option[] = [
   ['--cap-drop', 'ALL'],
 ];
 
-// No user namespace: it would map one id only, and the command's user must be another than sandboxd's.
+// No user namespace of bubblewrap's: it would map one id only, and the command's user must be another than sandboxd's.
+// The one that its launch has entered maps them all.
 const twoIds: readonly Option[] = [
   ['--cap-drop', 'ALL'],
   ['--cap-add', 'CAP_SETUID'],

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Entry, ListFolder } from './root-layout.ts';
 
@@ -20,15 +20,15 @@ export const hostEtc = [
   'terminfo',
 ] as const;
 
-/** Our own files of /etc: the two users that a sandbox has, beside root; they share a group. */
+/** Our own files of /etc: the two users that a sandbox has, beside root. */
 const ownEtc = {
   passwd: [
     'root:x:0:0:root:/root:/bin/sh',
     'policy:x:1000:1000:policy:/workspace:/bin/sh',
-    'grader:x:1001:1000:grader:/tmp:/bin/sh',
+    'grader:x:1001:1001:grader:/nonexistent:/bin/sh',
     'nobody:x:65534:65534:nobody:/nonexistent:/bin/false',
   ],
-  group: ['root:x:0:', 'policy:x:1000:', 'nogroup:x:65534:'],
+  group: ['root:x:0:', 'policy:x:1000:', 'grader:x:1001:', 'nogroup:x:65534:'],
   hosts: ['127.0.0.1 localhost', '::1 localhost'],
   'nsswitch.conf': ['passwd: files', 'group: files', 'hosts: files'],
 } as const;
@@ -38,6 +38,8 @@ export const ownEtcNames = Object.keys(ownEtc) as readonly string[];
 /** Writes our own files of /etc into `folder`; every sandbox of kind `host` binds them. */
 export async function writeOwnEtc(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
+  // Whatever our umask is: a sandbox's ids are nobody's here.
+  await chmod(folder, 0o755);
   for (const [name, lines] of Object.entries(ownEtc)) {
     await writeFile(join(folder, name), `${lines.join('\n')}\n`, { mode: 0o644 });
   }

@@ -1,10 +1,14 @@
 /**
  * What stands between `node` and bubblewrap, run by `sh` under `setpriv --pdeathsig KILL` (the kernel kills it when
  * node dies, also before bubblewrap asks for that itself) and, as root, in a mount namespace of its own: so the
- * sandbox's disk is never seen by the host and cannot be left behind.
+ * sandbox's mounts are never seen by the host and cannot be left behind.
  *
- * In the environment: NODE_PID; JOIN_FILES, one a line; DISK_FOLDER (empty: none), DISK_BYTES, DISK_OWNER.
- * The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to descriptor 4.
+ * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts), DISK_FOLDER, WORKSPACE_OWNER,
+ * TEMPORARY_OWNER; NAMESPACE (empty: none). The arguments are bubblewrap's command; its options come on descriptor 3,
+ * its status goes to descriptor 4, its filter is on 5, and the sandbox's user namespace on 6.
+ *
+ * Ids change last, after all that only this host's root may do. The change clears the death signal: it is asked for
+ * again, and whether node died in between.
  */
 export const launchScript = `
 set -eu
@@ -14,11 +18,17 @@ IFS='
 '
 # Joined before anything else is made, so that all of it is counted and limited.
 for file in $JOIN_FILES; do echo $$ > "$file"; done
-if [ -n "$DISK_FOLDER" ]; then
-  mount -t tmpfs -o "size=$DISK_BYTES,mode=0711,nosuid,nodev" corral-disk "$DISK_FOLDER"
+if [ -n "$FSTAB" ]; then
+  mount --all --fstab "$FSTAB"
   # Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
-  install -d -m 0770 -o "$DISK_OWNER" -g "$DISK_OWNER" "$DISK_FOLDER/workspace"
-  mkdir -m 1777 "$DISK_FOLDER/tmp"
+  install -d -m 0770 -o "$WORKSPACE_OWNER" -g "$WORKSPACE_OWNER" "$DISK_FOLDER/workspace"
+  install -d -m 1777 -o "$TEMPORARY_OWNER" -g "$TEMPORARY_OWNER" "$DISK_FOLDER/tmp"
 fi
-exec bwrap --args 3 --json-status-fd 4 -- "$@" >&2
+if [ -z "$NAMESPACE" ]; then
+  exec bwrap --args 3 --json-status-fd 4 -- "$@" >&2
+fi
+exec nsenter --user="$NAMESPACE" --setuid 0 --setgid 0 -- setpriv --pdeathsig KILL -- sh -c '
+[ "$PPID" = "$NODE_PID" ] || exit 75
+exec bwrap --args 3 --json-status-fd 4 -- "$@" 6<&- >&2
+' corral-launch "$@"
 `;

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
 import { launchScript } from './launch-script.ts';
@@ -9,8 +10,27 @@ export type LaunchSpec = {
   /** sandboxd's command line inside the sandbox. */
   readonly argv: readonly string[];
   readonly joinFiles: readonly string[];
-  readonly disk: { readonly folder: string; readonly bytes: number; readonly ownerId: number } | null;
+  /** Our own mounts; null without root, when bubblewrap makes the disk itself. */
+  readonly mounts: {
+    /** What to mount, as `mount --fstab` reads it. */
+    readonly fstab: string;
+    readonly disk: DiskPlan;
+  } | null;
+  /** An open user namespace to enter before bubblewrap; null: it runs in this process's own. */
+  readonly namespace: number | null;
+  /** File with the compiled filter of system calls. */
+  readonly filterFile: string;
 };
+
+/** Ids of this host. */
+export type DiskPlan = {
+  readonly folder: string;
+  readonly workspaceOwner: number;
+  readonly temporaryOwner: number;
+};
+
+/** The launch's descriptors beside the standard ones; the script and bubblewrap's options name them by number. */
+export const descriptors = { options: 3, status: 4, filter: 5, namespace: 6 } as const;
 
 /** How the sandbox's first process ended. `signal` also when bubblewrap reports it as 128 + number. */
 export type Ending = {
@@ -39,10 +59,7 @@ const longestStatus = 4096;
 
 /** Starts bubblewrap as a child of this process. Rejects when not even a shell could be started. */
 export const launch: Launch = async (spec) => {
-  const child = spawn('setpriv', commandOf(spec), {
-    stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe'],
-    env: environmentOf(spec),
-  });
+  const child = spawnLaunch(spec);
   const pid = await started(child);
   const [, , stderr, options, status] = child.stdio as [null, null, Readable, Writable, Readable];
   // The reader may die before it has read them all; its exit says so.
@@ -51,19 +68,35 @@ export const launch: Launch = async (spec) => {
   return { pid, initPid: readInitPid(status), ended: endOf(child, stderr) };
 };
 
-function commandOf({ argv, disk }: LaunchSpec): readonly string[] {
-  const ownMounts = disk === null ? [] : ['unshare', '--mount', '--'];
+/** The filter is opened for each launch: whoever shares a descriptor shares how far it was read. */
+function spawnLaunch(spec: LaunchSpec): ChildProcess {
+  const filter = openSync(spec.filterFile, 'r');
+  try {
+    const namespace = spec.namespace === null ? [] : [spec.namespace];
+    return spawn('setpriv', commandOf(spec), {
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', filter, ...namespace],
+      env: environmentOf(spec),
+    });
+  } finally {
+    closeSync(filter);
+  }
+}
+
+function commandOf({ argv, mounts }: LaunchSpec): readonly string[] {
+  const ownMounts = mounts === null ? [] : ['unshare', '--mount', '--'];
   return ['--pdeathsig', 'KILL', '--', ...ownMounts, 'sh', '-c', launchScript, 'corral-launch', ...argv];
 }
 
-function environmentOf({ joinFiles, disk }: LaunchSpec): NodeJS.ProcessEnv {
+function environmentOf({ joinFiles, mounts, namespace }: LaunchSpec): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
     NODE_PID: String(process.pid),
     JOIN_FILES: joinFiles.join('\n'),
-    DISK_FOLDER: disk?.folder ?? '',
-    DISK_BYTES: String(disk?.bytes ?? 0),
-    DISK_OWNER: String(disk?.ownerId ?? 0),
+    FSTAB: mounts?.fstab ?? '',
+    DISK_FOLDER: mounts?.disk.folder ?? '',
+    WORKSPACE_OWNER: String(mounts?.disk.workspaceOwner ?? 0),
+    TEMPORARY_OWNER: String(mounts?.disk.temporaryOwner ?? 0),
+    NAMESPACE: namespace === null ? '' : `/proc/self/fd/${descriptors.namespace}`,
   };
 }
 

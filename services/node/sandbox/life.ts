@@ -1,8 +1,10 @@
+import { chmod, chown } from 'node:fs/promises';
 import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Owner } from '../../../src/model/rollout.ts';
 import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
+import type { Namespaces, OwnNamespace } from '../namespaces/namespaces.ts';
 import { buildLaunch, groupLimits, usersOf } from './build.ts';
 import type { Site } from './build.ts';
 import { deathOf } from './death.ts';
@@ -11,7 +13,7 @@ import { listening } from './listening.ts';
 import { killMembers } from './kill-members.ts';
 import { identify, isAlive, killProcess } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
-import type { Records, SandboxRecord } from './record.ts';
+import type { Records, SandboxFolder, SandboxRecord } from './record.ts';
 import type { StartLine } from './start-line.ts';
 
 /**
@@ -35,6 +37,8 @@ export type Life = {
   asked: Asked | null;
   readonly stop: AbortController;
   group: Group | null;
+  /** Its user namespace and ids; they are another's only after all of it is removed. */
+  own: OwnNamespace | null;
   outer: ProcessIdentity | null;
   init: ProcessIdentity | null;
   /** As of the last look and of the one before it. */
@@ -47,6 +51,8 @@ export type LifeTools = {
   readonly clock: Clock;
   readonly line: StartLine;
   readonly groups: Groups;
+  /** Null where sandboxes share the ids of this host. */
+  readonly namespaces: Namespaces | null;
   readonly records: Records;
   readonly launch: Launch;
   readonly site: Site;
@@ -64,6 +70,7 @@ export function newLife(request: CreateRequest, createdAtMs: number): Life {
     asked: null,
     stop: new AbortController(),
     group: null,
+    own: null,
     outer: null,
     init: null,
     outOfMemoryKills: { atLastLook: null, before: null },
@@ -116,9 +123,14 @@ async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
 async function start(life: Life, tools: LifeTools): Promise<Launched> {
   const { sandbox, template } = life.request;
   const folder = await tools.records.make(sandbox);
+  life.own = (await tools.namespaces?.take()) ?? null;
   await writeRecord(life, tools.records);
+  if (life.own !== null) await chown(folder.run, life.own.base, life.own.base);
   life.group = await tools.groups.create(sandbox, groupLimits(template));
-  const launched = await tools.launch(await buildLaunch(life.request, folder, life.group, tools.site));
+  const spec = await buildLaunch(life.request, folder, life.group, tools.site, life.own);
+  const launched = await tools.launch(spec);
+  // What runs in it holds it now.
+  life.own?.close();
   life.outer = await identify(launched.pid);
   const kill = () => void killLife(life);
   life.stop.signal.addEventListener('abort', kill, { once: true });
@@ -135,8 +147,18 @@ async function reachRunning(life: Life, launched: Launched, tools: LifeTools): P
   const came = await awaitSocket(life, launched, tools);
   if (came === 'timeout') return end(life, 'start_timeout');
   if (came === 'ended' || life.stop.signal.aborted) return;
+  if (life.own !== null) await shutFolder(tools.records.folderOf(life.request.sandbox), life.own.base);
   life.phase = 'running';
   tools.onRunning(life);
+}
+
+/**
+ * From here on nobody inside can take sandboxd's socket away, put a link in its place, or fill this host's disk beside
+ * it: the folder is the host's, whose root is nobody there. Before the first command, so there is nothing to race.
+ */
+async function shutFolder({ run }: SandboxFolder, base: number): Promise<void> {
+  await chown(run, 0, base);
+  await chmod(run, 0o710);
 }
 
 async function awaitSocket(
@@ -170,7 +192,7 @@ const dyingMs = 5000;
 const lookEveryMs = 5;
 
 async function removeAll(life: Life, { clock, records }: LifeTools): Promise<void> {
-  const { init } = life;
+  const { init, own } = life;
   life.stop.abort();
   await life.recorded;
   if (init !== null) {
@@ -180,6 +202,9 @@ async function removeAll(life: Life, { clock, records }: LifeTools): Promise<voi
   }
   await life.group?.remove();
   await records.remove(life.request.sandbox);
+  own?.close();
+  // One that the kernel does not let die keeps its ids for good.
+  if (init === null || !(await isAlive(init))) own?.freeIds();
 }
 
 /** Writes down what is known of it now, after any write that is under way. */
@@ -189,9 +214,20 @@ export function writeRecord(life: Life, records: Records): Promise<void> {
   return written;
 }
 
-function recordOf({ request, createdAtMs, outer, init, owner, expiresAtMs }: Life): SandboxRecord {
+function recordOf({ request, createdAtMs, own, outer, init, owner, expiresAtMs }: Life): SandboxRecord {
   const { sandbox, template, tokenSha256 } = request;
-  return { sandbox, template: template.digest, tokenSha256, createdAtMs, outer, init, owner, expiresAtMs };
+  const idBase = own?.base ?? null;
+  return {
+    sandbox,
+    template: template.digest,
+    tokenSha256,
+    createdAtMs,
+    idBase,
+    outer,
+    init,
+    owner,
+    expiresAtMs,
+  };
 }
 
 const messageOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));

@@ -14,6 +14,8 @@ export const SandboxRecord = Type.Object({
   template: Type.String(),
   tokenSha256: Type.String(),
   createdAtMs: Type.Number(),
+  /** The host's id of its user 0, whose range nobody else may have before nothing of it is left; null: no range. */
+  idBase: Type.Union([Type.Integer(), Type.Null()]),
   /** bubblewrap outside, and its process 1 inside; null before they run. */
   outer: Process,
   init: Process,
@@ -27,8 +29,8 @@ export type SandboxFolder = {
   readonly path: string;
   /** Bound into the sandbox; only sandboxd's user may enter. */
   readonly run: string;
-  /** Mount point of its disk, empty as the host sees it. */
-  readonly disk: string;
+  /** What its launch mounts. */
+  readonly fstab: string;
   readonly socket: string;
 };
 
@@ -49,13 +51,13 @@ export function createRecords(stateFolder: string): Records {
   const folderOf = (sandbox: string): SandboxFolder => {
     const path = join(all, sandbox);
     const run = join(path, 'run');
-    return { path, run, disk: join(path, 'disk'), socket: join(run, sandboxSocketName) };
+    return { path, run, fstab: join(path, 'fstab'), socket: join(run, sandboxSocketName) };
   };
   return {
     folderOf,
     make: async (sandbox) => {
       const folder = folderOf(sandbox);
-      for (const each of [folder.path, folder.run, folder.disk]) {
+      for (const each of [folder.path, folder.run]) {
         await mkdir(each, { recursive: true, mode: 0o700 });
       }
       return folder;

@@ -52,7 +52,14 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       launched.resolve();
       return { pid: noPid, initPid: Promise.resolve(null), ended: ended.promise };
     },
-    site: { payloadFolder: stateFolder, sandboxdArgv: [], etcFolder: stateFolder, isRoot: true },
+    namespaces: null,
+    site: {
+      payloadFolder: stateFolder,
+      sandboxdArgv: [],
+      etcFolder: stateFolder,
+      filterFile: join(stateFolder, 'system-calls.bpf'),
+      stageFolder: join(stateFolder, 'stage'),
+    },
     ...others,
   });
   const endIt = () => ended.resolve({ exitCode: 0, signal: null, lastWords: '' });

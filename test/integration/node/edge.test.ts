@@ -40,6 +40,7 @@ describe('a node whose sandboxes misbehave', () => {
         fleet: testFleet,
         payloadFolder: stateFolder,
         startConcurrency: 1,
+        userNamespaces: 'auto',
         exitWithParent: false,
         logLevel: 'error',
       },

@@ -1,0 +1,94 @@
+import type { Stats } from 'node:fs';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { Failure } from '../../../src/failure/failure.ts';
+import type { Template } from '../../../src/model/environment.ts';
+import type { Users } from '../bwrap/arguments.ts';
+import type { LaunchSpec } from '../bwrap/launch.ts';
+import { policyId } from '../bwrap/places.ts';
+import { fstabOf, stage } from '../bwrap/stage.ts';
+import type { Site } from './build.ts';
+import type { SandboxFolder } from './record.ts';
+
+/** The user namespace that a sandbox runs in, if it has one of its own. */
+export type Enter = { readonly base: number; readonly descriptor: number };
+
+/** Folders of the host that a sandbox is made of, where its launch finds them. */
+export type Sources = {
+  readonly run: string;
+  readonly payload: string;
+  readonly etc: string;
+  readonly image: string | null;
+  readonly data: Template['data'];
+};
+
+/** Writes down what the launch is to mount; without root it mounts nothing, and everything is where it is. */
+export async function stageSources(
+  template: Template,
+  folder: SandboxFolder,
+  { payloadFolder, etcFolder, stageFolder }: Site,
+  users: Users,
+  enter: Enter | null,
+): Promise<{ readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] }> {
+  const image = template.image.kind === 'rootfs' ? template.image.path : null;
+  const sources = { run: folder.run, payload: payloadFolder, etc: etcFolder, image, data: template.data };
+  // Without root there is no mount of ours: bubblewrap makes the disk inside the sandbox's user namespace.
+  if (stageFolder === null) return { sources, mounts: null };
+  const { run, payload, etc, data } = sources;
+  const from = [run, payload, etc, ...(image === null ? [] : [image]), ...data.map(({ source }) => source)];
+  const [disk, ...staged] = stage(stageFolder, template.diskBytes, from);
+  const all = [disk, ...staged];
+  await Promise.all(all.map(({ at }) => mkdir(at, { recursive: true })));
+  await writeFile(folder.fstab, fstabOf(all), { mode: 0o600 });
+  const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
+  return {
+    sources: {
+      run: placeOf(run),
+      payload: placeOf(payload),
+      etc: placeOf(etc),
+      image: image === null ? null : placeOf(image),
+      data: data.map(({ source, target }) => ({ source: placeOf(source), target })),
+    },
+    mounts: { fstab: folder.fstab, disk: diskPlan(disk.at, users, enter?.base ?? 0) },
+  };
+}
+
+const diskPlan = (folder: string, users: Users, base: number) => ({
+  folder,
+  workspaceOwner: base + (users === 'root' ? 0 : policyId),
+  temporaryOwner: base,
+});
+
+/** The template's folders of this host: found out here, not by a model that sees an empty corpus. */
+export async function checkFolders(
+  { image, data }: Template,
+  users: Users,
+  enter: Enter | null,
+): Promise<void> {
+  // With ids of its own a sandbox owns nothing of this host's, and its root is one of the others.
+  const mustBe = users === 'two-user' || enter !== null ? mustBeOpen : mustBeFolder;
+  for (const { source } of data) await mustBe(source, 'a data folder');
+  if (image.kind === 'rootfs') {
+    await (enter === null ? mustBeFolder : mustBeOpen)(image.path, "the sandbox's root");
+  }
+}
+
+async function mustBeFolder(path: string, what: string): Promise<Stats> {
+  const found = await stat(path).catch(() => null);
+  if (found?.isDirectory() === true) return found;
+  throw new Failure('start_failed', `${path}, ${what} of this template, is not a folder of this machine`, {
+    evidence: { path },
+  });
+}
+
+/** What others need to list and enter a folder. */
+const openToOthers = 0o005;
+
+async function mustBeOpen(path: string, what: string): Promise<void> {
+  const { mode } = await mustBeFolder(path, what);
+  if ((mode & openToOthers) === openToOthers) return;
+  throw new Failure(
+    'start_failed',
+    `${path}, ${what} of this template, is closed to other users, and a sandbox's ids are nobody's on this machine: chmod o+rx ${path}`,
+    { evidence: { path } },
+  );
+}
