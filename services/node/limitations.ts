@@ -3,7 +3,7 @@ import type { OwnIds } from './own-ids.ts';
 
 /** What this host cannot enforce or tell apart, in sentences for a person. */
 export function limitationsOf(
-  groups: Groups,
+  groups: Pick<Groups, 'limitations'>,
   ids: Pick<OwnIds, 'stageFolder' | 'shared'>,
 ): readonly string[] {
   return [

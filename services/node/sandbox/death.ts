@@ -4,7 +4,7 @@ import type { Evidence } from '../../../src/failure/failure.ts';
 import type { Ending } from '../bwrap/launch.ts';
 
 /** Why we ended a sandbox ourselves. */
-export type Asked = 'deleted' | 'expired' | 'start_timeout' | 'node_stopping';
+export type Asked = 'deleted' | 'expired' | 'start_timeout' | 'socket_lost' | 'node_stopping';
 
 export type Death = { readonly cause: LossCause; readonly evidence: Evidence };
 
@@ -66,6 +66,8 @@ const askedCauses = {
   deleted: 'deleted',
   expired: 'expired',
   start_timeout: 'sandbox_exited',
+  // Nobody can speak to it any more, as if it were dead; where commands have its id, they did that.
+  socket_lost: 'sandboxd_killed',
   node_stopping: 'node_lost',
 } as const satisfies Record<Asked, LossCause>;
 

@@ -9,7 +9,8 @@ import { buildLaunch, groupLimits, usersOf } from './build.ts';
 import type { Site } from './build.ts';
 import { deathOf } from './death.ts';
 import type { Asked, Death } from './death.ts';
-import { listening } from './listening.ts';
+import { listening, socketFileAt } from './listening.ts';
+import type { SocketFile } from './listening.ts';
 import { killMembers } from './kill-members.ts';
 import { identify, isAlive, killProcess } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
@@ -39,6 +40,8 @@ export type Life = {
   group: Group | null;
   /** Its user namespace and ids; they are another's only after all of it is removed. */
   own: OwnNamespace | null;
+  /** Where it answered first, which nothing may have replaced since; null where nothing inside can. */
+  socket: SocketFile | null;
   outer: ProcessIdentity | null;
   init: ProcessIdentity | null;
   /** As of the last look and of the one before it. */
@@ -71,6 +74,7 @@ export function newLife(request: CreateRequest, createdAtMs: number): Life {
     stop: new AbortController(),
     group: null,
     own: null,
+    socket: null,
     outer: null,
     init: null,
     outOfMemoryKills: { atLastLook: null, before: null },
@@ -147,17 +151,22 @@ async function reachRunning(life: Life, launched: Launched, tools: LifeTools): P
   const came = await awaitSocket(life, launched, tools);
   if (came === 'timeout') return end(life, 'start_timeout');
   if (came === 'ended' || life.stop.signal.aborted) return;
-  if (life.own !== null) await shutFolder(tools.records.folderOf(life.request.sandbox), life.own.base);
+  await keepSocket(life, tools.records.folderOf(life.request.sandbox));
   life.phase = 'running';
   tools.onRunning(life);
 }
 
 /**
- * From here on nobody inside can take sandboxd's socket away, put a link in its place, or fill this host's disk beside
- * it: the folder is the host's, whose root is nobody there. Before the first command, so there is nothing to race.
+ * With ids of its own, from here on nobody inside can take sandboxd's socket away, put a link in its place, or fill this
+ * host's disk beside it: the folder is the host's, whose root is nobody there. Before the first command, so there is
+ * nothing to race. Without, commands that have sandboxd's id can do all of that, and it is watched for.
  */
-async function shutFolder({ run }: SandboxFolder, base: number): Promise<void> {
-  await chown(run, 0, base);
+async function keepSocket(life: Life, { run, socket }: SandboxFolder): Promise<void> {
+  if (life.own === null) {
+    life.socket = await socketFileAt(socket);
+    return;
+  }
+  await chown(run, 0, life.own.base);
   await chmod(run, 0o710);
 }
 

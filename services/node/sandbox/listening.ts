@@ -1,5 +1,5 @@
 import { watch } from 'node:fs';
-import { access } from 'node:fs/promises';
+import { access, lstat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { basename, dirname } from 'node:path';
 import type { Clock } from '../../../src/ports/clock.ts';
@@ -44,4 +44,18 @@ export function accepts(socketPath: string): Promise<boolean> {
     };
     socket.once('connect', () => settle(true)).once('error', () => settle(false));
   });
+}
+
+/** A socket as the file that it is: another one at the same path is another one. */
+export type SocketFile = { readonly path: string; readonly device: number; readonly inode: number };
+
+/** Null when there is no socket itself at the path. */
+export async function socketFileAt(path: string): Promise<SocketFile | null> {
+  const found = await lstat(path).catch(() => null);
+  return found?.isSocket() === true ? { path, device: found.dev, inode: found.ino } : null;
+}
+
+export async function isStillThere({ path, device, inode }: SocketFile): Promise<boolean> {
+  const now = await socketFileAt(path);
+  return now !== null && now.device === device && now.inode === inode;
 }

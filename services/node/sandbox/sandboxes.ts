@@ -9,6 +9,7 @@ import type { Asked, Death } from './death.ts';
 import type { Feed } from './feed.ts';
 import { end, live, newLife, writeRecord } from './life.ts';
 import type { Life, LifeTools } from './life.ts';
+import { isStillThere } from './listening.ts';
 
 /** Every sandbox of this node, and the rules by which they come and go. */
 export type Sandboxes = {
@@ -111,6 +112,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
+  if (life.socket !== null && !(await isStillThere(life.socket))) return end(life, 'socket_lost');
   life.outOfMemoryKills = {
     atLastLook: (await life.group?.outOfMemoryKills()) ?? null,
     before: life.outOfMemoryKills.atLastLook,

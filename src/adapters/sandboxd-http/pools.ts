@@ -1,6 +1,7 @@
 import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
 import type { SandboxAddress } from '../../model/rollout.ts';
+import { socketConnector } from './connect-socket.ts';
 
 export type PoolOptions = { readonly connectTimeoutMs: number };
 
@@ -59,8 +60,9 @@ export function createPools(options: PoolOptions): Pools {
 function openPool(address: SandboxAddress, { connectTimeoutMs }: PoolOptions): Pool {
   const socketPath = address.startsWith('unix:') ? address.slice('unix:'.length) : null;
   return new Pool(socketPath === null ? address : 'http://sandbox', {
-    ...(socketPath !== null && { socketPath }),
-    connectTimeout: connectTimeoutMs,
+    ...(socketPath === null
+      ? { connectTimeout: connectTimeoutMs }
+      : { connect: socketConnector(socketPath, connectTimeoutMs) }),
     connections: connectionsPerAddress,
     keepAliveTimeout: keepAliveMs,
     keepAliveMaxTimeout: keepAliveMs,

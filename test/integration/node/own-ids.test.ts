@@ -141,4 +141,18 @@ describe('a node that shares the ids of its host', () => {
     await node.stop();
     expect(stdout.head).toMatch(/^1000\n\s*0\s+0\s/);
   });
+
+  it.each(['rm d.sock', 'ln -sf /x d.sock', 'mv d.sock e.sock'])(
+    'ends a sandbox whose root did "%s", as one that its command killed',
+    async (attack) => {
+      const node = await startNodeProcess({ env: { CORRAL_NODE_USER_NAMESPACES: 'off' } });
+      const inside = await goInside(node, { runAs: 'root' });
+      await inside.sh(`cd /run/corral && ${attack}`).catch(() => undefined);
+      const { cause, evidence } = await inside.events.of(inside.sandbox, 'gone');
+      await inside.leave();
+      await node.stop();
+      expect(cause).toBe('sandboxd_killed');
+      expect(evidence).toMatchObject({ endedByNode: 'socket_lost', commandsRunAs: 'sandboxd' });
+    },
+  );
 });
