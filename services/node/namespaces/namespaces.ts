@@ -36,7 +36,7 @@ export type NamespacesTools = {
 export function createNamespaces({ ranges, spares, log, make = makeNamespace }: NamespacesTools): Namespaces {
   const ready: OwnNamespace[] = [];
   let filling = false;
-  let closed = false;
+  const closing = new AbortController();
 
   const makeOne = async (): Promise<OwnNamespace> => {
     const base = await ranges.take();
@@ -49,14 +49,14 @@ export function createNamespaces({ ranges, spares, log, make = makeNamespace }: 
   };
   const putBy = async () => {
     const made = await makeOne();
-    if (closed) discard(made);
+    if (closing.signal.aborted) discard(made);
     else ready.push(made);
   };
   const fill = async () => {
     if (filling) return;
     filling = true;
     try {
-      while (!closed && ready.length < spares) await putBy();
+      while (!closing.signal.aborted && ready.length < spares) await putBy();
     } catch (thrown) {
       // Whoever needs one makes it itself, and is told.
       log.warn('no user namespace could be made ahead', { error: String(thrown) });
@@ -71,7 +71,7 @@ export function createNamespaces({ ranges, spares, log, make = makeNamespace }: 
       return taken;
     },
     close: () => {
-      closed = true;
+      closing.abort();
       for (const each of ready.splice(0)) discard(each);
       ranges.close();
     },

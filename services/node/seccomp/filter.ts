@@ -73,14 +73,14 @@ function onlyOf(values: readonly number[]): readonly Instruction[] {
 }
 
 /** What becomes of the numbers from `from` on, to the next part. */
-type Part = { readonly from: number; readonly then: readonly Instruction[] };
+type Part = { readonly from: number; readonly fate: readonly Instruction[] };
 
 /** All numbers that there are, in order; neighbours of one fate are one part. */
 function partsOf(numberOf: Architecture['numberOf']): readonly Part[] {
-  const fates = new Map(systemCalls.map((call) => [numberOf(call), fateOf(call)]));
-  const newest = Math.max(...[...fates.keys()].filter((number) => number !== null));
-  const each = Array.from({ length: newest + 2 }, (_, from) => ({ from, then: fates.get(from) ?? nobodys }));
-  return each.filter(({ then }, index) => each[index - 1]?.then !== then);
+  const given = new Map(systemCalls.map((call) => [numberOf(call), fateOf(call)]));
+  const newest = Math.max(...[...given.keys()].filter((number) => number !== null));
+  const each = Array.from({ length: newest + 2 }, (_, from) => ({ from, fate: given.get(from) ?? nobodys }));
+  return each.filter(({ fate }, index) => each[index - 1]?.fate !== fate);
 }
 
 const nobodys: readonly Instruction[] = [unknown];
@@ -94,7 +94,7 @@ function fateOf({ name, rule }: SystemCall): readonly Instruction[] {
 function tree(parts: readonly Part[]): readonly Instruction[] {
   const middle = Math.floor(parts.length / 2);
   const first = parts[middle];
-  if (middle === 0 || first === undefined) return first?.then ?? nobodys;
+  if (middle === 0 || first === undefined) return first?.fate ?? nobodys;
   const low = tree(parts.slice(0, middle));
   const high = tree(parts.slice(middle));
   // A conditional jump reaches 255 instructions.

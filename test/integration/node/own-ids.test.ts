@@ -11,13 +11,13 @@ import type { TestNode } from '../../support/sandboxes.ts';
 const inotifyInit = process.arch === 'x64' ? 294 : 26;
 
 /** The host's id of the sandbox's user 0, as its own kernel file tells it. */
-async function baseOf({ sh }: Inside): Promise<number> {
-  const [inside, outside, count] = (await sh('cat /proc/self/uid_map')).stdout.head
+async function baseOf(inside: Inside): Promise<number> {
+  const [first, base, count] = (await inside.sh('cat /proc/self/uid_map')).stdout.head
     .trim()
     .split(/\s+/)
     .map(Number);
-  expect([inside, count]).toEqual([0, 65_536]);
-  return outside ?? 0;
+  expect([first, count]).toEqual([0, 65_536]);
+  return base ?? 0;
 }
 
 describe('sandboxes of two nodes of one machine', () => {
