@@ -26,6 +26,7 @@ port: 9000
 image_pull_policy: Never
 image_pull_secrets: [registry]
 uid: single
+host_users: require
 node_loss: 5s
 networks: { proxy: { env: { HTTPS_PROXY: http://proxy:3128 }, egress: [{ cidr: 10.0.0.7/32, ports: [3128, 53/udp] }] } }
 placement: { runtime_class: gvisor, node_selector: { pool: rollouts } }
@@ -36,6 +37,7 @@ placement: { runtime_class: gvisor, node_selector: { pool: rollouts } }
     imagePullPolicy: 'Never',
     imagePullSecrets: ['registry'],
     singleUid: true,
+    hostUsers: 'require',
     nodeLossSeconds: 5,
     networks: {
       proxy: {

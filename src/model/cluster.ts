@@ -34,6 +34,8 @@ export type EgressRule = {
 
 export const imagePullPolicies = ['Always', 'IfNotPresent', 'Never'] as const;
 
+export const hostUsersSettings = ['auto', 'require', 'off'] as const;
+
 /** What is the same for every sandbox that fleets have on one cluster; all of it the operator's. */
 export type ClusterSettings = {
   /** Where sandboxes live; nothing else should. */
@@ -46,6 +48,8 @@ export type ClusterSettings = {
   readonly imagePullSecrets: readonly string[];
   /** Every sandbox runs under one id, whatever its template says: where the namespace enforces `restricted`. */
   readonly singleUid: boolean;
+  /** Whether a sandbox has ids of its own on its node; `auto`: where all nodes can. */
+  readonly hostUsers: (typeof hostUsersSettings)[number];
   /** How long a sandbox stays bound to a node that does not answer. */
   readonly nodeLossSeconds: number;
   readonly networks: Readonly<Record<string, NetworkClass>>;
@@ -59,6 +63,7 @@ export const clusterDefaults = {
   imagePullPolicy: 'IfNotPresent',
   imagePullSecrets: [],
   singleUid: false,
+  hostUsers: 'auto',
   // As long as failed dials are waited out before a sandbox counts as lost: by then nobody wants it any more.
   nodeLossSeconds: 10,
   networks: {},

@@ -17,5 +17,6 @@ export const fakeNode = (changes: Partial<NodeView> = {}): NodeView => ({
   ready: true,
   why: null,
   memoryPressure: false,
+  userNamespaces: true,
   ...changes,
 });

@@ -1,3 +1,4 @@
+import type { V1Pod } from '@kubernetes/client-node';
 import { Failure } from '../../failure/failure.ts';
 import type { SandboxId } from '../../model/ids.ts';
 import { rolloutKey } from '../../model/rollout.ts';
@@ -5,11 +6,12 @@ import type { Owner } from '../../model/rollout.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Random } from '../../ports/random.ts';
-import type { CreateRequest, ProviderEvent, SandboxProvider } from '../../ports/sandbox-provider.ts';
+import type { ProviderEvent, SandboxProvider } from '../../ports/sandbox-provider.ts';
 import { createApi } from './api/calls.ts';
 import type { ApiOptions, CallMeasure } from './api/calls.ts';
 import { createConnections } from './api/connections.ts';
 import type { Credentials } from './api/credentials.ts';
+import { createHostUsers, madeWithoutIds } from './fleet/host-users.ts';
 import { createKnownPods } from './fleet/known-pods.ts';
 import { createNodeBook } from './fleet/node-book.ts';
 import { createPodCalls, exists } from './fleet/pod-calls.ts';
@@ -59,6 +61,7 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
   const api = createApi(options);
   const calls = createPodCalls(api, settings.namespace);
   const nodes = createNodeBook();
+  const hostUsers = createHostUsers({ settings, nodes, log });
   const known = createKnownPods(clock);
   const removals = createRemovals(clock);
   const watchers = new Set<(event: ProviderEvent) => void>();
@@ -94,8 +97,15 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
   return {
     create: async (request) => {
       starts.begin(request.sandbox, request.template.startTimeoutMs);
-      const view = viewOf(await createOrAdopt(calls, request, settings));
+      const pod = podFor(request, settings, hostUsers.wants(request));
+      const object = await createOrAdopt(calls, request.sandbox, pod);
+      const view = viewOf(object);
       if (view?.sandbox !== request.sandbox) throw notOurs(request.sandbox);
+      if (pod.spec?.hostUsers === false && !hostUsers.mayUse(object)) {
+        starts.end(request.sandbox);
+        await remove(request.sandbox);
+        throw madeWithoutIds();
+      }
       starts.accepted(request.sandbox);
       known.created(view);
     },
@@ -115,7 +125,7 @@ export function createKubernetesProvider(given: KubernetesProviderOptions): Kube
       if (view === null || isLabelled(view, owner, expiresAtMs)) return;
       await calls.patch(sandbox, patchOf(view, owner, expiresAtMs));
     },
-    limitations: async () => [podsLimitProcesses],
+    limitations: async () => [podsLimitProcesses, ...hostUsers.limitations()],
     watch: async (onEvent, signal) => {
       watchers.add(onEvent);
       const onPod = (view: PodView) => {
@@ -138,13 +148,9 @@ const podsLimitProcesses =
   'the number of processes of a sandbox is limited by the kubelet (podPidsLimit), not by its template';
 
 /** The created pod, or the one that an earlier create of the same sandbox had made. */
-async function createOrAdopt(
-  calls: PodCalls,
-  request: CreateRequest,
-  settings: PodSettings,
-): Promise<unknown> {
-  const created = await calls.create(request.sandbox, podFor(request, settings));
-  return created === exists ? calls.read(request.sandbox) : created;
+async function createOrAdopt(calls: PodCalls, sandbox: SandboxId, pod: V1Pod): Promise<unknown> {
+  const created = await calls.create(sandbox, pod);
+  return created === exists ? calls.read(sandbox) : created;
 }
 
 function notOurs(sandbox: SandboxId): Failure {

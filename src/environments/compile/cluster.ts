@@ -13,6 +13,7 @@ export function compileCluster(yaml: ClusterYaml): ClusterSettings {
     imagePullPolicy: yaml.image_pull_policy ?? clusterDefaults.imagePullPolicy,
     imagePullSecrets: yaml.image_pull_secrets ?? clusterDefaults.imagePullSecrets,
     singleUid: yaml.uid === undefined ? clusterDefaults.singleUid : yaml.uid === 'single',
+    hostUsers: yaml.host_users ?? clusterDefaults.hostUsers,
     // Kubernetes counts whole seconds.
     nodeLossSeconds:
       node_loss === undefined

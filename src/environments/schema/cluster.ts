@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import type { Static } from 'typebox';
-import { imagePullPolicies } from '../../model/cluster.ts';
+import { hostUsersSettings, imagePullPolicies } from '../../model/cluster.ts';
 import { Cidr, EgressPort } from './addresses.ts';
 import { CommandVariables, Duration, Name, strict } from './parts.ts';
 import { PlacementSchema } from './placement.ts';
@@ -52,6 +52,12 @@ export const ClusterSchema = strict({
   image_pull_secrets: Type.Optional(Type.Array(Name)),
   uid: Type.Optional(
     Type.Union([Type.Literal('separate'), Type.Literal('single')], { description: 'separate or single' }),
+  ),
+  host_users: Type.Optional(
+    Type.Union(
+      hostUsersSettings.map((setting) => Type.Literal(setting)),
+      { description: hostUsersSettings.join(', ') },
+    ),
   ),
   node_loss: Type.Optional(Duration),
   networks: Type.Optional(

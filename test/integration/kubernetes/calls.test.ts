@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { rolloutId, runId, sandboxId, tenantId } from '../../../src/model/ids.ts';
+import { podFor } from '../../../src/adapters/kubernetes/pod/pod.ts';
 import type { Owner } from '../../../src/model/rollout.ts';
 import type { Asked } from './scripted-api.ts';
-import { openProviderWorld, request } from './world.ts';
+import { openProviderWorld, request, settings } from './world.ts';
 import type { ProviderWorld } from './world.ts';
 
 let world: ProviderWorld;
@@ -54,6 +55,19 @@ test('a create whose answer was lost finds its own pod and makes no second one',
   world.api.next(posts, 'reset');
   await world.provider.create(request(sandbox));
   expect(await world.provider.list()).toHaveLength(1);
+});
+
+test('a pod that must have ids of its own, and was made without them, is removed and fails its start', async () => {
+  await world.close();
+  world = await openProviderWorld({ hostUsers: 'require' });
+  const { spec, ...rest } = podFor(request(sandbox), { ...settings, hostUsers: 'off' });
+  const metadata = { ...rest.metadata, uid: 'uid-1', creationTimestamp: '2026-01-01T00:00:00Z' };
+  world.api.next(posts, { status: 201, body: { ...rest, metadata, spec } });
+  await expect(world.provider.create(request(sandbox))).rejects.toMatchObject({
+    code: 'start_failed',
+    message: expect.stringContaining('dropped hostUsers') as string,
+  });
+  expect(world.api.asked.map(({ method }) => method)).toEqual(['POST', 'DELETE']);
 });
 
 test('a pod of the name that is not ours is not adopted', async () => {

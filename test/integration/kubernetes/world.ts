@@ -32,7 +32,7 @@ export const template = testTemplate({
 });
 
 /** A provider that speaks to an API server of the test's own. */
-export async function openProviderWorld(): Promise<ProviderWorld> {
+export async function openProviderWorld(changes: Partial<PodSettings> = {}): Promise<ProviderWorld> {
   const api = await startScriptedApi();
   const measures: CallMeasure[] = [];
   const provider = createKubernetesProvider({
@@ -42,7 +42,7 @@ export async function openProviderWorld(): Promise<ProviderWorld> {
       current: () => Promise.resolve({ tls: { ca: api.ca }, headers: { authorization: 'Bearer token' } }),
       forget: () => undefined,
     },
-    pods: settings,
+    pods: { ...settings, ...changes },
     clock: systemClock,
     random: systemRandom,
     log: createFakeLog(),

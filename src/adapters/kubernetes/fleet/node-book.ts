@@ -3,6 +3,8 @@ import type { NodeView } from '../truth/node-view.ts';
 /** The cluster's nodes as its watch tells them. One that was removed is remembered as not ready: its pods are still there. */
 export type NodeBook = {
   readonly of: (name: string) => NodeView | null;
+  /** Why not every pod can have ids of its own, wherever it comes to run; null where each can. */
+  readonly withoutUserNamespaces: () => string | null;
   listed(views: readonly NodeView[]): readonly string[];
   changed(view: NodeView): readonly string[];
   removed(view: NodeView): readonly string[];
@@ -39,6 +41,14 @@ export function createNodeBook(): NodeBook {
 
   return {
     of: (name) => nodes.get(name) ?? null,
+    withoutUserNamespaces: () => {
+      const there = [...nodes.values()].filter(({ name }) => !removed.has(name));
+      if (there.length === 0) return 'the nodes of the cluster are not known yet';
+      const unable = there.find(({ userNamespaces }) => !userNamespaces);
+      return unable === undefined
+        ? null
+        : `the container runtime of node ${unable.name} does not say that it can`;
+    },
     changed,
     removed: remove,
     listed: (views) => {

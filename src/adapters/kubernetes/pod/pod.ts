@@ -16,10 +16,14 @@ const terminationGraceSeconds = 2;
 
 /**
  * The pod of a sandbox, the same for the same request: each concern decides in a file of its own, and here they are
- * joined. `activeDeadlineSeconds` is not set: it would count a warm sandbox's idle hours against its rollout. Throws
- * `start_failed` for a template that no pod of this fleet can be.
+ * joined. `activeDeadlineSeconds` is not set: it would count a warm sandbox's idle hours against its rollout. `ownIds`:
+ * its ids are nobody else's on its node. Throws `start_failed` for a template that no pod of this fleet can be.
  */
-export function podFor(request: CreateRequest, settings: PodSettings): V1Pod {
+export function podFor(
+  request: CreateRequest,
+  settings: PodSettings,
+  ownIds: boolean = settings.hostUsers === 'require',
+): V1Pod {
   const { sandbox, template } = request;
   const users = usersOf(template, settings);
   const network = networkClass(template.network, settings);
@@ -43,6 +47,7 @@ export function podFor(request: CreateRequest, settings: PodSettings): V1Pod {
       enableServiceLinks: false,
       // Somebody must reap the orphans of killed commands: the pause process, when it is everybody's pid 1.
       shareProcessNamespace: true,
+      ...(ownIds ? { hostUsers: false } : {}),
       securityContext: podSecurity(),
       ...dnsFields(network),
       ...placementFields(placement, settings),

@@ -8,12 +8,14 @@ export type NodeView = {
   /** In the cluster's words, why it is not ready. */
   readonly why: string | null;
   readonly memoryPressure: boolean;
+  /** Its runtime says that it can give a pod ids of its own. */
+  readonly userNamespaces: boolean;
 };
 
 /** Null for what is no node. One without conditions has just registered: nobody knows ill of it. */
 export function nodeView(object: unknown): NodeView | null {
   if (!isNode(object)) return null;
-  const conditions = object.status?.conditions ?? [];
+  const { conditions = [], runtimeHandlers: handlers = [] } = object.status ?? {};
   const ready = conditions.find(({ type }) => type === 'Ready');
   const isReady = ready === undefined || ready.status === 'True';
   return {
@@ -21,5 +23,8 @@ export function nodeView(object: unknown): NodeView | null {
     ready: isReady,
     why: isReady ? null : `${ready?.reason ?? 'NotReady'}: ${ready?.message ?? ''}`.slice(0, 300),
     memoryPressure: conditions.some(({ type, status }) => type === 'MemoryPressure' && status === 'True'),
+    userNamespaces: handlers.some(
+      ({ name = '', features }) => name === '' && features?.userNamespaces === true,
+    ),
   };
 }

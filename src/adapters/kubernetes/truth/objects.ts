@@ -49,6 +49,7 @@ const PodObject = Type.Object({
   spec: Type.Optional(
     Type.Object({
       nodeName: text,
+      hostUsers: Type.Optional(Type.Boolean()),
       containers: Type.Optional(
         Type.Array(
           Type.Object({
@@ -79,7 +80,22 @@ export const isPod = (value: unknown): value is PodObject => podCheck.Check(valu
 
 const NodeObject = Type.Object({
   metadata: Type.Object({ name: Type.String() }),
-  status: Type.Optional(Type.Object({ conditions: Type.Optional(Type.Array(Condition)) })),
+  status: Type.Optional(
+    Type.Object({
+      conditions: Type.Optional(Type.Array(Condition)),
+      // Since Kubernetes 1.30, by the container runtime's own word; the one without a name is for pods without a class.
+      runtimeHandlers: Type.Optional(
+        Type.Array(
+          Type.Object({
+            name: text,
+            features: Type.Optional(
+              Type.Union([Type.Object({ userNamespaces: Type.Optional(Type.Boolean()) }), Type.Null()]),
+            ),
+          }),
+        ),
+      ),
+    }),
+  ),
 });
 type NodeObject = Static<typeof NodeObject>;
 
