@@ -47,7 +47,8 @@ export async function chooseOwnIds(options: OwnIdsOptions): Promise<OwnIds> {
     return await tried(await namespaced(options), options);
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
-    if (setting === 'require') throw new Error(`CORRAL_NODE_USER_NAMESPACES is require, but: ${reason}`, { cause: thrown });
+    if (setting === 'require')
+      throw new Error(`CORRAL_NODE_USER_NAMESPACES is require, but: ${reason}`, { cause: thrown });
     log.warn('sandboxes have no ids of their own', { reason });
     return tried(hostIds(config, reason), options);
   }

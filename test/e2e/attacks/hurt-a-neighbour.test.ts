@@ -43,6 +43,8 @@ function numberOf(name: string): number {
 const call = (name: string, ...args: readonly (number | string)[]) =>
   `perl -e '@a = (${args.join(', ')}); $r = syscall(${numberOf(name)}, @a); print $r < 0 ? "$!\\n" : "done: $r\\n"'`;
 
+const attach = (pid: number) => call('ptrace', 16, pid, 0, 0);
+
 const refused = 'Operation not permitted\n';
 
 describe('two rollouts that want to talk', () => {
@@ -99,7 +101,6 @@ describe('one rollout against another', () => {
   });
 
   test('traces nobody: neither its own daemon nor the sandbox’s first process', async () => {
-    const attach = (pid: number) => call('ptrace', 16, pid, 0, 0);
     expect(await say('taker', `${attach(1)}; ${attach(2)}`)).toBe(refused.repeat(2));
     expect(
       await say('taker', 'cat /proc/2/environ /proc/2/mem /proc/1/root/etc/passwd 2>&1 | grep -c denied'),

@@ -60,8 +60,9 @@ test('a create whose answer was lost finds its own pod and makes no second one',
 test('a pod that must have ids of its own, and was made without them, is removed and fails its start', async () => {
   await world.close();
   world = await openProviderWorld({ hostUsers: 'require' });
-  const { spec, ...rest } = podFor(request(sandbox), { ...settings, hostUsers: 'off' });
-  const metadata = { ...rest.metadata, uid: 'uid-1', creationTimestamp: '2026-01-01T00:00:00Z' };
+  const { spec, metadata: asked = {}, ...rest } = podFor(request(sandbox), { ...settings, hostUsers: 'off' });
+  const { name, labels, annotations } = asked;
+  const metadata = { name, labels, annotations, uid: 'uid-1', creationTimestamp: '2026-01-01T00:00:00Z' };
   world.api.next(posts, { status: 201, body: { ...rest, metadata, spec } });
   await expect(world.provider.create(request(sandbox))).rejects.toMatchObject({
     code: 'start_failed',
