@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { createFakeClock } from '../../test/fakes/clock.ts';
 import { createFakeLog } from '../../test/fakes/log.ts';
 import { limitationsOf } from './limitations.ts';
 import { chooseOwnIds } from './own-ids.ts';
@@ -20,8 +21,16 @@ const sharedOnly = async ({ namespaces }: OwnIds) => {
 
 function choose(userNamespaces: 'auto' | 'require' | 'off', changes: { isRoot?: boolean } = {}) {
   const log = createFakeLog();
-  const config = { stateFolder, startConcurrency: 1, userNamespaces };
-  const options = { config, name: 'own-ids-test', isRoot: true, log, trial: sharedOnly, ...changes };
+  const config = { stateFolder, userNamespaces };
+  const options = {
+    config,
+    name: 'own-ids-test',
+    isRoot: true,
+    clock: createFakeClock(),
+    log,
+    trial: sharedOnly,
+    ...changes,
+  };
   return { log, chosen: chooseOwnIds(options) };
 }
 

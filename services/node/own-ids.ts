@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { NodeConfig } from './config.ts';
 import { createIdRanges } from './namespaces/id-ranges.ts';
@@ -19,14 +20,18 @@ export type OwnIds = {
 };
 
 export type OwnIdsOptions = {
-  readonly config: Pick<NodeConfig, 'stateFolder' | 'startConcurrency' | 'userNamespaces'>;
+  readonly config: Pick<NodeConfig, 'stateFolder' | 'userNamespaces'>;
   /** The name of this node among those of the machine. */
   readonly name: string;
   readonly isRoot: boolean;
+  readonly clock: Clock;
   readonly log: Log;
   /** Makes one sandbox; rejects where none can be made so. */
   readonly trial: (ids: OwnIds) => Promise<void>;
 };
+
+/** Half a burst on two cores; more would be made at every start of a node and seldom be taken. */
+const namespacesReady = 16;
 
 /** All ids may pass it, and nothing in it survives the machine. */
 const runFolder = '/run';
@@ -79,13 +84,13 @@ const hostIds = ({ stateFolder }: OwnIdsOptions['config'], shared: string): OwnI
   shared,
 });
 
-async function namespaced({ config, name, log }: OwnIdsOptions): Promise<OwnIds> {
+async function namespaced({ config, name, clock, log }: OwnIdsOptions): Promise<OwnIds> {
   const stageFolder = join(runFolder, `corral-${name}`);
   await mkdir(stageFolder, { recursive: true });
   // Whatever our umask is: ids of sandboxes pass it.
   await chmod(stageFolder, 0o711);
   const ranges = createIdRanges(numberOf(config.stateFolder));
-  const namespaces = createNamespaces({ ranges, spares: config.startConcurrency, log });
+  const namespaces = createNamespaces({ ranges, spares: namespacesReady, clock, log });
   return {
     namespaces,
     stageFolder,

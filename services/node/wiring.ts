@@ -75,7 +75,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   await refuseSecondNode(socketPath);
   await removeOrphans({ records, groups, feed, log });
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
-  const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
+  const ids = await chooseOwnIds({ config, name, isRoot, clock, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
   const limitations = limitationsOf(groups, ids);
   const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);

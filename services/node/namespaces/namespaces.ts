@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import type { Clock } from '../../../src/ports/clock.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { IdRanges } from './id-ranges.ts';
 import { makeNamespace } from './make-namespace.ts';
@@ -25,18 +26,26 @@ export type NamespacesTools = {
   readonly ranges: IdRanges;
   /** How many are kept ready: as many starts find theirs made. */
   readonly spares: number;
+  readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
   readonly log: Log;
   readonly make?: (base: number) => Promise<number>;
 };
 
 /**
  * Namespaces ahead of need: making one takes two programs, which a start that takes one ready does not wait for. They
- * are made again one at a time, so that starts under way keep the processor.
+ * are made again one at a time, and only when none was taken for a moment, so that starts under way keep the processor.
  */
-export function createNamespaces({ ranges, spares, log, make = makeNamespace }: NamespacesTools): Namespaces {
+export function createNamespaces({
+  ranges,
+  spares,
+  clock,
+  log,
+  make = makeNamespace,
+}: NamespacesTools): Namespaces {
   const ready: OwnNamespace[] = [];
-  let filling = false;
   const closing = new AbortController();
+  let takenAtMs = clock.monotonicMs();
+  let filling = false;
 
   const makeOne = async (): Promise<OwnNamespace> => {
     const base = await ranges.take();
@@ -52,11 +61,21 @@ export function createNamespaces({ ranges, spares, log, make = makeNamespace }: 
     if (closing.signal.aborted) discard(made);
     else ready.push(made);
   };
+  const untilQuiet = async () => {
+    for (;;) {
+      const leftMs = takenAtMs + quietMs - clock.monotonicMs();
+      if (leftMs <= 0 || closing.signal.aborted) return;
+      await clock.sleep(leftMs, closing.signal);
+    }
+  };
   const fill = async () => {
     if (filling) return;
     filling = true;
     try {
-      while (!closing.signal.aborted && ready.length < spares) await putBy();
+      while (!closing.signal.aborted && ready.length < spares) {
+        await untilQuiet();
+        if (!closing.signal.aborted) await putBy();
+      }
     } catch (thrown) {
       // Whoever needs one makes it itself, and is told.
       log.warn('no user namespace could be made ahead', { error: String(thrown) });
@@ -66,6 +85,7 @@ export function createNamespaces({ ranges, spares, log, make = makeNamespace }: 
   };
   return {
     take: async () => {
+      takenAtMs = clock.monotonicMs();
       const taken = ready.shift() ?? (await makeOne());
       void fill();
       return taken;
@@ -77,6 +97,9 @@ export function createNamespaces({ ranges, spares, log, make = makeNamespace }: 
     },
   };
 }
+
+/** Longer than a start takes on a machine that has room. */
+const quietMs = 300;
 
 function own(base: number, descriptor: number, ranges: IdRanges): OwnNamespace {
   let open = true;

@@ -1,5 +1,6 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { mkdir, stat, writeFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { Failure } from '../../../src/failure/failure.ts';
 import type { Template } from '../../../src/model/environment.ts';
 import type { Users } from '../bwrap/arguments.ts';
@@ -37,8 +38,8 @@ export async function stageSources(
   const from = [run, payload, etc, ...(image === null ? [] : [image]), ...data.map(({ source }) => source)];
   const [disk, ...staged] = stage(stageFolder, template.diskBytes, from);
   const all = [disk, ...staged];
-  await Promise.all(all.map(({ at }) => mkdir(at, { recursive: true })));
-  await writeFile(folder.fstab, fstabOf(all), { mode: 0o600 });
+  for (const { at } of all) mkdirSync(at, { recursive: true });
+  writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
   const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
   return {
     sources: {
