@@ -17,6 +17,7 @@ const plan: Plan = {
   filterDescriptor: 5,
   runFolder: '/state/run',
   diskFolder: '/state/disk',
+  terminalsFolder: '/stage/pts',
   outOfMemoryFile: '/sys/fs/cgroup/memory/x/memory.oom_control',
   hiddenFiles: ['/proc/keys'],
 };
@@ -51,6 +52,11 @@ describe('bwrapArguments', () => {
 
   it("binds the kernel's settings read-only over /proc and hides the machine's own files", () => {
     expect(text()).toContain('--proc /proc --ro-bind /proc/sys /proc/sys --ro-bind /dev/null /proc/keys');
+  });
+
+  it('binds the terminals that are limited over those that are not', () => {
+    expect(text()).toContain('--dev /dev --dev-bind /stage/pts /dev/pts');
+    expect(text({ terminalsFolder: null })).not.toContain('--dev-bind');
   });
 
   it('makes the root read-only after the last mount', () => {

@@ -23,6 +23,8 @@ export type Plan = {
   readonly runFolder: string;
   /** Folder with `workspace` and `tmp` on one size-limited file system; null: two of bubblewrap's own. */
   readonly diskFolder: string | null;
+  /** A file system of pseudo terminals with a limit; null: bubblewrap's own, without one. */
+  readonly terminalsFolder: string | null;
   readonly outOfMemoryFile: string | null;
   /** Those of {@link machineFiles} that this kernel has. */
   readonly hiddenFiles: readonly string[];
@@ -43,7 +45,7 @@ export function bwrapArguments(plan: Plan): readonly string[] {
     ...isolation(plan),
     ...plan.root.map(rootOption),
     ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
-    ...kernelFolders(plan.hiddenFiles),
+    ...kernelFolders(plan),
     ...writableFolders(plan),
     ...graderFolder(plan),
     ...ownFolders(plan),
@@ -95,12 +97,13 @@ function rootOption(step: RootStep): Option {
   }
 }
 
-const kernelFolders = (hidden: readonly string[]): readonly Option[] => [
+const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan): readonly Option[] => [
   ['--proc', '/proc'],
   // Without a user namespace user 0 could write the host's settings here (core_pattern runs programs outside).
   ['--ro-bind', '/proc/sys', '/proc/sys'],
-  ...hidden.map((file) => ['--ro-bind', '/dev/null', file]),
+  ...hiddenFiles.map((file) => ['--ro-bind', '/dev/null', file]),
   ['--dev', '/dev'],
+  ...(terminalsFolder === null ? [] : [['--dev-bind', terminalsFolder, '/dev/pts']]),
   ['--perms', '1777', '--size', String(sharedMemoryBytes), '--tmpfs', '/dev/shm'],
 ];
 

@@ -64,6 +64,7 @@ export async function buildLaunch(
     runFolder: sources.run,
     diskFolder: mounts?.disk.folder ?? null,
     outOfMemoryFile: group.outOfMemoryFile,
+    terminalsFolder: sources.terminals,
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });
   const { sandboxdArgv: argv, filterFile } = site;

@@ -18,6 +18,8 @@ export type Sources = {
   readonly run: string;
   readonly payload: string;
   readonly etc: string;
+  /** Null: bubblewrap makes its own. */
+  readonly terminals: string | null;
   readonly image: string | null;
   readonly data: Template['data'];
 };
@@ -31,13 +33,13 @@ export async function stageSources(
   enter: Enter | null,
 ): Promise<{ readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] }> {
   const image = template.image.kind === 'rootfs' ? template.image.path : null;
-  const sources = { run: folder.run, payload: payloadFolder, etc: etcFolder, image, data: template.data };
+  const hosts = { run: folder.run, payload: payloadFolder, etc: etcFolder, image, data: template.data };
   // Without root there is no mount of ours: bubblewrap makes the disk inside the sandbox's user namespace.
-  if (stageFolder === null) return { sources, mounts: null };
-  const { run, payload, etc, data } = sources;
+  if (stageFolder === null) return { sources: { ...hosts, terminals: null }, mounts: null };
+  const { run, payload, etc, data } = hosts;
   const from = [run, payload, etc, ...(image === null ? [] : [image]), ...data.map(({ source }) => source)];
-  const [disk, ...staged] = stage(stageFolder, template.diskBytes, from);
-  const all = [disk, ...staged];
+  const [disk, terminals, ...staged] = stage(stageFolder, template.diskBytes, from);
+  const all = [disk, terminals, ...staged];
   for (const { at } of all) mkdirSync(at, { recursive: true });
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
   const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
@@ -46,6 +48,7 @@ export async function stageSources(
       run: placeOf(run),
       payload: placeOf(payload),
       etc: placeOf(etc),
+      terminals: terminals.at,
       image: image === null ? null : placeOf(image),
       data: data.map(({ source, target }) => ({ source: placeOf(source), target })),
     },

@@ -16,8 +16,9 @@ export type SystemCall = {
  * Numbers: `asm/unistd_64.h` and `asm-generic/unistd.h` of the kernel's headers (Debian's `linux-libc-dev` 6.1).
  * Rules: the default profile of container engines (`seccomp/default.json` of github.com/moby/profiles at cd3bed8,
  * Apache-2.0) as it is without capabilities, but: `name_to_handle_at` and `modify_ldt` are refused, which have been a
- * way out of the mount tree and into the kernel more than once and which no program here needs; and `socket`,
- * `socketpair` take only the families that a machine without hardware has.
+ * way out of the mount tree and into the kernel more than once and which no program here needs; `io_setup` is unknown,
+ * whose number of requests the kernel counts for the whole machine, so that one sandbox could take them all; and
+ * `socket`, `socketpair` take only the families that a machine without hardware has.
  */
 export const systemCalls: readonly SystemCall[] = `
 read 0 63 allow
@@ -226,7 +227,7 @@ futex 202 98 allow
 sched_setaffinity 203 122 allow
 sched_getaffinity 204 123 allow
 set_thread_area 205 - allow
-io_setup 206 0 allow
+io_setup 206 0 unknown
 io_destroy 207 1 allow
 io_getevents 208 4 allow
 io_submit 209 2 allow

@@ -9,7 +9,8 @@ import type { FleetOfTest } from '../../support/fleet.ts';
  *
  * What remains on one machine, since sandboxes read the same files of it: a lock (`flock`) that one takes on a program
  * is seen by the other, and `inotify` on it tells that somebody used it. That is a signal between two that agreed, of
- * some bits a second, and no answer of a row passes by it unseen. Caches and the time that others leave speak too. Where
+ * some bits a second, and no answer of a row passes by it unseen. Caches, the time that others leave, and what
+ * `/proc` counts for the whole machine (load, memory, pseudo terminals) speak too. Where
  * that is too much, give each sandbox its own files and kernel: a cluster with gVisor or Kata.
  */
 const rooted = shellEnvironment
@@ -86,6 +87,17 @@ describe('one rollout against another', () => {
     const taken = await say('taker', `perl -e '${take} close STDOUT; sleep 20' & sleep 1`);
     expect(Number(taken)).toBeGreaterThan(10);
     expect(await say('other', `perl -e '${take}'`)).toBe(taken);
+  });
+
+  test('takes none of what the kernel counts for the whole machine: its queues for files are not there', async () => {
+    expect(await say('taker', call('io_setup', 65_536, 0))).toBe('Function not implemented\n');
+  });
+
+  test('takes all pseudo terminals that it gets, and the other still opens one', async () => {
+    const take = '$| = 1; while (open my $f, "+<", "/dev/ptmx") { push @all, $f } print @all . "\\n";';
+    const taken = await say('taker', `perl -e '${take} close STDOUT; sleep 20' & sleep 1`);
+    expect(Number(taken)).toBeLessThan(100);
+    expect(await say('other', 'script -qc "echo on a terminal" /dev/null')).toBe('on a terminal\r\n');
   });
 
   test('sees no process of it, and signals to all numbers reach none', async () => {
