@@ -61,9 +61,9 @@ describe('a sandbox in an image of busybox alone', () => {
     await sandbox.sh('echo secret > answer; pwd', 'grader');
     const own = '/run/corral-grader/own';
     expect(await sandbox.sh(`cat ${own}/answer; ls ${own} /run/corral-grader`)).not.toContain('secret');
-    expect(await sandbox.sh(`mv /run/corral-grader/own /tmp/mine; mkdir /run/corral-grader/x`)).toMatch(
-      /ermission denied[^]*ermission denied/,
-    );
+    expect(
+      await sandbox.sh(`mv /run/corral-grader/own /run/corral-grader/mine; mkdir /run/corral-grader/x`),
+    ).toMatch(/denied[^]*denied/);
     await sandbox.sh('echo 1 > left');
     expect(await sandbox.sh('cat "$CORRAL_WORKSPACE/left"', 'grader')).toContain('ermission denied');
   });
