@@ -7,11 +7,10 @@ import type { CallResult } from './call-result.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
 import type { ExchangeDeps } from './exchange.ts';
-import { judgeAnswer } from './judge-answer.ts';
 import type { Judged } from './judge-answer.ts';
 import { settlementOfForgotten, settlementOfUnknown } from './losses.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
-import { answerFrom, settle } from './settling.ts';
+import { answerFrom, judgeNow, settle } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
 import { lostCommandEvent } from './settled-event.ts';
 import type { Running, Tracked } from './work.ts';
@@ -64,7 +63,7 @@ function wentDown({ command }: Tracked, { outcome, code }: CallSummary): boolean
 
 async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAnswer): Promise<CallResult> {
   const { work, rollout, waitedMs } = running;
-  const judged = judgeAnswer(running, answer);
+  const judged = await judgeNow(deps, running, answer);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
   if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);

@@ -15,16 +15,18 @@ type JudgedCall = Pick<Running, 'work' | 'rollout'>;
 
 /**
  * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
- * whose program the model does not choose can say by its exit code that its backend failed, and that is ours.
+ * whose program the model does not choose can say by its exit code that its backend failed, and that is ours. Where
+ * the trainer ran commands or wrote files itself they may have been the policy's, and the exit code is one like others.
  */
 export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
-  const { work } = running;
-  if (backendFailed(work, answer)) return { settlement: dependencyFailed(work, answer), result: null };
+  const { work, rollout } = running;
+  if (saysBackendFailed(work, answer) && !rollout.trainerActed)
+    return { settlement: dependencyFailed(work, answer), result: null };
   const result = resultOf(running, answer);
   return { settlement: { ...settlementOf(work, answer), ...codesOf(answer), answer: null }, result };
 }
 
-function backendFailed(work: Tracked, answer: CallAnswer): boolean {
+export function saysBackendFailed(work: Tracked, answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && work.infrastructureExits.includes(answer.ending.exitCode);
 }
 

@@ -7,13 +7,15 @@ import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { callConflict } from './call-conflict.ts';
 import type { CallResult, StoredResult } from './call-result.ts';
+import { judgeAnswer, saysBackendFailed } from './judge-answer.ts';
 import type { Judged } from './judge-answer.ts';
 import { lossFailure } from './losses.ts';
 import { brokenWhileRunning, refusedSettlement } from './model-failures.ts';
 import { settledEvent } from './settled-event.ts';
-import type { Tracked } from './work.ts';
+import type { Running, Tracked } from './work.ts';
 
 export type SettlingDeps = {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -24,6 +26,23 @@ export type SettlingDeps = {
 
 /** How long a finished answer waits for a Redis that does not answer; the journal keeps it for whoever asks later. */
 const storePatienceMs = 120_000;
+
+/**
+ * Judges an answer. What says that a backend failed is judged by the rollout as it is now, after the tool has ended:
+ * whatever the trainer ran beside it was recorded before it ran.
+ */
+export async function judgeNow(
+  { claims, clock }: Pick<SettlingDeps, 'claims' | 'clock'>,
+  { work, rollout }: Pick<Running, 'work' | 'rollout'>,
+  answer: CallAnswer,
+): Promise<Judged> {
+  if (!saysBackendFailed(work, answer)) return judgeAnswer({ work, rollout }, answer);
+  const { owner } = work.claim;
+  const now = await patiently(clock, Deadline.in(clock, storePatienceMs), () =>
+    claims.find(owner, owner.attempt),
+  );
+  return judgeAnswer({ work, rollout: now ?? rollout }, answer);
+}
 
 /** Stored before it is sent. The first to store it also writes the event. */
 export async function settle(

@@ -228,15 +228,50 @@ limits: { output_bytes: 3 }
     expect(await mistakes(yaml)).toEqual([expect.stringContaining(message)]);
   });
 
-  test.each(['["{q}"]', '[sh, -c, "{q}"]', '[python3, -c, "{q}"]', '[timeout, "5", "{q}"]'])(
-    'infrastructure_exit where the model chooses the program: %s',
-    async (command) => {
-      const tool = `{ command: ${command}, infrastructure_exit: 75 }`;
-      expect(await mistakes(minimal().replace('{ builtin: shell }', tool))).toEqual([
-        expect.stringContaining('needs a program that the model cannot choose'),
-      ]);
-    },
-  );
+  test.each([
+    '["{q}"]',
+    '[sh, -c, "{q}"]',
+    '[python3, -c, "{q}"]',
+    '[timeout, "5", "{q}"]',
+    '[python3, -I, "{q}"]',
+    '[python3, -m, "{q}"]',
+    '[node, "{q}", x]',
+    '[awk, "{q}", file]',
+    '[tee, "{q}"]',
+  ])('infrastructure_exit where the model chooses the program: %s', async (command) => {
+    const tool = `{ command: ${command}, infrastructure_exit: 75 }`;
+    expect(await mistakes(minimal().replace('{ builtin: shell }', tool))).toEqual([
+      expect.stringContaining('needs a program that the model cannot choose'),
+    ]);
+  });
+
+  const withExit = (beside: string) => minimal().replace('{ builtin: shell }', `${beside}, look: ${lookUp}`);
+  const lookUp = '{ command: [look-up, "{q}"], infrastructure_exit: 75 }';
+
+  test.each([
+    '{ builtin: shell }',
+    '{ builtin: write_file }',
+    '{ command: ["{program}"] }',
+    '{ command: [python3, "{script}"] }',
+    '{ command: [sh, -c, "{script}"] }',
+    '{ command: [rm, "{path}"] }',
+  ])('infrastructure_exit beside a tool with which the model could cause it: %s', async (beside) => {
+    expect(await mistakes(withExit(beside))).toEqual([
+      expect.stringMatching(
+        /tools\.look\.infrastructure_exit cannot stand beside the tool \w+, which brings/,
+      ),
+    ]);
+  });
+
+  test.each([
+    '{ builtin: read_file }',
+    '{ command: [sh, -c, "grep -- \\"$1\\" .", sh, "{q}"] }',
+    '{ command: [python3, /opt/answer.py, "{q}"] }',
+    '{ command: [node, -e, "console.log(1)", "{q}"] }',
+  ])('infrastructure_exit stands beside a tool that takes values only: %s', async (beside) => {
+    const { environment } = await loaded({ 'a.yaml': withExit(beside) });
+    expect(environment.tools['look']?.run).toMatchObject({ infrastructureExits: [75] });
+  });
 });
 
 const byRow = (image: string, rest = '') => `${minimal().replace('host', image)}${rest}`;

@@ -49,6 +49,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     leaseUntilMs: 900_000,
     score: null,
     discard: given.taint?.code ?? null,
+    trainerActed: false,
     ...given,
     state,
   };

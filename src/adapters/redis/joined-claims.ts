@@ -78,6 +78,7 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
     leaseUntilMs: atMs + Math.round(idleMs),
     score: null,
     discard: null,
+    trainerActed: false,
     closedBy: null,
   };
 }

@@ -46,6 +46,7 @@ export const recordFields = [
   'score',
   'tags',
   'discard',
+  'trainerActed',
 ] as const;
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */
@@ -96,6 +97,7 @@ function progressOf(read: Read) {
     score: numberOrNull(read('score')),
     discard: textOrNull(read('discard')) as FailureCode | null,
     closedBy: textOrNull(read('closedBy')),
+    trainerActed: textOrNull(read('trainerActed')) !== null,
   };
 }
 

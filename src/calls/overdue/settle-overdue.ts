@@ -7,10 +7,9 @@ import type { CallStore, OverdueCall } from '../../ports/fleet/calls.ts';
 import type { LifecycleStore } from '../../ports/fleet/lifecycle.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { Log } from '../../ports/log.ts';
-import { judgeAnswer } from '../judge-answer.ts';
 import { settlementOfForgotten, settlementOfUnknown } from '../losses.ts';
 import { trackedCall } from '../plan-call.ts';
-import { settle } from '../settling.ts';
+import { judgeNow, settle } from '../settling.ts';
 import type { SettlingDeps } from '../settling.ts';
 import { settleTransfer } from '../settle-transfer.ts';
 import type { Tracked } from '../work.ts';
@@ -113,7 +112,7 @@ async function act(
       return settleAs(tools, overdue, work, { settlement, result: null });
     }
     case 'answered': {
-      const judged = judgeAnswer({ work, rollout }, word.answer);
+      const judged = await judgeNow(tools, { work, rollout }, word.answer);
       const end = await settleAs(tools, overdue, work, judged);
       if (judged.result !== null) await confirm(tools, overdue);
       return end;

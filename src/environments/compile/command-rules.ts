@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import type { Tool } from '../../model/environment.ts';
 import { isOnePlaceholder, itemFieldOf, placeholdersIn } from '../../model/placeholder.ts';
 
 /*
@@ -7,20 +8,14 @@ import { isOnePlaceholder, itemFieldOf, placeholdersIn } from '../../model/place
  */
 
 const shells = new Set(['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh']);
-const interpreters = new Set([...shells, 'python', 'python3', 'node', 'perl', 'ruby', 'awk']);
-/** Programs that run the program named in their arguments. */
-const wrappers = new Set([
-  'env',
-  'exec',
-  'nice',
-  'nohup',
-  'setsid',
-  'stdbuf',
-  'sudo',
-  'time',
-  'timeout',
-  'xargs',
-]);
+const interpreters = new Set([...shells, 'python', 'python3', 'node', 'perl', 'ruby', 'awk', 'sed']);
+/** Programs that run, write or remove what their arguments name. */
+const doers = new Set(
+  (
+    'env exec nice nohup setsid stdbuf sudo time timeout xargs busybox find make git tar rsync ' +
+    'npm npx pip cp mv rm ln tee dd install patch curl wget'
+  ).split(' '),
+);
 
 /** Placeholders must be parameters of the tool or exposed item fields. */
 export function unknownPlaceholder(
@@ -53,8 +48,16 @@ export function splicedScript(argv: readonly string[]): string | null {
 export function modelChoosesProgram(argv: readonly string[]): boolean {
   const [program = ''] = argv;
   if (hasArgument(program)) return true;
-  if (wrappers.has(basename(program)) && argv.some(hasArgument)) return true;
-  return scriptsOf(argv, interpreters).some(hasArgument);
+  if (doers.has(basename(program)) && argv.some(hasArgument)) return true;
+  return scriptsOf(argv, interpreters).some(hasArgument) || programOf(argv).some(hasArgument);
+}
+
+/**
+ * Whether a tool brings programs or files of the model's own into the sandbox. Beside one of these no exit code of any
+ * tool is our failure for sure: they can remove its data, trace it, or use up what it needs.
+ */
+export function bringsModelsOwn(run: Tool['run']): boolean {
+  return run.kind === 'builtin' ? run.tool === 'write_file' : modelChoosesProgram(run.argv);
 }
 
 const hasArgument = (element: string): boolean =>
@@ -68,3 +71,12 @@ function scriptsOf(argv: readonly string[], programs: ReadonlySet<string>): read
     (_element, index) => index > start + 1 && /^-[A-Za-z]*[ce]$/.test(argv[index - 1] ?? ''),
   );
 }
+
+/** Of a command that begins with an interpreter: its options and the script, file or module that it runs. */
+function programOf([program = '', ...rest]: readonly string[]): readonly string[] {
+  if (!interpreters.has(basename(program))) return [];
+  const script = rest.findIndex((element, index) => !element.startsWith('-') || isScript(rest[index - 1]));
+  return script === -1 ? rest : rest.slice(0, script + 1);
+}
+
+const isScript = (option = ''): boolean => /^-[A-Za-z]*[cem]$/.test(option);

@@ -4,7 +4,7 @@ import { builtinTools } from '../builtin-tools.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { BuiltinToolName, ToolYaml } from '../schema/tool.ts';
-import { modelChoosesProgram, splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { bringsModelsOwn, modelChoosesProgram, splicedScript, unknownPlaceholder } from './command-rules.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
 
 /** Two minutes for a command that nobody thought about; an hour is the longest any face lets one run. */
@@ -25,12 +25,26 @@ export function compileTools(
   expose: readonly string[],
   report: Report,
 ): Readonly<Record<string, Tool>> {
-  return Object.fromEntries(
-    Object.entries(tools).map(([name, yaml]) => [
-      name,
-      compileTool({ name, yaml, place: ['tools', name], expose, report }),
-    ]),
+  const compiled = Object.entries(tools).map(([name, yaml]) =>
+    compileTool({ name, yaml, place: ['tools', name], expose, report }),
   );
+  checkExitDoors(compiled, report);
+  return Object.fromEntries(compiled.map((tool) => [tool.name, tool]));
+}
+
+/** `infrastructure_exit` discards a rollout, so nothing that the model can do may bring that exit code about. */
+function checkExitDoors(tools: readonly Tool[], report: Report): void {
+  for (const tool of tools) {
+    if (tool.run.kind === 'builtin' || tool.run.infrastructureExits.length === 0) continue;
+    const beside = tools.find((other) => other !== tool && bringsModelsOwn(other.run));
+    if (beside === undefined) continue;
+    report(
+      ['tools', tool.name, 'infrastructure_exit'],
+      `cannot stand beside the tool ${beside.name}, which brings programs or files of the model's own into the sandbox: ` +
+        `with those it could remove what ${tool.name} needs, trace it or starve it, and so have a bad rollout discarded; ` +
+        `take infrastructure_exit off, or ${beside.name} out of this environment`,
+    );
+  }
 }
 
 function compileTool(inHand: InHand): Tool {

@@ -60,6 +60,8 @@ export type RolloutRecord = {
   readonly score: number | null;
   /** The code by which it can never be scored, with or without a taint. */
   readonly discard: FailureCode | null;
+  /** The trainer ran a command or wrote a file here itself, so what runs may be anybody's, the policy's too. */
+  readonly trainerActed: boolean;
   /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
   readonly closedBy: string | null;
 };

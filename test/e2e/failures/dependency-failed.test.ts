@@ -3,19 +3,30 @@ import { expectFailure } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
-const environment = `
-name: shell
+const environment = (name: string, tools: string) => `
+name: ${name}
 sandbox: { image: host, disk: 64Mi }
 tools:
-  shell: { builtin: shell }
-  search: { command: [sh, -c, 'echo index down >&2; exit 75'], infrastructure_exit: 75, parameters: {} }
+${tools}
 grader: { kind: text, reference: item.answer }
-pool: { min_ready: 2, max: 4 }
+pool: { min_ready: 2, max: 6 }
 `;
+
+const search = "[sh, -c, 'echo index down >&2; exit 75']";
+const environments = {
+  search: environment(
+    'search',
+    `  search: { command: ${search}, infrastructure_exit: 75, parameters: {} }\n  say: { command: [echo, "{text}"] }`,
+  ),
+  shell: environment(
+    'shell',
+    `  shell: { builtin: shell }\n  search: { command: ${search}, parameters: {} }`,
+  ),
+};
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
+  corral = await startFleetOfTest({ environments });
 });
 afterAll(() => corral.stop());
 
@@ -28,18 +39,27 @@ const failed = {
 } as const;
 const evidence = { tool: 'search', exit_code: 75, said: 'index down\n' };
 
+const inSearch = { environment: 'search' };
+
 test('a tool whose own backend failed by its word: 503, and the rollout is never scored', async () => {
-  const call = await corral.rft.call({ trace: 'rft', call: 'c1', tool: 'search', arguments: {} });
+  const call = await corral.rft.call({
+    trace: 'rft',
+    call: 'c1',
+    tool: 'search',
+    arguments: {},
+    ...inSearch,
+  });
   expectFailure(call, { ...failed, admitted: 'yes', rollout_id: 'rft', call_id: 'c1', evidence });
-  const later = await corral.rft.call({ trace: 'rft', call: 'c2', command: 'echo hi' });
-  expectFailure(later, { ...failed, admitted: 'no' });
-  expectFailure(await corral.rft.grade({ trace: 'rft' }), { ...failed, admitted: 'no' });
+  const say = { tool: 'say', arguments: { text: 'hi' }, ...inSearch };
+  expectFailure(await corral.rft.call({ trace: 'rft', call: 'c2', ...say }), { ...failed, admitted: 'no' });
+  expectFailure(await corral.rft.grade({ trace: 'rft', ...inSearch }), { ...failed, admitted: 'no' });
 });
 
+const searchCall = { call_id: 'c1', name: 'search', arguments: {} };
+
 test('the same on the native face: 503, and the view says discard', async () => {
-  await corral.native.open('native');
-  const call = { call_id: 'c1', name: 'search', arguments: {} };
-  const answer = await corral.native.post('/v1/rollouts/native/calls', call);
+  await corral.native.open('native', 'search');
+  const answer = await corral.native.post('/v1/rollouts/native/calls', searchCall);
   expectFailure(answer, { ...failed, admitted: 'yes', evidence });
   const view = await corral.native.get('/v1/rollouts/native');
   expect(view.body).toMatchObject({ verdict: { kind: 'discard', code: 'dependency_failed' } });

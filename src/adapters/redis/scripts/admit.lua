@@ -55,7 +55,12 @@ local function dispatch()
   writeCall(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
   flies(id, call, nowMs + timeoutMs)
   if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
-  write(id, 'dispatched', 1)
+  -- Reading a file changes nothing; a command or a file of the trainer's own may be whatever the policy asked it for.
+  if counted or tool == 'get_file' then
+    write(id, 'dispatched', 1)
+  else
+    write(id, 'dispatched', 1, 'trainerActed', 1)
+  end
   extendLease()
   return { 'dispatch', record(id), 0 }
 end

@@ -93,6 +93,7 @@ end
 
 local function activate(state)
   write(id, 'dispatched', 1)
+  if found.trainerActed then write(id, 'trainerActed', 1) end
   redis.call('ZREM', key.grants, id)
   if state == 'active' or state == 'grading' then return end
   write(id, 'state', 'active', 'activeAtMs', boundAtMs)
