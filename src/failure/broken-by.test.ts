@@ -9,8 +9,9 @@ test('only a sandbox that hit its own limit of memory or disk was taken down by 
   expect(brokenBy('out_of_disk', {})).toContain('disk');
 });
 
-test('a killed sandboxd was killed by what ran in it where that could kill it, other ends were not', () => {
+test('a sandboxd that was killed or told to stop was so by what ran in it where that could, other ends were not', () => {
   expect(brokenBy('sandboxd_killed', commandsAsSandboxd)).not.toBeNull();
-  const ours: readonly LossCause[] = ['evicted', 'node_lost', 'sandbox_exited', 'deleted', 'boot_changed'];
+  expect(brokenBy('sandbox_exited', commandsAsSandboxd)).not.toBeNull();
+  const ours: readonly LossCause[] = ['evicted', 'node_lost', 'expired', 'deleted', 'boot_changed'];
   expect(ours.map((cause) => brokenBy(cause, commandsAsSandboxd))).toEqual(ours.map(() => null));
 });

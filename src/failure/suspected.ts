@@ -8,10 +8,11 @@ export type Suspected = 'command';
  * without any proof of it. Proof makes it the model's own failure instead (`sandbox_broken`), and no discard.
  */
 const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
-  // Nothing says who sent the signal, who starved it, or what used up the memory while no command ran.
+  // Nothing says who sent the signal, or who starved it.
   sandboxd_killed: true,
   sandbox_exited: true,
   boot_changed: true,
+  // After a dispatched call these are proof; without the record of one, nobody can rule a command out.
   out_of_memory: true,
   out_of_disk: true,
   // Decided outside of the sandbox, and the evidence names by whom.

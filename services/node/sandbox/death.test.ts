@@ -66,4 +66,9 @@ describe('deathOf', () => {
       evidence: { commandsRunAs: 'sandboxd' },
     });
   });
+
+  it('says nothing against commands where the machine itself was short of memory', () => {
+    const short = deathOf({ ...facts, idsApart: false, outOfMemoryKills: 1, reachedLimit: false });
+    expect(short.evidence).not.toHaveProperty('commandsRunAs');
+  });
 });

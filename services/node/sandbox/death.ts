@@ -44,7 +44,7 @@ export function deathOf(facts: DeathFacts): Death {
       outOfMemoryKills,
       reachedMemoryLimit: reachedLimit,
       endedByNode: asked,
-      ...(facts.idsApart ? {} : commandsAsSandboxd),
+      ...(facts.idsApart || killedByMachine(facts) ? {} : commandsAsSandboxd),
       // A sandbox that was told to go has nothing to explain.
       ...(asked === 'deleted' || ending === null || ending.lastWords === ''
         ? {}
@@ -71,7 +71,15 @@ const askedCauses = {
   node_stopping: 'node_lost',
 } as const satisfies Record<Asked, LossCause>;
 
+function killedForMemory(facts: DeathFacts): boolean {
+  return hasNewKills(facts) && facts.reachedLimit === true;
+}
+
 /** A kill below the limit is the machine's own want of memory, which nothing in the sandbox has to answer for. */
-function killedForMemory({ outOfMemoryKills, outOfMemoryKillsBefore, reachedLimit }: DeathFacts): boolean {
-  return (outOfMemoryKills ?? 0) > (outOfMemoryKillsBefore ?? 0) && reachedLimit === true;
+function killedByMachine(facts: DeathFacts): boolean {
+  return facts.ending?.signal === 'SIGKILL' && hasNewKills(facts) && facts.reachedLimit === false;
+}
+
+function hasNewKills({ outOfMemoryKills, outOfMemoryKillsBefore }: DeathFacts): boolean {
+  return (outOfMemoryKills ?? 0) > (outOfMemoryKillsBefore ?? 0);
 }

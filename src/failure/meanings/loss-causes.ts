@@ -53,13 +53,13 @@ export const lossCauses = {
   },
   out_of_memory: {
     means:
-      'The sandbox reached its own memory limit and was killed as a whole. While a command ran this is the model’s doing, `sandbox_broken`, and no loss; while none ran it is one.',
+      'The sandbox reached its own memory limit and was killed as a whole. After the first call this is the model’s doing, `sandbox_broken`, and no loss: what a call leaves in the background does it as well as the call.',
     evidence: '`outOfMemoryKills` and `reachedMemoryLimit: true`.',
     operator: 'What runs in the background is too large: raise the environment’s memory `limit`.',
   },
   out_of_disk: {
     means:
-      'The sandbox used more disk than it may, and the cluster threw it out. While a command ran this is the model’s doing, `sandbox_broken`, and no loss; while none ran it is one.',
+      'The sandbox used more disk than it may, and the cluster threw it out. After the first call this is the model’s doing, `sandbox_broken`, and no loss: what a call leaves there fills it as well as the call.',
     evidence: '`podMessage`: which limit, in the kubelet’s words.',
     operator: 'Raise the environment’s `disk`, if what it is for needs more.',
   },

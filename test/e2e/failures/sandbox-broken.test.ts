@@ -64,6 +64,18 @@ test('a sandbox that goes down with its command is the model’s: 200 now and la
   await expectItsOwnDoing('trace_down', 'greedy');
 });
 
+test('a background job that fills the memory after its call has ended: the model’s, and it is graded', async () => {
+  // Its score is put back to the daemon's own, so that the kernel takes the larger of the two.
+  const hog = 'sleep 1; echo 0 > /proc/self/oom_score_adj; while :; do head -c 200M /dev/zero >> full; done';
+  const left = `(${hog}) > /dev/null 2>&1 & echo left`;
+  expect(await call('trace_left', 'call_1', left)).toMatchObject({ status: 200, body: { output: 'left\n' } });
+  const view = async () => (await world.native.get('/v1/rollouts/trace_left')).body;
+  await expect
+    .poll(view, { timeout: 20_000, interval: 200 })
+    .toMatchObject({ broken: 'a command used up all of its memory', in_flight: 0 });
+  await expectItsOwnDoing('trace_left', 'greedy');
+});
+
 test('all processes killed together for memory, as a kubelet on cgroup v2 does: the model’s, as when only some are', async () => {
   expect(await call('trace_all', 'call_1', 'true')).toMatchObject({ status: 200 });
   // The kernel's first choice is now process 1 of the namespace, and with it goes everything else at once.
@@ -87,6 +99,17 @@ test('a command that kills the daemon, where it runs as root: the model’s, 200
     body: { output: expect.stringContaining('(a command killed the process that runs commands)') },
   });
   await expectItsOwnDoing('trace_root', 'rooted');
+});
+
+test('a job left behind that asks the daemon to stop, where it runs as root: the model’s, and it is graded', async () => {
+  const stopping = '(sleep 1; kill -TERM -1) > /dev/null 2>&1 & echo left';
+  expect(await call('trace_stop', 'call_1', stopping, 'rooted')).toMatchObject({
+    body: { output: 'left\n' },
+  });
+  await expect
+    .poll(async () => (await world.native.get('/v1/rollouts/trace_stop')).body, { timeout: 20_000 })
+    .toMatchObject({ broken: 'a command killed the process that runs commands' });
+  await expectItsOwnDoing('trace_stop', 'rooted');
 });
 
 test('the same command where it runs as somebody else kills what it may, and the sandbox stays', async () => {

@@ -143,9 +143,18 @@ test('calls that went down with the sandbox and calls that come later are told t
   expect(await world.fleet.calls.admit(admitOf(rollout, 'c2'))).toMatchObject(broken);
 });
 
-test('a sandbox that runs out of memory while no call runs is lost like every other', async () => {
+test('a sandbox that runs out of memory while no call runs is broken by what a call left running', async () => {
   await world.supply(1);
-  expect(await runOutOfMemory(await world.active('a'))).toMatchObject({ kind: 'tainted' });
+  expect(await runOutOfMemory(await world.active('a'))).toMatchObject({
+    kind: 'broken',
+    rollout: { taint: null, broken: 'a command used up all of its memory' },
+  });
+  expect(await world.fleet.grades.begin(keyOf('a'), 1_000, false)).toMatchObject({ kind: 'run' });
+});
+
+test('one that runs out of memory before anything was dispatched is swapped like every other', async () => {
+  await world.supply(2);
+  expect(await runOutOfMemory(await held(world.fleet, claimOf('a')))).toMatchObject({ kind: 'swapped' });
 });
 
 test('the loss of a sandbox whose score is stored does not taint', async () => {

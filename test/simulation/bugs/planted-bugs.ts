@@ -84,7 +84,7 @@ const plantedBugsByName = {
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
   'a rollout that broke its sandbox is discarded': replacing(
-    "if brokenReason ~= '' and redis.call('SCARD', key.inFlight .. id) > 0 then",
+    "if brokenReason ~= '' and dispatched then",
     'if false then',
   ),
   'every lost sandbox was broken by its policy': { controller: blamesThePolicy },

@@ -73,6 +73,10 @@ const as = (users: string, pod: PodObject) => {
   return brokenBy('sandboxd_killed', ended({ ...pod, spec: { nodeName: 'node-1', containers } }).evidence);
 };
 
+test('a command that has a child killed for memory first and then stops sandboxd does not hide behind that', () => {
+  expect(as('root', exited({ exitCode: 143, reason: 'OOMKilled' }))).not.toBeNull();
+});
+
 test('a kill speaks against a command only where commands run as sandboxd itself, and memory was not short', () => {
   const killed = exited({ exitCode: 137, reason: 'Error' });
   expect(as('root', killed)).not.toBeNull();

@@ -112,8 +112,13 @@ function signalOf({ exitCode, signal = 0 }: Terminated): number {
 function exitCause(terminated: Terminated, node: NodeView | null): LossCause {
   const signal = signalOf(terminated);
   if (signal === 0) return 'sandbox_exited';
-  const forMemory = terminated.reason === 'OOMKilled' && signal === sigkill;
-  return forMemory && node !== null && !node.memoryPressure ? 'out_of_memory' : 'sandboxd_killed';
+  return killedForMemory(terminated) && node !== null && !node.memoryPressure
+    ? 'out_of_memory'
+    : 'sandboxd_killed';
+}
+
+function killedForMemory(terminated: Terminated): boolean {
+  return terminated.reason === 'OOMKilled' && signalOf(terminated) === sigkill;
 }
 
 function evidenceOf({ pod, node, container, asked }: EndingFacts): Evidence {
@@ -149,10 +154,10 @@ function exitEvidence(terminated: Terminated, node: NodeView | null): Evidence {
 }
 
 /** Commands ran under sandboxd's own id, and it was no want of memory that ended it, which may have been the node's. */
-function couldBeKilled({ spec }: PodObject, container: string, { reason }: Terminated): boolean {
+function couldBeKilled({ spec }: PodObject, container: string, terminated: Terminated): boolean {
   const env = spec?.containers?.find(({ name }) => name === container)?.env ?? [];
   const users = env.find(({ name }) => name === 'CORRAL_USERS')?.value ?? apart;
-  return users !== apart && reason !== 'OOMKilled';
+  return users !== apart && !killedForMemory(terminated);
 }
 
 const apart: Users = 'two-user';

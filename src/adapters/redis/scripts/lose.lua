@@ -1,5 +1,6 @@
 -- The one door of loss: a sandbox is known to be gone. Before its rollout's first dispatch it is swapped silently;
--- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of the calls that run, if any do.
+-- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of what its calls ran; what they
+-- left running in the background does it as well as they do, so it is not asked whether one is in flight.
 local sandbox, boot, cause, evidence, brokenReason = unpack(ARGV, 2)
 local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))
 
@@ -25,7 +26,7 @@ if tainted or broken or score or not isOpen(state) then
   drain(sandbox)
   return { 'none', false }
 end
-if brokenReason ~= '' and redis.call('SCARD', key.inFlight .. id) > 0 then
+if brokenReason ~= '' and dispatched then
   breakRollout(id, brokenReason)
   return { 'broken', record(id) }
 end
