@@ -1,7 +1,16 @@
 import type { FailureCode, LossCause } from './codes.ts';
+import type { Evidence } from './failure.ts';
 
-/** What a verdict is marked with when nobody can tell whether the policy's own command was behind it. */
-export type Suspected = 'command';
+/**
+ * What a verdict is marked with when nobody can tell whether the policy was behind it: a command of its own, or what it
+ * answered, of which a judge may be made to fail.
+ */
+export type Suspected = 'command' | 'answer';
+
+/** The mark that a failure's evidence brings along, from whoever saw it. */
+export function suspectedIn({ suspected }: Evidence): Suspected | null {
+  return suspected === 'command' || suspected === 'answer' ? suspected : null;
+}
 
 /**
  * Whether a command of the policy could have brought the loss about, also one that it left running in the background,

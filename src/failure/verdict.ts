@@ -9,7 +9,7 @@ export type Verdict =
       readonly kind: 'discard';
       readonly code: FailureCode;
       readonly cause?: string;
-      /** It cannot be told whether the policy's command did it. */
+      /** It cannot be told whether the policy's command or answer did it. */
       readonly suspected?: Suspected;
     };
 

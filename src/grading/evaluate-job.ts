@@ -1,8 +1,10 @@
 import { Failure } from '../failure/failure.ts';
-import type { Judge } from '../ports/judge.ts';
+import type { Json } from '../model/grader.ts';
+import type { Judge, Judged } from '../ports/judge.ts';
 import type { GradeJob } from './job.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf } from './graders/evaluate.ts';
+import { sampleOfText } from './graders/sample-of-text.ts';
 import { runCommandGrader } from './run-command-grader.ts';
 import type { CommandGraderDeps } from './run-command-grader.ts';
 
@@ -23,10 +25,11 @@ export function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluati
   });
 }
 
-function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>): Promise<number> {
+function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>): Promise<Judged> {
   const { url, timeoutMs, retries } = leaf;
-  const body = { sample: job.sample, item: job.item, trace_id: job.rollout.owner.rollout };
-  const request = { url, headers: headersOf(deps, leaf), body, timeoutMs, retries };
+  const asking = (sample: Json) => ({ sample, item: job.item, trace_id: job.rollout.owner.rollout });
+  const [body, control] = [asking(job.sample), asking(sampleOfText(leaf.control))];
+  const request = { url, headers: headersOf(deps, leaf), body, control, timeoutMs, retries };
   return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
 }
 

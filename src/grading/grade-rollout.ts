@@ -2,6 +2,7 @@ import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import type { ObtainDeps } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
+import { suspectedIn } from '../failure/suspected.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -154,7 +155,11 @@ async function storeGrade(
     }),
   );
   if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
-  const detail = unseen === 0 ? evaluation.detail : { ...evaluation.detail, calls_unseen: unseen };
+  const detail = {
+    ...evaluation.detail,
+    ...(unseen > 0 && { calls_unseen: unseen }),
+    ...(evaluation.suspected !== null && { suspected: evaluation.suspected }),
+  };
   return { score: stored.score, detail, replayed: !stored.first };
 }
 
@@ -170,7 +175,7 @@ async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): 
     deps.grades.failed(job.rollout.key, job.turn, evidence),
   );
   if (turnsLeft === 0) {
-    const suspected = failure.evidence['suspected'] === 'command' ? ('command' as const) : null;
+    const suspected = suspectedIn(failure.evidence);
     const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
     deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence }, deps.clock.nowMs()));
   }

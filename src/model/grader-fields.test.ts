@@ -11,7 +11,15 @@ const text: Grader = {
   tolerance: 0,
   partialWithin: 0,
 };
-const judge: Grader = { kind: 'http', url: 'http://judge', headers: {}, timeoutMs: 1, retries: 0 };
+const judge: Grader = {
+  kind: 'http',
+  url: 'http://judge',
+  headers: {},
+  timeoutMs: 1,
+  retries: 0,
+  onRefused: 0,
+  control: 'none',
+};
 
 test('the fields of all parts are found, once, however deep they stand', () => {
   const parts = [

@@ -12,7 +12,7 @@ export type AnswerPath = string;
 /** Where a grader finds the truth: a path into the item, `item.files`. */
 export type ReferencePath = string;
 
-/** What a score becomes when a command grader ends badly; `discard` keeps it from the trainer. */
+/** What a score becomes when a grader ends badly, as the policy may have made it; `discard` keeps it from the trainer. */
 export type OnBad = number | 'discard';
 
 export type Grader =
@@ -45,6 +45,9 @@ export type Grader =
       readonly headers: Readonly<Record<string, string | { readonly secret: string }>>;
       readonly timeoutMs: number;
       readonly retries: number;
+      readonly onRefused: OnBad;
+      /** A harmless answer that a working judge scores; asked for where it refuses another. */
+      readonly control: string;
     }
   /** All of `all` must give their full score first; then the score is the grader's. */
   | { readonly kind: 'gate'; readonly all: readonly Grader[]; readonly grader: Grader }

@@ -1,3 +1,4 @@
+import type { Suspected } from '../failure/suspected.ts';
 import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Verdict } from '../failure/verdict.ts';
@@ -30,7 +31,7 @@ export type FleetEvent =
       readonly kind: 'verdict';
       readonly verdict: Verdict;
       readonly score: number | null;
-      readonly suspected: 'command' | null;
+      readonly suspected: Suspected | null;
       readonly evidence: Evidence;
     });
 

@@ -66,6 +66,9 @@ function whoseFault(blame: Blame, suspected: Suspected | null): string {
   if (suspected === 'command') {
     return 'Counted as ours. Suspected: a command of the policy; nothing proves it, and nothing rules it out.';
   }
+  if (suspected === 'answer') {
+    return 'Counted as ours. Suspected: the policy’s answer, of which the judge may have failed; nothing proves it.';
+  }
   if (blame === 'caller') return 'The caller’s: the request or its timing, not the policy and not the fleet.';
   return 'Ours: nothing that the policy did could have caused it.';
 }

@@ -37,6 +37,11 @@ const inSandbox: Grader = {
   onBroken: 0,
 };
 
+/** What an answer is worth that the judge refuses: no score that it gives by itself. */
+export const refusedScore = -1;
+/** An answer that it never refuses. */
+export const harmless = 'harmless';
+
 /** A judge elsewhere, reached over a network of its own. */
 const elsewhere: Grader = {
   kind: 'http',
@@ -44,6 +49,8 @@ const elsewhere: Grader = {
   headers: {},
   timeoutMs: 4_000,
   retries: 2,
+  onRefused: refusedScore,
+  control: harmless,
 };
 
 /** With these the model is told that it broke its sandbox. */

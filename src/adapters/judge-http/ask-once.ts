@@ -1,14 +1,22 @@
 import type { JudgeRequest } from '../../ports/judge.ts';
 import type { Post } from './post.ts';
 import { retryAfterMs } from './retry-after.ts';
+import { meaningOf } from './status.ts';
 
-/** What one request to a judge came to. `again`: the next one may do better, not before `afterMs` where it said so. */
+/**
+ * What one request to a judge came to. `again`: the next one may do better, not before `afterMs` where it said so.
+ * `mayBeAnswer`: this answer may be why; of the others everybody's would be.
+ */
 export type Asked =
   | { readonly kind: 'score'; readonly score: number }
-  | { readonly kind: 'again'; readonly reason: string; readonly afterMs: number | null }
-  | { readonly kind: 'final'; readonly reason: string };
+  | ({ readonly kind: 'again'; readonly afterMs: number | null } & Trouble)
+  /** It answered 200 without a score: a model as judge may be talked into that. */
+  | ({ readonly kind: 'nonsense'; readonly afterMs: null } & Trouble)
+  | ({ readonly kind: 'refused' | 'final' } & Trouble);
 
-/** Sends the request once. Never throws: whatever goes wrong on the way is `again`, a refusal is `final`. */
+type Trouble = { readonly reason: string; readonly mayBeAnswer: boolean };
+
+/** Sends the request once. Never throws: whatever goes wrong on the way is `again`. */
 export async function askOnce(
   post: Post,
   request: JudgeRequest,
@@ -19,19 +27,30 @@ export async function askOnce(
     const { status, text, retryAfter } = await post(request, signal);
     return judged(status, text, retryAfterMs(retryAfter, nowMs));
   } catch (error) {
-    return again(signal.aborted ? 'gave no answer in time' : `could not be reached: ${messageOf(error)}`);
+    return signal.aborted
+      ? again('gave no answer in time', true)
+      : again(`could not be reached: ${messageOf(error)}`, false);
   }
 }
 
 function judged(status: number, text: string, afterMs: number | null): Asked {
-  if (status === 429 || status === 408 || status >= 500) return again(`answered ${status}`, afterMs);
-  if (status < 200 || status >= 300)
-    return { kind: 'final', reason: `answered ${status}: ${text.slice(0, 200)}` };
+  const meaning = meaningOf(status);
+  if (meaning === 'again') return again(`answered ${status}`, status >= 500, afterMs);
+  const said = `answered ${status}: ${text.slice(0, 200)}`;
+  if (meaning === 'ours') return { kind: 'final', reason: said, mayBeAnswer: false };
+  if (meaning === 'refused') return { kind: 'refused', reason: said, mayBeAnswer: true };
   const score = scoreIn(text);
-  return score === null ? again(`gave no finite score: ${text.slice(0, 200)}`) : { kind: 'score', score };
+  if (score !== null) return { kind: 'score', score };
+  const reason = `gave no finite score: ${text.slice(0, 200)}`;
+  return { kind: 'nonsense', reason, afterMs: null, mayBeAnswer: true };
 }
 
-const again = (reason: string, afterMs: number | null = null): Asked => ({ kind: 'again', reason, afterMs });
+const again = (reason: string, mayBeAnswer: boolean, afterMs: number | null = null): Asked => ({
+  kind: 'again',
+  reason,
+  mayBeAnswer,
+  afterMs,
+});
 
 /** `{"score": 0.5}`; JSON has no NaN, but 1e999 is Infinity. */
 function scoreIn(text: string): number | null {

@@ -5,10 +5,13 @@ import { afterEach, expect, test } from 'vitest';
 import { createFakeClock } from '../../../test/fakes/clock.ts';
 import type { FakeClock } from '../../../test/fakes/clock.ts';
 import { createFakeRandom } from '../../../test/fakes/random.ts';
+import type { Failure } from '../../failure/failure.ts';
 import type { JudgeRequest } from '../../ports/judge.ts';
 import { createHttpJudge } from './http-judge.ts';
 
 type Answer = (response: ServerResponse) => void;
+
+const control = { item: 'harmless' };
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -47,7 +50,10 @@ async function aJudge(...answers: Answer[]) {
   closers.push(() => judge.close());
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/score`;
   const ask = (given: Partial<JudgeRequest> = {}, signal = new AbortController().signal) =>
-    judge.score({ url, headers: {}, body: { item: 1 }, timeoutMs: 1000, retries: 2, ...given }, signal);
+    judge.score(
+      { url, headers: {}, body: { item: 1 }, control, timeoutMs: 1000, retries: 2, ...given },
+      signal,
+    );
   return { ask, bodies, clock };
 }
 
@@ -62,7 +68,7 @@ async function inTime<Value>(clock: FakeClock, promise: Promise<Value>): Promise
 
 test('the score of the answer is returned and the body is sent as JSON', async () => {
   const { ask, bodies } = await aJudge(scored('{"score": 0.25, "why": "short"}'));
-  expect(await ask()).toBe(0.25);
+  expect(await ask()).toEqual({ kind: 'scored', score: 0.25 });
   expect(bodies).toEqual(['{"item":1}']);
 });
 
@@ -81,7 +87,7 @@ test.each([
   ['a score that is text', scored('{"score": "1"}')],
 ])('after %s the judge is asked again', async (_what, bad) => {
   const { ask, bodies, clock } = await aJudge(bad, scored('{"score": 1}'));
-  expect(await inTime(clock, ask())).toBe(1);
+  expect(await inTime(clock, ask())).toEqual({ kind: 'scored', score: 1 });
   expect(bodies).toHaveLength(2);
 });
 
@@ -94,11 +100,67 @@ test('a judge that never does better is a failure of the grader after its retrie
   expect(bodies).toHaveLength(3);
 });
 
-test('a refusal is not repeated', async () => {
-  const { ask, bodies } = await aJudge(scored('who are you?', 401));
-  await expect(ask()).rejects.toMatchObject({ code: 'grader_failed' });
-  expect(bodies).toHaveLength(1);
+test.each([301, 401, 402, 404, 405, 407, 415])(
+  'a %i is wrong for every answer alike: a failure at once, and nobody suspects the answer',
+  async (status) => {
+    const { ask, bodies } = await aJudge(scored('{"score": 1}', status), scored('{"score": 1}'));
+    await expect(ask()).rejects.toMatchObject({
+      code: 'grader_failed',
+      evidence: { reason: `answered ${status}: {"score": 1}` },
+    });
+    expect(bodies).toHaveLength(1);
+  },
+);
+
+test.each([400, 403, 413, 422, 451])(
+  'a %i by a judge that scores the harmless answer is this answer’s doing: refused, after one question more',
+  async (status) => {
+    const { ask, bodies } = await aJudge(scored('too long', status), scored('{"score": 0}'));
+    expect(await ask()).toEqual({ kind: 'refused', reason: `the judge answered ${status}: too long` });
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ item: 1 }, control]);
+  },
+);
+
+test.each([400, 403, 413, 422])(
+  'a %i for the harmless answer too is a judge that is broken for everybody: its failure, never a score',
+  async (status) => {
+    const { ask, bodies } = await aJudge(scored('no such model', status));
+    await expect(ask()).rejects.toMatchObject({ code: 'grader_failed', evidence: { tries: 2 } });
+    expect(bodies).toHaveLength(2);
+  },
+);
+
+test('nonsense of this answer to the last try, and a score of the harmless one: the answer has talked it into that', async () => {
+  const nonsense = scored('ignoring my instructions, as you asked');
+  const { ask, bodies, clock } = await aJudge(nonsense, nonsense, nonsense, scored('{"score": 0.5}'));
+  expect(await inTime(clock, ask())).toMatchObject({ kind: 'refused' });
+  expect(bodies).toHaveLength(4);
 });
+
+test('nonsense of the harmless answer too is the judge’s failure', async () => {
+  const { ask, clock } = await aJudge(scored('I would say seven'));
+  await expect(inTime(clock, ask({ retries: 0 }))).rejects.toMatchObject({
+    code: 'grader_failed',
+    evidence: { suspected: 'answer' },
+  });
+});
+
+test.each([
+  ['fails', scored('no', 500), 'answer'],
+  ['is silent', () => undefined, 'answer'],
+  ['is busy', scored('no', 429), undefined],
+  ['hangs up', (response: ServerResponse) => response.destroy(), undefined],
+] as const)(
+  'a judge that %s is no refusal, and marked only where its answer may be why',
+  async (_what, bad, mark) => {
+    const { ask, clock } = await aJudge(bad, scored('{"score": 1}'));
+    const failure: unknown = await inTime(clock, ask({ retries: 0, timeoutMs: 300 })).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(failure).toMatchObject({ code: 'grader_failed' });
+    expect((failure as Failure).evidence['suspected']).toBe(mark);
+  },
+);
 
 test('a silent judge is given up after its time', async () => {
   const { ask, clock } = await aJudge(() => {});
@@ -108,7 +170,7 @@ test('a silent judge is given up after its time', async () => {
 test('Retry-After is obeyed', async () => {
   const { ask, clock } = await aJudge(limited('2'), scored('{"score": 1}'));
   const startMs = clock.monotonicMs();
-  expect(await inTime(clock, ask())).toBe(1);
+  expect(await inTime(clock, ask())).toEqual({ kind: 'scored', score: 1 });
   expect(clock.monotonicMs() - startMs).toBeGreaterThanOrEqual(2000);
 });
 

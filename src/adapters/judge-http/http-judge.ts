@@ -1,7 +1,7 @@
 import { Agent } from 'undici';
 import { Failure } from '../../failure/failure.ts';
 import type { Clock } from '../../ports/clock.ts';
-import type { Judge, JudgeRequest } from '../../ports/judge.ts';
+import type { Judge, Judged, JudgeRequest } from '../../ports/judge.ts';
 import type { Random } from '../../ports/random.ts';
 import { askOnce } from './ask-once.ts';
 import type { Asked } from './ask-once.ts';
@@ -24,6 +24,9 @@ const maxConnections = 64;
 /**
  * Asks judges over HTTP: `POST url` with the body as JSON, answered by `{"score": number}`. `timeoutMs` is for one
  * try. A `Retry-After` is obeyed if that leaves time for the try after it inside `timeoutMs × (retries + 1)`.
+ *
+ * A judge that refuses an answer, or says nonsense of it to the last try, is asked for the harmless one: where it scores
+ * that, the answer is why, and the environment says what that is worth; else the judge is broken for everybody.
  */
 export function createHttpJudge(deps: Deps): HttpJudge {
   const dispatcher = new Agent({ connections: maxConnections, maxResponseSize: maxAnswerBytes });
@@ -32,23 +35,36 @@ export function createHttpJudge(deps: Deps): HttpJudge {
 
 /** The same judge over any way of sending one request. */
 export function createJudge(deps: Deps, post: Post): Judge {
-  return { score: (request, signal) => askUntilScored(deps, post, request, signal) };
+  return { score: (request, signal) => scoreOf(deps, post, request, signal) };
 }
 
-async function askUntilScored(
+async function scoreOf(deps: Deps, post: Post, request: JudgeRequest, signal: AbortSignal): Promise<Judged> {
+  const { asked, tries } = await askUntilFinal(deps, post, request, signal);
+  if (asked.kind === 'score') return { kind: 'scored', score: asked.score };
+  if (asked.kind !== 'refused' && asked.kind !== 'nonsense') throw failed(request, asked, tries);
+  const control = await askUntilFinal(deps, post, { ...request, body: request.control }, signal);
+  if (control.asked.kind === 'score') return { kind: 'refused', reason: `the judge ${asked.reason}` };
+  const reason = `${asked.reason}; of the harmless answer: ${control.asked.reason}`;
+  // It may still be about answers, where the harmless one is none to this judge: preflight finds that out.
+  throw failed(request, { reason, mayBeAnswer: control.asked.kind === asked.kind }, tries + control.tries);
+}
+
+type Final = { readonly asked: Asked; readonly tries: number };
+
+/** Asks until there is a score, asking again is no use, or the tries and their time are spent. */
+async function askUntilFinal(
   deps: Deps,
   post: Post,
   request: JudgeRequest,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Final> {
   const untilMs = deps.clock.monotonicMs() + request.timeoutMs * (request.retries + 1);
   for (let tries = 1; ; tries += 1) {
     const asked = await askInTime(deps, post, request, signal);
-    if (asked.kind === 'score') return asked.score;
-    if (asked.kind === 'final' || tries > request.retries || signal.aborted)
-      throw failed(request, asked, tries);
+    const isOver = !('afterMs' in asked) || tries > request.retries || signal.aborted;
+    if (isOver) return { asked, tries };
     const pauseMs = asked.afterMs ?? backOffMs(tries, deps.random);
-    if (deps.clock.monotonicMs() + pauseMs >= untilMs) throw failed(request, asked, tries);
+    if (deps.clock.monotonicMs() + pauseMs >= untilMs) return { asked, tries };
     await deps.clock.sleep(pauseMs, signal);
   }
 }
@@ -76,9 +92,11 @@ function backOffMs(tries: number, random: Random): number {
   return Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1)) * (0.5 + random.next() / 2);
 }
 
-function failed(request: JudgeRequest, asked: Exclude<Asked, { kind: 'score' }>, tries: number): Failure {
+type Trouble = Pick<Exclude<Asked, { kind: 'score' }>, 'reason' | 'mayBeAnswer'>;
+
+function failed(request: JudgeRequest, { reason, mayBeAnswer }: Trouble, tries: number): Failure {
   const host = URL.canParse(request.url) ? new URL(request.url).host : 'unknown';
-  return new Failure('grader_failed', `the judge at ${host} ${asked.reason}`, {
-    evidence: { judge: host, tries, reason: asked.reason },
+  return new Failure('grader_failed', `the judge at ${host} ${reason}`, {
+    evidence: { judge: host, tries, reason, ...(mayBeAnswer && { suspected: 'answer' }) },
   });
 }

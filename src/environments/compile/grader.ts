@@ -7,8 +7,16 @@ import type { Folder } from './folder.ts';
 type Yaml<Kind extends GraderYaml['kind']> = Extract<GraderYaml, { kind: Kind }>;
 type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
 
-/** Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. */
-const defaults = { commandTimeout: '10m', judgeTimeout: '60s', judgeRetries: 2 } as const;
+/**
+ * Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. Every judge of answers in
+ * words has a score for one that says nothing.
+ */
+const defaults = {
+  commandTimeout: '10m',
+  judgeTimeout: '60s',
+  judgeRetries: 2,
+  control: 'I do not know.',
+} as const;
 
 /** The grader with its parts, defaults filled in and files read. */
 export function compileGrader(yaml: GraderYaml, inHand: InHand): Grader {
@@ -97,5 +105,7 @@ function httpGrader(yaml: Yaml<'http'>): Grader {
     headers: yaml.headers ?? {},
     timeoutMs: parseDurationMs(yaml.timeout ?? defaults.judgeTimeout),
     retries: yaml.retries ?? defaults.judgeRetries,
+    onRefused: yaml.on_refused,
+    control: yaml.control ?? defaults.control,
   };
 }

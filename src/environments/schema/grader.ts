@@ -41,7 +41,7 @@ const TextGrader = strict({
   ),
 });
 
-/** No defaults for `on_…`: whether a broken grader may hide a bad rollout is the author's decision, every time. */
+/** No defaults for `on_…`, here and below: whether a broken grader may hide a bad rollout is the author's decision, every time. */
 const CommandGrader = strict({
   kind: Type.Literal('command'),
   command: Argv,
@@ -71,6 +71,8 @@ const HttpGrader = strict({
   retries: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 10, description: 'a whole number from 0 to 10' }),
   ),
+  on_refused: OnBad,
+  control: Type.Optional(Type.String({ minLength: 1, description: 'an answer that the judge scores' })),
 });
 
 /** Graders contain graders; the reference is to `$defs` of the schema of a whole file. */

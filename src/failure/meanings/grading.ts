@@ -17,7 +17,7 @@ export const grading = {
     means:
       'Our grader gave no finite number: it could not start, ended in a way that its environment discards, wrote nonsense, or its judge did not answer. Three failed turns, and the rollout is discarded.',
     evidence:
-      'By the grader’s kind: `score_file`, `errno`, or `judge` with `tries` and `reason`. `suspected: command` where the policy may have broken it.',
+      'By the grader’s kind: `score_file`, `errno`, or `judge` with `tries` and `reason`. `suspected`: `command` where the policy may have broken it, `answer` where a judge may have failed of its answer.',
     operator:
       'Look at the grader with the environment’s author: `corral rollout`, then `corral preflight`. A rising share of `suspected: command` is a policy that learns to break its grader; give that ending a score in place of `discard`.',
   },

@@ -8,12 +8,20 @@ const context = (over: Partial<GradingContext> = {}): GradingContext => ({
   item: { files: ['a', 'b'] },
   toolCalls: 0,
   runCommand: () => Promise.resolve({ kind: 'scored', score: 1 }),
-  askJudge: () => Promise.resolve(1),
+  askJudge: () => Promise.resolve({ kind: 'scored', score: 1 }),
   ...over,
 });
 
 const files: Grader = { kind: 'f1', answer: 'output_json.files', reference: 'item.files' };
-const judge: Grader = { kind: 'http', url: 'http://judge', headers: {}, timeoutMs: 1, retries: 0 };
+const judge: Grader & { kind: 'http' } = {
+  kind: 'http',
+  url: 'http://judge',
+  headers: {},
+  timeoutMs: 1,
+  retries: 0,
+  onRefused: 0,
+  control: 'none',
+};
 const command: Grader = {
   kind: 'command',
   argv: ['check'],
@@ -25,7 +33,7 @@ const command: Grader = {
   onBroken: 'discard',
 };
 
-const answering = (score: number) => context({ askJudge: () => Promise.resolve(score) });
+const answering = (score: number) => context({ askJudge: () => Promise.resolve({ kind: 'scored', score }) });
 const ending = (grade: CommandGrade) => context({ runCommand: () => Promise.resolve(grade) });
 
 describe('a command', () => {
@@ -60,6 +68,24 @@ describe('a command', () => {
   });
 });
 
+describe('a judge that refuses the answer', () => {
+  const refused = context({ askJudge: () => Promise.resolve({ kind: 'refused', reason: 'too long' }) });
+
+  test('is worth what the environment says, and the answer is suspected', async () => {
+    expect(await evaluate({ ...judge, onRefused: -1 }, refused)).toEqual({
+      kind: 'scored',
+      score: -1,
+      suspected: 'answer',
+      detail: { kind: 'http', score: -1, ended: 'refused', reason: 'too long' },
+    });
+  });
+
+  test('discards the rollout where that is no score, with the mark', async () => {
+    const discarded = { kind: 'discarded', suspected: 'answer', reason: 'too long' };
+    expect(await evaluate({ ...judge, onRefused: 'discard' }, refused)).toEqual(discarded);
+  });
+});
+
 describe('a gate', () => {
   test('whose checks all pass gives the score of its grader', async () => {
     const gate: Grader = { kind: 'gate', all: [files], grader: judge };
@@ -73,7 +99,7 @@ describe('a gate', () => {
       sample: { output_json: { files: ['a'] } },
       askJudge: (leaf) => {
         asked.push(leaf);
-        return Promise.resolve(1);
+        return Promise.resolve({ kind: 'scored', score: 1 });
       },
     });
     expect(await evaluate(gate, half)).toMatchObject({ score: 0, detail: { stopped_at: 0 } });

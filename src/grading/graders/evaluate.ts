@@ -1,8 +1,9 @@
 import { Failure } from '../../failure/failure.ts';
 import type { Grader } from '../../model/grader.ts';
 import { gradeByCommand } from './command.ts';
-import type { Evaluation, GradingContext, Scored } from './evaluation.ts';
+import type { Evaluation, GradingContext } from './evaluation.ts';
 import { gradeByGate } from './gate.ts';
+import { gradeByJudge } from './judge.ts';
 import { gradeByPenalty } from './penalty.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
@@ -40,7 +41,7 @@ async function evaluateKind(grader: Grader, context: GradingContext): Promise<Ev
     case 'command':
       return gradeByCommand(grader, await context.runCommand(grader));
     case 'http':
-      return judged(await context.askJudge(grader));
+      return gradeByJudge(grader, await context.askJudge(grader));
     case 'gate':
       return gradeByGate(grader, evaluatePart);
     case 'weighted':
@@ -48,8 +49,4 @@ async function evaluateKind(grader: Grader, context: GradingContext): Promise<Ev
     case 'penalty':
       return gradeByPenalty(grader, evaluatePart, context.toolCalls);
   }
-}
-
-function judged(score: number): Scored {
-  return { kind: 'scored', score, detail: { kind: 'http', score }, suspected: null };
 }

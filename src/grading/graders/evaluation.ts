@@ -1,4 +1,6 @@
+import type { Suspected } from '../../failure/suspected.ts';
 import type { Grader, Item, Json } from '../../model/grader.ts';
+import type { Judged } from '../../ports/judge.ts';
 
 /** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */
 export type Sample = { readonly [key: string]: Json };
@@ -26,7 +28,7 @@ export type GradingContext = {
   /** The rollout's tool calls by our own record. */
   readonly toolCalls: number;
   readonly runCommand: (leaf: Leaf<'command'>) => Promise<CommandGrade>;
-  readonly askJudge: (leaf: Leaf<'http'>) => Promise<number>;
+  readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged>;
 };
 
 export type Scored = {
@@ -35,13 +37,13 @@ export type Scored = {
   readonly score: number;
   /** How it came about, part by part; for people. */
   readonly detail: { readonly [key: string]: Json };
-  /** Set when a command grader ended badly and the environment gave that a score: the policy may have done it. */
-  readonly suspected: 'command' | null;
+  /** Set when a grader ended badly and the environment gave that a score: the policy may have done it. */
+  readonly suspected: Suspected | null;
 };
 
 export type Discarded = {
   readonly kind: 'discarded';
-  readonly suspected: 'command';
+  readonly suspected: Suspected;
   readonly reason: string;
 };
 

@@ -1,3 +1,4 @@
+import type { Suspected } from '../../failure/suspected.ts';
 import type { EvaluatePart, Evaluation, Leaf } from './evaluation.ts';
 
 /** A check passes with a full score; floating sums of weights may miss 1 by this much. */
@@ -5,7 +6,7 @@ const fullScore = 1 - 1e-9;
 
 /** All checks must pass, in order; then the score is that of its grader. The first that does not pass makes it 0. */
 export async function gradeByGate(grader: Leaf<'gate'>, evaluate: EvaluatePart): Promise<Evaluation> {
-  let suspected: 'command' | null = null;
+  let suspected: Suspected | null = null;
   for (const [index, check] of grader.all.entries()) {
     const checked = await evaluate(check);
     if (checked.kind === 'discarded') return checked;

@@ -11,6 +11,6 @@ export async function gradeByWeights(grader: Leaf<'weighted'>, evaluate: Evaluat
   const total = parts.reduce((sum, { weight }) => sum + weight, 0);
   const score = parts.reduce((sum, { weight, scored }) => sum + weight * scored.score, 0) / total;
   const detail = parts.map(({ weight, scored }) => ({ weight, ...scored.detail }));
-  const suspected = parts.some(({ scored }) => scored.suspected !== null) ? 'command' : null;
+  const suspected = parts.find(({ scored }) => scored.suspected !== null)?.scored.suspected ?? null;
   return { kind: 'scored', score, detail: { kind: 'weighted', score, parts: detail }, suspected };
 }

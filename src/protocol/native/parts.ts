@@ -13,7 +13,9 @@ export const VerdictAnswer = Type.Union([
     code: Type.String(),
     cause: Type.Optional(Type.String()),
     suspected: Type.Optional(
-      Type.Literal('command', { description: "nobody can tell whether the policy's own command did it" }),
+      Type.Union([Type.Literal('command'), Type.Literal('answer')], {
+        description: "nobody can tell whether the policy's own command, or its answer, did it",
+      }),
     ),
   }),
 ]);

@@ -228,7 +228,15 @@ test('a grade whose failure cannot be written down while Redis stands still is h
       throw new Failure('grader_failed', 'the judge answered 500');
     },
   };
-  const grader = { kind: 'http', url: 'http://judge', headers: {}, timeoutMs: 1_000, retries: 0 } as const;
+  const grader = {
+    kind: 'http',
+    url: 'http://judge',
+    headers: {},
+    timeoutMs: 1_000,
+    retries: 0,
+    onRefused: 0,
+    control: 'none',
+  } as const;
   await using world = await CoreWorld.start({ grader }, judge);
   await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');
@@ -252,10 +260,18 @@ test('a judge that fails is grader_failed, never a score of 0, and may be asked 
     score: async () => {
       const next = scores.shift() ?? 0;
       if (next instanceof Failure) throw next;
-      return next;
+      return { kind: 'scored' as const, score: next };
     },
   };
-  const grader = { kind: 'http', url: 'http://judge', headers: {}, timeoutMs: 1_000, retries: 0 } as const;
+  const grader = {
+    kind: 'http',
+    url: 'http://judge',
+    headers: {},
+    timeoutMs: 1_000,
+    retries: 0,
+    onRefused: 0,
+    control: 'none',
+  } as const;
   await using world = await CoreWorld.start({ grader }, judge);
   await world.ready();
   await world.sh('trace_1', 'call_1', 'echo');

@@ -139,7 +139,7 @@ export function failedJudgeIsZero(ports: GatewayWorld): GatewayWorld {
     try {
       return await ports.judge.score(request, signal);
     } catch {
-      return 0;
+      return { kind: 'scored', score: 0 };
     }
   };
   return { ...ports, judge: { score } };
