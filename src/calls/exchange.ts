@@ -18,7 +18,7 @@ export type ExchangeDeps = {
   readonly calls: Pick<CallStore, 'lookup'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly clock: Clock;
-  readonly wakes: Wakes;
+  readonly wakes: Pick<Wakes, 'on'>;
 };
 
 /**
@@ -41,16 +41,21 @@ export type Exchanged =
 const longestPollMs = 30_000;
 /** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
 const answerGraceMs = 10_000;
+/** Of a sandboxd that has said that the call runs, or waits behind others: how long it may then be silent. */
+const silenceMs = 30_000;
 
 /**
  * Sends a dispatched call until somebody knows how it ended. Sending again is safe: it is a PUT by call id to one boot
  * of one sandbox, and that boot's journal runs it once. Between tries fleet state is asked, where a loss or another
- * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown.
+ * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown. A sandboxd that
+ * answers is being asked: a policy that sends more calls at once than its sandbox runs must not make their outcome
+ * unknown by their waiting, so each word of it moves the deadline. It ends every call that it runs by itself.
  *
  * Throws `call_conflict` when the journal has the id with other arguments, `unknown_call` when an attachment finds
  * nothing, `unclassified` when sandboxd breaks the protocol.
  */
-export async function exchange(deps: ExchangeDeps, running: Running, deadline: Deadline): Promise<Exchanged> {
+export async function exchange(deps: ExchangeDeps, running: Running, until: Deadline): Promise<Exchanged> {
+  let deadline = until;
   let reached = false;
   let detail = 'never asked';
   for (let tries = 0; ; tries += 1) {
@@ -58,6 +63,7 @@ export async function exchange(deps: ExchangeDeps, running: Running, deadline: D
       const answer = await poll(deps.wakes, running, deadline);
       if (answer !== 'running') return { kind: 'answered', answer };
       reached = true;
+      deadline = deadline.orLaterIn(silenceMs);
       tries = 0;
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
@@ -91,7 +97,11 @@ async function recordedSoFar(deps: ExchangeDeps, running: Running) {
  * One held request. A wake-up of the rollout ends it early: a sandbox whose node is gone never closes its connections,
  * and fleet state knows before any timeout does.
  */
-async function poll(wakes: Wakes, running: Running, deadline: Deadline): Promise<CallAnswer | 'running'> {
+async function poll(
+  wakes: ExchangeDeps['wakes'],
+  running: Running,
+  deadline: Deadline,
+): Promise<CallAnswer | 'running'> {
   const waitMs = Math.min(longestPollMs, deadline.remainingMs);
   const woken = new AbortController();
   const stopListening = wakes.on(running.work.key, () => woken.abort());

@@ -176,10 +176,35 @@ limits: { output_bytes: 3 }
     ['an exposed field that the grader compares with', 'expose: [answer]', 'expose.0 exposes answer'],
     ['a setup step that uses a hidden field', 'setup: [[echo, "{item.answer}"]]', 'answer is not in expose'],
     ['a text with a word that nothing fills', 'texts: { exit_code: "{kode}" }', 'uses {kode}'],
-    ['a life shorter than a rollout', 'limits: { hard_life: 10m }', 'must not be shorter than rollout'],
+    [
+      'a life in which its grade does not end',
+      'limits: { hard_life: 1h }',
+      'must be at least 3720 s, rollout with',
+    ],
+    [
+      'more calls than a sandbox keeps',
+      'limits: { tool_calls: 4001 }',
+      'must be a whole number from 1 to 4000',
+    ],
     ['more ready than may be', 'pool: { min_ready: 5, max: 2 }', 'must not be above max'],
   ])('%s', async (_what, line, message) => {
     expect(await mistakes(`${minimal()}${line}\n`)).toEqual([expect.stringContaining(message)]);
+  });
+
+  const program =
+    '{ kind: command, command: [check], timeout: 1m, on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0 }';
+  const judge = '{ kind: http, url: "http://judge", timeout: 10s, retries: 1, on_refused: 0 }';
+  test.each([
+    ['a program', program, 89, 90],
+    ['a judge, with its harmless answer', judge, 39, 40],
+    ['one after the other', `{ kind: gate, all: [${program}], grader: ${judge} }`, 129, 130],
+  ])('a grade that is over before its grader: %s', async (_what, grader, shortS, enoughS) => {
+    const yaml = minimal().replace(/grader: .*/, `grader: ${grader}`);
+    expect(await mistakes(`${yaml}limits: { grade: ${shortS}s }\n`)).toEqual([
+      expect.stringContaining(`limits.grade must be at least ${enoughS} s, the longest that`),
+    ]);
+    const { environment } = await loaded({ 'a.yaml': `${yaml}limits: { grade: ${enoughS}s }\n` });
+    expect(environment.limits.gradeMs).toBe(enoughS * 1000);
   });
 
   test.each<[string, string, string]>([

@@ -12,7 +12,6 @@ import { patiently } from '../waiting/patience.ts';
 import { gradedEvent } from './graded-event.ts';
 import type { GradeWork } from './job.ts';
 import { namedCalls, unseenCalls } from './unseen-calls.ts';
-import type { UnseenCall } from './unseen-calls.ts';
 
 export type CheckCallsDeps = {
   readonly calls: Pick<CallStore, 'list'>;
@@ -43,29 +42,16 @@ export async function checkNamedCalls(
   const named = namedCalls(work.sample).length;
   if (named === 0 || rollout.score !== null) return 0;
   const recorded = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
-  const notRecorded = unseenCalls(work.sample, work.environment.tools, recorded);
-  if (notRecorded.length === 0) return 0;
+  const unseen = unseenCalls(work.sample, work.environment.tools, recorded);
+  if (unseen.length === 0) return 0;
   const adoptedAtMs = await patiently(deps.clock, deadline, () => deps.recovery.adoptedAtMs());
-  const unseen = notRecorded.filter((call) => !wasRefusedBefore(call, rollout, adoptedAtMs));
-  if (unseen.length === 0 || mayReport(work, rollout, adoptedAtMs)) return unseen.length;
+  if (mayReport(work, rollout, adoptedAtMs)) return unseen.length;
   await discard(deps, work, rollout, deadline);
   throw new Failure(
     'rollout_unknown',
     `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`,
-    { evidence: { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0]?.id ?? null } },
+    { evidence: { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0] ?? null } },
   );
-}
-
-/**
- * A rollout that was written back after Redis had forgotten it has every call that ran, from its sandbox's journal; those
- * that were answered without running are in no journal. Wrong arguments tell them from calls that never reached us.
- */
-function wasRefusedBefore(
-  { isRefusable }: UnseenCall,
-  { placedAtMs }: RolloutRecord,
-  adoptedAtMs: number | null,
-): boolean {
-  return isRefusable && adoptedAtMs !== null && placedAtMs < adoptedAtMs;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Item } from '../model/grader.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeWork } from './job.ts';
 import type { Sample } from './graders/evaluate.ts';
-import { namedCalls } from './unseen-calls.ts';
+import { unseenCalls } from './unseen-calls.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */
 export type GradeAsked = {
@@ -15,8 +15,8 @@ export type GradeAsked = {
 };
 
 /**
- * Finds what is to be graded. A rollout that nobody knows is graded only if it had no call: whatever calls it had, we
- * lost, and a score would be made up. Throws `rollout_unknown`, and what `acquaint` throws.
+ * Finds what is to be graded. A rollout that nobody knows is graded only if it had no call that can have run: whatever
+ * calls it had, we lost, and a score would be made up. Throws `rollout_unknown`, and what `acquaint` throws.
  */
 export async function planGrade(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
   const rollout = await known(deps, caller, asked);
@@ -30,9 +30,11 @@ async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Pro
   const { rollout, attempt } = asked.rollout;
   const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
   if (record !== null) return opened(await acquaintWith(deps, record), record, asked.open);
-  const calls = namedCalls(asked.sample).length;
-  if (asked.open === null || calls > 0) throw unknown(caller, asked, calls);
-  return { ...(await acquaint(deps, caller, asked.rollout, asked.open)), storedItem: null };
+  if (asked.open === null) throw unknown(caller, asked, 0);
+  const fresh = await acquaint(deps, caller, asked.rollout, asked.open);
+  const calls = unseenCalls(asked.sample, fresh.environment.tools, []).length;
+  if (calls > 0) throw unknown(caller, asked, calls);
+  return { ...fresh, storedItem: null };
 }
 
 function opened(rollout: Acquainted, record: RolloutRecord, open: Opening | null): Graded {

@@ -6,25 +6,21 @@ import type { Sample } from './graders/evaluate.ts';
 
 /**
  * Ids of calls that the platform saw the model make and that never reached us: lost between the two, or forgotten here.
- * A job may have tools of other servers too, so only those of this environment count.
+ * A job may have tools of other servers too, so only those of this environment count. One whose arguments are wrong
+ * would have run nothing, whoever had it; a platform may answer it without us, and a model can make one whenever it
+ * likes, so it counts for nothing: else it would be a way out of a bad rollout.
  */
 export function unseenCalls(
   sample: Sample,
   tools: Environment['tools'],
   recorded: readonly CallSummary[],
-): readonly UnseenCall[] {
+): readonly string[] {
   const seen = new Set<string>(recorded.map((summary) => summary.call));
   return namedCalls(sample)
-    .filter((call) => isOurs(call, tools))
-    .map((call) => ({ id: idOf(call), isRefusable: isRefusable(call, tools) }))
-    .filter(({ id }) => !seen.has(id));
+    .filter((call) => isOurs(call, tools) && !isRefusable(call, tools))
+    .map(idOf)
+    .filter((id) => !seen.has(id));
 }
-
-export type UnseenCall = {
-  readonly id: string;
-  /** Its own arguments are wrong: whoever had it, nothing ran. */
-  readonly isRefusable: boolean;
-};
 
 /** Arguments that are not told say nothing. */
 function isRefusable(call: Json, tools: Environment['tools']): boolean {

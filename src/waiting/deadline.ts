@@ -19,6 +19,11 @@ export class Deadline {
     return new Deadline(this.#clock, Math.min(this.#atMs, this.#clock.monotonicMs() + durationMs));
   }
 
+  /** The later of this one and `durationMs` from now. */
+  orLaterIn(durationMs: number): Deadline {
+    return new Deadline(this.#clock, Math.max(this.#atMs, this.#clock.monotonicMs() + durationMs));
+  }
+
   /** This one, moved `durationMs` earlier. */
   earlier(durationMs: number): Deadline {
     return new Deadline(this.#clock, this.#atMs - durationMs);

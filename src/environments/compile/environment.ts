@@ -8,9 +8,10 @@ import type { EnvironmentYaml } from '../schema/environment.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
+import { longestGradeMs } from './grading-time.ts';
 import { compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
-import { compileTools } from './tools.ts';
+import { compileTools, longestTimeoutMs } from './tools.ts';
 
 /** An environment from its YAML, which has the right shape. What else is wrong is reported; the result counts only if nothing was. */
 export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report: Report): Environment {
@@ -22,13 +23,14 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     setup: compileSetup(yaml, expose, report),
     expose,
     tools: compileTools(yaml.tools, expose, report),
-    limits: compileLimits(yaml, report),
+    limits: compileLimits(yaml),
     grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
     unseenCalls: yaml.unseen_calls ?? 'discard',
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, report),
   };
   checkExposed(environment, report);
+  checkTimes(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
 }
 
@@ -57,8 +59,8 @@ function checkExposed({ expose, grader }: Pick<Environment, 'expose' | 'grader'>
 }
 
 /** Reasons for the numbers: docs/environments.md, "Limits". */
-function compileLimits({ limits = {} }: EnvironmentYaml, report: Report): Limits {
-  const compiled = {
+function compileLimits({ limits = {} }: EnvironmentYaml): Limits {
+  return {
     toolCalls: limits.tool_calls ?? 40,
     outputBytes: limits.output_bytes ?? 65_536,
     rolloutMs: parseDurationMs(limits.rollout ?? '30m'),
@@ -66,14 +68,34 @@ function compileLimits({ limits = {} }: EnvironmentYaml, report: Report): Limits
     gradeMs: parseDurationMs(limits.grade ?? '30m'),
     hardLifeMs: parseDurationMs(limits.hard_life ?? '2h'),
   };
-  if (compiled.hardLifeMs < compiled.rolloutMs) {
+}
+
+/**
+ * Times that a policy can use up must fit into those at whose end a rollout is discarded: else it need only be slow. It
+ * may call until its own time is over, let that last call run to its timeout, and leave what makes the grader slow.
+ */
+function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
+  const gradingMs = longestGradeMs(grader);
+  if (limits.gradeMs < gradingMs) {
     report(
-      ['limits', 'hard_life'],
-      'must not be shorter than rollout: sandboxes would end under running rollouts',
+      ['limits', 'grade'],
+      `must be at least ${gradingMs / 1000} s, the longest that the grader's parts may take together: a policy that makes them slow would have its rollout discarded, instead of what on_timeout says`,
     );
   }
-  return compiled;
+  const lastCallMs = Math.max(
+    0,
+    ...Object.values(tools).map(({ timeoutMs }) => Math.min(timeoutMs, longestTimeoutMs)),
+  );
+  const lifeMs = limits.rolloutMs + lastCallMs + limits.gradeMs;
+  if (limits.hardLifeMs < lifeMs) {
+    report(
+      ['limits', 'hard_life'],
+      `must be at least ${lifeMs / 1000} s, rollout with a last call and the grade: a policy that is slow would have its sandbox end under its grade`,
+    );
+  }
 }
+
+type Timed = Pick<Environment, 'limits' | 'tools' | 'grader'>;
 
 function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): Environment['pool'] {
   const max = pool.max ?? 100;

@@ -25,8 +25,17 @@ const TextsYaml = strict({
   cancelled: Type.Optional(Sentence),
 });
 
+/** sandboxd keeps 4,096 calls of a life; some of them are the setup's, the grader's and the trainer's own. */
+const mostToolCalls = 4000;
+
 const Limits = strict({
-  tool_calls: Type.Optional(Type.Integer({ minimum: 1, description: 'a whole number from 1' })),
+  tool_calls: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: mostToolCalls,
+      description: `a whole number from 1 to ${mostToolCalls}`,
+    }),
+  ),
   output_bytes: Type.Optional(
     Type.Integer({ minimum: 1024, maximum: 262_144, description: 'bytes from 1024 to 262144 (256 KiB)' }),
   ),

@@ -187,8 +187,25 @@ test('a call with right arguments that no sandbox knows of does', async () => {
   await expect(asked).rejects.toMatchObject({ code: 'rollout_unknown', evidence: { first_unseen: 'c3' } });
 });
 
-test('where nothing was forgotten, one with wrong arguments that we do not know has never reached us', async () => {
+test('a call with wrong arguments that a platform answers itself is no way out of a low score', async () => {
   await using world = await RecoveryWorld.start();
   const grade = await withRefusedCall(world);
-  await expect(grade(['c1', right], ['c3', wrong])).rejects.toMatchObject({ code: 'rollout_unknown' });
+  expect(await grade(['c1', right], ['c3', wrong], ['c4', 'no JSON'])).toMatchObject({ score: 1 });
+});
+
+test('nor is it where it is the only call, and nobody here has heard of the rollout', async () => {
+  await using world = await RecoveryWorld.start();
+  const grade = (name: string, given: Json) =>
+    world.core.wired.core.grade(caller, {
+      rollout: { rollout: rolloutId('unheard'), attempt: null },
+      open: { environment: plain, item: { answer: 'yes' } },
+      sample: {
+        output_text: 'no',
+        output_tools: [{ id: 'c1', function: { name, arguments: given } }],
+      },
+      waitMs: 5_000,
+    });
+  await expect(grade('sh', right)).rejects.toMatchObject({ code: 'rollout_unknown' });
+  expect(await grade('sh', wrong)).toMatchObject({ score: 0 });
+  expect(await grade('made_up', right)).toMatchObject({ score: 0 });
 });

@@ -1,0 +1,73 @@
+import { expect, test } from 'vitest';
+import { createFakeClock } from '../../test/fakes/clock.ts';
+import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { answering } from '../../test/fakes/sandbox-link.ts';
+import { repeatedClaim } from '../claiming/claim-request.ts';
+import { callId } from '../model/ids.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { exchange } from './exchange.ts';
+import { trackedCall } from './plan-call.ts';
+import type { Running } from './work.ts';
+
+const clock = createFakeClock();
+const deps = {
+  calls: { lookup: () => Promise.resolve(null) },
+  lifecycle: { lose: () => Promise.resolve({ kind: 'none' } as const) },
+  clock,
+  wakes: { on: () => () => undefined },
+};
+
+function running(ask: Running['ask']): Running {
+  const rollout = fakeRollout();
+  const environment = fakeEnvironment();
+  const known = { key: rollout.key, claim: repeatedClaim(rollout, environment), environment, known: true };
+  const work = trackedCall(known, callId('c1'), 'shell', 'digest');
+  return { work, rollout, timeoutMs: 1_000, waitedMs: 0, ask };
+}
+
+const untilMs = 31_000;
+
+async function exchanged(ask: Running['ask'], forMs: number) {
+  const exchanging = exchange(deps, running(ask), Deadline.in(clock, untilMs));
+  await clock.advance(forMs);
+  return exchanging;
+}
+
+/** A daemon whose calls wait behind one another. */
+const busyFor = (durationMs: number): Running['ask'] => {
+  const readyAtMs = clock.monotonicMs() + durationMs;
+  return async (waitMs) => {
+    await clock.sleep(Math.min(waitMs, Math.max(0, readyAtMs - clock.monotonicMs())));
+    return clock.monotonicMs() >= readyAtMs ? answering({ stdout: 'ran' }) : 'running';
+  };
+};
+
+test('a call that waits behind others in its sandbox for far longer than its own time has a known outcome', async () => {
+  expect(await exchanged(busyFor(400_000), 500_000)).toMatchObject({
+    kind: 'answered',
+    answer: { stdout: { head: 'ran' } },
+  });
+});
+
+test('a sandbox that falls silent after it has answered: unknown, half a minute after its last word at the latest', async () => {
+  const startMs = clock.monotonicMs();
+  const diesAtMs = startMs + 200_000;
+  const ask: Running['ask'] = async (waitMs) => {
+    await clock.sleep(waitMs);
+    if (clock.monotonicMs() < diesAtMs) return 'running';
+    throw new LinkError({ kind: 'maybe_sent', detail: 'connection reset' });
+  };
+  const exchanging = exchange(deps, running(ask), Deadline.in(clock, untilMs));
+  await clock.advance(265_000);
+  expect(await exchanging).toMatchObject({ kind: 'unknown', admitted: 'unknown' });
+});
+
+test('a sandbox that never answered: unknown at the deadline', async () => {
+  const silent: Running['ask'] = async () => {
+    await clock.sleep(1_000);
+    throw new LinkError({ kind: 'not_sent', detail: 'connection refused' });
+  };
+  expect(await exchanged(silent, untilMs + 3_000)).toMatchObject({ kind: 'unknown', admitted: 'no' });
+});
