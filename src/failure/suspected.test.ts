@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { byPolicy, lossByPolicy } from './meanings/by-policy.ts';
 import { suspectedOf } from './suspected.ts';
 
 test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
@@ -17,4 +18,13 @@ test('a sandbox that went silent under a command may have been starved by it', (
 
 test('a tool whose backend failed runs no program that the model chose', () => {
   expect(suspectedOf('dependency_failed', null)).toBeNull();
+});
+
+test('what docs/failures.md calls marked is marked, and nothing else', () => {
+  const marked = (told: object) =>
+    Object.entries(told).flatMap(([name, { alone }]) => (alone === 'marked' ? [name] : []));
+  const causes = Object.keys(lossByPolicy) as (keyof typeof lossByPolicy)[];
+  expect(marked(lossByPolicy)).toEqual(causes.filter((cause) => suspectedOf('sandbox_lost', cause) !== null));
+  // A grader's mark comes with its failure, from whoever saw it.
+  expect(marked(byPolicy)).toEqual(['sandbox_lost', 'outcome_unknown', 'grader_failed']);
 });

@@ -1,5 +1,7 @@
 import { failureRow } from '../../src/failure/codes.ts';
 import type { FailureCode, Retry } from '../../src/failure/codes.ts';
+import { byPolicy, lossByPolicy } from '../../src/failure/meanings/by-policy.ts';
+import type { ByPolicy } from '../../src/failure/meanings/by-policy.ts';
 import { lossCauses } from '../../src/failure/meanings/loss-causes.ts';
 import type { Meaning } from '../../src/failure/meanings/meaning.ts';
 import { modelFailures, outcomes } from '../../src/failure/meanings/models-own.ts';
@@ -15,6 +17,7 @@ export function failuresPage(): string {
     codeTable(),
     ...sections.flatMap(sectionOf),
     ...lossPart(),
+    ...policyPart(),
     ...modelPart(),
   ];
   return `${parts.filter((part) => part !== '').join('\n\n')}\n`;
@@ -104,6 +107,28 @@ function lossPart(): readonly string[] {
     meaningTable('cause', lossCauses),
   ];
 }
+
+function policyPart(): readonly string[] {
+  const row = ([name, { alone, why }]: [string, ByPolicy]) => [`\`${name}\``, answered[alone], why];
+  return [
+    '## Could the policy do it alone?',
+    wrapped(
+      'A policy that can have its bad rollouts discarded need not learn anything else, and every failure above is a way to a discard. So this is asked of each: could it bring that about alone, by what it calls, runs or answers? A yes becomes an answer of the model’s own, `200`, so none stands here.',
+    ),
+    wrapped(
+      '“Marked”: nobody can rule it out, so the discard is counted and marked `suspected`, and a rising share in one environment is a policy that learns it. “By a setting”: only where the environment, the trainer or the operator leaves it the room.',
+    ),
+    table(['code', 'alone', 'why'], Object.entries(byPolicy).map(row)),
+    wrapped('Of a lost sandbox, by its cause:'),
+    table(['cause', 'alone', 'why'], Object.entries(lossByPolicy).map(row)),
+  ];
+}
+
+const answered = {
+  no: 'no',
+  marked: 'marked',
+  setting: 'by a setting',
+} as const satisfies Record<ByPolicy['alone'], string>;
 
 function modelPart(): readonly string[] {
   return [

@@ -26,6 +26,8 @@ afterAll(() => world.stop());
 const call = (trace: string, id: string, command: string, environment = 'greedy') =>
   world.rft.call({ trace, call: id, command, environment });
 
+const viewOf = async (trace: string) => (await world.native.get(`/v1/rollouts/${trace}`)).body;
+
 /** What a sandbox that its policy broke means for the trainer: text now and later, no taint, and a score. */
 async function expectItsOwnDoing(trace: string, environment: string): Promise<void> {
   const later = await call(trace, 'call_later', 'echo', environment);
@@ -69,9 +71,8 @@ test('a background job that fills the memory after its call has ended: the model
   const hog = 'sleep 1; echo 0 > /proc/self/oom_score_adj; while :; do head -c 200M /dev/zero >> full; done';
   const left = `(${hog}) > /dev/null 2>&1 & echo left`;
   expect(await call('trace_left', 'call_1', left)).toMatchObject({ status: 200, body: { output: 'left\n' } });
-  const view = async () => (await world.native.get('/v1/rollouts/trace_left')).body;
   await expect
-    .poll(view, { timeout: 20_000, interval: 200 })
+    .poll(() => viewOf('trace_left'), { timeout: 20_000, interval: 200 })
     .toMatchObject({ broken: 'a command used up all of its memory', in_flight: 0 });
   await expectItsOwnDoing('trace_left', 'greedy');
 });
@@ -107,7 +108,7 @@ test('a job left behind that asks the daemon to stop, where it runs as root: the
     body: { output: 'left\n' },
   });
   await expect
-    .poll(async () => (await world.native.get('/v1/rollouts/trace_stop')).body, { timeout: 20_000 })
+    .poll(() => viewOf('trace_stop'), { timeout: 20_000 })
     .toMatchObject({ broken: 'a command killed the process that runs commands' });
   await expectItsOwnDoing('trace_stop', 'rooted');
 });

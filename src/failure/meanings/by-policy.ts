@@ -1,0 +1,113 @@
+import type { FailureCode, LossCause } from '../codes.ts';
+
+/**
+ * Every code is a way to a discard: the platform repeats a 5xx three times, then it drops the rollout. So of each is
+ * asked whether a policy could bring it about alone, by what it calls, runs or answers:
+ *
+ *   no       something that is not in its hands must happen too
+ *   marked   nobody can rule it out: the discard is counted and marked `suspected`, so that a policy that learns it is seen
+ *   setting  only where a setting of the environment, the trainer or the operator leaves it the room; `why` says which
+ *
+ * A plain yes does not stand here: that is a finding, and becomes an answer of the model's own.
+ */
+export type ByPolicy = { readonly alone: 'no' | 'marked' | 'setting'; readonly why: string };
+
+const no = (why: string): ByPolicy => ({ alone: 'no', why });
+const marked = (why: string): ByPolicy => ({ alone: 'marked', why });
+const setting = (why: string): ByPolicy => ({ alone: 'setting', why });
+
+const beforeItsFirstCall = no('Nothing of it has run yet.');
+
+/** A code that nobody has asked this of does not compile. */
+export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
+  capacity_timeout: no(
+    'It waits before its first call, and has nothing to slow others down with but its limits.',
+  ),
+  line_full: beforeItsFirstCall,
+  image_unavailable: beforeItsFirstCall,
+  unschedulable: beforeItsFirstCall,
+  start_failed: beforeItsFirstCall,
+  start_timeout: beforeItsFirstCall,
+  setup_failed: no('`prepare` and `setup` run before its first call, with fields of the dataset row only.'),
+  sandboxd_unreachable: setting(
+    'Its commands cannot signal or trace sandboxd, or enter the folder of its socket. With `run_as: root` or `uid: single` they can stop it without ending it; in a pod they can fill its 512 connections over loopback. A grade is then refused without a mark.',
+  ),
+  sandbox_lost: marked(
+    'By the cause, [below](#could-the-policy-do-it-alone). What its commands can be shown to have done is `sandbox_broken`, also in the background.',
+  ),
+  outcome_unknown: marked(
+    'Where it starves sandboxd for longer than its call may last. Calls that wait behind others of its own do not count: sandboxd says that it has them.',
+  ),
+  dependency_failed: no(
+    '`infrastructure_exit` is refused beside tools that bring its programs or files in, and an ordinary exit code after the trainer’s own commands and files. What a tool of the environment’s own does with its values is the author’s.',
+  ),
+  still_running: setting(
+    'One call ends within a request. Calls at once beyond those that a sandbox keeps room for (8 MiB, twice `output_bytes` each) wait for one another: keep `tool_calls` × `timeout`, divided by those that fit, below the 36 minutes of four requests; `limits.grade` too.',
+  ),
+  grader_failed: marked(
+    'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. Of `discard`, and of a judge that fails or is silent, the mark says that it may have been the policy. `limits.grade` must hold all of the grader’s timeouts.',
+  ),
+  rollout_unknown: setting(
+    'Calls of tools that are not here and calls with wrong arguments count for nothing. A call with right arguments that the platform lists and does not send counts, such as one beyond the platform’s own budget: keep that above `limits.tool_calls`, or choose `unseen_calls: report`.',
+  ),
+  state_unavailable: no(
+    'Redis is not in its reach. What is kept of it has bounds: 16 answers, 10,000 calls.',
+  ),
+  recovering: no('Redis is not in its reach.'),
+  provider_unavailable: no('The engine is not in its reach.'),
+  gateway_overloaded: setting(
+    'Calls that sleep, many at once, in many rollouts: `tool_calls` × rollouts of a step may pass 4,000 held requests. Add gateways, or lower `tool_calls`.',
+  ),
+  shutting_down: no('Gateways are told to stop by the operator.'),
+  rollout_expired: setting(
+    'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade.',
+  ),
+  rollout_closed: no('The trainer ends rollouts. On the RFT face a score does.'),
+  run_closed: no('The trainer ends runs, or its heartbeat does.'),
+  answer_expired: no('Only the trainer repeats calls; the policy does not choose their ids.'),
+  call_conflict: no('The policy does not choose call ids.'),
+  invalid_request: no(
+    'What it chooses inside a request is its own mistake, `200`; the request’s shape is the platform’s.',
+  ),
+  unknown_environment: no('The job’s addresses name it.'),
+  environment_mismatch: no('The job’s addresses name it.'),
+  unknown_call: no('The policy does not choose call ids.'),
+  item_missing: no('The dataset’s row is not in its hands.'),
+  tool_not_configured: setting(
+    'The address names the tool. Only where a job gives several tools the one address `/rft/ENVIRONMENT/tools` does the call’s own name decide: use an address for each, as `corral preflight` prints them.',
+  ),
+  payload_too_large: setting(
+    'Of arguments or a last answer as long as the platform’s own limit of 1 MB: bound the tokens of one answer.',
+  ),
+  unauthorized: no('Keys are the job’s.'),
+  unclassified: no(
+    'By definition nobody has thought of it: each is a bug to mend, and asked this question then.',
+  ),
+};
+
+/** The same of the causes of `sandbox_lost`. `marked` where `suspectedOf` marks it; a test compares the two. */
+export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
+  sandboxd_killed: marked(
+    'Commands have another id than sandboxd and cannot signal it; where they share its id this is `sandbox_broken`.',
+  ),
+  sandbox_exited: marked(
+    'Nothing that a command does is known to end sandboxd; where they share its id this is `sandbox_broken`.',
+  ),
+  deleted: no('Somebody with access to the engine did it.'),
+  evicted: no(
+    'The node must be short. Within its limits a sandbox may use more than it requests, and such are thrown out first: set requests to the limits where nodes run short.',
+  ),
+  preempted: no('The scheduler or the market decides.'),
+  node_lost: no(
+    'A machine fails, or the policy has left its sandbox, which is another page: the isolation’s.',
+  ),
+  pod_replaced: no('Addresses are the engine’s.'),
+  boot_changed: marked('Sandboxes are never restarted; who ended its daemon nobody has seen.'),
+  out_of_memory: marked(
+    'After its first call it is `sandbox_broken`; this is what is left, of a grader without any call.',
+  ),
+  out_of_disk: marked(
+    'After its first call it is `sandbox_broken`; this is what is left, of a grader without any call.',
+  ),
+  expired: no('`limits.hard_life` must hold the rollout’s time, a last call and the grade.'),
+};
