@@ -1,4 +1,7 @@
+import { Type } from 'typebox';
 import type { Json } from '../../src/model/grader.ts';
+import { GradeAnswer } from '../../src/protocol/native/calls.ts';
+import { askNative } from '../gateway/native-client.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { score as showScore } from '../print/amounts.ts';
 import { tryOut } from './check.ts';
@@ -6,13 +9,15 @@ import type { Check } from './check.ts';
 import { judgeToolAnswer, readScore } from './read-answers.ts';
 import type { Row } from './rows.ts';
 import { sampleArguments } from './sample-arguments.ts';
-import { trainRollout } from './trainer.ts';
+import { sampleOf, trainRollout } from './trainer.ts';
 import type { TrainingJob } from './training-job.ts';
 
 export type RowUnderTest = {
   readonly client: HttpClient;
   readonly environment: string;
   readonly job: TrainingJob;
+  /** Answers to which the environment's judges must have a score, whatever they refuse. */
+  readonly harmless: readonly string[];
   readonly row: Row;
   /** Distinguishes this row's rollouts from all others. */
   readonly traceId: string;
@@ -44,11 +49,15 @@ async function checkAnswers(under: RowUnderTest): Promise<readonly Check[]> {
   let reference: number | null = null;
   const checks = [
     await tryOut(environment, `${label}grader of an untouched sandbox`, async () => {
-      const score = await gradeAnswer(under, 'untouched', undefined);
-      if (typeof score === 'number') untouched = score;
-      return judgeScore(score, () => null);
+      const seen = await gradeBySelf(under, 'untouched', '');
+      if (seen.ok) untouched = seen.score;
+      return seen;
     }),
   ];
+  for (const [index, answer] of under.harmless.entries()) {
+    const grade = () => gradeBySelf(under, `harmless-${index + 1}`, answer);
+    checks.push(await tryOut(environment, `${label}judge of a harmless answer`, grade));
+  }
   if (row.reference !== undefined) {
     const answer = row.reference;
     const rule = (score: number) =>
@@ -74,6 +83,32 @@ async function checkAnswers(under: RowUnderTest): Promise<readonly Check[]> {
     );
   }
   return checks;
+}
+
+/**
+ * Grades where nothing was done, on the face that says how the score came about: nobody can have broken the grader there,
+ * so a bad ending that the environment gives a score is the grader's own.
+ */
+async function gradeBySelf(
+  { client, environment, row, traceId }: RowUnderTest,
+  kind: string,
+  answer: string,
+) {
+  const [id, send] = [`${traceId}-${kind}`, { method: 'POST', deadlineMs: 600_000 } as const];
+  const opening = { rollout_id: id, environment, item: row.item };
+  await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
+  const path = `/v1/rollouts/${encodeURIComponent(id)}/grade?wait_s=540`;
+  const body = { sample: sampleOf(answer, []) };
+  const { score, detail } = await askNative(client, { ...send, path, body }, GradeAnswer);
+  await client.send({ method: 'POST', path: `/v1/rollouts/${encodeURIComponent(id)}/finish` });
+  const shown = `score ${showScore(score)}`;
+  if (detail['suspected'] === undefined) return { ok: true, score, detail: shown };
+  const how = JSON.stringify(detail).slice(0, 400);
+  return {
+    ok: false,
+    score,
+    detail: `${shown}, but by a bad ending, and nothing had run: the grader is broken: ${how}`,
+  };
 }
 
 async function gradeAnswer(under: RowUnderTest, kind: string, answer: Json | undefined) {

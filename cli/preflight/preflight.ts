@@ -7,14 +7,16 @@ import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import type { Check } from './check.ts';
 import { checkRow } from './check-row.ts';
+import type { RowUnderTest } from './check-row.ts';
 import { checkWay } from './check-way.ts';
 import { checkEgress } from './egress/check-egress.ts';
 import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from './rows.ts';
-import { rowsOf } from './rows-of.ts';
+import { harmlessAnswersOf, rowsOf } from './rows-of.ts';
 import { askTrainingJob } from './training-job.ts';
 import type { TrainingJob } from './training-job.ts';
+import { checkWritable } from './writable/check-writable.ts';
 
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */
@@ -43,12 +45,16 @@ export async function preflight(connection: Connection, plan: PreflightPlan): Pr
       const job = await askTrainingJob(client, name, connection);
       jobs[name] = job;
       const tried = plan.rows ?? (await rowsOf(name, plan.environmentsDir));
-      checks.push(...(await checkEnvironment(client, name, job, tried, run)));
+      const harmless = await harmlessAnswersOf(name, plan.environmentsDir);
+      checks.push(...(await checkEnvironment({ client, environment: name, job, harmless }, tried, run)));
+      const item = tried[0]?.item ?? {};
+      const rolloutId = `${run}-${name}-writable`;
+      checks.push(await checkWritable({ client, environment: name, item, rolloutId }));
       const { check, egress: seen } = await checkEgress({
         client,
         environment: name,
         network,
-        item: tried[0]?.item ?? {},
+        item,
         rolloutId: `${run}-${name}-egress`,
         targets: plan.forbidden,
       });
@@ -77,17 +83,15 @@ async function environmentsOf(client: HttpClient, only: string | undefined) {
 }
 
 async function checkEnvironment(
-  client: HttpClient,
-  environment: string,
-  job: TrainingJob,
+  under: Omit<RowUnderTest, 'row' | 'traceId' | 'label'>,
   rows: readonly Row[],
   run: string,
 ): Promise<readonly Check[]> {
   const checks: Check[] = [];
   for (const [index, row] of rows.entries()) {
     const label = rows.length === 1 ? '' : `row ${index + 1}: `;
-    const traceId = `${run}-${environment}-${index + 1}`;
-    checks.push(...(await checkRow({ client, environment, job, row, traceId, label })));
+    const traceId = `${run}-${under.environment}-${index + 1}`;
+    checks.push(...(await checkRow({ ...under, row, traceId, label })));
   }
   return checks;
 }

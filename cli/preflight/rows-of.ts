@@ -1,6 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import type { Environment } from '../../src/model/environment.ts';
+import type { Grader } from '../../src/model/grader.ts';
 import { parseRows } from './rows.ts';
 import type { Row } from './rows.ts';
 import { sampleItem } from './sample-item.ts';
@@ -12,8 +14,36 @@ import { sampleItem } from './sample-item.ts';
 export async function rowsOf(environment: string, folder: string): Promise<readonly Row[]> {
   const file = join(folder, `${environment}.items.jsonl`);
   if (existsSync(file)) return parseRows(readFileSync(file, 'utf8'), file);
-  const catalog = await loadEnvironments(folder).catch(() => null);
-  const found = catalog?.all().find(({ name }) => name === environment);
+  const found = await environmentIn(folder, environment);
   const item = found === undefined ? { id: 'corral-preflight' } : sampleItem(found);
   return [{ item, reference: undefined, cheating: undefined }];
+}
+
+/** The answers of which its judges are asked where they refuse another: each must have a score. */
+export async function harmlessAnswersOf(environment: string, folder: string): Promise<readonly string[]> {
+  const found = await environmentIn(folder, environment);
+  return found === undefined ? [] : [...new Set(controlsOf(found.grader))];
+}
+
+function controlsOf(grader: Grader): readonly string[] {
+  switch (grader.kind) {
+    case 'http':
+      return [grader.control];
+    case 'gate':
+      return [...grader.all, grader.grader].flatMap(controlsOf);
+    case 'weighted':
+      return grader.parts.flatMap((part) => controlsOf(part.grader));
+    case 'penalty':
+      return controlsOf(grader.grader);
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'command':
+      return [];
+  }
+}
+
+async function environmentIn(folder: string, environment: string): Promise<Environment | undefined> {
+  const catalog = await loadEnvironments(folder).catch(() => null);
+  return catalog?.all().find(({ name }) => name === environment);
 }

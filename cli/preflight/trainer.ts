@@ -41,7 +41,7 @@ export function trainRollout(
   };
 }
 
-function sampleOf(answer: Json | undefined, calls: readonly OutputTool[]) {
+export function sampleOf(answer: Json | undefined, calls: readonly OutputTool[]) {
   const text = answer === undefined ? '' : typeof answer === 'string' ? answer : JSON.stringify(answer);
   const json = parsed(text);
   return {

@@ -5,9 +5,18 @@ import { runCorral } from '../../support/command-line.ts';
 import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
+/** Its grader never works, and a bad ending counts as a zero. */
+const broken = `
+name: broken
+sandbox: { image: host, disk: 64Mi, env: { PATH: "/workspace:/usr/bin:/bin" } }
+tools: { read_file: { builtin: read_file } }
+grader: { kind: command, command: [sh, -c, 'exit 3'], on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0 }
+pool: { min_ready: 0, max: 4 }
+`;
+
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, broken } });
 });
 afterAll(() => corral.stop());
 
@@ -26,6 +35,7 @@ test('an environment in order has every tool, its grader and its closed network 
     'tool shell',
     'grader after those calls',
     'grader of an untouched sandbox',
+    'what the policy can write',
     'egress',
     'a body near 1 MB',
   ]);
@@ -37,7 +47,7 @@ test('an environment in order has every tool, its grader and its closed network 
 });
 
 test('a person reads in one line whether sandboxes are closed', async () => {
-  const { printed } = await preflight();
+  const { printed } = await preflight('shell');
   expect(printed).toMatch(/^ok +shell +egress .* closed: it has no address but its own/m);
   expect(printed).toContain('Everything is in order.');
 });
@@ -45,5 +55,32 @@ test('a person reads in one line whether sandboxes are closed', async () => {
 test('an environment that is not there is the caller’s mistake, and the ones that are there are named', async () => {
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
-  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: shell/);
+  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: broken, shell/);
+});
+
+test('a grader that fails on an untouched sandbox is broken, whatever score its bad ending has', async () => {
+  const { exitCode, printed } = await preflight('--json', 'broken');
+  expect(exitCode).not.toBe(exitCodes.done);
+  expect((JSON.parse(printed) as PreflightReport).checks).toContainEqual(
+    expect.objectContaining({
+      what: 'grader of an untouched sandbox',
+      ok: false,
+      detail: expect.stringMatching(
+        /^score 0.*, but by a bad ending, and nothing had run: the grader is broken: .*exit code 3/,
+      ),
+    }),
+  );
+});
+
+test('a folder on PATH that the policy can write is not in order: a grader would run what the policy put there', async () => {
+  const { printed } = await preflight('--json', 'broken');
+  expect((JSON.parse(printed) as PreflightReport).checks).toContainEqual(
+    expect.objectContaining({
+      what: 'what the policy can write',
+      ok: false,
+      detail: expect.stringContaining(
+        'programs on PATH: /workspace; a grader must not run or read anything there',
+      ),
+    }),
+  );
 });
