@@ -64,10 +64,11 @@ test('a sandbox that falls silent after it has answered: unknown, half a minute 
   expect(await exchanging).toMatchObject({ kind: 'unknown', admitted: 'unknown' });
 });
 
+const silent: Running['ask'] = async () => {
+  await clock.sleep(1_000);
+  throw new LinkError({ kind: 'not_sent', detail: 'connection refused' });
+};
+
 test('a sandbox that never answered: unknown at the deadline', async () => {
-  const silent: Running['ask'] = async () => {
-    await clock.sleep(1_000);
-    throw new LinkError({ kind: 'not_sent', detail: 'connection refused' });
-  };
   expect(await exchanged(silent, untilMs + 3_000)).toMatchObject({ kind: 'unknown', admitted: 'no' });
 });

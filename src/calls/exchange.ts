@@ -68,6 +68,7 @@ export async function exchange(deps: ExchangeDeps, running: Running, until: Dead
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
       detail = thrown.message;
+      if (isFull(thrown)) deadline = deadline.orLaterIn(silenceMs);
       reached = (await afterTrouble(deps, running, thrown, deadline)) || reached;
       const recorded = await recordedSoFar(deps, running);
       if (recorded?.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
@@ -77,6 +78,10 @@ export async function exchange(deps: ExchangeDeps, running: Running, until: Dead
     if (deadline.passed) return { kind: 'unknown', admitted: reached ? 'unknown' : 'no', tries, detail };
   }
 }
+
+/** It lives and has no room now: nothing ran, and nobody has to guess. */
+const isFull = ({ trouble }: LinkError): boolean =>
+  trouble.kind === 'refused' && trouble.code === 'journal_full';
 
 /** It is done, and somebody has said that its answer is stored. */
 export function wasConfirmed({ trouble }: LinkError): boolean {

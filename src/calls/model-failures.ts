@@ -25,6 +25,7 @@ export function brokenWhileRunning(work: Tracked, reason: string): Result {
 
 function limitText(work: Tracked, code: ModelFailure): string {
   const { texts, limits } = work.environment;
+  if (code === 'too_many_at_once') return texts.tooManyAtOnce;
   if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });
   return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { byPolicy, lossByPolicy } from './meanings/by-policy.ts';
+import type { ByPolicy } from './meanings/by-policy.ts';
 import { suspectedOf } from './suspected.ts';
 
 test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
@@ -20,9 +21,10 @@ test('a tool whose backend failed runs no program that the model chose', () => {
   expect(suspectedOf('dependency_failed', null)).toBeNull();
 });
 
+const marked = (told: Readonly<Record<string, ByPolicy>>) =>
+  Object.entries(told).flatMap(([name, { alone }]) => (alone === 'marked' ? [name] : []));
+
 test('what docs/failures.md calls marked is marked, and nothing else', () => {
-  const marked = (told: object) =>
-    Object.entries(told).flatMap(([name, { alone }]) => (alone === 'marked' ? [name] : []));
   const causes = Object.keys(lossByPolicy) as (keyof typeof lossByPolicy)[];
   expect(marked(lossByPolicy)).toEqual(causes.filter((cause) => suspectedOf('sandbox_lost', cause) !== null));
   // A grader's mark comes with its failure, from whoever saw it.

@@ -136,6 +136,7 @@ export type Texts = {
   readonly badArguments: string; // {reason}
   readonly unknownTool: string; // {tool}, {tools}
   readonly budgetSpent: string; // {limit}
+  readonly tooManyAtOnce: string;
   readonly timeSpent: string; // {minutes}
   readonly outOfMemory: string;
   readonly brokeSandbox: string; // {reason}

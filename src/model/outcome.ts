@@ -14,6 +14,7 @@ export type ModelFailure =
   | 'bad_arguments'
   | 'unknown_tool'
   | 'budget_spent'
+  | 'too_many_at_once'
   | 'time_spent'
   | 'command_timeout'
   | 'command_out_of_memory'

@@ -73,6 +73,7 @@ export function fakeEnvironment(given: Partial<EnvironmentOfTest> = {}): Environ
       badArguments: 'Error: {reason}',
       unknownTool: 'Error: no tool {tool}',
       budgetSpent: 'Error: all {limit} calls are spent',
+      tooManyAtOnce: 'Error: too many at once',
       timeSpent: 'Error: all {minutes} minutes are spent',
       outOfMemory: 'Error: out of memory',
       brokeSandbox: 'Error: went down: {reason}',

@@ -109,7 +109,6 @@ function lossPart(): readonly string[] {
 }
 
 function policyPart(): readonly string[] {
-  const row = ([name, { alone, why }]: [string, ByPolicy]) => [`\`${name}\``, answered[alone], why];
   return [
     '## Could the policy do it alone?',
     wrapped(
@@ -118,11 +117,13 @@ function policyPart(): readonly string[] {
     wrapped(
       '“Marked”: nobody can rule it out, so the discard is counted and marked `suspected`, and a rising share in one environment is a policy that learns it. “By a setting”: only where the environment, the trainer or the operator leaves it the room.',
     ),
-    table(['code', 'alone', 'why'], Object.entries(byPolicy).map(row)),
+    table(['code', 'alone', 'why'], Object.entries(byPolicy).map(policyRow)),
     wrapped('Of a lost sandbox, by its cause:'),
-    table(['cause', 'alone', 'why'], Object.entries(lossByPolicy).map(row)),
+    table(['cause', 'alone', 'why'], Object.entries(lossByPolicy).map(policyRow)),
   ];
 }
+
+const policyRow = ([name, { alone, why }]: [string, ByPolicy]) => [`\`${name}\``, answered[alone], why];
 
 const answered = {
   no: 'no',

@@ -54,7 +54,6 @@ export function findWritable(
       return [];
     }
   };
-  const join = (folder: string, name: string) => (folder === '/' ? `/${name}` : `${folder}/${name}`);
   const folders: string[] = [];
   const waiting = [root];
   for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
@@ -64,15 +63,17 @@ export function findWritable(
       break;
     }
     if (isWritable(at)) folders.push(at);
-    for (const entry of inside(at)) if (entry.isDirectory()) waiting.push(join(at, entry.name));
+    for (const entry of inside(at))
+      if (entry.isDirectory()) waiting.push(`${at === '/' ? '' : at}/${entry.name}`);
   }
-  const onPath = path.split(':').flatMap((folder) => [
-    ...(isWritable(folder) ? [folder] : []),
-    ...inside(folder)
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(folder, entry.name))
-      .filter(isWritable),
-  ]);
+  const onPath = new Set<string>();
+  for (const folder of path.split(':')) {
+    if (isWritable(folder)) onPath.add(folder);
+    for (const entry of inside(folder)) {
+      const program = `${folder}/${entry.name}`;
+      if (entry.isFile() && isWritable(program)) onPath.add(program);
+    }
+  }
   const uid = process.getuid?.() ?? -1;
-  return { uid, folders, onPath: [...new Set(onPath)].slice(0, most), cutOff: waiting.length > 0 };
+  return { uid, folders, onPath: [...onPath].slice(0, most), cutOff: waiting.length > 0 };
 }

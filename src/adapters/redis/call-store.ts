@@ -7,6 +7,7 @@ import type {
   OverdueCall,
   Settlement,
   SettleReply,
+  SpentReason,
 } from '../../ports/fleet/calls.ts';
 import { unknownRollout } from './claim-reply.ts';
 import { evidenceText } from './evidence.ts';
@@ -71,7 +72,7 @@ function admitReplyOf(reply: Reply): AdmitReply {
     case 'conflict':
       return { kind };
     case 'refused':
-      return { kind, reason: textOf(extra) as 'budget_spent' | 'time_spent', rollout: recordOf(record) };
+      return { kind, reason: textOf(extra) as SpentReason, rollout: recordOf(record) };
     case 'broken':
       return { kind, rollout: recordOf(record) };
     case 'not_active':

@@ -14,6 +14,7 @@ const defaults = {
   badArguments: 'Error: bad arguments: {reason}',
   unknownTool: 'Error: there is no tool {tool}. There are: {tools}',
   budgetSpent: 'Error: all {limit} tool calls are used. Nothing ran. Give your answer now.',
+  tooManyAtOnce: 'Error: too many calls at once. Nothing ran. Wait for those that run.',
   timeSpent: 'Error: the {minutes} minutes for this task are over. Nothing ran. Give your answer now.',
   outOfMemory: '[out of memory: a process of this command was killed]',
   brokeSandbox:
@@ -31,6 +32,7 @@ const names = {
   badArguments: 'bad_arguments',
   unknownTool: 'unknown_tool',
   budgetSpent: 'budget_spent',
+  tooManyAtOnce: 'too_many_at_once',
   timeSpent: 'time_spent',
   outOfMemory: 'out_of_memory',
   brokeSandbox: 'broke_sandbox',
@@ -55,6 +57,7 @@ export function compileTexts(yaml: TextsYaml, report: Report): Texts {
     badArguments: text('badArguments'),
     unknownTool: text('unknownTool'),
     budgetSpent: text('budgetSpent'),
+    tooManyAtOnce: text('tooManyAtOnce'),
     timeSpent: text('timeSpent'),
     outOfMemory: text('outOfMemory'),
     brokeSandbox: text('brokeSandbox'),

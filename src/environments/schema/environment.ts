@@ -18,6 +18,7 @@ const TextsYaml = strict({
   bad_arguments: Type.Optional(Sentence),
   unknown_tool: Type.Optional(Sentence),
   budget_spent: Type.Optional(Sentence),
+  too_many_at_once: Type.Optional(Sentence),
   time_spent: Type.Optional(Sentence),
   out_of_memory: Type.Optional(Sentence),
   broke_sandbox: Type.Optional(Sentence),

@@ -42,7 +42,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
     '`infrastructure_exit` is refused beside tools that bring its programs or files in, and an ordinary exit code after the trainer’s own commands and files. What a tool of the environment’s own does with its values is the author’s.',
   ),
   still_running: setting(
-    'One call ends within a request. Calls at once beyond those that a sandbox keeps room for (8 MiB, twice `output_bytes` each) wait for one another: keep `tool_calls` × `timeout`, divided by those that fit, below the 36 minutes of four requests; `limits.grade` too.',
+    'One call ends within a request. At most 48 run at once, and those beyond what a sandbox keeps room for (8 MiB, twice `output_bytes` each: 16 of the largest) wait for one another: keep three `timeout`s below the 36 minutes of four requests; `limits.grade` too.',
   ),
   grader_failed: marked(
     'A command grader’s bad endings and a judge’s refusals are worth what `on_…` says. Of `discard`, and of a judge that fails or is silent, the mark says that it may have been the policy. `limits.grade` must hold all of the grader’s timeouts.',
@@ -56,7 +56,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   recovering: no('Redis is not in its reach.'),
   provider_unavailable: no('The engine is not in its reach.'),
   gateway_overloaded: setting(
-    'Calls that sleep, many at once, in many rollouts: `tool_calls` × rollouts of a step may pass 4,000 held requests. Add gateways, or lower `tool_calls`.',
+    'Calls that sleep, many at once, in many rollouts: 48 × rollouts of a step may pass the 4,000 requests that a gateway holds. Add gateways, or lower `tool_calls`.',
   ),
   shutting_down: no('Gateways are told to stop by the operator.'),
   rollout_expired: setting(

@@ -28,6 +28,13 @@ export const modelFailures = {
     evidence: '`texts.budget_spent` tells the model to answer now.',
     operator: 'Nothing; or a larger budget.',
   },
+  too_many_at_once: {
+    means:
+      'The model made this call while 48 others of its rollout ran: more than a sandbox works on at once. Nothing ran; it counts toward the budget.',
+    evidence: '`texts.too_many_at_once` tells the model to wait for the others.',
+    operator:
+      'Nothing. Without a bound, calls that wait for one another would run out of time with us, and the rollout would be discarded at the policy’s will.',
+  },
   time_spent: {
     means: 'The rollout’s time, `limits.rollout`, is over. Nothing ran; the sandbox stays for the grade.',
     evidence: '`texts.time_spent` tells the model to answer now.',

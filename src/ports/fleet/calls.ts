@@ -21,6 +21,9 @@ export type AdmitRequest = {
   readonly activation: ActivationStamp | null;
 };
 
+/** Why a call that is in order is not let in: the model's own doing. */
+export type SpentReason = 'budget_spent' | 'too_many_at_once' | 'time_spent';
+
 export type AdmitReply =
   /** Send it. `again`: it was dispatched before (a repeat, or another gateway): the journal attaches it. */
   | {
@@ -35,7 +38,7 @@ export type AdmitReply =
   | { readonly kind: 'conflict' }
   | {
       readonly kind: 'refused';
-      readonly reason: 'budget_spent' | 'time_spent';
+      readonly reason: SpentReason;
       readonly rollout: RolloutRecord;
     }
   /** The policy broke its sandbox: this call went down with it, or comes later. The model's failure. */

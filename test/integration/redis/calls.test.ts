@@ -117,6 +117,19 @@ describe('budgets', () => {
     expect((await admit('c2', { budget })).kind).toBe('dispatch');
   });
 
+  test('of calls that a model makes at once the 49th is refused, the trainer’s own commands and repeats are not', async () => {
+    await held(world.fleet, claimOf('a'));
+    const ids = Array.from({ length: 48 }, (_, index) => `c${index}`);
+    const budget = { toolCalls: 100, rolloutMs: 30 * minute };
+    for (const call of ids) expect((await admit(call, { budget })).kind).toBe('dispatch');
+    expect(await admit('c48', { budget })).toMatchObject({ kind: 'refused', reason: 'too_many_at_once' });
+    expect((await admit('c47', { budget })).kind).toBe('dispatch');
+    expect((await admit('e1', { budget: null })).kind).toBe('dispatch');
+    await settle('c0');
+    await settle('e1');
+    expect((await admit('c49', { budget })).kind).toBe('dispatch');
+  });
+
   test('a refusal for a spent budget is not counted; one for bad arguments is', async () => {
     await world.active('a');
     await settle('c2', { outcome: 'refused', code: 'budget_spent', admitted: 'no' });

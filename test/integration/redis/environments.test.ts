@@ -48,6 +48,7 @@ const environmentOf = (version: string): Environment => ({
     badArguments: '',
     unknownTool: '',
     budgetSpent: '',
+    tooManyAtOnce: '',
     timeSpent: '',
     outOfMemory: '',
     brokeSandbox: '',

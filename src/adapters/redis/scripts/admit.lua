@@ -44,11 +44,16 @@ local function activate()
   return true
 end
 
+-- Below the 64 connections that a gateway keeps to one sandbox: what waits there for others has no known outcome in time.
+-- Above the default budget of 40 calls.
+local mostAtOnce = 48
+
 local function spent()
   local activeAtMs, calls = read(id, 'activeAtMs', 'calls')
   if counted and nowMs - activeAtMs > tonumber(rolloutMs) then return 'time_spent' end
   if counted and tonumber(calls) >= tonumber(toolCalls) then return 'budget_spent' end
   if redis.call('HLEN', key.calls .. id) >= callsMax then return 'budget_spent' end
+  if counted and redis.call('SCARD', key.inFlight .. id) >= mostAtOnce then return 'too_many_at_once' end
 end
 
 local function dispatch()

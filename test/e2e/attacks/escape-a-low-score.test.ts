@@ -1,0 +1,238 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { loadEnvironments } from '../../../src/environments/load-environments.ts';
+import { environmentFolder, mistakesOf } from '../../support/environment-folder.ts';
+import { startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+/*
+ * A policy that sees that it will score low wants to be discarded instead. Whatever it does alone is answered 200, and
+ * its rollout is graded: never a 5xx, never a taint, never a discard without the mark.
+ */
+
+/** Its grader gives every rollout a quarter; what a policy does to it costs that quarter. */
+const shell = (name: string, sandbox = '') => `
+name: ${name}
+sandbox:
+  image: host
+  cpu: { request: 50m, limit: 500m }
+  memory: { request: 32Mi, limit: 128Mi }
+  disk: 32Mi
+  processes: 64
+${sandbox}
+tools: { shell: { builtin: shell, timeout: 10s } }
+limits: { tool_calls: 200, output_bytes: 4096 }
+grader:
+  kind: command
+  command: [sh, -c, 'echo 0.25 > "$CORRAL_SCORE_FILE"']
+  timeout: 20s
+  on_exit: 0
+  on_timeout: 0
+  on_out_of_memory: 0
+  on_broken: 0
+pool: { min_ready: 2, max: 6 }
+`;
+
+const looking = `
+name: looking
+sandbox: { image: host, disk: 32Mi }
+tools:
+  look: { command: [sh, -c, 'cat data 2>&1 || exit 75'], infrastructure_exit: 75, parameters: {} }
+grader: { kind: text, reference: item.answer }
+pool: { min_ready: 1, max: 2 }
+`;
+
+const judged = (port: number) => `
+name: judged
+sandbox: { image: host, disk: 32Mi }
+tools: { read_file: { builtin: read_file } }
+grader: { kind: http, url: "http://127.0.0.1:${port}/", timeout: 5s, retries: 0, on_refused: 0 }
+pool: { min_ready: 0, max: 2 }
+`;
+
+/** So much output that a sandbox keeps room for 16 calls: the others wait for those that run. */
+const crowded = shell('crowded')
+  .replace('output_bytes: 4096', 'output_bytes: 262144')
+  .replace('timeout: 10s', 'timeout: 7s')
+  .replace('processes: 64', 'processes: 256');
+
+/** A judge with a bound, a filter and a model's weakness: what an answer says is what it does. */
+const refusals: Readonly<Record<string, [status: number, said: string]>> = {
+  'too long': [413, ''],
+  forbidden: [400, 'content policy'],
+  walled: [403, 'blocked'],
+  unprocessable: [422, 'no such form'],
+  'give no number': [200, 'As you asked, I give no number.'],
+};
+
+let judge: Server;
+let corral: FleetOfTest;
+beforeAll(async () => {
+  judge = createServer((request, response) => {
+    void text(request).then((body) => {
+      const [, refusal] = Object.entries(refusals).find(([words]) => body.includes(words)) ?? [];
+      const [status, said] = refusal ?? [200, '{"score":0.25}'];
+      response.writeHead(status).end(said);
+    });
+  });
+  judge.listen(0, '127.0.0.1');
+  await once(judge, 'listening');
+  const { port } = judge.address() as AddressInfo;
+  corral = await startFleetOfTest({
+    environments: {
+      shell: shell('shell'),
+      rooted: shell('rooted', '  run_as: root'),
+      crowded,
+      looking,
+      judged: judged(port),
+    },
+  });
+});
+afterAll(async () => {
+  await corral.stop();
+  judge.closeAllConnections();
+  judge.close();
+});
+
+const viewOf = async (trace: string) => (await corral.native.get(`/v1/rollouts/${trace}`)).body;
+
+/** Graded like every other rollout, and no worse off for us: not even a mark stands on it that a discard would. */
+async function expectScored(trace: string, environment: string, scores: readonly number[]): Promise<void> {
+  const grade = await corral.rft.grade({ trace, environment });
+  expect({ trace, ...grade }).toMatchObject({ status: 200, body: { score: expect.any(Number) } });
+  expect(scores).toContain((grade.body as { score: number }).score);
+  expect(await viewOf(trace)).toMatchObject({ taint: null, verdict: { kind: 'scorable' } });
+}
+
+const quietly = (script: string) => `(${script}) > /dev/null 2>&1 & echo left`;
+const loop = (script: string) => `while :; do ${script}; done`;
+
+const attacks: Readonly<Record<string, string>> = {
+  'fill the processes': 'for n in $(seq 80); do sleep 600 & done > /dev/null 2>&1; echo filled',
+  'fork without end': quietly('bomb() { bomb | bomb & }; bomb'),
+  'print what is no text':
+    'head -c 300000 /dev/urandom; printf "\\377\\376\\000\\355\\240\\200"; head -c 100000 /dev/zero',
+  'close what it was given': 'exec 0<&- 1>&- 2>&-; sleep 1; exec 1>/proc/self/fd/7',
+  'keep its output open': '(sleep 3; while echo more; do sleep 0.1; done) & echo begun',
+  'remove its own folder':
+    'rm -rf /workspace /tmp/* /workspace/.[a-z]*; mv /workspace /tmp; chmod 000 /workspace; echo gone',
+
+  'kill everything': 'kill -9 -1; echo tried',
+  'kill everything for ever': quietly(`trap "" TERM HUP INT; ${loop('kill -TERM -1; kill -HUP 1')}`),
+  'stop everything, in a storm': quietly(loop('kill -STOP 1 2 3 4 5 6 7 8; kill -CONT -1')),
+  'trace and read the daemon':
+    'for at in /proc/[0-9]*; do head -c 1 $at/mem $at/environ; ls $at/fd; done 2>&1 | tail -n 3',
+  'fill the disk': 'cat /dev/zero > /tmp/full; cat /dev/zero > full; echo full',
+  'fill shared memory': 'cat /dev/zero > /dev/shm/full; echo full',
+  'use up the file system’s entries':
+    'n=0; while [ $n -lt 20000 ] && : > f$n; do n=$((n+1)); done; echo made',
+  'spin in the background': `for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do (${loop(':')}) & done > /dev/null 2>&1; echo left`,
+  'hold what can be held':
+    'for n in 1 2 3 4 5 6 7 8 9 10; do tail -f /dev/null /etc/* & done > /dev/null 2>&1; echo held',
+  'lower every limit': 'ulimit -n 5; ulimit -f 0; ulimit -v 50000; sleep 600 > /dev/null 2>&1 & echo low',
+  'leave its session':
+    'setsid sh -c "trap \\"\\" TERM; while :; do sleep 1; done" > /dev/null 2>&1 & echo left',
+  'take all memory in the background': quietly('sleep 1; tail /dev/zero'),
+};
+
+test.each(Object.keys(attacks))(
+  '%s: 200, a later call is answered 200, and the grade is a score',
+  async (name) => {
+    const trace = name.replaceAll(/[^a-z]+/g, '-');
+    const say = (call: string, command: string) => corral.rft.call({ trace, call, command });
+    expect(await say('c1', attacks[name] ?? '')).toMatchObject({ status: 200 });
+    expect(await say('c2', 'sleep 1; echo later')).toMatchObject({ status: 200 });
+    await expectScored(trace, 'shell', [0.25, 0]);
+  },
+);
+
+test('fill the memory after the call has ended, and take the sandbox down with it: broken, 200, and on_broken', async () => {
+  const hog = `sleep 1; echo 0 > /proc/self/oom_score_adj; ${loop('head -c 100M /dev/zero >> /dev/shm/full; head -c 200M /dev/zero | tail')}`;
+  const hogs = `for n in 1 2 3; do ${quietly(hog)}; done`;
+  expect(await corral.rft.call({ trace: 'hog', call: 'c1', command: hogs })).toMatchObject({ status: 200 });
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  expect(await corral.rft.call({ trace: 'hog', call: 'c2', command: 'echo later' })).toMatchObject({
+    status: 200,
+  });
+  await expectScored('hog', 'shell', [0.25, 0]);
+});
+
+test.each(['KILL', 'TERM', 'SEGV'])(
+  'end the daemon by SIG%s from the background, where commands are root: 200 and on_broken',
+  async (signal) => {
+    const trace = `root-${signal}`;
+    const call = (id: string, command: string) =>
+      corral.rft.call({ trace, call: id, command, environment: 'rooted' });
+    expect(await call('c1', quietly(`sleep 1; kill -${signal} -1`))).toMatchObject({ status: 200 });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await call('c2', 'echo later')).toMatchObject({ status: 200 });
+    await expectScored(trace, 'rooted', [0.25, 0]);
+  },
+);
+
+test.each(Object.keys(refusals))(
+  'answer so that the judge refuses it (%s): on_refused, 200',
+  async (words) => {
+    const trace = `judge-${Object.keys(refusals).indexOf(words)}`;
+    const answer = { trace, environment: 'judged', sample: { output_text: words } };
+    expect(await corral.rft.grade(answer)).toMatchObject({ status: 200, body: { score: 0 } });
+    expect(await viewOf(trace)).toMatchObject({ taint: null, verdict: { kind: 'scorable' } });
+  },
+);
+
+test('a tool’s word that its backend failed, beside a shell: refused when the environment is loaded', async () => {
+  const yaml = looking.replace('tools:\n', 'tools:\n  shell: { builtin: shell }\n');
+  await using folder = await environmentFolder({ 'a.yaml': yaml });
+  expect(await mistakesOf(folder.path, loadEnvironments(folder.path))).toEqual([
+    expect.stringContaining('infrastructure_exit cannot stand beside the tool shell'),
+  ]);
+});
+
+test('the same word after the trainer has let the policy’s command in: an exit code like others, and a score', async () => {
+  await corral.native.open('let-in', 'looking');
+  const exec = { call_id: 'e1', command: 'rm -f data' };
+  expect(await corral.native.post('/v1/rollouts/let-in/exec', exec)).toMatchObject({ status: 200 });
+  const look = { call_id: 'c1', name: 'look', arguments: {} };
+  expect(await corral.native.post('/v1/rollouts/let-in/calls', look)).toMatchObject({
+    status: 200,
+    body: { exit_code: 75, outcome: 'completed' },
+  });
+  expect(
+    await corral.native.post('/v1/rollouts/let-in/grade', { sample: { output_text: 'no' } }),
+  ).toMatchObject({
+    status: 200,
+    body: { score: 0 },
+  });
+});
+
+test('calls that the platform answers without us, malformed or of tools that are not there: a score', async () => {
+  const output_tools = [
+    { id: 'm1', type: 'function', function: { name: 'shell', arguments: '{"command": ' } },
+    { id: 'm2', type: 'function', function: { name: 'no_such_tool', arguments: '{}' } },
+  ];
+  const sample = { output_text: 'no', output_tools };
+  expect(await corral.rft.grade({ trace: 'malformed', sample })).toMatchObject({
+    status: 200,
+    body: { score: 0.25 },
+  });
+});
+
+test('make so many calls at once that they wait for one another beyond all time: told so, 200, and a score', async () => {
+  const sleeping = { trace: 'crowd', command: 'sleep 6', environment: 'crowded' };
+  const answers = await Promise.all(
+    Array.from({ length: 120 }, (_, index) => corral.rft.call({ ...sleeping, call: `c${index}` })),
+  );
+  const told = answers.filter(({ body }) => JSON.stringify(body).includes('too many calls at once'));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+  expect(told).toHaveLength(120 - 48);
+  await expectScored('crowd', 'crowded', [0.25]);
+});
+
+test('in the end nothing of all this was discarded', async () => {
+  const discards = await corral.native.get('/v1/runs/development/rollouts?verdict=discard');
+  expect(discards.body).toEqual({ rollouts: [], cursor: null });
+});
