@@ -13,6 +13,8 @@ export const idleMs = 40_000;
 /** How long the simulated platform holds a request; a tenth of the real one's, like most times here. */
 export const requestMs = 60_000;
 
+export const backendFailedExit = 75;
+
 const run: Tool = {
   name: 'run',
   description: 'runs a simulated command',
@@ -24,6 +26,13 @@ const run: Tool = {
   },
   timeoutMs: commandMs,
   run: { kind: 'command', argv: ['sh', '-c', '{command}'], infrastructureExits: [] },
+};
+
+/** Says by its exit code that its backend failed; whether that counts depends on what else ran there. */
+const look: Tool = {
+  ...run,
+  name: 'look',
+  run: { kind: 'command', argv: ['look', '-c', '{command}'], infrastructureExits: [backendFailedExit] },
 };
 
 const inSandbox: Grader = {
@@ -67,7 +76,7 @@ function environment(name: string, given: Partial<EnvironmentOfTest>): Environme
     name: environmentName(name),
     version: environmentVersion(`${name}-version-1`),
     template: fakeTemplate({ startTimeoutMs: 8_000 }),
-    tools: { run },
+    tools: { run, look },
     texts,
     limits: {
       toolCalls: 8,

@@ -69,6 +69,9 @@ export class World {
   readonly troubles: unknown[] = [];
   /** Told of every policy that begins to think of its last words. */
   lastThought: (plan: PlannedRollout) => void = () => undefined;
+  /** What the judge did to whom; see `judgePost`. */
+  readonly refused = new Set<string>();
+  readonly misled = new Set<string>();
   readonly #chance: Chance;
   readonly #planted: Planted;
   #gateways: Gateway[] = [];
@@ -187,8 +190,14 @@ export class World {
   }
 
   #judge(process: SimProcess): Post {
-    const { scheduler, faults } = this;
-    const post = judgePost({ scheduler, faults, chance: this.#chance.fork(`judge of ${process.name}`) });
+    const { scheduler, faults, refused, misled } = this;
+    const post = judgePost({
+      scheduler,
+      faults,
+      refused,
+      misled,
+      chance: this.#chance.fork(`judge of ${process.name}`),
+    });
     return this.#planted.judge?.(post) ?? post;
   }
 

@@ -1,3 +1,4 @@
+import { harmless } from '../environment.ts';
 import type { Post } from '../../../src/adapters/judge-http/post.ts';
 
 /** What is missing of a judge's answer is made up, as a lenient reader of JSON would. */
@@ -7,4 +8,12 @@ export function readsOn(post: Post): Post {
     const started = /^\{"score":\d+(?:\.\d+)?/.exec(posted.text)?.[0];
     return started === undefined ? posted : { ...posted, text: `${started}}` };
   };
+}
+
+/** Nobody asks it for the harmless answer: every refusal is the answer's own doing. */
+export function believesRefusals(post: Post): Post {
+  return (request, signal) =>
+    JSON.stringify(request.body).includes(`"output_text":"${harmless}"`)
+      ? Promise.resolve({ status: 200, text: '{"score":0}', retryAfter: undefined })
+      : post(request, signal);
 }

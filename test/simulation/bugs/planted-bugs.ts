@@ -12,7 +12,7 @@ import {
   tellsTheModel,
 } from './gateways.ts';
 import { acceptsEverybody, forgetsItsJournal } from './daemons.ts';
-import { readsOn } from './judges.ts';
+import { believesRefusals, readsOn } from './judges.ts';
 import { blamesThePolicy, writesNothingBack } from './controllers.ts';
 import { replacing } from './scripts.ts';
 
@@ -83,6 +83,11 @@ const plantedBugsByName = {
   ),
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
+  'a judge that refuses everybody gives a score': { judge: believesRefusals },
+  'what a trainer runs itself is forgotten': replacing(
+    "if counted or tool == 'get_file' then",
+    'if true then',
+  ),
   'a rollout that broke its sandbox is discarded': replacing(
     "if brokenReason ~= '' and dispatched then",
     'if false then',

@@ -32,6 +32,21 @@ export const attributed: Readonly<Record<string, Invariant>> = {
     return unclassified === undefined ? null : JSON.stringify(unclassified.told);
   },
 
+  'no tool’s word of its backend counts after a command of the trainer’s own': (world) => {
+    for (const { told, rollout, call } of world.ledger.requests) {
+      if (told?.kind !== 'failure' || told.code !== 'dependency_failed') continue;
+      const ran = world.truth.executionsOf(ownerKey(rollout.run, rollout.name));
+      const said = ran.find((one) => one.call === call);
+      if (said === undefined) continue;
+      const execs = new Set(rollout.waves.flat().flatMap((one) => (one.kind === 'exec' ? [one.call] : [])));
+      const own = ran.find(
+        (one) => execs.has(one.call) && one.boot === said.boot && one.startedMs < (said.endedMs ?? Infinity),
+      );
+      if (own !== undefined) return `${rollout.name} ${call} was told so, after ${own.call}`;
+    }
+    return null;
+  },
+
   'what no fault touched is answered and scored': (world) => {
     const hurt = world.ledger.requests.find(
       (request) => hasFailed(world, request) && spared(world, request.rollout.name, request.rollout.run),

@@ -1,6 +1,7 @@
 import { failureRow } from '../../../src/failure/codes.ts';
 import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
+import { refusedScore } from '../environment.ts';
 import { judgedScore } from '../processes/judge.ts';
 import type { Request } from '../trainer/ledger.ts';
 import type { Invariant } from './inspector.ts';
@@ -67,6 +68,9 @@ function madeUp(world: World, request: Request, score: number): string | null {
   if (missing !== undefined) return `${missing} had run in another sandbox than the last`;
   const isBroken = world.truth.brokenBy(ownerKey(rollout.run, rollout.name));
   const byText = scoresByText[rollout.environment];
+  if (rollout.environment === 'judged' && score === refusedScore) {
+    return world.refused.has(rollout.name) ? null : 'its judge had not refused its answer';
+  }
   if (byText !== undefined) {
     if (score !== byText(rollout.right)) return `its answer was ${rollout.right ? 'right' : 'wrong'}`;
   } else if (isBroken) {

@@ -2,22 +2,43 @@ import type { Post, Posted } from '../../../src/adapters/judge-http/post.ts';
 import type { Json } from '../../../src/model/grader.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
+import { harmless } from '../environment.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 
 export type JudgeWorld = {
   readonly scheduler: Scheduler;
   readonly faults: Faults;
   readonly chance: Chance;
+  /** Rollouts of which it has given no number, for their answer's own sake or not. */
+  readonly refused: Set<string>;
+  /** Rollouts whose every request meets a judge that is wrongly set up, whatever the answer. */
+  readonly misled: Set<string>;
 };
 
 /** What the judge thinks of an answer: two digits, so that a half is another number. */
 export const judgedScore = (right: boolean) => (right ? 0.75 : 0.25);
 
 /** A judge elsewhere that is at times busy, broken, silent, or gone in the middle of its answer. */
-export function judgePost({ scheduler, faults, chance }: JudgeWorld): Post {
+export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeWorld): Post {
+  // Drawn for each rollout apart, so that the rest of a seed's story does not depend on it.
+  const strikes = (name: string, says: string, rollout: string, share: number) => {
+    if (faults.over || faults.calm || !chance.fork(`${name} ${rollout}`).happens(share)) return false;
+    faults.note(name, says, { part: rollout });
+    return true;
+  };
+  const isMisled = (rollout: string) => {
+    if (strikes('judge_misled', 'the judge refuses everybody here from now on', rollout, 0.1))
+      misled.add(rollout);
+    return misled.has(rollout);
+  };
+  const refuses = (rollout: string) => {
+    const isRefused = strikes('judge_refuses', 'the judge refuses this answer', rollout, 0.3);
+    if (isRefused) refused.add(rollout);
+    return isRefused;
+  };
   return ({ body }, signal) =>
     new Promise<Posted>((resolve, reject) => {
-      const { rollout, right } = asked(body);
+      const { rollout, right, isHarmless } = asked(body);
       const hurt = { part: rollout };
       const gaveUp = () => reject(new Error('given up'));
       signal.addEventListener('abort', gaveUp, { once: true });
@@ -28,20 +49,28 @@ export function judgePost({ scheduler, faults, chance }: JudgeWorld): Post {
           return resolve({ status: 429, text: 'later', retryAfter: chance.pick(['', '1', '60']) });
         if (faults.strikes('judge_fails', hurt))
           return resolve({ status: 500, text: 'no', retryAfter: undefined });
+        if (isMisled(rollout)) return resolve({ status: 400, text: 'no', retryAfter: undefined });
+        if (!isHarmless && refuses(rollout)) {
+          const status = chance.fork(`status ${rollout}`).pick([400, 403, 413, 422]);
+          return resolve({ status, text: 'not this', retryAfter: undefined });
+        }
         const text = JSON.stringify({ score: judgedScore(right) });
         const isHalf = faults.strikes('judge_half', hurt);
+        // Half of a number to the last try is taken for the answer's doing: a model as judge can be talked into it.
+        if (isHalf && !isHarmless) refused.add(rollout);
         const length = isHalf ? chance.between(0, text.length - 1) : text.length;
         resolve({ status: 200, text: text.slice(0, length), retryAfter: undefined });
       });
     });
 }
 
-type Asked = { readonly rollout: string; readonly right: boolean };
+type Asked = { readonly rollout: string; readonly right: boolean; readonly isHarmless: boolean };
 
 function asked(body: Json): Asked {
   const { trace_id, sample } = body as {
     readonly trace_id: string;
     readonly sample: { readonly output_text: string };
   };
-  return { rollout: trace_id, right: sample.output_text === 'yes' };
+  const { output_text } = sample;
+  return { rollout: trace_id, right: output_text === 'yes', isHarmless: output_text === harmless };
 }

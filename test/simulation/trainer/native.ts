@@ -91,7 +91,7 @@ function send(desk: Desk, planned: PlannedCall, waitMs: number): Promise<Told> {
         : await core.toolCall(desk.caller, {
             ...asked,
             open: null,
-            tool: 'run',
+            tool: planned.tool,
             arguments: planned.kind === 'bad_arguments' ? { komand: command } : { command },
             timeoutMs: null,
           });
@@ -124,7 +124,12 @@ async function endDuring(desk: Desk, planned: PlannedEnd): Promise<void> {
   const { clock, chance } = desk.world;
   await clock.sleep(chance.pick([chance.between(0, 60), chance.between(60, 3_000)]));
   await end(desk, planned);
-  const late = { call: `${desk.plan.name}-late`, kind: 'command', command: lateCommand } as const;
+  const late = {
+    call: `${desk.plan.name}-late`,
+    kind: 'command',
+    tool: 'run',
+    command: lateCommand,
+  } as const;
   await desk.withRetries(() => send(desk, late, shortWaitMs));
 }
 

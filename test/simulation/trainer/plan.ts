@@ -1,10 +1,11 @@
 import type { Chance } from '../engine/chance.ts';
-import { commandMs, idleMs } from '../environment.ts';
+import { backendFailedExit, commandMs, idleMs } from '../environment.ts';
 import type { Command } from '../sandbox/command.ts';
 
 export type PlannedCall = {
   readonly call: string;
   readonly kind: 'command' | 'bad_arguments' | 'exec';
+  readonly tool: 'run' | 'look';
   readonly command: Command;
 };
 
@@ -38,7 +39,10 @@ export function planRollouts(chance: Chance, count: number): readonly PlannedRol
 function planRollout(chance: Chance, index: number): PlannedRollout {
   const name = `t${index + 1}`;
   const face = chance.happens(nativeShare) ? 'native' : 'rft';
-  const waves = Array.from({ length: chance.between(0, 4) }, (_, wave) => planWave(chance, face, name, wave));
+  const waves = withLooks(
+    chance,
+    Array.from({ length: chance.between(0, 4) }, (_, wave) => planWave(chance, face, name, wave)),
+  );
   return {
     name,
     face,
@@ -97,7 +101,23 @@ function planCall(chance: Chance, face: 'rft' | 'native', call: string): Planned
   const exitCode = chance.pick([0, 0, 0, 1, 127, 137]);
   const exhausts = chance.happens(0.03);
   const runsMs = isExec ? Math.min(runMs(chance), commandMs - 500) : runMs(chance);
-  return { call, kind, command: { token: `ran ${call}`, runMs: runsMs, exitCode, exhausts } };
+  return { call, kind, tool: 'run', command: { token: `ran ${call}`, runMs: runsMs, exitCode, exhausts } };
+}
+
+/**
+ * Once its trainer has run a command, a policy may bring about what a tool says of its backend, to be rid of a bad
+ * rollout. Drawn apart, so that the rest of a seed's story does not depend on it.
+ */
+function withLooks(
+  chance: Chance,
+  waves: readonly (readonly PlannedCall[])[],
+): readonly (readonly PlannedCall[])[] {
+  const firstExec = waves.findIndex((wave) => wave.some(({ kind }) => kind === 'exec'));
+  const looks = (planned: PlannedCall): PlannedCall =>
+    planned.kind === 'command' && chance.fork(`look ${planned.call}`).happens(0.4)
+      ? { ...planned, tool: 'look', command: { ...planned.command, exitCode: backendFailedExit } }
+      : planned;
+  return waves.map((wave, index) => (firstExec === -1 || index <= firstExec ? wave : wave.map(looks)));
 }
 
 /** Most commands are quick, some take seconds, and a few never end by themselves. */
