@@ -6,12 +6,41 @@ import { matchesOne } from './patterns.ts';
 /** Far above any real reference or path; a longer text is not looked at. */
 const longestText = 1_024;
 
+const tag = /^\w[\w.-]{0,127}$/;
+const digest = /^sha256:[a-f0-9]{64}$/;
+const hostCharacters = /^[A-Za-z0-9.-]+$/;
+const port = /^\d{1,5}$/;
+const alphanumeric = /^[A-Za-z0-9]$/;
+
+/** What may stand between two runs of letters and digits. */
+const separators = new Set(['', '.', '_', '__']);
+const dashes = /^-+$/;
+
 /** As registries have them: `host[:port]/path/name[:tag][@digest]`, with nothing that could climb or mean something else. */
-const domain = String.raw`[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?`;
-const component = '[a-z0-9]+(?:(?:[.]|_{1,2}|-+)[a-z0-9]+)*';
-const tag = String.raw`:\w[\w.-]{0,127}`;
-const digest = '@sha256:[a-f0-9]{64}';
-const reference = new RegExp(`^(?:${domain}/)?${component}(?:/${component})*(?:${tag})?(?:${digest})?$`);
+function isReference(text: string): boolean {
+  const [named = '', pinned, ...more] = text.split('@');
+  if (more.length > 0 || (pinned !== undefined && !digest.test(pinned))) return false;
+  const parts = named.split('/');
+  const [name = '', tagged, ...colons] = (parts.pop() ?? '').split(':');
+  if (colons.length > 0 || (tagged !== undefined && !tag.test(tagged)) || !isComponent(name)) return false;
+  const [host, ...path] = parts;
+  return path.every(isComponent) && (host === undefined || isComponent(host) || isHost(host));
+}
+
+function isHost(text: string): boolean {
+  const [name = '', number, ...more] = text.split(':');
+  if (more.length > 0 || (number !== undefined && !port.test(number))) return false;
+  return (
+    hostCharacters.test(name) && alphanumeric.test(name.at(0) ?? '') && alphanumeric.test(name.at(-1) ?? '')
+  );
+}
+
+/** Small letters and digits, with separators only between them. */
+function isComponent(text: string): boolean {
+  const between = text.split(/[a-z0-9]/);
+  if (between.length < 2 || between.at(0) !== '' || between.at(-1) !== '') return false;
+  return between.every((separator) => separators.has(separator) || dashes.test(separator));
+}
 
 /** The image that a dataset row names, or why it may not: the end of a sentence that begins with what it says. */
 export type RowsImage =
@@ -46,7 +75,7 @@ function wellFormed(image: Image): Image | null {
     case 'rootfs':
       return isPlainPath(image.path) ? image : null;
     case 'image':
-      return reference.test(image.reference) ? image : null;
+      return isReference(image.reference) ? image : null;
   }
 }
 

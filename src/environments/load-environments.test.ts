@@ -226,6 +226,16 @@ limits: { output_bytes: 3 }
       '{ builtin: shell, parameters: { a: string } }',
       'is fixed for a builtin tool',
     ],
+    [
+      'a pattern that only a backtracking engine knows',
+      '{ command: [ls, "{p}"], parameters: { p: { type: string, pattern: "(?<=a)b" } } }',
+      'the pattern (?<=a)b cannot be matched in bounded time',
+    ],
+    [
+      'a pattern that refers back',
+      String.raw`{ command: [ls, "{p}"], parameters: { p: { type: string, pattern: '(a)\1' } } }`,
+      'write it without look-around and back references',
+    ],
     ['an argument that nobody declared', '{ command: [ls, "{path}"], parameters: {} }', 'uses {path}'],
     [
       'an argument inside a script',

@@ -1,7 +1,8 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { ErrorObject, ValidateFunction } from 'ajv';
+import type { ErrorObject } from 'ajv';
 import type { Tool } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
+import { compileSchema } from './parameter-schema.ts';
+import type { SchemaCheck } from './parameter-schema.ts';
 
 export type ToolArguments = { readonly [key: string]: Json };
 
@@ -62,11 +63,8 @@ function wellFormedObject(value: ToolArguments): ToolArguments {
   );
 }
 
-// `strict: false`: authors may carry annotations of their own in a schema; that it compiles was checked at load.
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-
 /** One compiled check for each tool of a loaded environment; it goes when the environment does. */
-const compiled = new WeakMap<Tool, ValidateFunction>();
+const compiled = new WeakMap<Tool, SchemaCheck>();
 
 /** More mistakes than this at once teach nobody anything. */
 const maxReasons = 3;
@@ -78,9 +76,10 @@ export function checkArguments(tool: Tool, args: ToolArguments): Arguments {
 }
 
 function mistakesIn(tool: Tool, args: ToolArguments): string | null {
-  const validate = checkOf(tool);
-  if (validate(args)) return null;
-  const reasons = new Set((validate.errors ?? []).map(reasonOf));
+  const mistakes = checkOf(tool)(args);
+  if (mistakes === null) return null;
+  if (mistakes === 'patterns on too much text') return 'a text in them that must match a pattern is too long';
+  const reasons = new Set(mistakes.map(reasonOf));
   return [...reasons].slice(0, maxReasons).join('; ');
 }
 
@@ -91,12 +90,12 @@ function nulIn(tool: Tool, args: ToolArguments): string | null {
   return name === undefined ? null : `${name} must not contain a NUL character`;
 }
 
-function checkOf(tool: Tool): ValidateFunction {
+function checkOf(tool: Tool): SchemaCheck {
   const known = compiled.get(tool);
   if (known !== undefined) return known;
-  const validate = ajv.compile(tool.parameters);
-  compiled.set(tool, validate);
-  return validate;
+  const check = compileSchema(tool.parameters);
+  compiled.set(tool, check);
+  return check;
 }
 
 function reasonOf(error: ErrorObject): string {

@@ -20,7 +20,7 @@ export type Room = {
 const contract = ['src/model/', 'src/failure/', 'src/protocol/', 'src/ports/'];
 
 /** Libraries that only compute: they read no file, open no socket, know no clock. */
-const pureLibraries = ['ajv', 'canonicalize', 'typebox', 'yaml'];
+const pureLibraries = ['ajv', 'canonicalize', 're2js', 'typebox', 'yaml'];
 
 const adapter = (name: string, ...packages: readonly string[]): Room => ({
   name: `adapter ${name}`,
@@ -121,7 +121,8 @@ export const rooms: readonly Room[] = [
   feature('pool', 'waiting'),
   feature('lifecycle', 'waiting'),
   feature('recovery', 'waiting', 'pool'),
-  ...['waiting', 'environments', 'tools', 'access', 'reports'].map((name) => feature(name)),
+  feature('environments', 'tools'),
+  ...['waiting', 'tools', 'access', 'reports'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,

@@ -1,8 +1,6 @@
-import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { JsonSchema } from '../../model/environment.ts';
+import { compileSchema } from '../../tools/parameter-schema.ts';
 import type { Path, Report } from '../mistakes.ts';
-
-const ajv = new Ajv2020({ strict: false });
 
 type Yaml = Readonly<Record<string, unknown>>;
 
@@ -14,7 +12,7 @@ type Yaml = Readonly<Record<string, unknown>>;
 export function compileParameters(yaml: Yaml, place: Path, report: Report): JsonSchema {
   const schema = isFullSchema(yaml) ? yaml : fromShort(yaml, place, report);
   try {
-    ajv.compile(schema);
+    compileSchema(schema);
   } catch (error) {
     report(place, `is no valid JSON schema: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -3,7 +3,13 @@ import type { ErrorObject } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import type { Path, Report } from '../mistakes.ts';
 
-const ajv = new Ajv({ allErrors: true, verbose: true, discriminator: true, strict: false });
+const ajv = new Ajv({
+  allErrors: true,
+  verbose: true,
+  discriminator: true,
+  strict: false,
+  strictNumbers: true,
+});
 
 /** A check of one kind of YAML file: true when the value has the schema's shape, else every mistake is reported. */
 export function fileCheck<Schema extends TSchema>(

@@ -28,3 +28,22 @@ test.each([
   expect(answerAt(sample, 'output_json.files') ?? null).toBeNull();
   expect(answerAt(sample, 'output_json.constructor') ?? null).toBeNull();
 });
+
+test.each([
+  ['a fence with a language', '```json\n{"files": []}\n```', true],
+  ['a fence with blanks around what it holds', '``` json \n\n {"files": []} \n\n```', true],
+  ['a fence that ends on the line of its text', '```\n{"files": []}```', true],
+  ['a fence on one line', '```{"files": []}```', false],
+  ['a fence with words behind its language', '```json please\n{"files": []}\n```', false],
+  ['a fence that does not end', '```\n{"files": []}', false],
+  ['only the beginning of one', '```\n```'.slice(0, 5), false],
+])('%s is read as JSON or not: %j %j', (_what, content, isJson) => {
+  expect(answerAt(said(content), 'output_json.files')).toEqual(isJson ? [] : undefined);
+});
+
+test('a fence of a million line ends that never ends is no JSON at once', () => {
+  const startedMs = performance.now();
+  expect(answerAt(said('```' + '\n'.repeat(1_000_000) + 'x'), 'output_json')).toBeUndefined();
+  // A thousandth of these line ends took ten seconds once.
+  expect(performance.now() - startedMs).toBeLessThan(1_000);
+});

@@ -28,15 +28,24 @@ export function fieldOf(value: Json | undefined, field: string): Json | undefine
   return (value as { readonly [key: string]: Json })[field];
 }
 
-const fence = /^```[\w-]*\s*\n([\s\S]*?)\n?\s*```$/;
+const fence = '```';
 
 /** JSON that a text holds as its whole content or in one Markdown fence; undefined where it is no JSON. */
 export function jsonIn(text: Json | undefined): Json | undefined {
   if (typeof text !== 'string') return undefined;
   const trimmed = text.trim();
   try {
-    return JSON.parse(fence.exec(trimmed)?.[1] ?? trimmed) as Json;
+    return JSON.parse(insideFence(trimmed) ?? trimmed) as Json;
   } catch {
     return undefined;
   }
+}
+
+/** What stands between a first line like "```json" and a last "```"; null where the text is no fenced block. */
+function insideFence(text: string): string | null {
+  const lineEnd = text.indexOf('\n');
+  const end = text.length - fence.length;
+  if (lineEnd === -1 || end <= lineEnd || !text.startsWith(fence) || !text.endsWith(fence)) return null;
+  const language = text.slice(fence.length, lineEnd).trim();
+  return /^[\w-]*$/.test(language) ? text.slice(lineEnd + 1, end).trim() : null;
 }

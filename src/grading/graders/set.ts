@@ -44,5 +44,10 @@ function withoutListMark(line: string): string {
 
 function setOf(entries: readonly string[]): Set<string> {
   const named = entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
-  return new Set(named.map((entry) => posix.normalize(entry).replace(/(?<=.)\/$/, '')));
+  return new Set(named.map((entry) => (entry.length > longestPath ? entry : plainPath(entry))));
 }
+
+/** Linux knows no longer path; what is longer is none, and bringing it into shape could cost its length many times. */
+const longestPath = 4_096;
+
+const plainPath = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
