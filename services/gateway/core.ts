@@ -1,8 +1,9 @@
 import type { Failure } from '../../src/failure/failure.ts';
 import type { Environment } from '../../src/model/environment.ts';
-import type { Item, Json } from '../../src/model/grader.ts';
+import type { Item } from '../../src/model/grader.ts';
 import type { CallId, ItemKey, RolloutId } from '../../src/model/ids.ts';
 import type { RolloutTags } from '../../src/model/rollout.ts';
+import type { Written } from '../../src/model/written.ts';
 import type { CallResult } from '../../src/calls/call-result.ts';
 import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
 import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
@@ -33,8 +34,9 @@ export type ToolCallRequest = {
   readonly open: { readonly environment: EnvironmentRef; readonly item: Item | null } | null;
   readonly call: CallId;
   readonly tool: string;
-  /** As it came: JSON text or an object. */
-  readonly arguments: Json;
+  /** Whose word the tool's name is: the address that the training job was given, or a body, where the model's may stand. */
+  readonly namedBy: 'job' | 'model';
+  readonly arguments: Written;
   readonly timeoutMs: number | null;
   /** How long this request may be held; the work itself goes on. */
   readonly waitMs: number;
@@ -55,7 +57,7 @@ export type GradeRequest = {
   readonly rollout: RolloutRef;
   readonly open: { readonly environment: EnvironmentRef; readonly item: Item | null } | null;
   /** What the platform says of the rollout; `output_tools` is checked against our own record. */
-  readonly sample: { readonly [key: string]: Json };
+  readonly sample: Written;
   readonly waitMs: number;
 };
 

@@ -5,7 +5,7 @@ import type { HoldGate } from './http/hold-gate.ts';
 import { createRequireScope } from './http/identify.ts';
 import type { Doors } from './http/identify.ts';
 import { acceptJsonBodies } from './http/json-bodies.ts';
-import type { BodyLimits } from './http/read-body.ts';
+import type { JsonLimits } from './http/json-bodies.ts';
 import { newRequestState } from './http/request-state.ts';
 import { callRoutes } from './native/call-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
@@ -27,7 +27,7 @@ export type FaceParts = {
  * One megabyte is the platforms' own bound; a little more, so that a body at the bound passes with its wrapping. What
  * is read and thrown away of a larger one keeps the connection whole for the answer.
  */
-const jsonLimits: BodyLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 64 * 1024 * 1024 };
+const jsonLimits: JsonLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 64 * 1024 * 1024 };
 
 /** Both faces; every request passes the hold gate first, then its key, and only then its body is read. */
 export async function addFaces(app: App, parts: FaceParts, gate: HoldGate): Promise<void> {

@@ -1,12 +1,12 @@
 import type { Acquainted } from '../claiming/acquaint.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
-import type { Json } from '../model/grader.ts';
 import type { CallId } from '../model/ids.ts';
+import type { Written } from '../model/written.ts';
 import { maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
-import { checkArguments, parseArguments } from '../tools/arguments.ts';
+import { argumentsOf, checkArguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
 import { fillText } from '../tools/fill-text.ts';
 import type { Todo, Tracked, Work } from './work.ts';
@@ -16,33 +16,41 @@ const longestCommandMs = { rft: 480_000, native: 3_600_000 } as const;
 const defaultCommandMs = 120_000;
 /** Of what was asked for, in the event log. */
 const commandCharacters = 200;
+/** The longest name that a tool may have; what the model made up is cut to it wherever it is kept or told. */
+const longestToolName = 64;
 
 export type ToolCall = {
   readonly call: CallId;
   readonly tool: string;
-  /** As it came: JSON text or an object. */
-  readonly arguments: Json;
+  readonly namedBy: 'job' | 'model';
+  readonly arguments: Written;
   readonly timeoutMs: number | null;
 };
 
 /**
- * A call of a tool of the environment. What the model got wrong (arguments, on the native face also the tool's name)
+ * A call of a tool of the environment. What the model got wrong (arguments, and the tool's name where it chooses that)
  * becomes a refusal that it can read. Throws `tool_not_configured` where the job's own configuration names the tool.
  */
 export function planToolCall(rollout: Acquainted, asked: ToolCall): Work {
-  const tool = rollout.environment.tools[asked.tool];
-  if (tool === undefined && rollout.claim.face === 'rft')
-    throw notConfigured(rollout.environment, asked.tool);
-  const digest = callDigest(asked.tool, asked.arguments);
+  const tool = toolOf(rollout.environment, asked.tool);
+  if (tool === undefined && asked.namedBy === 'job') throw notConfigured(rollout.environment, asked.tool);
+  const name = asked.tool.slice(0, longestToolName).toWellFormed();
+  const digest = callDigest(asked.tool, digestible(asked.arguments));
   return {
-    ...trackedCall(rollout, asked.call, asked.tool, digest),
+    ...trackedCall(rollout, asked.call, name, digest),
     command: shortened(asked.arguments),
     todo:
-      tool === undefined
-        ? unknownTool(rollout.environment, asked.tool)
-        : toolTodo(rollout, tool, digest, asked),
+      tool === undefined ? unknownTool(rollout.environment, name) : toolTodo(rollout, tool, digest, asked),
   };
 }
+
+/** Its own tools only: every object has a `constructor` too. */
+function toolOf({ tools }: Pick<Environment, 'tools'>, name: string): Tool | undefined {
+  return Object.hasOwn(tools, name) ? tools[name] : undefined;
+}
+
+/** What was too long to be kept all counts as one: nothing runs for it. */
+const digestible = (written: Written): string => (typeof written === 'string' ? written : 'too long');
 
 export type Exec = {
   readonly call: CallId;
@@ -59,7 +67,7 @@ export function planExec(rollout: Acquainted, asked: Exec): Work {
   const digest = callDigest('exec', { ...exec });
   return {
     ...trackedCall(rollout, call, 'exec', digest),
-    command: shortened(exec.argv),
+    command: JSON.stringify(exec.argv).slice(0, commandCharacters),
     todo: runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
   };
 }
@@ -72,7 +80,7 @@ export function trackedCall(
   digest: string,
 ): Tracked {
   const { key, claim, environment, known } = rollout;
-  const run = environment.tools[tool]?.run;
+  const run = toolOf(environment, tool)?.run;
   return {
     key,
     claim,
@@ -89,7 +97,7 @@ export function trackedCall(
 }
 
 function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCall): Todo {
-  const parsed = parseArguments(asked.arguments);
+  const parsed = argumentsOf(asked.arguments);
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
   return runTodo(
@@ -113,15 +121,20 @@ function runTodo(
   return { kind: 'run', request: { digest, action, timeoutMs, keepBytes, label } };
 }
 
-function shortened(asked: Json): string {
-  return (typeof asked === 'string' ? asked : JSON.stringify(asked)).slice(0, commandCharacters);
+function shortened(written: Written): string {
+  return typeof written === 'string'
+    ? written.slice(0, commandCharacters)
+    : `${written.tooLongBytes} bytes of arguments`;
 }
+
+/** Of a reason, which may name what the model wrote: a name that fills the answer helps nobody. */
+const longestReason = 500;
 
 function badArguments(environment: Environment, reason: string): Todo {
   return {
     kind: 'refuse',
     code: 'bad_arguments',
-    text: fillText(environment.texts.badArguments, { reason }),
+    text: fillText(environment.texts.badArguments, { reason: reason.slice(0, longestReason).toWellFormed() }),
   };
 }
 
@@ -136,8 +149,9 @@ function unknownTool(environment: Environment, tool: string): Todo {
 
 function notConfigured(environment: Environment, tool: string): Failure {
   const tools = Object.keys(environment.tools).join(', ');
+  const shown = tool.slice(0, longestToolName);
   return new Failure(
     'tool_not_configured',
-    `environment ${environment.name} has no tool ${tool}; it has: ${tools}`,
+    `environment ${environment.name} has no tool ${shown}; it has: ${tools}`,
   );
 }

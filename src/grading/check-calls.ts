@@ -11,6 +11,7 @@ import type { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import { gradedEvent } from './graded-event.ts';
 import type { GradeWork } from './job.ts';
+import { readSample } from './sample-text.ts';
 import { namedCalls, unseenCalls } from './unseen-calls.ts';
 
 export type CheckCallsDeps = {
@@ -39,10 +40,10 @@ export async function checkNamedCalls(
   rollout: RolloutRecord,
   deadline: Deadline,
 ): Promise<number> {
-  const named = namedCalls(work.sample).length;
+  const named = namedCalls(readSample(work.sample)).length;
   if (named === 0 || rollout.score !== null) return 0;
   const recorded = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
-  const unseen = unseenCalls(work.sample, work.environment.tools, recorded);
+  const unseen = unseenCalls(readSample(work.sample), work.environment.tools, recorded);
   if (unseen.length === 0) return 0;
   const adoptedAtMs = await patiently(deps.clock, deadline, () => deps.recovery.adoptedAtMs());
   if (mayReport(work, rollout, adoptedAtMs)) return unseen.length;

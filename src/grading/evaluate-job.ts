@@ -1,10 +1,11 @@
 import { Failure } from '../failure/failure.ts';
-import type { Json } from '../model/grader.ts';
+import type { Written } from '../model/written.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
 import type { GradeJob } from './job.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf } from './graders/evaluate.ts';
 import { sampleOfText } from './graders/sample-of-text.ts';
+import { readSample, tooLongBytes } from './sample-text.ts';
 import { runCommandGrader } from './run-command-grader.ts';
 import type { CommandGraderDeps } from './run-command-grader.ts';
 
@@ -15,9 +16,13 @@ export type EvaluateDeps = CommandGraderDeps & {
 };
 
 /** Runs the environment's grader for one rollout: pure parts here, commands in its sandbox, judges over HTTP. */
-export function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluation> {
+export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluation> {
+  const bytes = tooLongBytes(job.sample);
+  if (bytes !== null) return tooLong(job.environment.onTooLong, bytes);
   return evaluate(job.environment.grader, {
-    sample: job.sample,
+    get sample() {
+      return readSample(job.sample);
+    },
     item: job.item,
     toolCalls: job.rollout.calls,
     runCommand: (leaf) => runCommandGrader(deps, job, leaf),
@@ -25,13 +30,23 @@ export function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluati
   });
 }
 
+/** The model's own doing, so no grader is asked and nothing is discarded for it. */
+function tooLong(score: number, bytes: number): Evaluation {
+  return { kind: 'scored', score, detail: { kind: 'too_long', score, bytes }, suspected: null };
+}
+
 function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>): Promise<Judged> {
   const { url, timeoutMs, retries } = leaf;
-  const asking = (sample: Json) => ({ sample, item: job.item, trace_id: job.rollout.owner.rollout });
-  const [body, control] = [asking(job.sample), asking(sampleOfText(leaf.control))];
+  const others = JSON.stringify({ item: job.item, trace_id: job.rollout.owner.rollout });
+  const asking = (sample: string) => `{"sample":${sample},${others.slice(1)}`;
+  // The sample goes on as it came, however deep it is and whatever numbers it holds.
+  const body = asking(textOf(job.sample));
+  const control = asking(JSON.stringify(sampleOfText(leaf.control)));
   const request = { url, headers: headersOf(deps, leaf), body, control, timeoutMs, retries };
   return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
 }
+
+const textOf = (sample: Written): string => (typeof sample === 'string' ? sample : '{}');
 
 function headersOf(deps: EvaluateDeps, leaf: Leaf<'http'>): Record<string, string> {
   const resolved = Object.entries(leaf.headers).map(([name, value]) => {

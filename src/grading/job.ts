@@ -1,9 +1,9 @@
 import type { Environment } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
+import type { Written } from '../model/written.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import type { Sample } from './graders/evaluate.ts';
 
 /** What a trainer gets. `replayed`: it was stored before. */
 export type Grade = {
@@ -17,7 +17,7 @@ export type GradeWork = {
   readonly claim: ClaimRequest;
   readonly environment: Environment;
   readonly item: Item | null;
-  readonly sample: Sample;
+  readonly sample: Written;
 };
 
 /** One turn of it: the grader may run now, until `deadline`; then fleet state gives the turn up for another. */

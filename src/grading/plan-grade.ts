@@ -2,16 +2,17 @@ import { acquaint, acquaintWith, checkSameEnvironment, ownerOf } from '../claimi
 import type { AcquaintDeps, Acquainted, Caller, Opening, RolloutRef } from '../claiming/acquaint.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Item } from '../model/grader.ts';
+import type { Written } from '../model/written.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeWork } from './job.ts';
-import type { Sample } from './graders/evaluate.ts';
+import { readSample } from './sample-text.ts';
 import { unseenCalls } from './unseen-calls.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */
 export type GradeAsked = {
   readonly rollout: RolloutRef;
   readonly open: Opening | null;
-  readonly sample: Sample;
+  readonly sample: Written;
 };
 
 /**
@@ -32,7 +33,7 @@ async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Pro
   if (record !== null) return opened(await acquaintWith(deps, record), record, asked.open);
   if (asked.open === null) throw unknown(caller, asked, 0);
   const fresh = await acquaint(deps, caller, asked.rollout, asked.open);
-  const calls = unseenCalls(asked.sample, fresh.environment.tools, []).length;
+  const calls = unseenCalls(readSample(asked.sample), fresh.environment.tools, []).length;
   if (calls > 0) throw unknown(caller, asked, calls);
   return { ...fresh, storedItem: null };
 }

@@ -92,6 +92,8 @@ export type Environment = {
   readonly grader: Grader;
   /** What becomes of a rollout of which the platform names calls that never reached us. */
   readonly unseenCalls: 'discard' | 'report';
+  /** The score of a rollout whose final answer is too long to be graded. */
+  readonly onTooLong: number;
   readonly texts: Texts;
   readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };
 };

@@ -1,5 +1,3 @@
-import type { Json } from '../model/grader.ts';
-
 /** `refused`: the judge works, and would not score this answer, or said no number for it. */
 export type Judged =
   | { readonly kind: 'scored'; readonly score: number }
@@ -13,9 +11,10 @@ export interface Judge {
 export type JudgeRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: Json;
+  /** JSON. */
+  readonly body: string;
   /** The same with an answer that a working judge scores: sent where it refuses the first, to see whose fault that is. */
-  readonly control: Json;
+  readonly control: string;
   readonly timeoutMs: number;
   readonly retries: number;
 };

@@ -1,6 +1,7 @@
 import type { ErrorObject } from 'ajv';
 import type { Tool } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
+import type { Written } from '../model/written.ts';
 import { compileSchema } from './parameter-schema.ts';
 import type { SchemaCheck } from './parameter-schema.ts';
 
@@ -13,6 +14,10 @@ export type Arguments =
 
 /** Deeper than any tool's schema is; it bounds what walks the value after this. */
 const maxDepth = 32;
+/** More values than any call of a tool has; it bounds what checking them costs, by rules that compare each with each. */
+const maxValues = 10_000;
+/** One megabyte is the platforms' own bound; a little more, so that arguments at the bound pass with their escapes. */
+export const mostArgumentBytes = 1024 * 1024 + 64 * 1024;
 
 /**
  * The arguments object of a call, from JSON text or as it came. Never throws: what is no object is the model's
@@ -22,8 +27,14 @@ export function parseArguments(raw: Json): Arguments {
   const value = typeof raw === 'string' ? fromText(raw) : raw;
   if (value instanceof SyntaxError) return bad(`they are not valid JSON: ${value.message}`);
   if (!isObject(value)) return bad('they must be a JSON object');
-  if (depthBeyond(value, maxDepth)) return bad(`they are nested deeper than ${maxDepth} levels`);
-  return { ok: true, value: wellFormedObject(value) };
+  const trouble = troubleIn(value);
+  return trouble === null ? { ok: true, value: wellFormedObject(value) } : bad(trouble);
+}
+
+/** The same of arguments that were too long to be kept, too. */
+export function argumentsOf(written: Written): Arguments {
+  if (typeof written === 'string') return parseArguments(written);
+  return bad(`they are too long: ${written.tooLongBytes} bytes, and ${mostArgumentBytes} are the most`);
 }
 
 const bad = (reason: string): Arguments => ({ ok: false, reason });
@@ -42,13 +53,20 @@ function isObject(value: Json): value is ToolArguments {
 }
 
 /** Walks level by level rather than by recursion: the depth is what is in doubt. */
-function depthBeyond(value: Json, limit: number): boolean {
-  let level: readonly Json[] = [value];
+function troubleIn(object: ToolArguments): string | null {
+  let level: readonly Json[] = [object];
+  let values = 0;
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > limit) return true;
+    values += level.length;
+    if (depth > maxDepth) return `they are nested deeper than ${maxDepth} levels`;
+    if (values > maxValues) return `they hold more than ${maxValues} values`;
+    // 1e999 is JSON, and read as infinity, which no JSON can say.
+    if (level.some((each) => typeof each === 'number' && !Number.isFinite(each))) {
+      return 'a number in them is too large';
+    }
     level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
   }
-  return false;
+  return null;
 }
 
 function wellFormed(value: Json): Json {

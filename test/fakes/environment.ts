@@ -64,6 +64,7 @@ export function fakeEnvironment(given: Partial<EnvironmentOfTest> = {}): Environ
       partialWithin: 0,
     },
     unseenCalls: 'discard',
+    onTooLong: 0,
     texts: {
       exitCode: '[exit code {code}]',
       signalled: '[killed by {signal}]',

@@ -126,6 +126,7 @@ export class CoreWorld implements AsyncDisposable {
       open: { environment: plain, item: { id: 'item-1', answer: 'yes' } },
       call: callId(call),
       tool,
+      namedBy: 'job',
       arguments: JSON.stringify(args),
       timeoutMs: null,
       waitMs: this.waitMs,
@@ -136,7 +137,7 @@ export class CoreWorld implements AsyncDisposable {
     return core.grade(caller, {
       rollout: { rollout: rolloutId(rollout), attempt: null },
       open: { environment: plain, item: { id: 'item-1', answer: 'yes' } },
-      sample: { output_text: outputText, output_tools: calls.map((id) => ({ id })) },
+      sample: JSON.stringify({ output_text: outputText, output_tools: calls.map((id) => ({ id })) }),
       waitMs: this.waitMs,
     });
   }

@@ -1,37 +1,36 @@
 import type { Readable } from 'node:stream';
 import { Failure } from '../../../src/failure/failure.ts';
 
-export type BodyLimits = {
-  /** A body larger than this is refused. */
-  readonly maxBytes: number;
-  /**
-   * So much of a refused body is still read and thrown away: who closes a connection before the client has sent
-   * everything makes it see a reset instead of the answer.
-   */
-  readonly drainBytes: number;
-};
-
 /**
- * The whole body. `onBytes` is told of every chunk that is kept and may throw to refuse it. Throws `Failure` with
- * `payload_too_large`, `invalid_request` (the client went away), or what `onBytes` threw.
+ * Hands the whole body to `keep`, chunk by chunk; it may throw to refuse it. So much of a refused body is still read and
+ * thrown away as `drainBytes` says: who closes a connection before the client has sent everything makes it see a reset
+ * instead of the answer. Throws `Failure` with `payload_too_large` (beyond `drainBytes`), `invalid_request` (the client
+ * went away), or what `keep` threw.
  */
 export async function readBody(
   stream: Readable,
-  limits: BodyLimits,
-  onBytes: (bytes: number) => void,
-): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+  drainBytes: number,
+  keep: (chunk: Buffer) => void,
+): Promise<void> {
   let bytes = 0;
-  let refusal: unknown;
+  let refusal: { readonly thrown: unknown } | null = null;
   for await (const chunk of chunksOf(stream)) {
     bytes += chunk.length;
-    refusal ??= refusalOf(chunk.length, bytes, limits, onBytes);
-    if (refusal === undefined) chunks.push(chunk);
-    else chunks.length = 0;
-    if (bytes > limits.drainBytes) break;
+    refusal ??= refusalOf(chunk, keep);
+    if (bytes <= drainBytes) continue;
+    refusal ??= { thrown: tooLarge(drainBytes) };
+    break;
   }
-  if (refusal !== undefined) throw refusal;
-  return Buffer.concat(chunks, bytes);
+  if (refusal !== null) throw refusal.thrown;
+}
+
+function refusalOf(chunk: Buffer, keep: (chunk: Buffer) => void): { readonly thrown: unknown } | null {
+  try {
+    keep(chunk);
+    return null;
+  } catch (thrown) {
+    return { thrown };
+  }
 }
 
 /** The chunks as they come, refusing more than `maxBytes` in all; for bytes that are passed on, not kept. */
@@ -51,21 +50,6 @@ export function tooLarge(maxBytes: number): Failure {
   return new Failure('payload_too_large', `the body is larger than ${maxBytes} bytes; send less`, {
     evidence: { maxBytes },
   });
-}
-
-function refusalOf(
-  chunkBytes: number,
-  totalBytes: number,
-  limits: BodyLimits,
-  onBytes: (bytes: number) => void,
-): unknown {
-  if (totalBytes > limits.maxBytes) return tooLarge(limits.maxBytes);
-  try {
-    onBytes(chunkBytes);
-    return undefined;
-  } catch (error) {
-    return error;
-  }
 }
 
 /**

@@ -1,17 +1,26 @@
 import type { Grant } from '../../../src/access/keys.ts';
 import type { CallId, RolloutId } from '../../../src/model/ids.ts';
+import type { Written } from '../../../src/model/written.ts';
 import type { Hold } from './hold-gate.ts';
 
 /** What the gateway knows of a request in hand beside what the client sent. */
 export type RequestState = {
   hold: Hold | null;
   grant: Grant | null;
+  /** What the model wrote, where its route's body has such a member and it came. */
+  written: Written | null;
   /** Told in the error body as soon as they are known. */
   rollout: RolloutId | null;
   call: CallId | null;
 };
 
-export const newRequestState = (): RequestState => ({ hold: null, grant: null, rollout: null, call: null });
+export const newRequestState = (): RequestState => ({
+  hold: null,
+  grant: null,
+  written: null,
+  rollout: null,
+  call: null,
+});
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type { Item, Json } from '../../../src/model/grader.ts';
 import { callId, isIdText, rolloutId } from '../../../src/model/ids.ts';
 import type { CallId, RolloutId } from '../../../src/model/ids.ts';
 import type { EnvironmentRef, RolloutRef } from '../core.ts';
@@ -40,4 +41,24 @@ export function environmentRef(text: string): EnvironmentRef {
 export function idText(text: string, field: string): string {
   if (text !== '' && isIdText(text)) return text;
   throw invalid(`${field} must be 1 to 256 printable characters without spaces`);
+}
+
+/**
+ * The dataset row; `null` and absent are the same. It is kept, hashed and given to sandboxes as JSON, so a number that
+ * only JavaScript can hold (`1e999` is read as infinity) must not get further than here.
+ */
+export function takeItem(item: unknown): Item | null {
+  if (item === undefined || item === null) return null;
+  if (!isJson(item as Json)) {
+    throw invalid('the item holds a number that is too large for JSON readers, or half a character');
+  }
+  return item as Item;
+}
+
+/** By recursion: bodies are bounded in depth. */
+function isJson(value: Json): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, each]) => name.isWellFormed() && isJson(each as Json));
 }

@@ -1,5 +1,4 @@
 import { RunningAnswer } from '../../../src/protocol/native/error.ts';
-import type { Json } from '../../../src/model/grader.ts';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '../../../src/protocol/native/calls.ts';
 import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
 import type { ExecRequest, GatewayCore } from '../core.ts';
@@ -7,6 +6,7 @@ import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
 import { takeCall, takeRolloutRef } from '../http/taking.ts';
+import { takeArguments, writtenArguments } from '../http/written.ts';
 import { presentCallResult } from './present-call.ts';
 import { timeoutMsOf, waitMsOf } from './waits.ts';
 
@@ -22,6 +22,7 @@ export function callRoutes(app: App, core: GatewayCore): void {
         body: CallBody,
         response: { 200: CallAnswer, 202: RunningAnswer },
       },
+      config: { written: writtenArguments },
     },
     async (request) => {
       const { params, query, body } = request;
@@ -30,7 +31,8 @@ export function callRoutes(app: App, core: GatewayCore): void {
         open: null,
         call: takeCall(request, body.call_id),
         tool: body.name,
-        arguments: body.arguments as Json,
+        namedBy: 'model',
+        arguments: takeArguments(request),
         timeoutMs: timeoutMsOf(body.timeout_s),
         waitMs: waitMsOf(query.wait_s),
       });

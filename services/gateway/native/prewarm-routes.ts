@@ -1,11 +1,10 @@
 import type { Prewarm } from '../../../src/claiming/prewarm.ts';
-import type { Item } from '../../../src/model/grader.ts';
 import { PrewarmAnswer, PrewarmBody } from '../../../src/protocol/native/prewarm.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
-import { environmentRef } from '../http/taking.ts';
+import { environmentRef, takeItem } from '../http/taking.ts';
 
 /** A burst that is announced finds its sandboxes ready. */
 export function prewarmRoutes(app: App, core: GatewayCore): void {
@@ -36,7 +35,7 @@ export function prewarmRoutes(app: App, core: GatewayCore): void {
 function rolloutsOf({ count, items }: PrewarmBody): Prewarm['rollouts'] {
   if (count !== undefined && items === undefined) return count;
   if (items !== undefined && count === undefined) {
-    return items.map((each) => ({ item: each.item as Item | null, count: each.count }));
+    return items.map((each) => ({ item: takeItem(each.item), count: each.count }));
   }
   throw invalid('say how many rollouts will come: either "count", or "items" with a count each');
 }

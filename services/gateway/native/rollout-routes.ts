@@ -1,5 +1,4 @@
 import { RunningAnswer } from '../../../src/protocol/native/error.ts';
-import type { Item, Json } from '../../../src/model/grader.ts';
 import { itemKey } from '../../../src/model/ids.ts';
 import { GradeAnswer, GradeBody } from '../../../src/protocol/native/calls.ts';
 import { AttemptQuery, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
@@ -9,7 +8,8 @@ import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
-import { environmentRef, takeRollout, takeRolloutRef } from '../http/taking.ts';
+import { environmentRef, takeItem, takeRollout, takeRolloutRef } from '../http/taking.ts';
+import { takeSample, writtenSample } from '../http/written.ts';
 import { presentRollout } from './present-rollout.ts';
 import { presentVerdict } from './present-verdict.ts';
 import { waitMsOf } from './waits.ts';
@@ -34,7 +34,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
         rollout: takeRollout(request, body.rollout_id, 'rollout_id'),
         attempt: body.attempt ?? 1,
         environment: environmentRef(body.environment),
-        item: (body.item ?? null) as Item | null,
+        item: takeItem(body.item),
         group: body.group === undefined ? null : itemKey(body.group),
         tags: { step: body.step ?? null, labels: body.labels ?? [] },
       });
@@ -104,13 +104,14 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
         body: GradeBody,
         response: { 200: GradeAnswer, 202: RunningAnswer },
       },
+      config: { written: writtenSample },
     },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
       const { score, detail, replayed } = await core.grade(callerOf(request, 'native'), {
         rollout,
         open: null,
-        sample: (request.body.sample ?? {}) as Readonly<Record<string, Json>>,
+        sample: takeSample(request) ?? '{}',
         waitMs: waitMsOf(request.query.wait_s),
       });
       return { score, detail: { ...detail }, replayed };

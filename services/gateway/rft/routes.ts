@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '../../../src/failure/failure.ts';
-import type { Item, Json } from '../../../src/model/grader.ts';
 import { GradeAnswer, GradeBody, ToolCallAnswer, ToolCallBody } from '../../../src/protocol/rft/wire.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore, ToolCallRequest } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { callerOf } from '../http/identify.ts';
 import type { RequireScope } from '../http/identify.ts';
-import { environmentRef, takeCall, takeRollout } from '../http/taking.ts';
+import { environmentRef, takeCall, takeItem, takeRollout } from '../http/taking.ts';
+import { takeArguments, takeSample, writtenArguments, writtenSample } from '../http/written.ts';
 
 /**
  * The face of reinforcement fine-tuning platforms: 200 or 5xx, because there a 4xx body is shown to the model. A
@@ -27,14 +27,30 @@ export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScop
   // The job may have given the function another name than ours: the address says which tool is meant.
   app.post(
     '/:environment/tools/:tool',
-    { schema: { ...tools, params: ToolParams }, onRequest: onToolCall },
-    (request) => answerToolCall(core, request, request.params, request.body, request.params.tool),
+    {
+      schema: { ...tools, params: ToolParams },
+      onRequest: onToolCall,
+      config: { written: writtenArguments },
+    },
+    (request) =>
+      answerToolCall(core, request, request.params, request.body, {
+        tool: request.params.tool,
+        namedBy: 'job',
+      }),
   );
 
   app.post(
     '/:environment/tools',
-    { schema: { ...tools, params: EnvironmentParams }, onRequest: onToolCall },
-    (request) => answerToolCall(core, request, request.params, request.body, request.body.name),
+    {
+      schema: { ...tools, params: EnvironmentParams },
+      onRequest: onToolCall,
+      config: { written: writtenArguments },
+    },
+    (request) =>
+      answerToolCall(core, request, request.params, request.body, {
+        tool: request.body.name,
+        namedBy: 'model',
+      }),
   );
 
   app.post(
@@ -42,6 +58,7 @@ export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScop
     {
       schema: { params: EnvironmentParams, body: GradeBody, response: { 200: GradeAnswer } },
       onRequest: requireScope('rft:grade'),
+      config: { written: writtenSample },
     },
     (request) => answerGrade(core, request, request.params, request.body),
   );
@@ -52,17 +69,17 @@ async function answerToolCall(
   request: FastifyRequest,
   params: { readonly environment: string },
   body: ToolCallBody,
-  tool: string,
+  meant: Pick<ToolCallRequest, 'tool' | 'namedBy'>,
 ): Promise<ToolCallAnswer> {
   const rollout = takeRollout(request, body.trace_id, 'trace_id');
   const call = takeCall(request, body.call_id);
   const caller = callerOf(request, 'rft');
   const result = await core.toolCall(caller, {
     rollout: { rollout, attempt: null },
-    open: { environment: environmentRef(params.environment), item: itemOf(body.item) },
+    open: { environment: environmentRef(params.environment), item: takeItem(body.item) },
     call,
-    tool,
-    arguments: body.arguments as Json,
+    ...meant,
+    arguments: takeArguments(request),
     timeoutMs: null,
     waitMs: rftWaitMs,
   });
@@ -78,16 +95,11 @@ async function answerGrade(
   const rollout = takeRollout(request, body.trace_id, 'trace_id');
   const { score } = await core.grade(callerOf(request, 'rft'), {
     rollout: { rollout, attempt: null },
-    open: { environment: environmentRef(params.environment), item: itemOf(body.item) },
-    sample: body.sample as Readonly<Record<string, Json>>,
+    open: { environment: environmentRef(params.environment), item: takeItem(body.item) },
+    sample: takeSample(request) ?? '{}',
     waitMs: rftWaitMs,
   });
   // JSON has no word for infinity: it would leave as null, which a trainer may read as 0.
   if (Number.isFinite(score)) return { score };
   throw new Failure('grader_failed', `the grader gave ${score}, which is no finite number`);
-}
-
-// What JSON.parse made is JSON; the schema has only its outer shape.
-function itemOf(item: unknown): Item | null {
-  return (item ?? null) as Item | null;
 }

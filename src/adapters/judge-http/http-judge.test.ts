@@ -11,7 +11,7 @@ import { createHttpJudge } from './http-judge.ts';
 
 type Answer = (response: ServerResponse) => void;
 
-const control = { item: 'harmless' };
+const control = '{"item":"harmless"}';
 
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
@@ -51,7 +51,7 @@ async function aJudge(...answers: Answer[]) {
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/score`;
   const ask = (given: Partial<JudgeRequest> = {}, signal = new AbortController().signal) =>
     judge.score(
-      { url, headers: {}, body: { item: 1 }, control, timeoutMs: 1000, retries: 2, ...given },
+      { url, headers: {}, body: '{"item":1}', control, timeoutMs: 1000, retries: 2, ...given },
       signal,
     );
   return { ask, bodies, clock };
@@ -117,7 +117,7 @@ test.each([400, 403, 413, 422, 451])(
   async (status) => {
     const { ask, bodies } = await aJudge(scored('too long', status), scored('{"score": 0}'));
     expect(await ask()).toEqual({ kind: 'refused', reason: `the judge answered ${status}: too long` });
-    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ item: 1 }, control]);
+    expect(bodies.map((body) => JSON.parse(body) as unknown)).toEqual([{ item: 1 }, { item: 'harmless' }]);
   },
 );
 

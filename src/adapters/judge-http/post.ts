@@ -19,7 +19,7 @@ export function postOver(dispatcher: Dispatcher): Post {
       dispatcher,
       method: 'POST',
       headers: { ...headers, 'content-type': 'application/json', accept: 'application/json' },
-      body: JSON.stringify(body),
+      body,
       signal,
     });
     // Read to its end whatever the status, so that the connection can be used again.

@@ -26,6 +26,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     limits: compileLimits(yaml),
     grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
     unseenCalls: yaml.unseen_calls ?? 'discard',
+    onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, report),
   };

@@ -76,6 +76,7 @@ export const EnvironmentSchema = strict(
     unseen_calls: Type.Optional(
       Type.Union([Type.Literal('discard'), Type.Literal('report')], { description: 'discard or report' }),
     ),
+    on_too_long: Type.Optional(Type.Number({ description: 'a score' })),
     texts: Type.Optional(TextsYaml),
     pool: Type.Optional(
       strict({

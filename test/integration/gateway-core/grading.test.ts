@@ -69,7 +69,7 @@ test('a grader that names another environment than the rollout was opened with i
   const grade = world.wired.core.grade(caller, {
     rollout: { rollout: rolloutId('trace_1'), attempt: null },
     open: { environment: { name: 'other', version: null }, item: null },
-    sample: {},
+    sample: '{}',
     waitMs: world.waitMs,
   });
   await expect(grade).rejects.toMatchObject({ code: 'environment_mismatch' });

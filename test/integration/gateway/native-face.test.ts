@@ -157,7 +157,8 @@ describe('calls', () => {
       open: null,
       call: 'c1',
       tool: 'shell',
-      arguments: { command: 'ls' },
+      namedBy: 'model',
+      arguments: '{"command":"ls"}',
       timeoutMs: 1500,
       waitMs: 20_000,
     });

@@ -61,6 +61,7 @@ describe('a tool call', () => {
             open: { environment: { name: 'shell', version: 'v7' }, item: { id: 'task-7' } },
             call: 'call_1',
             tool: 'shell',
+            namedBy: 'job',
             arguments: '{"command":"ls"}',
             timeoutMs: null,
             waitMs: 540_000,
@@ -74,7 +75,7 @@ describe('a tool call', () => {
     await post('/rft/shell/tools', { ...toolCall, item: null, arguments: { command: 'ls' } });
     expect(gateway.core.calls[0]?.args).toMatchObject([
       { run: 'nightly' },
-      { tool: 'bash', arguments: { command: 'ls' }, open: { item: null } },
+      { tool: 'bash', arguments: '{"command":"ls"}', open: { item: null } },
     ]);
   });
 
@@ -113,7 +114,10 @@ describe('a grade', () => {
     const answer = await post('/rft/shell/grade', grade);
     expect(answer.status).toBe(200);
     expect(await answer.json()).toEqual({ score: 0.5 });
-    expect(gateway.core.calls[0]?.args[1]).toMatchObject({ sample: grade.sample, waitMs: 540_000 });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({
+      sample: JSON.stringify(grade.sample),
+      waitMs: 540_000,
+    });
   });
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY])(

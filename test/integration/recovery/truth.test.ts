@@ -159,10 +159,10 @@ async function withRefusedCall(world: RecoveryWorld) {
     world.core.wired.core.grade(caller, {
       rollout: { rollout: rolloutId('a'), attempt: null },
       open: { environment: plain, item: { answer: 'yes' } },
-      sample: {
+      sample: JSON.stringify({
         output_text: 'yes',
         output_tools: named.map(([id, given]) => ({ id, function: { name: 'sh', arguments: given } })),
-      },
+      }),
       waitMs: 5_000,
     });
 }
@@ -199,10 +199,10 @@ test('nor is it where it is the only call, and nobody here has heard of the roll
     world.core.wired.core.grade(caller, {
       rollout: { rollout: rolloutId('unheard'), attempt: null },
       open: { environment: plain, item: { answer: 'yes' } },
-      sample: {
+      sample: JSON.stringify({
         output_text: 'no',
         output_tools: [{ id: 'c1', function: { name, arguments: given } }],
-      },
+      }),
       waitMs: 5_000,
     });
   await expect(grade('sh', right)).rejects.toMatchObject({ code: 'rollout_unknown' });

@@ -39,6 +39,7 @@ const environmentOf = (version: string): Environment => ({
   limits: { toolCalls: 1, outputBytes: 1, rolloutMs: 1, idleMs: 1, gradeMs: 1, hardLifeMs: 1 },
   grader: { kind: 'f1', answer: 'output_json', reference: 'item.files' },
   unseenCalls: 'discard',
+  onTooLong: 0,
   texts: {
     exitCode: '[exit code {code}]',
     signalled: '',

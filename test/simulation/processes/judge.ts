@@ -1,5 +1,4 @@
 import type { Post, Posted } from '../../../src/adapters/judge-http/post.ts';
-import type { Json } from '../../../src/model/grader.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import { harmless } from '../environment.ts';
@@ -66,8 +65,8 @@ export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeW
 
 type Asked = { readonly rollout: string; readonly right: boolean; readonly isHarmless: boolean };
 
-function asked(body: Json): Asked {
-  const { trace_id, sample } = body as {
+function asked(body: string): Asked {
+  const { trace_id, sample } = JSON.parse(body) as {
     readonly trace_id: string;
     readonly sample: { readonly output_text: string };
   };

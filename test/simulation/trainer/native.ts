@@ -92,7 +92,8 @@ function send(desk: Desk, planned: PlannedCall, waitMs: number): Promise<Told> {
             ...asked,
             open: null,
             tool: planned.tool,
-            arguments: planned.kind === 'bad_arguments' ? { komand: command } : { command },
+            namedBy: 'model',
+            arguments: JSON.stringify(planned.kind === 'bad_arguments' ? { komand: command } : { command }),
             timeoutMs: null,
           });
     return { kind: 'answer', output: result.output, replayed: result.replayed };
@@ -107,7 +108,7 @@ function attach(desk: Desk, planned: PlannedCall): Promise<Told> {
 }
 
 function grade(desk: Desk): Promise<Told> {
-  const sample = { output_text: desk.plan.right ? 'yes' : 'no' };
+  const sample = JSON.stringify({ output_text: desk.plan.right ? 'yes' : 'no' });
   return desk.ask('grade', 'grade', {}, async (core) => {
     const asked = { rollout: refOf(desk), open: null, sample, waitMs: requestMs };
     const { score } = await core.grade(desk.caller, asked);

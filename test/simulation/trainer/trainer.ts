@@ -86,6 +86,7 @@ class Platform {
         ...this.#named,
         call: callId(call),
         tool: 'run',
+        namedBy: 'job',
         arguments: JSON.stringify(args),
         timeoutMs: null,
         waitMs: requestMs,
@@ -95,10 +96,11 @@ class Platform {
   }
 
   #grade(): Promise<Told> {
-    const sample = {
+    const said = {
       output_text: this.#desk.plan.right ? 'yes' : 'no',
       output_tools: this.#answered.map((id) => ({ id, type: 'function' })),
     };
+    const sample = JSON.stringify(said);
     return this.#desk.ask('grade', 'grade', { named: [...this.#answered] }, async (core) => {
       const { score } = await core.grade(this.#desk.caller, { ...this.#named, sample, waitMs: requestMs });
       return { kind: 'score', score };
