@@ -87,6 +87,16 @@ export class BodyParts {
 
   /** Throws `payload_too_large` for a rest beyond its bound, and what `onHeld` throws. */
   push(chunk: Buffer): void {
+    try {
+      this.#take(chunk);
+    } catch (refused) {
+      this.#rest.length = 0;
+      this.#aside = null;
+      throw refused;
+    }
+  }
+
+  #take(chunk: Buffer): void {
     let cost = 0;
     let from = 0;
     for (let at = 0; at < chunk.length; at += 1) {

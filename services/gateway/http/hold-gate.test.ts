@@ -37,3 +37,15 @@ describe('the hold gate', () => {
     await new HoldGate({ requests: 1, bodyBytes: 1 }).close();
   });
 });
+
+it('a body that was refused keeps nobody else out while the rest of it comes', () => {
+  const gate = new HoldGate({ requests: 2, bodyBytes: 100 });
+  const [large, small] = [gate.enter(), gate.enter()];
+  large.grow(90);
+  expect(() => large.grow(20)).toThrow(overloaded);
+  small.grow(100);
+  expect(gate.bodyBytes).toBe(100);
+  large.release();
+  small.release();
+  expect([gate.requests, gate.bodyBytes]).toEqual([0, 0]);
+});

@@ -2,7 +2,8 @@ import { Failure } from '../../../src/failure/failure.ts';
 
 /*
  * How much one gateway holds. A burst is held rather than refused, so held requests and their bodies are what fills
- * its memory; both are bounded here, and nowhere else.
+ * its memory; both are bounded here, and nowhere else. A body counts as the bytes that are kept of it and the heap that its
+ * values take once they are parsed.
  *
  *   open      requests come in until a bound is hit, then `gateway_overloaded`
  *   closing   nothing new, `shutting_down`; what is held finishes
@@ -10,7 +11,7 @@ import { Failure } from '../../../src/failure/failure.ts';
 
 export type HoldLimits = { readonly requests: number; readonly bodyBytes: number };
 
-/** One held request. `release` may be called any number of times. */
+/** One held request. `grow` throws where the bound is hit, and the whole body no longer counts. `release` may be called any number of times. */
 export type Hold = { grow(bytes: number): void; release(): void };
 
 export class HoldGate {
@@ -48,6 +49,9 @@ export class HoldGate {
     return {
       grow: (more) => {
         if (this.#bodyBytes + more > this.#limits.bodyBytes) {
+          // Its body is thrown away, and what it had must not keep others out while the rest of it comes.
+          this.#bodyBytes -= bytes;
+          bytes = 0;
           throw this.#overloaded('body bytes', this.#limits.bodyBytes);
         }
         bytes += more;
