@@ -7,6 +7,7 @@ import { maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
 import { argumentsOf, checkArguments } from '../tools/arguments.ts';
+import type { Arguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
 import { fillText } from '../tools/fill-text.ts';
 import type { Todo, Tracked, Work } from './work.ts';
@@ -35,12 +36,15 @@ export function planToolCall(rollout: Acquainted, asked: ToolCall): Work {
   const tool = toolOf(rollout.environment, asked.tool);
   if (tool === undefined && asked.namedBy === 'job') throw notConfigured(rollout.environment, asked.tool);
   const name = asked.tool.slice(0, longestToolName).toWellFormed();
-  const digest = callDigest(asked.tool, digestible(asked.arguments));
+  const parsed = argumentsOf(asked.arguments);
+  const digest = callDigest(asked.tool, digestible(asked.arguments), parsed);
   return {
     ...trackedCall(rollout, asked.call, name, digest),
     command: shortened(asked.arguments),
     todo:
-      tool === undefined ? unknownTool(rollout.environment, name) : toolTodo(rollout, tool, digest, asked),
+      tool === undefined
+        ? unknownTool(rollout.environment, name)
+        : toolTodo(rollout, tool, digest, asked, parsed),
   };
 }
 
@@ -96,8 +100,7 @@ export function trackedCall(
   };
 }
 
-function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCall): Todo {
-  const parsed = argumentsOf(asked.arguments);
+function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCall, parsed: Arguments): Todo {
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
   return runTodo(

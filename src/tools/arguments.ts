@@ -52,21 +52,31 @@ function isObject(value: Json): value is ToolArguments {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Walks level by level rather than by recursion: the depth is what is in doubt. */
+/** Walks level by level rather than by recursion: the depth is what is in doubt. Stops at the first value too many. */
 function troubleIn(object: ToolArguments): string | null {
   let level: readonly Json[] = [object];
-  let values = 0;
+  let values = 1;
   for (let depth = 0; level.length > 0; depth += 1) {
-    values += level.length;
     if (depth > maxDepth) return `they are nested deeper than ${maxDepth} levels`;
-    if (values > maxValues) return `they hold more than ${maxValues} values`;
     // 1e999 is JSON, and read as infinity, which no JSON can say.
     if (level.some((each) => typeof each === 'number' && !Number.isFinite(each))) {
       return 'a number in them is too large';
     }
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []));
+    const next: Json[] = [];
+    for (const each of level) {
+      const below = valuesIn(each);
+      values += below.length;
+      if (values > maxValues) return `they hold more than ${maxValues} values`;
+      next.push(...below);
+    }
+    level = next;
   }
   return null;
+}
+
+function valuesIn(value: Json): readonly Json[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Array.isArray(value) ? (value as readonly Json[]) : Object.values(value);
 }
 
 function wellFormed(value: Json): Json {

@@ -25,14 +25,13 @@ const recall = (hits: number, expected: number): number => (expected === 0 ? 1 :
 
 function entriesOf(answer: Json | undefined): readonly string[] {
   if (typeof answer === 'number') return [String(answer)];
-  if (Array.isArray(answer)) return answer.flatMap((each: Json) => entryOf(each));
+  if (Array.isArray(answer)) return (answer as readonly Json[]).filter(isEntry).map(String);
   if (typeof answer !== 'string') return [];
   const json = jsonIn(answer);
   return Array.isArray(json) ? entriesOf(json) : answer.split('\n').map(withoutListMark);
 }
 
-const entryOf = (value: Json): readonly string[] =>
-  typeof value === 'string' || typeof value === 'number' ? [String(value)] : [];
+const isEntry = (value: Json): boolean => typeof value === 'string' || typeof value === 'number';
 
 /** `- path`, `* path` and backquotes around it are how models write a list. */
 function withoutListMark(line: string): string {
@@ -43,11 +42,17 @@ function withoutListMark(line: string): string {
 }
 
 function setOf(entries: readonly string[]): Set<string> {
-  const named = entries.map((entry) => entry.trim()).filter((entry) => entry !== '');
-  return new Set(named.map((entry) => (entry.length > longestPath ? entry : plainPath(entry))));
+  const named = new Set<string>();
+  for (const entry of entries) {
+    const trimmed = entry.trim();
+    if (trimmed !== '') named.add(isPath(trimmed) ? plainPath(trimmed) : trimmed);
+  }
+  return named;
 }
 
 /** Linux knows no longer path; what is longer is none, and bringing it into shape could cost its length many times. */
 const longestPath = 4_096;
+
+const isPath = (entry: string): boolean => entry.length <= longestPath && entry.includes('/');
 
 const plainPath = (path: string): string => posix.normalize(path).replace(/(?<=.)\/$/, '');
