@@ -42,6 +42,14 @@ describe('normalised', () => {
     expect(scoreOf(answer, reference, { match: 'normalised' })).toBe(score);
   });
 
+  test('an answer many times as long as the reference is not it, whatever its signs unfold to', () => {
+    expect(scoreOf(`Paris${'!'.repeat(10_000)}`, 'Paris', { match: 'normalised' })).toBe(1);
+    expect(scoreOf(`Paris${'!'.repeat(11_000)}`, 'Paris', { match: 'normalised' })).toBe(0);
+    const startedMs = performance.now();
+    expect(scoreOf('\ufdfa'.repeat(1_000_000), 'Paris', { match: 'normalised' })).toBe(0);
+    expect(performance.now() - startedMs).toBeLessThan(500);
+  });
+
   test('the best of several accepted answers counts', () => {
     expect(scoreOf('UK', ['United Kingdom', 'UK'], { match: 'normalised' })).toBe(1);
   });

@@ -28,6 +28,7 @@ beforeAll(async () => {
       { weight: 1, grader: { kind: 'f1', answer: 'output_json.files', reference: 'item.answer' } },
       { weight: 1, grader: { ...text, match: 'numeric' } },
       { weight: 1, grader: { ...text, match: 'exact' } },
+      { weight: 1, grader: { ...text, match: 'normalised' } },
     ],
   } as const;
   world = await CoreWorld.start({ grader });
@@ -163,6 +164,7 @@ const families: readonly (readonly [string, Kind, (bytes: number) => string])[] 
   ['blanks', 'grade', said(' ')],
   ['blanks around a letter', 'grade', (bytes) => JSON.stringify({ output_text: `x${' '.repeat(bytes)}x` })],
   ['commas', 'grade', said(',')],
+  ['signs that unfold', 'grade', said('\ufdfa')],
   [
     'dots and slashes',
     'grade',
