@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+/*
+ * A policy that would rather have nobody trained: it writes what is dear to read, and as much of it as it may. Another rollout
+ * of the same fleet is answered all the while, and afterwards.
+ */
+
+const environment = `
+name: shell
+sandbox: { image: host, disk: 64Mi, processes: 256, memory: { request: 64Mi, limit: 512Mi } }
+tools:
+  shell: { builtin: shell, timeout: 30s }
+  search: { builtin: search, timeout: 2s }
+  names:
+    command: [echo, "{names}"]
+    parameters: { names: { type: array, items: { type: string, pattern: "^(a+)+$" }, uniqueItems: true } }
+limits: { tool_calls: 100000 }
+grader: { kind: f1, answer: output_json.files, reference: item.answer }
+pool: { min_ready: 3, max: 6 }
+`;
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: environment } });
+  await watchOver('before', Promise.resolve());
+});
+afterAll(() => corral.stop());
+
+const mebibyte = 1024 * 1024;
+const item = '"item":{"id":"task-1","answer":["42"]}';
+
+const call = (id: string, written: string, tool = 'shell') =>
+  corral.raw(
+    `/rft/shell/tools/${tool}`,
+    `{"id":"f","call_id":"${id}","name":"${tool}","arguments":${written},${item},"trace_id":"attacker"}`,
+  );
+
+const grade = (trace: string, sample: string) =>
+  corral.raw('/rft/shell/grade', `{"sample":${sample},${item},"trace_id":"${trace}"}`);
+
+let calls = 0;
+
+/** The neighbour's calls, one after another until the attack is over; how long the slowest took, in milliseconds. */
+async function watchOver(attack: string, until: Promise<unknown>): Promise<number> {
+  const over = new AbortController();
+  const stop = () => over.abort();
+  until.then(stop, stop);
+  let slowestMs = 0;
+  do {
+    calls += 1;
+    const startedMs = performance.now();
+    const told = await corral.rft.call({
+      trace: 'neighbour',
+      call: `n${calls}`,
+      command: 'echo here',
+      item: { answer: ['42'] },
+    });
+    slowestMs = Math.max(slowestMs, performance.now() - startedMs);
+    expect({ attack, ...told }).toMatchObject({ status: 200, body: { output: 'here\n' } });
+  } while (!over.signal.aborted);
+  return slowestMs;
+}
+
+/** A call takes some 20 ms; a loaded machine some hundred. What this is about took 13 s. */
+const bearableMs = 5_000;
+
+async function attack<Answer>(name: string, attacking: Promise<Answer>): Promise<Answer> {
+  expect(await watchOver(name, attacking)).toBeLessThan(bearableMs);
+  return attacking;
+}
+
+const dear: readonly (readonly [string, string])[] = [
+  ['line ends in a fence that never ends', JSON.stringify({ output_text: `\`\`\`${'\n'.repeat(200_000)}x` })],
+  ['nothing but backquotes', JSON.stringify({ output_text: '```\n'.repeat(200_000) })],
+  [
+    'nothing but steps up and down',
+    JSON.stringify({ output_json: { files: [`${'x/'.repeat(200_000)}${'a/../'.repeat(100_000)}`] } }),
+  ],
+  ['half a million entries', JSON.stringify({ output_text: 'a\n'.repeat(250_000) })],
+];
+
+test.each(dear)('a final answer of %s is graded at once', async (what, sample) => {
+  const graded = await attack(what, grade(what.replaceAll(' ', '-'), sample));
+  expect(graded).toMatchObject({ status: 200, body: { score: 0 } });
+});
+
+test('names that a pattern would be matched against for years, and ten thousand to compare with each other', async () => {
+  const years = JSON.stringify({ names: [`${'a'.repeat(60_000)}!`] });
+  expect(await attack('pattern', call('years', JSON.stringify(years), 'names'))).toMatchObject({
+    status: 200,
+    body: { output: expect.stringContaining('must match pattern') },
+  });
+  const many = JSON.stringify({ names: Array.from({ length: 9_000 }, (_, index) => ({ index })) });
+  expect(await attack('repeats', call('many', JSON.stringify(many), 'names'))).toMatchObject({
+    status: 200,
+    body: { output: expect.stringMatching(/^Error: /) },
+  });
+});
+
+test('a regular expression of its own runs out of the time of its tool, in its own sandbox', async () => {
+  await call('prepare', JSON.stringify(JSON.stringify({ command: `printf '%060000d!' 0 | tr 0 a > line` })));
+  const bomb = JSON.stringify({ query: '^(a+)+$', regex: true });
+  expect(await attack('search', call('bomb', JSON.stringify(bomb), 'search'))).toMatchObject({
+    status: 200,
+    body: { output: expect.stringContaining('timed out after 2 s') },
+  });
+});
+
+describe('many at once', () => {
+  const flood = (name: string, count: number, send: (index: number) => Promise<unknown>) =>
+    attack(name, Promise.all(Array.from({ length: count }, (_, index) => send(index))));
+
+  test('60 bodies of 330,000 values each are refused in words', async () => {
+    const values = `{"command":[${'{},'.repeat(330_000)}{}]}`;
+    for (const answer of await flood('values', 60, (index) => call(`v${index}`, values))) {
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { output: expect.stringContaining('more than 10000 values') },
+      });
+    }
+  }, 60_000);
+
+  test('20 bodies of 10 MB are refused in words', async () => {
+    const long = `{"command":"${'x'.repeat(10 * mebibyte)}"}`;
+    for (const answer of await flood('long', 20, (index) => call(`l${index}`, long))) {
+      expect(answer).toMatchObject({ status: 200, body: { output: expect.stringContaining('too long') } });
+    }
+  }, 60_000);
+
+  test('300 malformed calls are refused in words', async () => {
+    const malformed = ['{"command":1e999}', '[]', '"no JSON"', '{"command":{"__proto__":1}}', 'null'];
+    const sent = (index: number) => call(`m${index}`, malformed[index % malformed.length] ?? '');
+    for (const answer of await flood('malformed', 300, sent)) {
+      expect(answer).toMatchObject({ status: 200, body: { output: expect.stringMatching(/^Error: /) } });
+    }
+  }, 60_000);
+
+  test('1,000 calls of one rollout are answered, each with its own output', async () => {
+    const sent = async (index: number) =>
+      [index, await call(`p${index}`, JSON.stringify(`{"command":"echo ${index}"}`))] as const;
+    for (const [index, answer] of (await flood('calls', 1_000, sent)) as (readonly [number, unknown])[]) {
+      expect(answer).toMatchObject({ status: 200, body: { output: `${index}\n` } });
+    }
+  }, 180_000);
+});
+
+test('afterwards both are scored, and nothing was discarded', async () => {
+  await watchOver('after', Promise.resolve());
+  for (const trace of ['attacker', 'neighbour']) {
+    expect(await grade(trace, '{"output_json":{"files":["42"]}}')).toMatchObject({
+      status: 200,
+      body: { score: 1 },
+    });
+  }
+  const discards = await corral.native.get('/v1/runs/development/rollouts?verdict=discard');
+  expect(discards.body).toEqual({ rollouts: [], cursor: null });
+});
