@@ -70,12 +70,13 @@ export const wrongRequest = {
       'The trainer sends the whole row as `item`, or the environment’s author takes the field off. `corral preflight --items` finds such rows before a job does.',
   },
   tool_not_configured: {
-    means: 'The address names a tool that the environment does not have.',
+    means: 'The address, which is the job’s, names a tool that the environment does not have.',
     evidence: 'The message lists those that it has.',
     operator: 'Compare the job with `GET /v1/environments/{name}/tools`.',
   },
   payload_too_large: {
-    means: 'The body is over 1 MB, or a file over the gateway’s limit.',
+    means:
+      'The body is over 1 MB without what the model wrote (`arguments`, `sample`), over 64 MiB with it, or a file is over the gateway’s limit.',
     evidence: '`maxBytes`: what is taken.',
     operator: 'For files, raise `CORRAL_MAX_FILE_BYTES`; bodies are never larger in the trainers’ protocol.',
   },

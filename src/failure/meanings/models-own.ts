@@ -13,13 +13,14 @@ export const outcomes = {
 /** What a policy can do wrong; every one is an answer, and says something about the policy. */
 export const modelFailures = {
   bad_arguments: {
-    means: 'The arguments are not JSON, or not what the tool’s parameters say. Nothing ran.',
+    means:
+      'The arguments are not JSON, too long, too deep, or not what the tool’s parameters say. Nothing ran.',
     evidence: '`texts.bad_arguments` tells the model which field.',
     operator: 'A high share means a tool whose description misleads: the environment’s author rewrites it.',
   },
   unknown_tool: {
     means:
-      'The model called a tool that there is not. Nothing ran. (On the RFT face the address names the tool.)',
+      'The model called a tool that there is not. Nothing ran. (Where an address names the tool, the job does: `tool_not_configured`.)',
     evidence: '`texts.unknown_tool` tells the model which there are.',
     operator: 'Give the trainer the tools’ JSON of `GET /v1/environments/{name}/tools`.',
   },
