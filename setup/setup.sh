@@ -51,7 +51,7 @@ missing_for_tests() {
   # The pages' commands are run as they are shown.
   command -v curl >/dev/null || echo curl
   # Sandboxes of a test see /usr, and attacks on graders are written for what authors write these in.
-  [ -x /usr/bin/python3 ] || echo python3-minimal
+  [ -x /usr/bin/python3 ] || echo python3
   [ -x /usr/bin/git ] || echo git
 }
 

@@ -37,6 +37,9 @@ grader:
 pool: { min_ready: 2, max: 6 }
 `;
 
+/** A grader that takes the policy at its word: what it reads is what it writes as the score. */
+const led = shell('led').replace("'echo 0.25 >", "'as-policy --timeout 2 cat said >");
+
 const looking = `
 name: looking
 sandbox: { image: host, disk: 32Mi }
@@ -87,6 +90,7 @@ beforeAll(async () => {
       shell: shell('shell'),
       rooted: shell('rooted', '  run_as: root'),
       crowded,
+      led,
       looking,
       judged: judged(port),
     },
@@ -111,7 +115,15 @@ async function expectScored(trace: string, environment: string, scores: readonly
 const quietly = (script: string) => `(${script}) > /dev/null 2>&1 & echo left`;
 const loop = (script: string) => `while :; do ${script}; done`;
 
+/** Each looks like a zombie, and sleeps on: forty fill the sandbox's limit of processes. */
+const headless = `import ctypes, os, platform, threading, time
+for _ in range(60):
+  if os.fork() == 0:
+    threading.Thread(target=time.sleep, args=(600,)).start()
+    ctypes.CDLL(None).syscall(93 if platform.machine() == "aarch64" else 60, 0)`;
+
 const attacks: Readonly<Record<string, string>> = {
+  'fill the processes with such whose first thread has ended': `cat > h.py <<'END'\n${headless}\nEND\npython3 h.py > /dev/null 2>&1 & sleep 2; echo filled`,
   'fill the processes': 'for n in $(seq 80); do sleep 600 & done > /dev/null 2>&1; echo filled',
   'fork without end': quietly('bomb() { bomb | bomb & }; bomb'),
   'print what is no text':
@@ -171,6 +183,18 @@ test.each(['KILL', 'TERM', 'SEGV'])(
     await new Promise((resolve) => setTimeout(resolve, 3_000));
     expect(await call('c2', 'echo later')).toMatchObject({ status: 200 });
     await expectScored(trace, 'rooted', [0.25, 0]);
+  },
+);
+
+test.each(['NaN', 'Infinity', '1e999', 'splendid', '', '0x1p4', '1\\n1'])(
+  'lead the grader to a score of %j: on_exit, marked, and no discard',
+  async (said) => {
+    const trace = `led_${Buffer.from(said).toString('hex')}`;
+    const command = `printf '%b' '${said}' > said`;
+    expect(await corral.rft.call({ trace, call: 'c1', command, environment: 'led' })).toMatchObject({
+      status: 200,
+    });
+    await expectScored(trace, 'led', [0]);
   },
 );
 
