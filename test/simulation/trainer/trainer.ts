@@ -80,14 +80,17 @@ class Platform {
     const command = commandText(
       conflicting ? { ...planned.command, token: 'another command' } : planned.command,
     );
-    const args = planned.kind === 'bad_arguments' ? { komand: command, conflicting } : { command };
+    const args =
+      planned.kind === 'bad_arguments'
+        ? badArguments(call, command, conflicting)
+        : JSON.stringify({ command });
     return this.#desk.ask('call', call, { planned, conflicting }, async (core) => {
       const result = await core.toolCall(this.#desk.caller, {
         ...this.#named,
         call: callId(call),
         tool: 'run',
         namedBy: 'job',
-        arguments: JSON.stringify(args),
+        arguments: args,
         timeoutMs: null,
         waitMs: requestMs,
       });
@@ -121,3 +124,17 @@ class Platform {
 }
 
 const isFinal = (told: Told) => told.kind === 'failure' && failureRow(told.code).taints;
+
+/** What the model gets wrong differs by the call's id, so that no seed's story changes for it. */
+function badArguments(call: string, command: string, conflicting: boolean): string {
+  const wrong = JSON.stringify({ komand: command, conflicting });
+  const rest = wrong.slice(1);
+  const ways = [
+    wrong,
+    `{"n":1e999,${rest}`,
+    `{"__proto__":{"constructor":1},${rest}`,
+    `{"n":${'['.repeat(5_000)}${']'.repeat(5_000)},${rest}`,
+    wrong.slice(0, -1),
+  ];
+  return ways[(call.codePointAt(call.length - 1) ?? 0) % ways.length] ?? wrong;
+}
