@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 /*
  * JSON text as a policy would write it that looks for a fault: numbers that no JSON can hold, names that objects inherit,

@@ -60,5 +60,5 @@ function isJson(value: Json): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
-  return Object.entries(value).every(([name, each]) => name.isWellFormed() && isJson(each as Json));
+  return Object.entries(value).every(([name, each]) => name.isWellFormed() && isJson(each));
 }

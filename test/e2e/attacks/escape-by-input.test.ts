@@ -53,9 +53,9 @@ const rft = (trace: string, call: string, given: string, name = 'shell') =>
 /** Text for the model that is short, whatever it wrote. */
 const told = expect.stringMatching(/^Error: [^]{1,1000}$/);
 
-describe('arguments of a call', () => {
-  const isJson = (text: string) => text !== 'command: true';
+const isJson = (text: string) => text !== 'command: true';
 
+describe('arguments of a call', () => {
   test.each(bad)(
     'with %s are refused with text for the model, as text and as a value',
     async (what, given) => {
@@ -176,16 +176,17 @@ describe('a final answer', () => {
   );
 });
 
+const rowOf = (text: string) =>
+  `{"id":"f","call_id":"c","name":"shell","arguments":"{}","trace_id":"t","item":${text}}`;
+
 test('what the caller got wrong stays its own', async () => {
-  const item = (text: string) =>
-    `{"id":"f","call_id":"c","name":"shell","arguments":"{}","trace_id":"t","item":${text}}`;
   for (const row of ['{"n":1e999}', `{"a":${deep(5_000)}}`, '7']) {
-    expect(await corral.raw('/rft/shell/tools', item(row))).toMatchObject({
+    expect(await corral.raw('/rft/shell/tools', rowOf(row))).toMatchObject({
       status: 500,
       body: { error: { code: 'invalid_request', blame: 'caller' } },
     });
   }
-  expect(await corral.raw('/rft/shell/tools', item(`{"a":"${'x'.repeat(2 * mebibyte)}"}`))).toMatchObject({
+  expect(await corral.raw('/rft/shell/tools', rowOf(`{"a":"${'x'.repeat(2 * mebibyte)}"}`))).toMatchObject({
     status: 500,
     body: { error: { code: 'payload_too_large', blame: 'caller' } },
   });

@@ -108,10 +108,13 @@ test('a regular expression of its own runs out of the time of its tool, in its o
   });
 });
 
-describe('many at once', () => {
-  const flood = (name: string, count: number, send: (index: number) => Promise<unknown>) =>
-    attack(name, Promise.all(Array.from({ length: count }, (_, index) => send(index))));
+const flood = (name: string, count: number, send: (index: number) => Promise<unknown>) =>
+  attack(name, Promise.all(Array.from({ length: count }, (_, index) => send(index))));
 
+const echo = async (index: number) =>
+  [index, await call(`p${index}`, JSON.stringify(`{"command":"echo ${index}"}`))] as const;
+
+describe('many at once', () => {
   test('60 bodies of 330,000 values each are refused in words', async () => {
     const values = `{"command":[${'{},'.repeat(330_000)}{}]}`;
     for (const answer of await flood('values', 60, (index) => call(`v${index}`, values))) {
@@ -138,9 +141,7 @@ describe('many at once', () => {
   }, 60_000);
 
   test('1,000 calls of one rollout are answered, each with its own output', async () => {
-    const sent = async (index: number) =>
-      [index, await call(`p${index}`, JSON.stringify(`{"command":"echo ${index}"}`))] as const;
-    for (const [index, answer] of (await flood('calls', 1_000, sent)) as (readonly [number, unknown])[]) {
+    for (const [index, answer] of (await flood('calls', 1_000, echo)) as (readonly [number, unknown])[]) {
       expect(answer).toMatchObject({ status: 200, body: { output: `${index}\n` } });
     }
   }, 180_000);

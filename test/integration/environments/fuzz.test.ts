@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { loadEnvironments } from '../../../src/environments/load-environments.ts';
 import { EnvironmentMistakes } from '../../../src/environments/mistakes.ts';

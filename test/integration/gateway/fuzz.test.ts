@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CoreWorld } from '../../support/core-world.ts';
 import { mutilated, nastyJson, nastyObject } from '../../support/nasty-json.ts';

@@ -123,7 +123,7 @@ it('130 dataset rows of 330,000 values: some are held, the others told gateway_o
     (trace) =>
       `{"id":"f","call_id":"c","name":"shell","arguments":"{\\"command\\":\\"true\\"}","trace_id":"${trace}","item":{"x":${values}}}`,
   );
-  expect([...told.keys()].toSorted()).toEqual([503, 'held']);
+  expect(new Set(told.keys())).toEqual(new Set([503, 'held']));
   expect(await lives()).toBe(200);
   expect(gateway.exitCode).toBeNull();
 }, 60_000);
