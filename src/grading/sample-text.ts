@@ -6,9 +6,9 @@ const mostSampleBytes = 1024 * 1024 + 64 * 1024;
 
 /**
  * So much of one is kept all the same: it names the calls of its rollout, and whether they all reached us decides before
- * any answer does. Two million tokens that each needed an escape fit into it.
+ * any answer does. A million characters fit into it, each escaped, and in both places where platforms put the last message.
  */
-export const mostKeptSampleBytes = 8 * 1024 * 1024;
+export const mostKeptSampleBytes = 4 * 1024 * 1024;
 
 /** Bytes of a sample that is too long to be graded by what it says; null for all others. */
 export function tooLongBytes(sample: Written): number | null {

@@ -265,7 +265,7 @@ export const rooms: readonly Room[] = [
     // A page is written from the tables of failures.
     may: ['src/failure/'],
     own: /^tools\//,
-    packages: ['vitest'],
+    packages: ['rolldown', 'vitest'],
     builtins: true,
     because: 'the tools check the source from outside',
   },
