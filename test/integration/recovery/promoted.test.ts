@@ -84,6 +84,24 @@ test('a swap that it missed: the rollout is where something ran', async () => {
   expect(await world.core.state.pool.draining(10)).toEqual([first]);
 });
 
+test('a dispatch that it missed, in a sandbox that does not answer: the rollout stays there, and its loss is one', async () => {
+  await using world = await RecoveryWorld.start();
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo');
+  world.silent.add(sandbox);
+  await world.promote(async (redis, key) => {
+    await redis.hset(key('rollout', a), { state: 'claimed' });
+    await redis.hdel(key('rollout', a), 'dispatched', 'activeAtMs');
+    await redis.del(key('calls', a));
+  });
+  await world.recover();
+  const record = await world.record('a');
+  const swapped = await world.core.state.claims.swap(record.key, record.generation, 'no answer', {});
+  expect(swapped).toMatchObject({ rollout: { epoch: { sandbox } } });
+  await world.core.state.lifecycle.lose(sandbox, null, 'evicted', {});
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'evicted' } });
+});
+
 test('a rollout whose sandbox is not in the list any more is lost, through the one door', async () => {
   await using world = await RecoveryWorld.start();
   const sandbox = await world.ready();

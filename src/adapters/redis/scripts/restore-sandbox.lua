@@ -35,6 +35,14 @@ local function becomeUnsure()
   redis.call('HSET', key.unsure, whose, sandbox)
 end
 
+-- Whose record says that nothing has run there yet: a copy may have missed that something was sent, and the sandbox cannot
+-- be asked. Until it answers, its rollout counts as begun: nobody moves it elsewhere as if nothing had run, and its loss is one.
+local function assumeBegun()
+  if (read(owner, 'state')) ~= 'claimed' then return end
+  write(owner, 'dispatched', 1, 'state', 'active', 'activeAtMs', nowMs)
+  redis.call('ZREM', key.grants, owner)
+end
+
 local function forget()
   redis.call('ZREM', key.ready .. (redis.call('HGET', box, 'template') or template), sandbox)
   redis.call('SREM', key.sandboxes, sandbox)
@@ -48,6 +56,8 @@ if verdict == 'ready' and (not phase or phase == 'unsure') then
   joinPool()
 elseif verdict == 'unsure' and (not phase or isSpare or (phase == 'unsure' and not adopted)) then
   becomeUnsure()
+elseif verdict == 'unsure' and phase == 'ready' and not adopted then
+  assumeBegun()
 elseif verdict == 'gone' and (isSpare or phase == 'unsure') then
   forget()
 end
