@@ -1,0 +1,43 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+
+const repository = join(import.meta.dirname, '../..');
+
+/** Beyond those that Node itself marks at its start: all up to 15, and what follows them without a gap. */
+const foreign = [18, 40, 251];
+
+/** What a child of a process sees that was left with our folder `/` as these, after this beginning of its own. */
+function seenByChild(beginning: string): readonly string[] {
+  const root = openSync('/', 'r');
+  const stdio = Array.from({ length: 252 }, (_, descriptor) =>
+    descriptor < 3 ? 'pipe' : foreign.includes(descriptor) ? root : 'ignore',
+  );
+  const script = `
+    import { spawnSync } from 'node:child_process';
+    ${beginning}
+    process.stdout.write(spawnSync('ls', ['/proc/self/fd']).stdout);
+  `;
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { stdio });
+  closeSync(root);
+  expect(stderr.toString()).toBe('');
+  return stdout.toString().trim().split('\n');
+}
+
+it.each(['src/platform/inherited-descriptors.ts', 'services/sandboxd/inherited-descriptors.ts'])(
+  'what a process was left open by who started it reaches none of its children: %s',
+  (module) => {
+    const from = JSON.stringify(join(repository, module));
+    const seen = seenByChild(`
+      import { closeInheritedDescriptors } from ${from};
+      closeInheritedDescriptors();
+    `);
+    // The last one is the folder that ls itself reads.
+    expect(seen).toEqual(['0', '1', '2', '3']);
+  },
+);
+
+it('without that all of them do, which is how this test can tell', () => {
+  expect(seenByChild('')).toEqual(expect.arrayContaining(foreign.map(String)));
+});
