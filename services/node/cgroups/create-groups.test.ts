@@ -27,14 +27,16 @@ describe('control groups', () => {
   };
   const read = (file: string) => readFile(join(root, file), 'utf8');
 
-  it('of v1 get their limits in each controller, with swap counted where the kernel can', async () => {
+  it('of v1 get their limits in each controller, with swap and sockets counted where the kernel can', async () => {
     for (const name of ['memory', 'pids', 'cpu']) await put(`${name}/cgroup.procs`, '');
     await put('memory/memory.memsw.limit_in_bytes', '');
+    await put('memory/memory.kmem.tcp.limit_in_bytes', '');
     const found = await layout('4:memory:/\n0::/\n');
     expect(found).toMatchObject({ version: 'v1', limitations: [] });
     const group = await createGroups(found, 'fleet', systemClock).create('s-1', limits);
     expect(await read('memory/corral/fleet/s-1/memory.limit_in_bytes')).toBe('268435456');
     expect(await read('memory/corral/fleet/s-1/memory.memsw.limit_in_bytes')).toBe('268435456');
+    expect(await read('memory/corral/fleet/s-1/memory.kmem.tcp.limit_in_bytes')).toBe('33554432');
     expect(await read('pids/corral/fleet/s-1/pids.max')).toBe('112');
     expect(await read('cpu/corral/fleet/s-1/cpu.cfs_quota_us')).toBe('150000');
     expect(await read('cpu/corral/fleet/s-1/cpu.shares')).toBe('512');
@@ -48,6 +50,7 @@ describe('control groups', () => {
     expect(limitations).toEqual([
       expect.stringContaining('the limit of processes is not enforced'),
       expect.stringContaining('Swap is not counted'),
+      expect.stringContaining('TCP sockets hold is not counted'),
     ]);
   });
 

@@ -17,14 +17,18 @@ export async function v1Layout(root: string): Promise<GroupLayout> {
   const present = names.filter((_, index) => writable[index] === true);
   if (present.length === 0) return noGroups;
   const countsSwap = await exists(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
+  const countsSockets = await exists(join(root, 'memory', socketsFile));
   const memory = present.includes('memory');
   return {
     version: 'v1',
-    hierarchies: present.map((name) => hierarchy(root, name, countsSwap)),
+    hierarchies: present.map((name) => hierarchy(root, name, { countsSwap, countsSockets })),
     outOfMemory: memory ? { base: join(root, 'memory'), file: 'memory.oom_control', reachedLimit } : null,
     limitations: [
       ...names.filter((name) => !present.includes(name)).map(unenforced),
       ...(memory && !countsSwap ? ['Swap is not counted into the memory limit on this host.'] : []),
+      ...(memory && !countsSockets
+        ? ['What TCP sockets hold is not counted into the memory limit here.']
+        : []),
     ],
   };
 }
@@ -32,18 +36,28 @@ export async function v1Layout(root: string): Promise<GroupLayout> {
 const unenforced = (name: Controller) =>
   `The cgroup controller "${name}" cannot be written on this host: ${controllers[name]} is not enforced.`;
 
-function hierarchy(root: string, name: Controller, countsSwap: boolean): Hierarchy {
+type Counted = { readonly countsSwap: boolean; readonly countsSockets: boolean };
+
+/**
+ * On v1 the memory limit leaves out what TCP sockets hold, and that of all is one number for the whole machine
+ * (`tcp_mem`): over the loopback one sandbox could take it up, and then nobody's connections get any, the gateway's
+ * included. This is enough for any traffic within a sandbox; more makes its own writers wait. v2 counts it as memory.
+ */
+const socketsFile = 'memory.kmem.tcp.limit_in_bytes';
+const mostSocketBytes = 32 * 1024 * 1024;
+
+function hierarchy(root: string, name: Controller, { countsSwap, countsSockets }: Counted): Hierarchy {
   const base = join(root, name);
   switch (name) {
     case 'memory':
       return {
         base,
         // The plain limit first: the kernel keeps it at or below the one with swap.
-        settings: ({ memoryBytes }) =>
-          ['memory.limit_in_bytes', ...(countsSwap ? ['memory.memsw.limit_in_bytes'] : [])].map((file) => ({
-            file,
-            value: String(memoryBytes),
-          })),
+        settings: ({ memoryBytes }) => [
+          { file: 'memory.limit_in_bytes', value: String(memoryBytes) },
+          ...(countsSwap ? [{ file: 'memory.memsw.limit_in_bytes', value: String(memoryBytes) }] : []),
+          ...(countsSockets ? [{ file: socketsFile, value: String(mostSocketBytes) }] : []),
+        ],
       };
     case 'pids':
       return { base, settings: ({ tasks }) => [{ file: 'pids.max', value: String(tasks) }] };

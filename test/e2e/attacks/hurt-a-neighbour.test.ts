@@ -93,6 +93,18 @@ describe('one rollout against another', () => {
     expect(await say('taker', call('io_setup', 65_536, 0))).toBe('Function not implemented\n');
   });
 
+  test('cannot hold more in sockets to itself than its share: what all of them hold is one number', async () => {
+    const hold = [
+      'use Socket; use IO::Handle; my ($sum, @all);',
+      'socket(my $l, AF_INET, SOCK_STREAM, 0); bind($l, sockaddr_in(5000, INADDR_LOOPBACK)); listen($l, 400);',
+      'for (1 .. 100) { socket(my $x, AF_INET, SOCK_STREAM, 0); connect($x, sockaddr_in(5000, INADDR_LOOPBACK));',
+      'accept(my $y, $l); $x->blocking(0); while (my $n = syswrite($x, "x" x 65536)) { $sum += $n } push @all, $x, $y }',
+      'print $sum > 80e6 ? "$sum bytes\\n" : "held\\n";',
+    ].join(' ');
+    expect(await say('holder', `perl -e '${hold}'`)).toBe('held\n');
+    expect(await say('holder', 'echo still here')).toBe('still here\n');
+  });
+
   test('takes all pseudo terminals that it gets, and the other still opens one', async () => {
     const take = '$| = 1; while (open my $f, "+<", "/dev/ptmx") { push @all, $f } print @all . "\\n";';
     const taken = await say('taker', `perl -e '${take} close STDOUT; sleep 20' & sleep 1`);
