@@ -34,6 +34,6 @@ const sharedIdsLimitations = (reason: string) => [
 
 const singleUserLimitations = [
   'isolation: single-user. Node is not root, so commands run under sandboxd’s own user: they can read and signal it, and a sandbox that ends while a command runs may be the command’s doing.',
-  'isolation: single-user. Grader files are readable to the policy’s processes unless these are killed first.',
+  'isolation: single-user. A grader is the same user as the policy: what it runs of the policy’s can read its files and write its score.',
   '/workspace and /tmp each have the whole disk limit, where they share one on a host where node is root.',
 ];

@@ -93,7 +93,7 @@ test.each([
   ],
   [
     'a debugger, and signals that make others dump what they know',
-    'for p in /proc/[0-9]*; do kill -QUIT ${p#/proc/}; kill -ABRT ${p#/proc/}; done 2>/dev/null; cat core* 2>/dev/null; perl -e \'for (1..400) { syscall(101, 16, $_, 0, 0) == 0 and print "attached to $_\\n" and system("cat /proc/$_/environ") if $_ != $$ && $_ != getppid }\' 2>/dev/null | grep -a SECRET',
+    'for p in /proc/[0-9]*; do kill -QUIT ${p#/proc/}; kill -ABRT ${p#/proc/}; done 2>/dev/null; cat core* 2>/dev/null; perl -e \'$n = `uname -m` =~ /aarch64/ ? 117 : 101; for (1..400) { syscall($n, 16, $_, 0, 0) == 0 and print "attached to $_\\n" and system("cat /proc/$_/environ") if $_ != $$ && $_ != getppid }\' 2>/dev/null | grep -a SECRET',
   ],
   [
     'the door through which it was started',

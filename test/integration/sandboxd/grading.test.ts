@@ -132,3 +132,21 @@ describe.each([
     expect((await grade(script)).grade).toEqual({ kind: 'ran', score: text });
   });
 });
+
+describe.each(['single-user', 'root'] as const)('a grade where all have one id (%s)', (users) => {
+  it('is given as elsewhere, after all that the policy left running is dead, though nothing is kept from it', async () => {
+    const sandboxd = await startSandboxd({ users });
+    try {
+      const { link, target } = sandboxd;
+      const left = `leep-of-${process.pid}`;
+      await link.bind(target, aBind(), signal);
+      const leaves = `cp /bin/sleep s${left}; ./s${left} 1000 >/dev/null 2>&1 & sleep 0.2; echo 'echo 42' > program`;
+      await link.call(target, callId('c1'), aShellCall(leaves), 10_000, signal);
+      const script = `ps -eo stat,args | grep '[s]${left} 1000' | grep -vc '^Z'; as-policy sh ./program; echo 0.5 > "$CORRAL_SCORE_FILE"`;
+      const answer = await link.call(target, callId('g1'), aGrade(script), 30_000, signal);
+      expect(answer).toMatchObject({ stdout: { head: '0\n42\n' }, grade: score('0.5\n') });
+    } finally {
+      await sandboxd.stop();
+    }
+  });
+});
