@@ -14,7 +14,7 @@ export function closeInheritedDescriptors(): void {
 }
 
 function isInherited(descriptor: number): boolean {
-  const flags = /^flags:\s*(\d+)/m.exec(infoOf(descriptor))?.[1];
+  const flags = /^flags:\t(\d+)/m.exec(infoOf(descriptor))?.[1];
   return flags !== undefined && (Number.parseInt(flags, 8) & closesOnExec) === 0;
 }
 

@@ -27,7 +27,7 @@ grader:
   grader:
     kind: gate
     all: [{ kind: text, reference: item.answer, match: numeric, tolerance: 0.1, partial_within: 0.2 }]
-    grader: { kind: weighted, parts: [{ weight: 1, grader: { kind: f1, answer: output_json.files, reference: item.files } }, { weight: 2, grader: { kind: http, url: "http://judge/score", headers: { a: { secret: S } }, timeout: 5s, retries: 1 } }] }
+    grader: { kind: weighted, parts: [{ weight: 1, grader: { kind: f1, answer: output_json.files, reference: item.files } }, { weight: 2, grader: { kind: http, url: "http://judge/score", headers: { a: { secret: S } }, timeout: 5s, retries: 1, on_refused: 0 } }] }
 texts: { exit_code: "[exit {code}]" }
 pool: { min_ready: 1, max: 2, max_age: 1h }
 `;
