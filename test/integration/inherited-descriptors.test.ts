@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { expect, it } from 'vitest';
+import { environmentFolder } from '../support/environment-folder.ts';
 
 const repository = join(import.meta.dirname, '../..');
 
@@ -35,6 +37,24 @@ it.each(['src/platform/inherited-descriptors.ts', 'services/sandboxd/inherited-d
     `);
     // The last one is the folder that ls itself reads.
     expect(seen).toEqual(['0', '1', '2', '3']);
+  },
+);
+
+it.each(['src/platform/inherited-descriptors.ts', 'services/sandboxd/inherited-descriptors.ts'])(
+  'certificates that Node reads in a thread of its own stay open until it has read them: %s',
+  async (module) => {
+    await using folder = await environmentFolder({ 'ca.pem': `${rootCertificates.join('\n')}\n`.repeat(40) });
+    const from = JSON.stringify(join(repository, module));
+    const script = `
+      import 'node:https';
+      import { closeInheritedDescriptors } from ${from};
+      closeInheritedDescriptors();
+    `;
+    const env = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem') };
+    const said = Array.from({ length: 3 }, () =>
+      spawnSync(process.execPath, ['--input-type=module', '-e', script], { env }).stderr.toString(),
+    );
+    expect(said).toEqual(said.map(() => ''));
   },
 );
 

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 
 /**
  * From now on a process can open no further file, pipe or socket, as one that has leaked them; what is open stays open.
@@ -14,5 +14,13 @@ export function starveOfFiles(pid: number): () => void {
 /** The soft limit; the hard one stays, so that it can be taken back. */
 const limit = (pid: number, files: string) => void prlimit(pid, `--nofile=${files}:`);
 
-const prlimit = (pid: number, ...options: readonly string[]) =>
-  execFileSync('prlimit', ['--pid', String(pid), ...options], { encoding: 'utf8' });
+/** As who it is on this machine: root has ids of its own in its sandbox, and who has the same may change its limits. */
+const prlimit = (pid: number, ...options: readonly string[]) => {
+  const { uid, gid } = statSync(`/proc/${pid}`);
+  return execFileSync('prlimit', ['--pid', String(pid), ...options], {
+    encoding: 'utf8',
+    uid,
+    gid,
+    cwd: '/',
+  });
+};

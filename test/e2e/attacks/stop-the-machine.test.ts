@@ -16,7 +16,7 @@ tools:
   names:
     command: [echo, "{names}"]
     parameters: { names: { type: array, items: { type: string, pattern: "^(a+)+$" }, uniqueItems: true } }
-limits: { tool_calls: 100000 }
+limits: { tool_calls: 4000 }
 grader: { kind: f1, answer: output_json.files, reference: item.answer }
 pool: { min_ready: 3, max: 6 }
 `;
