@@ -2,31 +2,34 @@ import type { Leader } from './leaders.ts';
 import { readProcessTable, readUid } from './process-table.ts';
 import type { ProcessRow } from './process-table.ts';
 import { signalGroup } from './signals.ts';
-import { stopAndKill } from './stop-and-kill.ts';
+import { stopAndKill, untilReaped } from './stop-and-kill.ts';
 import { treeOf } from './tree.ts';
 
-/** Asks the whole tree to end. Returns its members by pid, so that one that loses its parent now is still known later. */
-export function terminateTree(leader: number): ReadonlySet<number> {
+/** Asks the whole tree to end. Returns its members, so that one that loses its parent now is still known later. */
+export function terminateTree(leader: number): readonly ProcessRow[] {
   const members = treeOf(leader, readProcessTable());
   for (const group of new Set([leader, ...members.map((row) => row.group)])) signalGroup(group, 'SIGTERM');
-  return new Set(members.map((row) => row.pid));
+  return members;
 }
 
 /** Kills a command's whole tree; members come from an earlier {@link terminateTree}, if there was one. */
-export async function killTree(leader: number, known: ReadonlySet<number> = new Set()): Promise<void> {
+export async function killTree(leader: number, known: readonly ProcessRow[] = []): Promise<void> {
   // One step for the usual case, where all of it is one group: nothing in it can fork between two looks.
   signalGroup(leader, 'SIGSTOP');
-  const members = new Set(known);
+  const members = pidsOf(known);
   await stopAndKill(() => {
     const rows = treeOf(leader, readProcessTable(), members);
     for (const row of rows) members.add(row.pid);
     return rows;
   });
+  await untilReaped(known);
 }
 
-export function isTreeAlive(leader: number, known: ReadonlySet<number>): boolean {
-  return treeOf(leader, readProcessTable(), known).length > 0;
+export function isTreeAlive(leader: number, known: readonly ProcessRow[]): boolean {
+  return treeOf(leader, readProcessTable(), pidsOf(known)).length > 0;
 }
+
+const pidsOf = (rows: readonly ProcessRow[]) => new Set(rows.map((row) => row.pid));
 
 /**
  * How many processes of a command are alive: in the background after its normal end, escaped after a kill. Beside the tree

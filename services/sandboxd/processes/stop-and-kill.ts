@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readProcess } from './process-table.ts';
 import type { ProcessRow } from './process-table.ts';
 import { signalProcess } from './signals.ts';
 
@@ -7,6 +8,8 @@ const stopRounds = 20;
 /** Of one command's tree. Killed processes vanish within milliseconds; one in uninterruptible sleep does not, and is reported. */
 const treeVanishesWithinMs = 500;
 const lookEveryMs = 10;
+/** Milliseconds for hundreds of them; longer where the machine is busy, and nobody waits for it then. */
+const reapedWithinMs = 500;
 
 /**
  * Kills every process that `find` finds: all are stopped first, round after round until none is new, so that nothing
@@ -19,7 +22,16 @@ export async function stopAndKill(
   const found = stopAll(find);
   for (const row of found.values()) signalProcess(row, 'SIGKILL');
   const survivors = await waitUntilGone(find, vanishWithinMs);
+  await untilReaped([...found.values()]);
   return { killed: found.size, survivors };
+}
+
+/** Waits a moment: a zombie takes a place of the sandbox's processes until pid 1 has reaped it, and the next command wants one. */
+export async function untilReaped(rows: readonly ProcessRow[]): Promise<void> {
+  const isThere = ({ pid, startTicks }: ProcessRow) => readProcess(pid)?.startTicks === startTicks;
+  for (let waitedMs = 0; waitedMs < reapedWithinMs && rows.some(isThere); waitedMs += lookEveryMs) {
+    await sleep(lookEveryMs);
+  }
 }
 
 function stopAll(find: () => readonly ProcessRow[]): ReadonlyMap<number, ProcessRow> {

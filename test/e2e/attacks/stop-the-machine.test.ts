@@ -140,10 +140,15 @@ describe('many at once', () => {
     }
   }, 60_000);
 
-  test('1,000 calls of one rollout are answered, each with its own output', async () => {
-    for (const [index, answer] of (await flood('calls', 1_000, echo)) as (readonly [number, unknown])[]) {
-      expect(answer).toMatchObject({ status: 200, body: { output: `${index}\n` } });
+  test('1,000 calls of one rollout are answered, each with its own output or that they are too many', async () => {
+    const answers = (await flood('calls', 1_000, echo)) as (readonly [number, { readonly body: unknown }])[];
+    const tooMany = 'Error: too many calls at once. Nothing ran. Wait for those that run.';
+    for (const [index, answer] of answers) {
+      expect(answer).toMatchObject({ status: 200, body: { output: expect.any(String) } });
+      expect([`${index}\n`, tooMany]).toContain((answer.body as { output: string }).output);
     }
+    const ran = answers.filter(([index, { body }]) => (body as { output: string }).output === `${index}\n`);
+    expect(ran.length).toBeGreaterThanOrEqual(48);
   }, 180_000);
 });
 
