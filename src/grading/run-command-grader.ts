@@ -72,7 +72,9 @@ function actionOf({ turn, item }: GradeJob, { argv, files }: Leaf<'command'>): C
 
 function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): CommandGrade {
   if (answer === 'running') return bad('timeout', 'it could not be killed at its timeout');
-  const { grade } = answer;
+  const { grade, ending } = answer;
+  if (ending.kind === 'cancelled')
+    throw graderFailed('a later turn of the same rollout took over', 'ECANCELED');
   if (grade === undefined) throw brokenProtocol('its sandboxd says nothing of the score');
   if (grade.kind === 'survivors') return bad('broken', `${grade.count} processes could not be killed`);
   if (grade.kind === 'folder_failed') return withoutFolder(grade);
@@ -87,10 +89,15 @@ function badEnding(leaf: Leaf<'command'>, { ending, evidence, stderr }: CallAnsw
     if (wantsOfMemory.has(ending.errno)) return bad('broken', ending.message);
     throw graderFailed(`the grader could not be started: ${ending.message}`, ending.errno);
   }
-  if ((evidence.outOfMemoryKills ?? 0) > 0) return bad('out_of_memory', 'out of memory');
+  if (wasKilled(ending) && (evidence.outOfMemoryKills ?? 0) > 0) return bad('out_of_memory', 'out of memory');
   const how = ending.kind === 'exited' ? `exit code ${ending.exitCode}` : ending.kind;
   return bad('exit', `${how}: ${(stderr.head + stderr.tail).slice(-500)}`.trim());
 }
+
+/** Itself, or what its shell waited for. Programs that it ran as the policy may be killed for memory without hurting it. */
+const wasKilled = (ending: CallAnswer['ending']) =>
+  (ending.kind === 'signalled' && ending.signal === 'SIGKILL') ||
+  (ending.kind === 'exited' && ending.exitCode === 137);
 
 /**
  * A grader reads what the policy left and may be led to nonsense by it: a number that is none is an ending like a crash,

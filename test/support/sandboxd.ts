@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { buildPayload } from '../../infra/payload/payload.ts';
 import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
-import { sweepUsers } from '../../services/sandboxd/processes/sweep.ts';
+import { sweepUser } from '../../services/sandboxd/processes/sweep.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { bootId, sandboxId } from '../../src/model/ids.ts';
 import { sandboxAddress } from '../../src/model/rollout.ts';
@@ -33,6 +33,8 @@ export type TestSandboxdOptions = {
   readonly env?: Readonly<Record<string, string>>;
   /** Only in bubblewrap: `false` leaves the root without a /bin/sh. */
   readonly shell?: boolean;
+  /** Only in bubblewrap: this machine's programs are there too. */
+  readonly programs?: boolean;
 };
 
 /** Ids that nobody else on this machine has, another test's worker included: killing all of theirs hits nobody. */
@@ -77,7 +79,8 @@ export async function startSandboxdInBwrap(
   mkdirSync(workspace);
   const { dir } = await buildPayload(payloadDir);
   const shell = options.shell === false ? [] : ['--symlink', 'busybox', '/bin/sh'];
-  const argv = ['bwrap', ...bareRoot(folder, dir), ...shell, ...sandboxdArgv(mountPoint)];
+  const programs = options.programs === true ? machinePrograms : [];
+  const argv = ['bwrap', ...bareRoot(folder, dir), ...shell, ...programs, ...sandboxdArgv(mountPoint)];
   const settings = {
     CORRAL_LISTEN: 'unix:/run/corral/d.sock',
     CORRAL_WORKSPACE: '/workspace',
@@ -86,6 +89,18 @@ export async function startSandboxdInBwrap(
   };
   return start(folder, workspace, argv, settings, options);
 }
+
+const machinePrograms = [
+  '--ro-bind',
+  '/usr',
+  '/usr',
+  '--symlink',
+  'usr/lib',
+  '/lib',
+  '--symlink',
+  'usr/lib64',
+  '/lib64',
+];
 
 function bareRoot(folder: string, payload: string): readonly string[] {
   const namespaces = [
@@ -154,7 +169,8 @@ async function start(
       await exited;
     }
     // Without a pid namespace its commands outlive a sandboxd that was killed.
-    await sweepUsers([policyUid, graderUid]);
+    for (const uid of [policyUid, graderUid])
+      await sweepUser({ name: 'policy', ids: { uid, gid: uid }, umask: 0o022 });
     rmSync(folder, { recursive: true, force: true });
   };
   return { process: child, folder, workspace, target, token, link, stop };

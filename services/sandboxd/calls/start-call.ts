@@ -20,7 +20,7 @@ import type { StartCall } from './journal.ts';
 
 /**
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
- * a turn of its own, which is read in only when it is wanted.
+ * a turn of its own, whose code is loaded by the first.
  */
 export function callStarter(config: Config, env: NodeJS.ProcessEnv, leaders: Leaders): StartCall {
   const deps = { config, env, leaders };

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { couldPolicyChange } from './policys.ts';
+import { keptFromPolicy } from './kept-from-policy.ts';
 
 const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -28,23 +28,23 @@ const languageOnly = /^(?:LANG|LANGUAGE|LC_[A-Z]+|TZ)$/;
 
 /**
  * The environment of the grader: nothing that names a folder of the policy's, neither for programs nor for what these
- * load by themselves (NODE_PATH, PYTHONPATH, the settings in a home). `folder` is its own.
+ * load by themselves (NODE_PATH, PYTHONPATH, the settings in a home).
  */
 export function graderEnv(
   own: NodeJS.ProcessEnv,
   config: Config,
-  folder: string,
+  home: string,
   added: Variables = {},
 ): Record<string, string> {
   const kept = Object.entries(own).filter(
     (entry): entry is [string, string] => entry[1] !== undefined && languageOnly.test(entry[0]),
   );
-  const path = (own['PATH'] ?? sanePath).split(':').filter((each) => !couldPolicyChange(each, config));
+  const folders = (own['PATH'] ?? sanePath).split(':').map((each) => keptFromPolicy(each, config));
+  const path = folders.filter((each) => each !== null);
   return {
     ...Object.fromEntries(kept),
-    PATH: path.join(':'),
-    HOME: folder,
-    TMPDIR: folder,
+    PATH: path.length === 0 ? sanePath : path.join(':'),
+    HOME: home,
     CORRAL_WORKSPACE: config.workspace,
     ...added,
   };

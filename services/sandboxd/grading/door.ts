@@ -4,7 +4,8 @@ import type { Socket } from 'node:net';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import * as shape from '../http/shape.ts';
-import { sweepUsers } from '../processes/sweep.ts';
+import { sweepUser } from '../processes/sweep.ts';
+import { processUser } from '../users.ts';
 import { frame } from './frames.ts';
 import type { PolicyEnding, PolicyRequest } from './frames.ts';
 import { runAsPolicy } from './run-as-policy.ts';
@@ -18,7 +19,7 @@ import type { Grounds } from './run-as-policy.ts';
 
 export type Door = { close(): Promise<void> };
 
-/** A grader's parallel cases; each costs a process of ours beside the policy's own. */
+/** A grader's parallel cases; each costs a process of ours beside the policy's own. Others wait for their turn. */
 const mostAtOnce = 32;
 /** As much as the kernel takes for arguments and variables of one program. */
 const longestRequestBytes = 2 * 1024 * 1024;
@@ -27,15 +28,14 @@ const mostOutputBytes = 1024 ** 3;
 /** The grader's group may connect; its folder is closed to everybody else. */
 const socketMode = 0o660;
 
-export async function openDoor(deps: Grounds, path: string): Promise<Door> {
-  const runs = new Runs(deps);
+export async function openDoor(grounds: Grounds, path: string): Promise<Door> {
+  const runs = new Runs(grounds);
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
     void serve(socket, runs);
   });
-  server.maxConnections = mostAtOnce;
   server.listen(path);
   await once(server, 'listening');
   chmodSync(path, socketMode);
@@ -43,60 +43,78 @@ export async function openDoor(deps: Grounds, path: string): Promise<Door> {
     close: async () => {
       server.close();
       for (const socket of sockets) socket.destroy();
-      await runs.over();
+      await runs.close();
     },
   };
 }
 
-/** The programs that run now. When the last of them has ended nothing of the policy's lives, wherever it hid. */
+/**
+ * The programs that run now, so many at once; others wait. When the last of them has ended nothing of the policy's lives,
+ * wherever it hid, and only then the next begins.
+ */
 class Runs {
-  readonly #deps: Grounds;
+  readonly #grounds: Grounds;
   readonly #running = new Set<Promise<unknown>>();
-  #swept: Promise<unknown> = Promise.resolve();
+  readonly #waiting: (() => void)[] = [];
+  #sweeping = false;
+  #closed = false;
 
-  constructor(deps: Grounds) {
-    this.#deps = deps;
+  constructor(grounds: Grounds) {
+    this.#grounds = grounds;
   }
 
   async run(request: PolicyRequest, stdin: AsyncIterable<Uint8Array>, socket: Socket): Promise<PolicyEnding> {
-    await this.#swept;
-    const cwd = resolve(this.#deps.config.workspace, request.cwd);
-    const running = runAsPolicy(this.#deps, { ...request, cwd }, stdin, socket);
+    while (this.#sweeping || this.#running.size >= mostAtOnce) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+    if (this.#closed) return { kind: 'refused', reason: 'the grader has ended' };
+    const cwd = resolve(this.#grounds.config.workspace, request.cwd);
+    const running = runAsPolicy(this.#grounds, { ...request, cwd }, stdin, socket);
     this.#running.add(running);
     try {
       return await running;
     } finally {
       this.#running.delete(running);
-      if (this.#running.size === 0) await (this.#swept = this.#sweep());
+      if (this.#running.size === 0) await this.#sweep();
+      for (const next of this.#waiting.splice(0)) next();
     }
   }
 
-  async over(): Promise<void> {
+  async close(): Promise<void> {
+    this.#closed = true;
     await Promise.allSettled(this.#running);
-    await this.#swept;
   }
 
+  /** Where ids are one, the grader cannot be told from the policy by them. */
   async #sweep(): Promise<void> {
-    const { userMode, policyUid } = this.#deps.config;
-    // Where ids are one, the grader cannot be told from the policy by them.
-    if (userMode === 'two-user') await sweepUsers([policyUid]);
+    const { config } = this.#grounds;
+    if (config.userMode !== 'two-user') return;
+    this.#sweeping = true;
+    await sweepUser(processUser(config, 'policy'));
+    this.#sweeping = false;
   }
 }
 
+/** What is wrong with a request is told; what is wrong with us is thrown, and ends this sandboxd. */
 async function serve(socket: Socket, runs: Runs): Promise<void> {
   socket.on('error', () => undefined); // The grader is gone; 'close' tells who cares.
-  const ending = await answer(socket, runs);
+  const asked = await readRequest(socket);
+  const ending: PolicyEnding =
+    typeof asked === 'string'
+      ? { kind: 'refused', reason: asked }
+      : await runs.run(asked.request, asked.stdin, socket);
   if (socket.writable) socket.end(frame('ended', Buffer.from(JSON.stringify(ending))));
 }
 
-async function answer(socket: Socket, runs: Runs): Promise<PolicyEnding> {
+/** The request and what follows it; a text: what is wrong with it. */
+async function readRequest(socket: Socket) {
   try {
     // Its end is the end of stdin, not of the connection.
     const chunks = socket.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer>;
     const { line, rest } = await firstLine(chunks);
-    return await runs.run(parseRequest(line), following(rest, chunks), socket);
+    return { request: parseRequest(line), stdin: following(rest, chunks) };
   } catch (error) {
-    return { kind: 'refused', reason: error instanceof Error ? error.message : String(error) };
+    return error instanceof Error ? error.message : String(error);
   }
 }
 

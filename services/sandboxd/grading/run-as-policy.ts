@@ -23,6 +23,9 @@ export type Grounds = {
 
 /** After its end a program's last output is still on its way; one that somebody holds open is not waited for longer. */
 const drainMs = 2_000;
+/** A grader that was killed is only heard when it is spoken to: an empty frame, so often. */
+const stillThereMs = 500;
+const nothing = Buffer.alloc(0);
 
 /**
  * Runs one program as the policy's user for the grader at the other end of the socket: in the policy's environment, with
@@ -40,10 +43,12 @@ export async function runAsPolicy(
     throw error;
   });
   if (typeof started === 'string') return { kind: 'refused', reason: started };
-  deps.leaders.add(started.pid, processUser(deps.config, 'policy').ids?.uid ?? null);
+  // Where ids are apart all of the policy's is found by its id, and a grader may run thousands of these.
+  if (deps.config.userMode !== 'two-user') deps.leaders.add(started.pid, null);
   void feed(started, stdin);
   const printed = printTo(socket, started, request.outputBytes);
   const over = new AbortController();
+  const listening = setInterval(() => void socket.write(frame('stdout', nothing)), stillThereMs);
   const timedOut = sleep(request.timeoutMs, undefined, { signal: over.signal }).catch(() => undefined);
   const hungUp = once(socket, 'close', { signal: over.signal }).catch(() => undefined);
   const ending = await Promise.race([
@@ -54,6 +59,7 @@ export async function runAsPolicy(
   over.abort();
   await killTree(started.pid);
   await Promise.race([printed.closed, sleep(drainMs, undefined, { ref: false })]);
+  clearInterval(listening);
   // What it printed before its end is counted after it.
   return printed.isFlooded() ? { kind: 'flooded' } : ending;
 }
@@ -67,13 +73,16 @@ function start({ config, env }: Grounds, { argv, cwd, env: added }: PolicyReques
   });
 }
 
+/** To its end, also when the program reads no more of it: what nobody reads would hold the connection. */
 async function feed({ child }: StartedProcess, stdin: AsyncIterable<Uint8Array>): Promise<void> {
+  const ended = once(child, 'exit');
   try {
     for await (const chunk of stdin) {
-      if (child.stdin?.write(chunk) === false) await once(child.stdin, 'drain');
+      if (child.stdin?.writable === true && !child.stdin.write(chunk))
+        await Promise.race([once(child.stdin, 'drain'), once(child.stdin, 'close'), ended]);
     }
   } catch {
-    // The program does not read on, or the grader hung up: both have an end of their own.
+    // The program reads no more, or the grader hung up: both have an end of their own.
   } finally {
     child.stdin?.end();
   }
@@ -88,7 +97,8 @@ function printTo(socket: Socket, { stdout, stderr }: StartedProcess, outputBytes
       const kept = chunk.subarray(0, Math.max(0, leftBytes));
       leftBytes -= chunk.length;
       if (leftBytes < 0) flooded.resolve({ kind: 'flooded' });
-      if (kept.length > 0 && socket.writable && !socket.write(frame(kind, kept))) await once(socket, 'drain');
+      if (kept.length === 0 || !socket.writable || socket.write(frame(kind, kept))) continue;
+      await Promise.race([once(socket, 'drain'), once(socket, 'close')]);
     }
   };
   const closed = Promise.allSettled([pass(stdout, 'stdout'), pass(stderr, 'stderr')]);

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GradeAction, GradeTurn } from '../../../src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv } from '../command/command-env.ts';
+import { keptFromPolicy } from '../command/kept-from-policy.ts';
 import { runCommand } from '../command/run-command.ts';
 import type { CommandResult } from '../command/run-command.ts';
 import { makeGraderFolder } from '../folders.ts';
@@ -24,86 +25,98 @@ const longestHelperMs = 60_000;
 /**
  * One turn of the grader:
  *
- *   kill all that lives ──▶ make its folder, place its files ──▶ run it ──▶ kill all that lives ──▶ read the score, remove the folder
+ *   kill all that lives ──▶ make its folder, place its files ──▶ run it ──▶ kill all that lives ──▶ read the score
  *
  * It begins in a folder that the policy can neither enter nor name, with nothing of the policy's in its environment, and
  * while it runs it has a door through which programs are run as the policy. Whatever could not be killed, before or
- * after, ends the turn without a score.
+ * after, ends the turn without a score. A mistake of our own in here is thrown, and ends this sandboxd.
  */
 export async function gradeTurn(
-  deps: Grounds,
+  grounds: Grounds,
   action: GradeAction,
   limits: TurnLimits,
   cancel: AbortSignal,
 ): Promise<TurnResult> {
-  const before = await sweepAll(deps.config, deps.leaders);
+  const before = await sweepAll(grounds.config, grounds.leaders);
   if (before.survivors > 0) return notRun({ kind: 'survivors', count: before.survivors });
-  try {
-    const folder = makeGraderFolder(deps.config, `turn-${randomBytes(12).toString('hex')}`);
-    return await gradeIn(folder, deps, action, limits, cancel);
-  } catch (error) {
-    return notRun(folderFailed(error));
-  }
+  const placed = await place(grounds, action.files);
+  if (typeof placed !== 'string') return notRun(placed);
+  const result = await runGrader(grounds, placed, action, limits, cancel);
+  const after = await sweepAll(grounds.config, grounds.leaders);
+  if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
+  return { result, grade: await collect(grounds, placed) };
 }
 
-async function gradeIn(
+async function runGrader(
+  grounds: Grounds,
   folder: string,
-  deps: Grounds,
-  action: GradeAction,
+  { argv, stdin }: GradeAction,
   limits: TurnLimits,
   cancel: AbortSignal,
-): Promise<TurnResult> {
-  const { config, leaders } = deps;
-  const socket = join(folder, 'door');
-  await place(deps, folder, action.files, socket);
-  const door = await openDoor(deps, socket);
-  const result = await runCommand(judgeOf(deps, folder, action, limits), leaders, cancel);
-  await door.close();
-  const after = await sweepAll(config, leaders);
-  if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
+): Promise<CommandResult> {
+  const { config, leaders } = grounds;
+  const door = await openDoor(grounds, doorIn(folder));
   try {
-    return { result, grade: { kind: 'ran', score: await collect(deps, folder) } };
-  } catch (error) {
-    return { result, grade: folderFailed(error) };
+    const user = processUser(config, 'grader');
+    const env = environmentIn(folder, grounds);
+    return await runCommand({ argv, cwd: folder, env, user, stdin, ...limits }, leaders, cancel);
+  } finally {
+    await door.close();
   }
 }
 
-function judgeOf({ config, env }: Grounds, folder: string, { argv, stdin }: GradeAction, limits: TurnLimits) {
-  const programs = join(folder, 'bin');
-  const variables = graderEnv(env, config, folder, {
-    HOME: join(folder, 'home'),
+const doorIn = (folder: string) => join(folder, 'door');
+
+function environmentIn(folder: string, { config, env }: Grounds): Record<string, string> {
+  const variables = graderEnv(env, config, join(folder, 'home'), {
     TMPDIR: join(folder, 'tmp'),
     CORRAL_GRADER_DIR: join(folder, 'files'),
-    CORRAL_SCORE_FILE: join(folder, 'files', 'score'),
+    CORRAL_SCORE_FILE: join(folder, 'score'),
   });
-  return {
-    argv,
-    cwd: folder,
-    env: { ...variables, PATH: `${programs}:${variables['PATH'] ?? ''}` },
-    user: processUser(config, 'grader'),
-    stdin,
-    ...limits,
-  };
+  return { ...variables, PATH: `${join(folder, 'bin')}:${variables['PATH'] ?? ''}` };
 }
 
-/** The grader's files and programs, made by its own user, so that nobody else can open them. */
-async function place(
-  { config }: Grounds,
-  folder: string,
-  files: GradeAction['files'],
-  socket: string,
-): Promise<void> {
-  const client = helperProcess(config, 'grader', ['as-policy', socket]).argv.map(quoted).join(' ');
-  const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };
-  const given = JSON.stringify({ files, programs });
-  await askHelper(config, 'grader', ['place-grader', folder], longestHelperMs, given);
+/**
+ * The folder of a turn, with the grader's files and programs, made by its own user so that nobody else can open them.
+ * Nothing is left there of the turns before.
+ */
+async function place({ config }: Grounds, files: GradeAction['files']): Promise<string | GradeTurn> {
+  try {
+    if (keptFromPolicy(config.graderFolder, config) === null)
+      throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
+    const earlier = turnsIn(config.graderFolder);
+    const folder = makeGraderFolder(config, `${turnPrefix}${randomBytes(12).toString('hex')}`);
+    const client = helperProcess(config, 'grader', ['as-policy', doorIn(folder)])
+      .argv.map(quoted)
+      .join(' ');
+    const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };
+    const given = JSON.stringify({ earlier, files, programs });
+    await askHelper(config, 'grader', ['place-grader', folder], longestHelperMs, given);
+    return folder;
+  } catch (error) {
+    return folderFailed(error);
+  }
 }
 
-/** The text of the score file; null where there is none. Nothing is left of the turn. */
-async function collect({ config }: Grounds, folder: string): Promise<string | null> {
-  const { score } = await askHelper(config, 'grader', ['collect-score', folder], longestHelperMs);
-  await rm(folder, { recursive: true, force: true }).catch(() => undefined);
-  return typeof score === 'string' ? score : null;
+const turnPrefix = 'turn-';
+
+const turnsIn = (folder: string) =>
+  readdirSync(folder)
+    .filter((name) => name.startsWith(turnPrefix))
+    .map((name) => join(folder, name));
+
+async function collect({ config }: Grounds, folder: string): Promise<GradeTurn> {
+  try {
+    const { score } = await askHelper(
+      config,
+      'grader',
+      ['read-score', join(folder, 'score')],
+      longestHelperMs,
+    );
+    return { kind: 'ran', score: typeof score === 'string' ? score : null };
+  } catch (error) {
+    return folderFailed(error);
+  }
 }
 
 const quoted = (word: string) => `'${word.replaceAll("'", String.raw`'\''`)}'`;

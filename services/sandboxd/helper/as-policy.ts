@@ -76,6 +76,8 @@ function variable(text: string): readonly [string, string] {
 }
 
 async function follow(socket: Socket): Promise<PolicyEnding> {
+  // Who has read enough closes its end (`as-policy … | head -1`); the program goes on to its own.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   for await (const { kind, bytes } of framesOf(socket)) {
     if (kind === 'stdout') process.stdout.write(bytes);
     else if (kind === 'stderr') process.stderr.write(bytes);

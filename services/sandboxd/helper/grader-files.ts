@@ -18,14 +18,17 @@ const ownOnly = 0o700;
 const folders = ['files', 'bin', 'home', 'tmp'];
 
 type Given = {
+  /** Folders of the turns before. */
+  readonly earlier: readonly string[];
   readonly files: Readonly<Record<string, string>>;
   readonly programs: Readonly<Record<string, string>>;
 };
 
-/** Makes what a grader finds in its folder, from `{files, programs}` on stdin. Returns the exit code. */
+/** Makes what a grader finds in its folder, as said on stdin, and removes what earlier ones left. Returns the exit code. */
 export async function placeGrader(folder: string): Promise<0 | 1> {
   try {
-    const { files, programs } = JSON.parse(await text(process.stdin)) as Given;
+    const { earlier, files, programs } = JSON.parse(await text(process.stdin)) as Given;
+    for (const other of earlier) empty(other);
     for (const name of folders) mkdirSync(join(folder, name), { mode: ownOnly });
     for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'files', name), content);
     for (const [name, content] of Object.entries(programs))
@@ -37,20 +40,9 @@ export async function placeGrader(folder: string): Promise<0 | 1> {
   }
 }
 
-/** Says `{score}`, the text of the score file or null, and removes what the grader has made. Returns the exit code. */
-export function collectScore(folder: string): 0 | 1 {
-  try {
-    process.stdout.write(JSON.stringify({ score: readScore(join(folder, 'files', 'score')) }));
-    empty(folder);
-    return 0;
-  } catch (error) {
-    return reportErrno(error);
-  }
-}
-
-/** What cannot be removed takes room on the grader's own disk, and no score away. */
+/** What an earlier turn has left. What cannot be removed only takes room. */
 function empty(folder: string): void {
-  for (const name of readdirSync(folder)) {
+  for (const name of orNone(() => readdirSync(folder))) {
     try {
       rmSync(join(folder, name), { recursive: true, force: true });
     } catch {
@@ -59,7 +51,25 @@ function empty(folder: string): void {
   }
 }
 
-/** One byte more than a score may have, so that who reads it sees that it is none. Only a file of the grader's own counts. */
+function orNone<Item>(look: () => readonly Item[]): readonly Item[] {
+  try {
+    return look();
+  } catch {
+    return [];
+  }
+}
+
+/** Says `{score}`, the text of the score file or null. Returns the exit code. */
+export function reportScore(path: string): 0 | 1 {
+  try {
+    process.stdout.write(JSON.stringify({ score: readScore(path) }));
+    return 0;
+  } catch (error) {
+    return reportErrno(error);
+  }
+}
+
+/** One byte more than a score may have, so that who reads it sees that it is none. A link leads nowhere. */
 function readScore(path: string): string | null {
   const fd = openOrNull(path);
   if (fd === null) return null;

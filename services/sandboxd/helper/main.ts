@@ -5,7 +5,7 @@
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   get PATH    the file on stdout
  *   probe       nothing but a look whether the workspace can be written
- *   place-grader FOLDER, collect-score FOLDER   what a grader finds there before its turn, what it leaves after it
+ *   place-grader FOLDER, read-score PATH   what a grader finds before its turn, and what it leaves after it
  *   as-policy DOOR …   the grader's program of that name: see its file
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
@@ -31,9 +31,9 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
       const { placeGrader } = await import('./grader-files.ts');
       return placeGrader(object);
     }
-    case 'collect-score': {
-      const { collectScore } = await import('./grader-files.ts');
-      return collectScore(object);
+    case 'read-score': {
+      const { reportScore } = await import('./grader-files.ts');
+      return reportScore(object);
     }
     case 'as-policy': {
       const { asPolicy } = await import('./as-policy.ts');

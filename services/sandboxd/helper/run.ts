@@ -34,7 +34,8 @@ export async function startHelper(
   const stdin = readsStdin.has(request[0] ?? '') ? 'pipe' : 'nothing';
   const started = await spawnWhenAble({ ...helperProcess(config, user, request), stdin }).catch(
     (error: unknown) => {
-      throw error instanceof NotStarted ? new WireError('internal', `no helper: ${error.message}`) : error;
+      if (!(error instanceof NotStarted)) throw error;
+      throw new WireError('internal', `no helper: ${error.message}`, error.errno);
     },
   );
   const deadline = setTimeout(() => void killTree(started.pid), longestMs);
@@ -47,14 +48,19 @@ async function succeededOf({ child, stderr }: StartedProcess): Promise<void> {
   const said = new Capture(replyBytes);
   stderr.on('data', (chunk: Buffer) => said.push(chunk));
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
-  if (code !== 0) throw fileError(said.taken().head.toString('utf8'), signal);
+  if (code !== 0) throw fileError(said.taken().head.toString('utf8'), code, signal);
 }
 
-function fileError(said: string, signal: string | null): WireError {
+/** 127 is the loader's, 128 and more a shell's or Node's own way to say that it could not go on: want of memory, mostly. */
+const gaveUpExit = 127;
+
+function fileError(said: string, code: number | null, signal: string | null): WireError {
   if (signal !== null) {
     return new WireError('file_error', `something in the sandbox ended the transfer with ${signal}`, signal);
   }
   const { errno, message } = parseReply(said);
+  if (errno === undefined && code !== null && code >= gaveUpExit)
+    return new WireError('file_error', `the helper gave up with ${code}: ${said}`, 'ENOMEM');
   const text = typeof message === 'string' ? message : `the helper failed: ${said}`;
   return new WireError('file_error', text, typeof errno === 'string' ? errno : 'UNKNOWN');
 }

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NotStarted, spawnAs } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
+import { processUser } from '../users.ts';
+import type { ProcessUser } from '../users.ts';
 import type { Leaders } from './leaders.ts';
 import { readProcessTable, readUid } from './process-table.ts';
 import type { ProcessRow } from './process-table.ts';
@@ -13,7 +17,9 @@ import { lineageOf, treeOf } from './tree.ts';
  *   the sandbox has a pid namespace of its own     kill(-1): one signal to everybody but pid 1 and us. It needs no list,
  *                                                  no fork and no thread, so a fork bomb at a full pids limit ends too.
  *   a pod's containers share one                   -1 would mean the others as well: rounds of SIGSTOP and SIGKILL by
- *                                                  user id, until a look finds nobody
+ *                                                  user id, which make room at a full pids limit; then kill(-1) by a
+ *                                                  process of that user's own, which reaches nobody else and which no
+ *                                                  fork passes: what forks and ends faster than anybody looks is in no list
  *   commands have our own id as well               the same, by what we have started and what descends from it
  */
 
@@ -23,22 +29,45 @@ export type Swept = { readonly killed: number; readonly survivors: number };
 const vanishWithinMs = 5_000;
 const lookEveryMs = 10;
 
-type Whose = Pick<Config, 'userMode' | 'policyUid' | 'graderUid' | 'ownNamespace'>;
-
 /** Kills every process of every command, the policy's and the grader's. */
-export function sweepAll(config: Whose, leaders: Leaders): Promise<Swept> {
+export async function sweepAll(config: Config, leaders: Leaders): Promise<Swept> {
   if (isAlone(config)) return sweepNamespace();
-  if (config.userMode === 'two-user') return sweepUsers([config.policyUid, config.graderUid]);
-  return sweep(() => ofLeaders(leaders.all()));
+  if (config.userMode !== 'two-user') return sweep(() => ofLeaders(leaders.all()));
+  const [policys, graders] = [
+    await sweepUser(processUser(config, 'policy')),
+    await sweepUser(processUser(config, 'grader')),
+  ];
+  return { killed: policys.killed + graders.killed, survivors: policys.survivors + graders.survivors };
 }
 
-/** Kills every process of these users, and nobody else's: a grader may go on while the policy's end. */
-export function sweepUsers(uids: readonly number[]): Promise<Swept> {
-  return sweep(() => readProcessTable().filter((row) => uids.includes(readUid(row.pid) ?? -1)));
+/** Kills every process of this user, and nobody else's: a grader may go on while the policy's end. */
+export async function sweepUser(user: ProcessUser): Promise<Swept> {
+  const ofUser = () => readProcessTable().filter((row) => readUid(row.pid) === user.ids?.uid);
+  const first = await sweep(ofUser);
+  if (first.survivors > 0) return first;
+  for (let tries = 0; tries < mostKillers && !(await killAsUser(user)); tries += 1) await sleep(lookEveryMs);
+  const { killed, survivors } = await sweep(ofUser);
+  return { killed: first.killed + killed, survivors };
+}
+
+/** One that the user's own processes kill before it has killed them is followed by another. */
+const mostKillers = 20;
+
+/** True when it has come to its end, or there is no shell that could. */
+async function killAsUser(user: ProcessUser): Promise<boolean> {
+  const argv = ['/bin/sh', '-c', 'kill -9 -1; exit 0'];
+  try {
+    const { child } = await spawnAs({ argv, cwd: '/', env: {}, user, stdin: 'nothing' });
+    const [exitCode] = (await once(child, 'exit')) as [number | null];
+    return exitCode === 0;
+  } catch (error) {
+    if (error instanceof NotStarted) return error.errno === 'ENOENT';
+    throw error;
+  }
 }
 
 /** Bubblewrap's init is pid 1 and starts us as 2. Asked twice, because a mistake here would end a whole machine. */
-const isAlone = ({ ownNamespace }: Whose) => ownNamespace && process.pid <= 2;
+const isAlone = ({ ownNamespace }: Config) => ownNamespace && process.pid <= 2;
 
 async function sweepNamespace(): Promise<Swept> {
   const killed = ofOthers(readProcessTable()).length;

@@ -93,6 +93,27 @@ describe.each([
     expect(turn).toEqual(score('1\n'));
   });
 
+  it('hears that the grader has given up on a program, which then holds nothing up', async () => {
+    const slow = 'timeout 0.5 as-policy sh -c "sleep 50; echo slow"';
+    const script = `for n in 1 2 3; do ${slow}; done; sleep 1.5; as-policy sh -c 'echo next'; ls -d /proc/[0-9]* | wc -l`;
+    const { stdout, evidence } = await grade(script);
+    expect(stdout.head).toMatch(/^next\n/);
+    expect(evidence.durationMs).toBeLessThan(20_000);
+  });
+
+  it('feeds a program that does not read its stdin, as often as asked and forty at once', async () => {
+    const feeding = 'head -c 3000000 /dev/zero | as-policy --stdin sh -c "exit 3"; echo $?';
+    const many =
+      'for n in $(seq 40); do as-policy sh -c "echo of $n" > $TMPDIR/$n 2>&1 & done; wait; cat $TMPDIR/* | sort | uniq | wc -l';
+    const { stdout } = await grade(`for n in 1 2 3; do ${feeding}; done; ${many}`, { timeoutMs: 55_000 });
+    expect(stdout.head).toBe('3\n3\n3\n40\n');
+  });
+
+  it('takes no file of the grader’s own for its score', async () => {
+    const { grade: turn } = await grade('true', { files: { score: '1' } });
+    expect(turn).toEqual({ kind: 'ran', score: null });
+  });
+
   it('gives the next turn a place of its own, with nothing of the one before', async () => {
     await grade('echo 1 > "$CORRAL_SCORE_FILE"; echo left > ~/left; sleep 100 & echo left > $TMPDIR/left');
     const second = await grade('ls -A ~ $TMPDIR "$CORRAL_GRADER_DIR" | grep -c left', { turn: 2 });
@@ -131,6 +152,28 @@ describe.each([
   ])('whose score file is %s gives no number', async (_what, script, text) => {
     expect((await grade(script)).grade).toEqual({ kind: 'ran', score: text });
   });
+});
+
+// In a namespace that it could fill without harm, by a sandboxd that does not know that it is alone there.
+it('a grade outruns processes that fork and end faster than anybody can look, before it and between its programs', async () => {
+  const env = { CORRAL_PID_NAMESPACE: 'shared' };
+  const sandboxd = await startSandboxdInBwrap(payloads, { env, programs: true });
+  try {
+    const { link, target } = sandboxd;
+    await link.bind(target, aBind(), signal);
+    const setsid = process.arch === 'arm64' ? 157 : 112;
+    const chain = `/usr/bin/perl -e "while (1) { exit 0 if fork; syscall(${setsid}) }" >/dev/null 2>&1 &`;
+    const left = `echo '${chain}' > chain; sh ./chain; sh ./chain`;
+    await link.call(target, callId('c1'), aShellCall(left), 10_000, signal);
+    // A process of the chain is seen by few looks; that its numbers go up is seen by all.
+    const newest = 'sh -c "echo \\$\\$"';
+    const forks = `a=$(${newest}); sleep 1; b=$(${newest}); echo $((b - a < 10))`;
+    const script = `${forks}; as-policy sh ./chain; ${forks}; echo 1 > "$CORRAL_SCORE_FILE"`;
+    const answer = await link.call(target, callId('g1'), aGrade(script), 60_000, signal);
+    expect(answer).toMatchObject({ stdout: { head: '1\n1\n' }, grade: score('1\n') });
+  } finally {
+    await sandboxd.stop();
+  }
 });
 
 describe.each(['single-user', 'root'] as const)('a grade where all have one id (%s)', (users) => {
