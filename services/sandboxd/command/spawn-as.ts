@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
 import { sheltered } from './oom-score.ts';
+import { isUnwatched, startWatch, watched } from './spawn-watch.ts';
 import type { ProcessUser } from '../users.ts';
 
 export type ProcessSpec = {
@@ -36,12 +37,26 @@ export class NotStarted extends Error {
  * pause process.
  */
 export async function spawnAs(spec: ProcessSpec): Promise<StartedProcess> {
-  const child = spawnOrThrow(spec);
+  while (isUnwatched(spec.user)) await startWatchOrThrow(spec);
+  const child = spawnOrThrow(spec); // In the same turn: what was not alive a moment ago is not now.
   const failed = new Promise<NodeJS.ErrnoException>((resolve) => child.on('error', resolve));
   const { pid, stdout, stderr } = child;
   if (pid === undefined || stdout === null || stderr === null) throw notStarted(await failed, spec);
   child.stdin?.on('error', () => {}); // The command may end without having read its input.
   return { pid, child, stdout, stderr };
+}
+
+/**
+ * Where the policy holds all processes that the sandbox may have, there is no room for a watcher, and so for the program: one
+ * may come free between the two. Only a want of files is our own.
+ */
+async function startWatchOrThrow(spec: ProcessSpec): Promise<void> {
+  try {
+    await startWatch();
+  } catch (error) {
+    const errno = /EMFILE|ENFILE/.exec(String(error))?.[0] ?? 'EAGAIN';
+    throw new NotStarted(errno, explain(errno, spec));
+  }
 }
 
 function spawnOrThrow(spec: ProcessSpec): ChildProcess {
@@ -51,13 +66,15 @@ function spawnOrThrow(spec: ProcessSpec): ChildProcess {
   const ownUmask = process.umask(spec.user.umask);
   try {
     return sheltered(spec.user.name, () =>
-      spawn(program, rest, {
-        cwd: spec.cwd,
-        env: spec.env,
-        detached: true,
-        stdio: [stdin, 'pipe', 'pipe'],
-        ...spec.user.ids,
-      }),
+      watched(() =>
+        spawn(program, rest, {
+          cwd: spec.cwd,
+          env: spec.env,
+          detached: true,
+          stdio: [stdin, 'pipe', 'pipe'],
+          ...spec.user.ids,
+        }),
+      ),
     );
   } catch (error) {
     throw notStarted(error as NodeJS.ErrnoException, spec);

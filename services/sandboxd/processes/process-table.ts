@@ -20,13 +20,27 @@ export type ProcessRow = {
  */
 export function readProcessTable(): readonly ProcessRow[] {
   const rows: ProcessRow[] = [];
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue;
-    const row = readProcess(Number(name));
+  for (const pid of listPids()) {
+    const row = readProcess(pid);
     if (row !== null && isAlive(row)) rows.push(row);
   }
   return rows;
 }
+
+/**
+ * Whether a process of this user may be alive. One that went between the list and the look counts: it may have been the
+ * user's, and have left a child that came too late for the list.
+ */
+export function mayLive(uid: number): boolean {
+  return listPids().some((pid) => {
+    const owner = readUid(pid);
+    if (owner !== null && owner !== uid) return false;
+    const row = readProcess(pid);
+    return row === null || isAlive(row);
+  });
+}
+
+const listPids = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
 
 export function isAlive({ state, threads }: ProcessRow): boolean {
   return (state !== 'Z' && state !== 'X') || threads > 1;

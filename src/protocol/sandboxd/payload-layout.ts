@@ -16,8 +16,8 @@ export const payloadLayout = {
   code: 'sandboxd',
 } as const;
 
-/** sandboxd itself, and the helper that it starts for one request. */
-export type PayloadEntry = 'main' | 'helper';
+/** sandboxd itself, the helper that it starts for one request, and a thread that it starts where it must. */
+export type PayloadEntry = 'main' | 'helper' | 'spawn-watcher';
 
 /** Where the payload is in every sandbox, whoever made it. */
 export const payloadMountPoint = '/opt/corral';

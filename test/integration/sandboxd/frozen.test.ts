@@ -1,0 +1,112 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { callId } from '../../../src/model/ids.ts';
+import type { CallAnswer, CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import { aBind, aGrade, aShellCall, startSandboxd, startSandboxdInBwrap } from '../../support/sandboxd.ts';
+import type { TestSandboxd } from '../../support/sandboxd.ts';
+
+/*
+ * A child that has become the policy's user and not yet its program can be stopped by the policy, and whoever starts it
+ * waits for it with its only thread. Stopping all that it can, for ever, must not freeze sandboxd.
+ */
+
+const quietly = (script: string) => `busybox setsid sh -c '${script}' > /dev/null 2>&1 & echo left`;
+/** Begins when its own call has ended, or it would stop that. */
+const storm = quietly('busybox sleep 2; while :; do kill -STOP -1; done');
+const stormBeginsMs = 2_100;
+/** A program that is looked for in so many folders is not there for many milliseconds: long enough to be met there for certain. */
+const longPath = `${'/-:'.repeat(40_000)}/usr/bin:/bin`;
+/** A second until the child is seen, or the command's timeout and its grace; the rest is for a busy machine. */
+const soonMs = 15_000;
+
+let payloads: string;
+beforeAll(async () => void (payloads = await mkdtemp(join(tmpdir(), 'corral-payloads-'))));
+afterAll(() => rm(payloads, { recursive: true, force: true }));
+
+describe.each([
+  ['a pid namespace of its own', () => startSandboxdInBwrap(payloads)],
+  ['a pid namespace that others are in too', () => startSandboxd()],
+] as const)('sandboxd in %s', (where, start) => {
+  let sandboxd: TestSandboxd;
+  let calls = 0;
+  beforeEach(async () => {
+    sandboxd = await start();
+    await sandboxd.link.bind(sandboxd.target, aBind(), AbortSignal.timeout(soonMs));
+  });
+  afterEach(async () => {
+    // Where it is frozen it hears no other.
+    if (!(await isAnswering(sandboxd))) sandboxd.process.kill('SIGKILL');
+    await sandboxd.stop();
+  });
+
+  async function ask(request: CallRequest): Promise<CallAnswer> {
+    const call = callId(`call-${(calls += 1)}`);
+    const signal = AbortSignal.timeout(soonMs);
+    const answer = await sandboxd.link.call(sandboxd.target, call, request, soonMs, signal);
+    if (answer === 'running') throw new Error('it still runs');
+    return answer;
+  }
+  const sh = (command: string) => ask(aShellCall(command, { timeoutMs: 2_000 }));
+  const slowly = (command: string) => ask(aShellCall(command, { timeoutMs: 2_000, env: { PATH: longPath } }));
+
+  it('answers calls, tools and a grade while something of the policy stops all that it can', { timeout: 120_000 }, async () => {
+    expect(await sh(storm)).toMatchObject({ stdout: { head: 'left\n' } });
+    await new Promise((resolve) => setTimeout(resolve, stormBeginsMs));
+    const killed = { ending: { kind: 'signalled', signal: 'SIGKILL' } };
+    expect(await slowly('echo later')).toMatchObject(killed);
+    expect(await slowly('echo later')).toMatchObject(killed);
+    await sh('echo later');
+    const action = { kind: 'builtin', tool: 'list_files', arguments: { path: '.' } } as const;
+    await ask({ digest: 'tool', action, timeoutMs: 2_000, keepBytes: 1_000 });
+    expect(await isAnswering(sandboxd)).toBe(true);
+    const { grade } = await ask(aGrade('echo 0.25 > "$CORRAL_SCORE_FILE"'));
+    expect(grade).toEqual({ kind: 'ran', score: '0.25\n' });
+  });
+
+  it('hears others while a spawn is stopped', { timeout: 60_000 }, async () => {
+    await sh(storm);
+    await new Promise((resolve) => setTimeout(resolve, stormBeginsMs));
+    const later = Promise.all([1, 2, 3].map((n) => slowly(`echo ${n}`)));
+    expect(await isAnswering(sandboxd)).toBe(true);
+    await later;
+  });
+
+  if (!where.includes('own')) return;
+
+  it('starts no thread for it in a rollout whose calls leave nothing running', async () => {
+    for (let n = 0; n < 10; n += 1) await sh(n % 2 === 0 ? 'busybox sleep 0.01' : 'echo | busybox cat');
+    expect(threadNames(sandboxd)).not.toContain('spawn-watcher');
+    await sh(quietly('busybox sleep 60'));
+    expect(threadNames(sandboxd)).not.toContain('spawn-watcher');
+    await sh('echo beside it');
+    expect(threadNames(sandboxd)).toContain('spawn-watcher');
+  });
+});
+
+function isAnswering({ link, target }: TestSandboxd): Promise<boolean> {
+  return link.identity(target, AbortSignal.timeout(soonMs)).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Of sandboxd itself, which in bubblewrap is a grandchild of ours. */
+function threadNames({ target }: TestSandboxd): readonly string[] {
+  const isDaemon = (pid: string) =>
+    readOrEmpty(`/proc/${pid}/cmdline`).startsWith('/opt/corral/lib/ld.so') &&
+    readOrEmpty(`/proc/${pid}/environ`).includes(`CORRAL_SANDBOX_ID=${target.sandbox}\0`);
+  const pid = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).find(isDaemon);
+  if (pid === undefined) throw new Error(`no process of sandbox ${target.sandbox}`);
+  return readdirSync(`/proc/${pid}/task`).map((thread) => readOrEmpty(`/proc/${pid}/task/${thread}/comm`).trim());
+}
+
+function readOrEmpty(path: string): string {
+  try {
+    return readFileSync(path, 'latin1');
+  } catch {
+    return ''; // It ended meanwhile, or is not ours to read.
+  }
+}
