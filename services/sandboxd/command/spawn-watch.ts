@@ -15,8 +15,11 @@ import type { ProcessUser } from '../users.ts';
 const isSource = import.meta.url.endsWith('.ts');
 const watcherFile = new URL(isSource ? './spawn-watcher.ts' : './spawn-watcher.cjs', import.meta.url);
 
-/** A list of some hundred processes is all that it holds; below this a thread of Node's does not start. */
-const watcherLimits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
+/**
+ * A list of some hundred processes is all that it holds. A bound and no allotment: with a few MiB Node does not report that
+ * its thread cannot start, but ends the whole process; from the sources it needs 8.
+ */
+const watcherLimits = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
 
 /** What the watcher reads: the number of the spawn that is under way, or 0. */
 let underWay: Int32Array<SharedArrayBuffer> | null = null;
@@ -61,7 +64,9 @@ async function start(): Promise<void> {
   });
   watcher.unref();
   watcher.on('error', () => {}); // Told by its exit; the next spawn starts another.
-  watcher.once('exit', () => (underWay = null));
+  watcher.once('exit', () => {
+    if (underWay === word) underWay = null;
+  });
   await Promise.race([once(watcher, 'message'), exitOf(watcher)]);
   underWay = word;
 }

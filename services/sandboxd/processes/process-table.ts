@@ -40,7 +40,10 @@ export function mayLive(uid: number): boolean {
   });
 }
 
-const listPids = () => readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number);
+const listPids = () =>
+  readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
 
 export function isAlive({ state, threads }: ProcessRow): boolean {
   return (state !== 'Z' && state !== 'X') || threads > 1;

@@ -136,6 +136,7 @@ const attacks: Readonly<Record<string, string>> = {
   'kill everything': 'kill -9 -1; echo tried',
   'kill everything for ever': quietly(`trap "" TERM HUP INT; ${loop('kill -TERM -1; kill -HUP 1')}`),
   'stop everything, in a storm': quietly(loop('kill -STOP 1 2 3 4 5 6 7 8; kill -CONT -1')),
+  'stop everything, without end': `(perl -MPOSIX -e 'fork and exit; POSIX::setsid(); sleep 1; kill "STOP", -1 while 1') > /dev/null 2>&1; echo left`,
   'trace and read the daemon':
     'for at in /proc/[0-9]*; do head -c 1 $at/mem $at/environ; ls $at/fd; done 2>&1 | tail -n 3',
   'fill the disk': 'cat /dev/zero > /tmp/full; cat /dev/zero > full; echo full',

@@ -52,19 +52,23 @@ describe.each([
   const sh = (command: string) => ask(aShellCall(command, { timeoutMs: 2_000 }));
   const slowly = (command: string) => ask(aShellCall(command, { timeoutMs: 2_000, env: { PATH: longPath } }));
 
-  it('answers calls, tools and a grade while something of the policy stops all that it can', { timeout: 120_000 }, async () => {
-    expect(await sh(storm)).toMatchObject({ stdout: { head: 'left\n' } });
-    await new Promise((resolve) => setTimeout(resolve, stormBeginsMs));
-    const killed = { ending: { kind: 'signalled', signal: 'SIGKILL' } };
-    expect(await slowly('echo later')).toMatchObject(killed);
-    expect(await slowly('echo later')).toMatchObject(killed);
-    await sh('echo later');
-    const action = { kind: 'builtin', tool: 'list_files', arguments: { path: '.' } } as const;
-    await ask({ digest: 'tool', action, timeoutMs: 2_000, keepBytes: 1_000 });
-    expect(await isAnswering(sandboxd)).toBe(true);
-    const { grade } = await ask(aGrade('echo 0.25 > "$CORRAL_SCORE_FILE"'));
-    expect(grade).toEqual({ kind: 'ran', score: '0.25\n' });
-  });
+  it(
+    'answers calls, tools and a grade while something of the policy stops all that it can',
+    { timeout: 120_000 },
+    async () => {
+      expect(await sh(storm)).toMatchObject({ stdout: { head: 'left\n' } });
+      await new Promise((resolve) => setTimeout(resolve, stormBeginsMs));
+      const killed = { ending: { kind: 'signalled', signal: 'SIGKILL' } };
+      expect(await slowly('echo later')).toMatchObject(killed);
+      expect(await slowly('echo later')).toMatchObject(killed);
+      await sh('echo later');
+      const action = { kind: 'builtin', tool: 'list_files', arguments: { path: '.' } } as const;
+      await ask({ digest: 'tool', action, timeoutMs: 2_000, keepBytes: 1_000 });
+      expect(await isAnswering(sandboxd)).toBe(true);
+      const { grade } = await ask(aGrade('echo 0.25 > "$CORRAL_SCORE_FILE"'));
+      expect(grade).toEqual({ kind: 'ran', score: '0.25\n' });
+    },
+  );
 
   it('hears others while a spawn is stopped', { timeout: 60_000 }, async () => {
     await sh(storm);
@@ -98,9 +102,13 @@ function threadNames({ target }: TestSandboxd): readonly string[] {
   const isDaemon = (pid: string) =>
     readOrEmpty(`/proc/${pid}/cmdline`).startsWith('/opt/corral/lib/ld.so') &&
     readOrEmpty(`/proc/${pid}/environ`).includes(`CORRAL_SANDBOX_ID=${target.sandbox}\0`);
-  const pid = readdirSync('/proc').filter((name) => /^\d+$/.test(name)).find(isDaemon);
+  const pid = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .find(isDaemon);
   if (pid === undefined) throw new Error(`no process of sandbox ${target.sandbox}`);
-  return readdirSync(`/proc/${pid}/task`).map((thread) => readOrEmpty(`/proc/${pid}/task/${thread}/comm`).trim());
+  return readdirSync(`/proc/${pid}/task`).map((thread) =>
+    readOrEmpty(`/proc/${pid}/task/${thread}/comm`).trim(),
+  );
 }
 
 function readOrEmpty(path: string): string {
