@@ -26,9 +26,10 @@ export async function stopAndKill(
   return { killed: found.size, survivors };
 }
 
+const isThere = ({ pid, startTicks }: ProcessRow) => readProcess(pid)?.startTicks === startTicks;
+
 /** Waits a moment: a zombie takes a place of the sandbox's processes until pid 1 has reaped it, and the next command wants one. */
 export async function untilReaped(rows: readonly ProcessRow[]): Promise<void> {
-  const isThere = ({ pid, startTicks }: ProcessRow) => readProcess(pid)?.startTicks === startTicks;
   for (let waitedMs = 0; waitedMs < reapedWithinMs && rows.some(isThere); waitedMs += lookEveryMs) {
     await sleep(lookEveryMs);
   }
