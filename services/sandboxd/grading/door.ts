@@ -85,7 +85,7 @@ class Runs {
     await Promise.allSettled(this.#running);
   }
 
-  /** Where ids are one, the grader cannot be told from the policy by them. */
+  /** Where ids are one, the grader cannot be told from the policy by them. A survivor is told by the sweep at the turn's end. */
   async #sweep(): Promise<void> {
     const { config } = this.#grounds;
     if (config.userMode !== 'two-user') return;

@@ -45,13 +45,22 @@ export async function sweepUser(user: ProcessUser): Promise<Swept> {
   const ofUser = () => readProcessTable().filter((row) => readUid(row.pid) === user.ids?.uid);
   const first = await sweep(ofUser);
   if (first.survivors > 0) return first;
-  for (let tries = 0; tries < mostKillers && !(await killAsUser(user)); tries += 1) await sleep(lookEveryMs);
+  const isOver = await killUntilOver(user);
   const { killed, survivors } = await sweep(ofUser);
-  return { killed: first.killed + killed, survivors };
+  // Who kept every killer from its end lives, whether a look finds it or not.
+  return { killed: first.killed + killed, survivors: isOver ? survivors : Math.max(1, survivors) };
 }
 
 /** One that the user's own processes kill before it has killed them is followed by another. */
 const mostKillers = 20;
+
+async function killUntilOver(user: ProcessUser): Promise<boolean> {
+  for (let tries = 0; tries < mostKillers; tries += 1) {
+    if (await killAsUser(user)) return true;
+    await sleep(lookEveryMs);
+  }
+  return false;
+}
 
 /** True when it has come to its end, or there is no shell that could. */
 async function killAsUser(user: ProcessUser): Promise<boolean> {
