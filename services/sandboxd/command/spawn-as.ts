@@ -1,6 +1,9 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readProcessTable, readUid } from '../processes/process-table.ts';
+import { signalProcess } from '../processes/signals.ts';
 import { sheltered } from './oom-score.ts';
 import { isUnwatched, startWatch, watched } from './spawn-watch.ts';
 import type { ProcessUser } from '../users.ts';
@@ -31,13 +34,41 @@ export class NotStarted extends Error {
   }
 }
 
+/** A policy that forks without end takes each place that comes free; so often is one made. */
+const mostTries = 20;
+/** For the program, and for the thread that watches while it is started. */
+const placesMade = 4;
+/** A killed process is reaped by pid 1, mostly at once. */
+const roomComesMs = 10;
+
 /**
- * Starts a process in its own session and group, under another user where ids can be switched. Throws
- * {@link NotStarted}. Only our own children are ours to reap; orphans go to pid 1, which is bubblewrap's init or a pod's
- * pause process.
+ * Starts a process in its own session and group, under another user where ids can be switched. Where the policy holds all
+ * processes that the sandbox may have, some of its newest ones make room for its own next. Throws {@link NotStarted}. Only our
+ * own children are ours to reap; orphans go to pid 1, which is bubblewrap's init or a pod's pause process.
  */
 export async function spawnAs(spec: ProcessSpec): Promise<StartedProcess> {
-  while (isUnwatched(spec.user)) await startWatchOrThrow(spec);
+  const { name, ids } = spec.user;
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return await spawnWatched(spec);
+    } catch (error) {
+      const isFull = error instanceof NotStarted && error.errno === 'EAGAIN';
+      if (!isFull || tries === mostTries || name !== 'policy' || ids === null) throw error;
+      makeRoom(ids.uid);
+      await sleep(roomComesMs);
+    }
+  }
+}
+
+/** Those that were started last: what a command has started for long is more likely wanted. */
+function makeRoom(uid: number): void {
+  const rows = readProcessTable().filter((row) => readUid(row.pid) === uid);
+  const newest = rows.toSorted((one, other) => other.startTicks - one.startTicks);
+  for (const row of newest.slice(0, placesMade)) signalProcess(row, 'SIGKILL');
+}
+
+async function spawnWatched(spec: ProcessSpec): Promise<StartedProcess> {
+  while (isUnwatchedOrThrow(spec)) await startWatchOrThrow(spec);
   const child = spawnOrThrow(spec); // In the same turn: what was not alive a moment ago is not now.
   const failed = new Promise<NodeJS.ErrnoException>((resolve) => child.on('error', resolve));
   const { pid, stdout, stderr } = child;
@@ -46,10 +77,16 @@ export async function spawnAs(spec: ProcessSpec): Promise<StartedProcess> {
   return { pid, child, stdout, stderr };
 }
 
-/**
- * Where the policy holds all processes that the sandbox may have, there is no room for a watcher, and so for the program: one
- * may come free between the two. Only a want of files is our own.
- */
+/** Looking takes files; that we can open none is told as what it is. */
+function isUnwatchedOrThrow(spec: ProcessSpec): boolean {
+  try {
+    return isUnwatched(spec.user);
+  } catch (error) {
+    throw notStarted(error as NodeJS.ErrnoException, spec);
+  }
+}
+
+/** No room for a thread is none for a process either; only a want of files is our own. */
 async function startWatchOrThrow(spec: ProcessSpec): Promise<void> {
   try {
     await startWatch();
