@@ -5,7 +5,12 @@ import { VERSION as bundlerVersion } from 'rolldown';
 import { repository } from './repository.ts';
 
 /** All that is bundled into the payload, and how. */
-const sources = ['services/sandboxd/**/*.ts', 'src/protocol/sandboxd/**/*.ts', 'infra/payload/*.ts'];
+const sources = [
+  'services/sandboxd/**/*.ts',
+  'src/protocol/sandboxd/**/*.ts',
+  'src/platform/inherited-descriptors.ts',
+  'infra/payload/*.ts',
+];
 
 /** A hash of everything that the payload is made of; short, since it becomes part of a folder's name. */
 export async function payloadKey(): Promise<string> {

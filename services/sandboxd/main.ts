@@ -4,10 +4,10 @@
  * all that it speaks.
  */
 import { randomBytes } from 'node:crypto';
+import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
-import { closeInheritedDescriptors } from './inherited-descriptors.ts';
 import { listen } from './listen.ts';
 import { prepareFolders } from './folders.ts';
 

@@ -5,7 +5,8 @@ import { rootCertificates } from 'node:tls';
 import { expect, it } from 'vitest';
 import { environmentFolder } from '../support/environment-folder.ts';
 
-const repository = join(import.meta.dirname, '../..');
+const module = join(import.meta.dirname, '../../src/platform/inherited-descriptors.ts');
+const from = JSON.stringify(module);
 
 /** Beyond those that Node itself marks at its start: all up to 15, and what follows them without a gap. */
 const foreign = [18, 40, 251];
@@ -27,36 +28,28 @@ function seenByChild(beginning: string): readonly string[] {
   return stdout.toString().trim().split('\n');
 }
 
-it.each(['src/platform/inherited-descriptors.ts', 'services/sandboxd/inherited-descriptors.ts'])(
-  'what a process was left open by who started it reaches none of its children: %s',
-  (module) => {
-    const from = JSON.stringify(join(repository, module));
-    const seen = seenByChild(`
+it('what a process was left open by who started it reaches none of its children', () => {
+  const seen = seenByChild(`
       import { closeInheritedDescriptors } from ${from};
       closeInheritedDescriptors();
     `);
-    // The last one is the folder that ls itself reads.
-    expect(seen).toEqual(['0', '1', '2', '3']);
-  },
-);
+  // The last one is the folder that ls itself reads.
+  expect(seen).toEqual(['0', '1', '2', '3']);
+});
 
-it.each(['src/platform/inherited-descriptors.ts', 'services/sandboxd/inherited-descriptors.ts'])(
-  'certificates that Node reads in a thread of its own stay open until it has read them: %s',
-  async (module) => {
-    await using folder = await environmentFolder({ 'ca.pem': `${rootCertificates.join('\n')}\n`.repeat(40) });
-    const from = JSON.stringify(join(repository, module));
-    const script = `
+it('certificates that Node reads in a thread of its own stay open until it has read them', async () => {
+  await using folder = await environmentFolder({ 'ca.pem': `${rootCertificates.join('\n')}\n`.repeat(40) });
+  const script = `
       import 'node:https';
       import { closeInheritedDescriptors } from ${from};
       closeInheritedDescriptors();
     `;
-    const env = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem') };
-    const said = Array.from({ length: 3 }, () =>
-      spawnSync(process.execPath, ['--input-type=module', '-e', script], { env }).stderr.toString(),
-    );
-    expect(said).toEqual(said.map(() => ''));
-  },
-);
+  const env = { PATH: process.env['PATH'], NODE_EXTRA_CA_CERTS: join(folder.path, 'ca.pem') };
+  const said = Array.from({ length: 3 }, () =>
+    spawnSync(process.execPath, ['--input-type=module', '-e', script], { env }).stderr.toString(),
+  );
+  expect(said).toEqual(said.map(() => ''));
+});
 
 it('without that all of them do, which is how this test can tell', () => {
   expect(seenByChild('')).toEqual(expect.arrayContaining(foreign.map(String)));

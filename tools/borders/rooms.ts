@@ -145,12 +145,12 @@ export const rooms: readonly Room[] = [
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,
-    may: ['src/protocol/sandboxd/'],
+    may: ['src/protocol/sandboxd/', 'src/platform/inherited-descriptors.ts'],
     own: /^services\/sandboxd\//,
     packages: [],
     builtins: true,
     because:
-      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol',
+      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, and with what every process of ours begins',
   },
   {
     name: 'wiring',
