@@ -19,7 +19,7 @@ export function soakEnvironment(
 name: ${environmentName}
 sandbox: { image: host, memory: 96Mi, disk: 16Mi, processes: 64 }
 tools: { shell: { builtin: shell, timeout: ${scaled(8 * minuteMs)} } }
-limits: { tool_calls: 200, rollout: ${scaled(30 * minuteMs)}, idle: ${scaled(15 * minuteMs)}, grade: 60s, hard_life: ${hardLifeMs}ms }
+limits: { tool_calls: 200, rollout: ${scaled(30 * minuteMs)}, idle: ${scaled(15 * minuteMs)}, grade: 90s, hard_life: ${hardLifeMs}ms }
 grader:
   kind: command
   command: [sh, -c, 'as-policy sh -c "cat calls 2>/dev/null | wc -l" > "$CORRAL_SCORE_FILE"']

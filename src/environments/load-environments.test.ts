@@ -195,9 +195,9 @@ limits: { output_bytes: 3 }
     '{ kind: command, command: [check], timeout: 1m, on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0 }';
   const judge = '{ kind: http, url: "http://judge", timeout: 10s, retries: 1, on_refused: 0 }';
   test.each([
-    ['a program', program, 89, 90],
+    ['a program', program, 119, 120],
     ['a judge, with its harmless answer', judge, 39, 40],
-    ['one after the other', `{ kind: gate, all: [${program}], grader: ${judge} }`, 129, 130],
+    ['one after the other', `{ kind: gate, all: [${program}], grader: ${judge} }`, 159, 160],
   ])('a grade that is over before its grader: %s', async (_what, grader, shortS, enoughS) => {
     const yaml = minimal().replace(/grader: .*/, `grader: ${grader}`);
     expect(await mistakes(`${yaml}limits: { grade: ${shortS}s }\n`)).toEqual([

@@ -1,5 +1,6 @@
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
+import { aroundGraderMs } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
@@ -16,8 +17,6 @@ export type CommandGraderDeps = TroubleDeps & {
   readonly random: Random;
 };
 
-/** Beyond the command's own timeout: killing all that lives before and after it, its files, its score. */
-const aroundItMs = 60_000;
 /** One held request; a sandbox whose node is gone never closes its connections, so it is asked anew after that. */
 const longestPollMs = 30_000;
 /** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
@@ -59,7 +58,7 @@ async function run(
   const ask = (waitMs: number) =>
     deps.link.call(targetOf(job.rollout), call, request, waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
   // Only time in which sandboxd said that it runs counts: it may have begun late.
-  for (let leftMs = leaf.timeoutMs + aroundItMs; ; leftMs -= longestPollMs) {
+  for (let leftMs = leaf.timeoutMs + aroundGraderMs; ; leftMs -= longestPollMs) {
     const waitMs = Math.min(leftMs, longestPollMs);
     const answer = await whileItStands(deps, job, () => ask(waitMs));
     if (answer !== 'running' || waitMs === leftMs) return answer;

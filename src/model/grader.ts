@@ -63,3 +63,10 @@ export type Grader =
       readonly each: number;
       readonly floor: number;
     };
+
+/**
+ * What a program that grades may take beside its own timeout: killing all that lives before and after it, its files, its
+ * score. One number for who waits and for who checks that there is time to wait: a turn that its limit ends before its
+ * grader is done is nobody's score, and no ending that an environment has a word for.
+ */
+export const aroundGraderMs = 60_000;

@@ -1,7 +1,5 @@
+import { aroundGraderMs } from '../../model/grader.ts';
 import type { Grader } from '../../model/grader.ts';
-
-/** Of one program: what stands before it, and killing its tree on a busy machine. */
-const aroundProgramMs = 30_000;
 
 /**
  * How long a grader may take when each of its parts takes all of its time. Parts run one after another. A judge that
@@ -14,7 +12,7 @@ export function longestGradeMs(grader: Grader): number {
     case 'text':
       return 0;
     case 'command':
-      return grader.timeoutMs + aroundProgramMs;
+      return grader.timeoutMs + aroundGraderMs;
     case 'http':
       return grader.timeoutMs * (grader.retries + 1) * 2;
     case 'gate':
