@@ -9,6 +9,7 @@ const sources = [
   'services/sandboxd/**/*.ts',
   'src/protocol/sandboxd/**/*.ts',
   'src/platform/inherited-descriptors.ts',
+  'src/platform/memory-account.ts',
   'infra/payload/*.ts',
 ];
 

@@ -10,6 +10,7 @@ import { createGroups } from './cgroups/create-groups.ts';
 import { detectLayout } from './cgroups/detect.ts';
 import { groupName } from './cgroups/group-name.ts';
 import type { NodeConfig } from './config.ts';
+import { openKernelKills } from './kernel-kills.ts';
 import { limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
 import { createFeed } from './sandbox/feed.ts';
@@ -56,6 +57,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const name = groupName(config.fleet, stateFolder);
   const groups = createGroups(await detectLayout(), name, clock);
   const feed = createFeed();
+  const kernelKills = openKernelKills();
   const records = createRecords(stateFolder);
   const tools = {
     clock,
@@ -63,6 +65,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     records,
     groups,
     launch,
+    kernelKills,
     line: createStartLine(config.startConcurrency, longestStartLine),
   };
   const toolsWith = ({ namespaces, stageFolder }: OwnIds) => ({
@@ -99,6 +102,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await sandboxes.stop();
       await server.close();
       await ids.close();
+      kernelKills?.close();
       await groups.close();
     },
   };

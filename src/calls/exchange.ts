@@ -11,7 +11,7 @@ import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/wakes.ts';
 import { targetOf } from '../claiming/target.ts';
 import { callConflict } from './call-conflict.ts';
-import { nextStep } from './next-step.ts';
+import { nextStep, undisturbed } from './next-step.ts';
 import type { Running } from './work.ts';
 
 export type ExchangeDeps = {
@@ -112,7 +112,7 @@ async function poll(
   const stopListening = wakes.on(running.work.key, () => woken.abort());
   try {
     const signal = AbortSignal.any([woken.signal, AbortSignal.timeout(waitMs + answerGraceMs)]);
-    return await running.ask(waitMs, signal);
+    return undisturbed(await running.ask(waitMs, signal));
   } finally {
     stopListening();
   }

@@ -1,6 +1,8 @@
 import type { LossCause } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
 import type { LinkTrouble } from '../ports/sandbox-link.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 
 /**
  * What to do when sandboxd gave no answer to a dispatched call:
@@ -27,9 +29,21 @@ export function nextStep(trouble: LinkTrouble): NextStep {
       return { kind: 'lose', cause: 'boot_changed', evidence: answeredNow(trouble.boot) };
     case 'other_sandbox':
       return { kind: 'lose', cause: 'pod_replaced', evidence: {} };
+    case 'struck':
+      return { kind: 'lose', cause: 'node_out_of_memory', evidence: { outOfMemoryKills: trouble.kills } };
     case 'refused':
       return afterRefusal(trouble);
   }
+}
+
+/**
+ * What sandboxd answered, if it may count as the doing of what ran. Commands are the kernel's first choice when the machine
+ * has no memory left: what such a kill made of a call is nobody's, and the sandbox it struck is lost.
+ */
+export function undisturbed(answer: CallAnswer | 'running'): CallAnswer | 'running' {
+  if (answer === 'running' || answer.evidence.memoryLackedBy !== 'machine') return answer;
+  const detail = 'the machine had no memory left and killed something in the sandbox while the call ran';
+  throw new LinkError({ kind: 'struck', detail, kills: answer.evidence.outOfMemoryKills ?? 0 });
 }
 
 const answeredNow = (boot: string | null): Evidence => (boot === null ? {} : { boot_after: boot });

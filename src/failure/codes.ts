@@ -105,5 +105,6 @@ export type LossCause =
   | 'pod_replaced'
   | 'boot_changed'
   | 'out_of_memory'
+  | 'node_out_of_memory'
   | 'out_of_disk'
   | 'expired';

@@ -27,6 +27,7 @@ const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
   // Decided outside of the sandbox, and the evidence names by whom.
   deleted: false,
   evicted: false,
+  node_out_of_memory: false,
   preempted: false,
   node_lost: false,
   pod_replaced: false,

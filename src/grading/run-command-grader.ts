@@ -1,3 +1,4 @@
+import { undisturbed } from '../calls/next-step.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import { aroundGraderMs } from '../model/grader.ts';
@@ -55,8 +56,11 @@ async function run(
   // Each is a run of its own, several of one turn too; the space keeps the id apart from every caller's.
   const call = callId(`corral grade ${job.turn} ${deps.random.text(20)}`);
   const request = { digest: call, action: actionOf(job, leaf), timeoutMs: leaf.timeoutMs, keepBytes };
-  const ask = (waitMs: number) =>
-    deps.link.call(targetOf(job.rollout), call, request, waitMs, AbortSignal.timeout(waitMs + answerGraceMs));
+  const target = targetOf(job.rollout);
+  const ask = async (waitMs: number) => {
+    const patience = AbortSignal.timeout(waitMs + answerGraceMs);
+    return undisturbed(await deps.link.call(target, call, request, waitMs, patience));
+  };
   // Only time in which sandboxd said that it runs counts: it may have begun late.
   for (let leftMs = leaf.timeoutMs + aroundGraderMs; ; leftMs -= longestPollMs) {
     const waitMs = Math.min(leftMs, longestPollMs);

@@ -22,12 +22,14 @@ export type SandboxTarget = {
 /**
  * Why sandboxd gave no answer. `not_sent`: no connection was made, nothing ran. `maybe_sent`: the connection broke
  * after bytes may have left; only the journal knows. `other_boot` / `other_sandbox`: somebody else lives there.
+ * `struck`: it did answer, but the machine, short of memory, killed something of it meanwhile.
  */
 export type LinkTrouble =
   | { readonly kind: 'not_sent'; readonly detail: string }
   | { readonly kind: 'maybe_sent'; readonly detail: string }
   | { readonly kind: 'other_boot'; readonly boot: string | null }
   | { readonly kind: 'other_sandbox' }
+  | { readonly kind: 'struck'; readonly detail: string; readonly kills: number }
   | {
       readonly kind: 'refused';
       readonly status: number;

@@ -145,12 +145,16 @@ export const rooms: readonly Room[] = [
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,
-    may: ['src/protocol/sandboxd/', 'src/platform/inherited-descriptors.ts'],
+    may: [
+      'src/protocol/sandboxd/',
+      'src/platform/inherited-descriptors.ts',
+      'src/platform/memory-account.ts',
+    ],
     own: /^services\/sandboxd\//,
     packages: [],
     builtins: true,
     because:
-      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, and with what every process of ours begins',
+      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, what every process of ours begins with, and how a kernel counts memory',
   },
   {
     name: 'wiring',

@@ -18,7 +18,7 @@ const plan: Plan = {
   runFolder: '/state/run',
   diskFolder: '/state/disk',
   terminalsFolder: '/stage/pts',
-  outOfMemoryFile: '/sys/fs/cgroup/memory/x/memory.oom_control',
+  memoryKillsFile: '/sys/fs/cgroup/memory/x/memory.oom_control',
   hiddenFiles: ['/proc/keys'],
 };
 
@@ -68,7 +68,7 @@ describe('bwrapArguments', () => {
 
   it('tells sandboxd where kills for memory are counted', () => {
     expect(text()).toContain('--setenv CORRAL_CGROUP_EVENTS /run/corral-cgroup/memory.oom_control');
-    expect(text({ outOfMemoryFile: null })).not.toContain('CORRAL_CGROUP_EVENTS');
+    expect(text({ memoryKillsFile: null })).not.toContain('CORRAL_CGROUP_EVENTS');
   });
 
   it("does not let a template override sandboxd's settings", () => {

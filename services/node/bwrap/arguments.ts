@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Template } from '../../../src/model/environment.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import type { RootStep } from './root-layout.ts';
@@ -25,7 +25,8 @@ export type Plan = {
   readonly diskFolder: string | null;
   /** A file system of pseudo terminals with a limit; null: bubblewrap's own, without one. */
   readonly terminalsFolder: string | null;
-  readonly outOfMemoryFile: string | null;
+  /** The file of the sandbox's group that counts kills for memory; null where nobody does. */
+  readonly memoryKillsFile: string | null;
   /** Those of {@link machineFiles} that this kernel has. */
   readonly hiddenFiles: readonly string[];
 };
@@ -130,11 +131,11 @@ function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
   ];
 }
 
-function ownFolders({ payloadFolder, runFolder, outOfMemoryFile }: Plan): readonly Option[] {
+function ownFolders({ payloadFolder, runFolder, memoryKillsFile }: Plan): readonly Option[] {
   return [
     ...mount('--ro-bind', payloadFolder, places.payload),
     ...mount('--bind', runFolder, places.daemon),
-    ...(outOfMemoryFile === null ? [] : mount('--ro-bind', outOfMemoryFile, eventsFile(outOfMemoryFile))),
+    ...(memoryKillsFile === null ? [] : mount('--ro-bind', dirname(memoryKillsFile), places.groupEvents)),
   ];
 }
 
@@ -147,8 +148,6 @@ function parentsOf(target: string): readonly Option[] {
   const above = target.split('/').slice(1, -1);
   return above.map((_, index) => ['--dir', `/${above.slice(0, index + 1).join('/')}`]);
 }
-
-const eventsFile = (file: string) => join(places.groupEvents, file.slice(file.lastIndexOf('/') + 1));
 
 function environment(plan: Plan): Readonly<Record<string, string>> {
   return {
@@ -167,6 +166,8 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     CORRAL_PID_NAMESPACE: 'own',
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,
-    ...(plan.outOfMemoryFile === null ? {} : { CORRAL_CGROUP_EVENTS: eventsFile(plan.outOfMemoryFile) }),
+    ...(plan.memoryKillsFile === null
+      ? {}
+      : { CORRAL_CGROUP_EVENTS: join(places.groupEvents, basename(plan.memoryKillsFile)) }),
   };
 }

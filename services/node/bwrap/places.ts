@@ -9,7 +9,7 @@ export const places = {
   grader: graderMountPoint,
   /** sandboxd's own folder; its socket is in it. Commands cannot enter. */
   daemon: '/run/corral',
-  /** The kernel's account of kills for memory in this sandbox, read-only; absent where memory is not controlled. */
+  /** The kernel's account of this sandbox's memory, its group's folder, read-only; absent where memory is not controlled. */
   groupEvents: '/run/corral-cgroup',
 } as const;
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../../src/platform/clock.ts';
-import { createGroups, killsIn } from './create-groups.ts';
+import { createGroups } from './create-groups.ts';
 import { detectLayout, unifiedPath } from './detect.ts';
 import type { GroupLimits } from './groups.ts';
 
@@ -66,7 +66,7 @@ describe('control groups', () => {
     expect(await read(`${folder}/memory.swap.max`)).toBe('0');
     expect(await read(`${folder}/cpu.max`)).toBe('150000 100000');
     expect(await read(`${folder}/cpu.weight`)).toBe('50');
-    expect(group.outOfMemoryFile).toBe(join(root, folder, 'memory.events'));
+    expect(group.memory).toEqual({ kills: join(root, folder, 'memory.events'), limitAlsoAbove: false });
   });
 
   it('of v2 with a controller that is not handed down say so, and set the others', async () => {
@@ -78,45 +78,18 @@ describe('control groups', () => {
     await expect(read('corral/fleet/s-1/cpu.max')).rejects.toMatchObject({ code: 'ENOENT' });
   });
 
-  it('of v1 tell by their peak whether they used all they may', async () => {
-    await put('memory/cgroup.procs', '');
-    const group = createGroups(await layout(''), 'fleet', systemClock).open('s-1');
-    expect(await group.reachedLimit()).toBeNull();
-    await put('memory/corral/fleet/s-1/memory.limit_in_bytes', '268435456\n');
-    await put('memory/corral/fleet/s-1/memory.max_usage_in_bytes', '200000000\n');
-    expect(await group.reachedLimit()).toBe(false);
-    await put('memory/corral/fleet/s-1/memory.max_usage_in_bytes', '268431360\n');
-    expect(await group.reachedLimit()).toBe(true);
-  });
-
-  it('of v2 tell it by the kernel’s own count, beside which kills may be of another want', async () => {
-    await put('cgroup.controllers', 'memory');
-    await put('cgroup.subtree_control', 'memory');
-    const group = createGroups(await layout('0::/\n'), 'fleet', systemClock).open('s-1');
-    await put('corral/fleet/s-1/memory.events', 'low 0\nmax 7\noom 0\noom_kill 1\noom_group_kill 0\n');
-    expect([await group.outOfMemoryKills(), await group.reachedLimit()]).toEqual([1, false]);
-    await put('corral/fleet/s-1/memory.events', 'low 0\nmax 9\noom 2\noom_kill 2\noom_group_kill 0\n');
-    expect([await group.outOfMemoryKills(), await group.reachedLimit()]).toEqual([2, true]);
-  });
-
   it('are none on a host without any, which is said, and sandboxes start all the same', async () => {
     const found = await layout('');
     expect(found.version).toBe('none');
     expect(found.limitations).toHaveLength(1);
     const group = await createGroups(found, 'fleet', systemClock).create('s-1', limits);
     expect(group.joinFiles).toEqual([]);
-    expect(await group.outOfMemoryKills()).toBeNull();
+    expect(group.memory).toBeNull();
     await group.remove();
   });
 });
 
 describe('what the kernel writes', () => {
-  it('kills for memory are read from v1 and v2 alike', () => {
-    expect(killsIn('oom_kill_disable 0\nunder_oom 0\noom_kill 3\n')).toBe(3);
-    expect(killsIn('low 0\nmax 7\noom 2\noom_kill 1\noom_group_kill 0\n')).toBe(1);
-    expect(killsIn('')).toBeNull();
-  });
-
   it('our group of v2 is found among those of v1', () => {
     expect(unifiedPath('4:memory:/a\n0::/b/c\n')).toBe('/b/c');
     expect(unifiedPath('4:memory:/a\n')).toBeNull();

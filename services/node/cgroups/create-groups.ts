@@ -1,5 +1,6 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Group, GroupLimits, Groups } from './groups.ts';
 import type { GroupLayout } from './layout.ts';
@@ -14,12 +15,9 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
   const above = layout.hierarchies.map(({ base }) => join(base, 'corral', fleet));
   const open = (sandbox: string): Group => {
     const folders = above.map((folder) => join(folder, sandbox));
-    const memory = memoryOf(layout, fleet, sandbox);
     return {
       joinFiles: folders.map((folder) => join(folder, 'cgroup.procs')),
-      outOfMemoryFile: memory?.file ?? null,
-      outOfMemoryKills: async () => (memory === null ? null : readKills(memory.file)),
-      reachedLimit: async () => memory?.reachedLimit() ?? null,
+      memory: memoryOf(layout, fleet, sandbox),
       members: async () => [...new Set((await Promise.all(folders.map(membersOf))).flat())],
       remove: async () => void (await Promise.all(folders.map((folder) => removeFolder(folder, clock)))),
     };
@@ -54,22 +52,12 @@ async function handOnTo(parent: string): Promise<void> {
   for (const folder of [dirname(parent), parent]) await handOn(folder);
 }
 
-function memoryOf({ outOfMemory }: GroupLayout, fleet: string, sandbox: string) {
-  if (outOfMemory === null) return null;
-  const folder = join(outOfMemory.base, 'corral', fleet, sandbox);
-  return {
-    file: join(folder, outOfMemory.file),
-    reachedLimit: () => outOfMemory.reachedLimit(folder),
-  };
+/** No limit of ours stands above a sandbox's group: what is refused to it is counted there. */
+function memoryOf({ memoryKills }: GroupLayout, fleet: string, sandbox: string): MemoryFiles | null {
+  if (memoryKills === null) return null;
+  const kills = join(memoryKills.base, 'corral', fleet, sandbox, memoryKills.file);
+  return { kills, limitAlsoAbove: false };
 }
-
-/** The number in the line `oom_kill N`, which v1 and v2 share. */
-export function killsIn(text: string): number | null {
-  const found = /^oom_kill (\d+)$/m.exec(text);
-  return found === null ? null : Number(found[1]);
-}
-
-const readKills = (file: string) => readFile(file, 'utf8').then(killsIn, () => null);
 
 const membersOf = (folder: string) =>
   readFile(join(folder, 'cgroup.procs'), 'utf8').then(

@@ -1,3 +1,5 @@
+import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
+
 /** What a template asks of the kernel for the whole sandbox, our daemon included. */
 export type GroupLimits = {
   readonly memoryBytes: number;
@@ -12,12 +14,8 @@ export type GroupLimits = {
 export type Group = {
   /** A process joins by writing its pid into each of these. */
   readonly joinFiles: readonly string[];
-  /** The kernel's own account of kills for memory; null where memory is not controlled. */
-  readonly outOfMemoryFile: string | null;
-  /** How many processes of the group the kernel has killed for memory; null when it cannot be read. */
-  outOfMemoryKills(): Promise<number | null>;
-  /** Whether it ever used all the memory it may: kills without that are the machine's own want. Null: not known. */
-  reachedLimit(): Promise<boolean | null>;
+  /** The kernel's own account of its memory; null where memory is not controlled. */
+  readonly memory: MemoryFiles | null;
   /** Processes in the group, as pids of this node. */
   members(): Promise<readonly number[]>;
   /** Waits a moment for dying members, then removes it. Idempotent. Throws what the kernel says if members stay. */

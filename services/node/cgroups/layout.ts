@@ -13,20 +13,15 @@ export type Hierarchy = {
 export type GroupLayout = {
   readonly version: 'v1' | 'v2' | 'none';
   readonly hierarchies: readonly Hierarchy[];
-  /** Where kills for memory are counted, in a line `oom_kill N`. */
-  readonly outOfMemory: {
-    readonly base: string;
-    readonly file: string;
-    /** Whether the group in this folder ever used all it may; null when that cannot be read. */
-    readonly reachedLimit: (folder: string) => Promise<boolean | null>;
-  } | null;
+  /** Where kills for memory are counted, in a line `oom_kill N` of a file in a group below `base`. */
+  readonly memoryKills: { readonly base: string; readonly file: string } | null;
   readonly limitations: readonly string[];
 };
 
 export const noGroups: GroupLayout = {
   version: 'none',
   hierarchies: [],
-  outOfMemory: null,
+  memoryKills: null,
   limitations: [
     'No control group can be written on this host: memory, process and CPU limits are not enforced, and kills for memory cannot be told from other kills.',
   ],

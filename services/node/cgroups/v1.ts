@@ -1,4 +1,4 @@
-import { access, constants, readFile } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cpuPeriod, cpuQuotaUs, cpuShares, noGroups } from './layout.ts';
 import type { GroupLayout, Hierarchy } from './layout.ts';
@@ -22,7 +22,7 @@ export async function v1Layout(root: string): Promise<GroupLayout> {
   return {
     version: 'v1',
     hierarchies: present.map((name) => hierarchy(root, name, { countsSwap, countsSockets })),
-    outOfMemory: memory ? { base: join(root, 'memory'), file: 'memory.oom_control', reachedLimit } : null,
+    memoryKills: memory ? { base: join(root, 'memory'), file: 'memory.oom_control' } : null,
     limitations: [
       ...names.filter((name) => !present.includes(name)).map(unenforced),
       ...(memory && !countsSwap ? ['Swap is not counted into the memory limit on this host.'] : []),
@@ -71,19 +71,6 @@ function hierarchy(root: string, name: Controller, { countsSwap, countsSockets }
         ],
       };
   }
-}
-
-/** What a charge may fall short of the limit by when it is refused: the kernel charges in portions of some pages. */
-const chargeBytes = 1024 * 1024;
-
-/** By the peak and not by `memory.failcnt`, which newer kernels leave at 0 where swap counts too. */
-async function reachedLimit(folder: string): Promise<boolean | null> {
-  const [peak, limit] = await Promise.all(
-    ['memory.max_usage_in_bytes', 'memory.limit_in_bytes'].map((file) =>
-      readFile(join(folder, file), 'utf8'),
-    ),
-  ).catch(() => []);
-  return peak === undefined || limit === undefined ? null : Number(peak) >= Number(limit) - chargeBytes;
 }
 
 async function isWritable(path: string): Promise<boolean> {

@@ -25,7 +25,7 @@ export async function v2Layout(base: string): Promise<GroupLayout> {
   return {
     version: 'v2',
     hierarchies: [{ base, settings: (limits) => settingsOf(limits, enabled) }],
-    outOfMemory: memory ? { base, file: 'memory.events', reachedLimit } : null,
+    memoryKills: memory ? { base, file: 'memory.events' } : null,
     limitations: (Object.keys(controllers) as Controller[])
       .filter((name) => !enabled.includes(name))
       .map(
@@ -33,14 +33,6 @@ export async function v2Layout(base: string): Promise<GroupLayout> {
           `The cgroup controller "${name}" is not delegated to ${base}: ${controllers[name]} is not enforced.`,
       ),
   };
-}
-
-/** The line `oom N` counts allocations that failed at the group's own limit. */
-function reachedLimit(folder: string): Promise<boolean | null> {
-  return readFile(join(folder, 'memory.events'), 'utf8').then(
-    (text) => /^oom [1-9]/m.test(text),
-    () => null,
-  );
 }
 
 /** Lets groups below `folder` have these controllers; returns those that the kernel allowed. */

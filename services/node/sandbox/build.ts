@@ -63,7 +63,7 @@ export async function buildLaunch(
     filterDescriptor: descriptors.filter,
     runFolder: sources.run,
     diskFolder: mounts?.disk.folder ?? null,
-    outOfMemoryFile: group.outOfMemoryFile,
+    memoryKillsFile: group.memory?.kills ?? null,
     terminalsFolder: sources.terminals,
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });

@@ -8,9 +8,7 @@ const exited = (exitCode: number) => ({ exitCode, signal: null, lastWords: 'why 
 const facts: DeathFacts = {
   ending: killed,
   asked: null,
-  outOfMemoryKills: 0,
-  outOfMemoryKillsBefore: 0,
-  reachedLimit: false,
+  memoryKills: { count: 0, lackedBy: null },
   idsApart: true,
   expiresAtMs: null,
   endedAtMs: 100_000,
@@ -21,19 +19,19 @@ describe('deathOf', () => {
     ['a kill that nobody asked for', {}, 'sandboxd_killed'],
     [
       'a kill together with a new kill for memory',
-      { outOfMemoryKills: 1, reachedLimit: true },
+      { memoryKills: { count: 1, lackedBy: 'sandbox' } },
       'out_of_memory',
     ],
-    ['a kill for the want of memory of the machine', { outOfMemoryKills: 1 }, 'sandboxd_killed'],
     [
-      'a kill long after a command was killed for memory',
-      { outOfMemoryKills: 1, outOfMemoryKillsBefore: 1, reachedLimit: true },
-      'sandboxd_killed',
+      'a kill because the machine had no memory left',
+      { memoryKills: { count: 1, lackedBy: 'machine' } },
+      'node_out_of_memory',
     ],
+    ['a kill where kills for memory are not counted', { memoryKills: null }, 'sandboxd_killed'],
     [
-      'a kill where kills for memory are not counted',
-      { outOfMemoryKills: null, outOfMemoryKillsBefore: null },
-      'sandboxd_killed',
+      'an end by us because the machine killed in it',
+      { asked: 'machine_out_of_memory' },
+      'node_out_of_memory',
     ],
     ['another signal', { ending: { ...killed, signal: 'SIGSEGV' } }, 'sandboxd_killed'],
     ['an exit with 0 at its expiry', { ending: exited(0), expiresAtMs: 99_000 }, 'expired'],
@@ -54,7 +52,7 @@ describe('deathOf', () => {
       exitCode: 1,
       signal: null,
       outOfMemoryKills: 0,
-      reachedMemoryLimit: false,
+      memoryLackedBy: null,
       endedByNode: null,
       lastWords: 'why it ended',
     });
@@ -68,7 +66,7 @@ describe('deathOf', () => {
   });
 
   it('says nothing against commands where the machine itself was short of memory', () => {
-    const short = deathOf({ ...facts, idsApart: false, outOfMemoryKills: 1, reachedLimit: false });
+    const short = deathOf({ ...facts, idsApart: false, memoryKills: { count: 1, lackedBy: 'machine' } });
     expect(short.evidence).not.toHaveProperty('commandsRunAs');
   });
 });

@@ -1,4 +1,6 @@
 import { chmod, chown } from 'node:fs/promises';
+import { memoryKillsSince } from '../../../src/platform/memory-account.ts';
+import type { MemoryAccount } from '../../../src/platform/memory-account.ts';
 import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { Owner } from '../../../src/model/rollout.ts';
@@ -12,7 +14,7 @@ import type { Asked, Death } from './death.ts';
 import { listening, socketFileAt } from './listening.ts';
 import type { SocketFile } from './listening.ts';
 import { killMembers } from './kill-members.ts';
-import { identify, isAlive, killProcess } from './process-identity.ts';
+import { childOf, identify, isAlive, killProcess } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import type { Records, SandboxFolder, SandboxRecord } from './record.ts';
 import type { StartLine } from './start-line.ts';
@@ -44,11 +46,20 @@ export type Life = {
   socket: SocketFile | null;
   outer: ProcessIdentity | null;
   init: ProcessIdentity | null;
-  /** As of the last look and of the one before it. */
-  outOfMemoryKills: { readonly atLastLook: number | null; readonly before: number | null };
+  /** sandboxd, as this node sees it; null until it listens. */
+  daemon: ProcessIdentity | null;
+  memory: MemorySeen;
   /** The last write of its record: one at a time. */
   recorded: Promise<void>;
 };
+
+/**
+ * Its memory's account at the last look, and at the one before: while sandboxd is seen alive, no kill up to then was its
+ * own end. One look's distance, since the kernel counts a kill a moment before it kills.
+ */
+export type MemorySeen = { readonly atLastLook: MemoryAccount; readonly before: MemoryAccount };
+
+const nothingYet: MemoryAccount = { kills: 0, refusals: 0 };
 
 export type LifeTools = {
   readonly clock: Clock;
@@ -61,6 +72,8 @@ export type LifeTools = {
   readonly site: Site;
   /** Called once, when sandboxd listens. */
   readonly onRunning: (life: Life) => void;
+  /** Called when its processes have ended, before their end is judged. */
+  readonly onEnding: () => void;
 };
 
 export function newLife(request: CreateRequest, createdAtMs: number): Life {
@@ -77,7 +90,8 @@ export function newLife(request: CreateRequest, createdAtMs: number): Life {
     socket: null,
     outer: null,
     init: null,
-    outOfMemoryKills: { atLastLook: null, before: null },
+    daemon: null,
+    memory: { atLastLook: nothingYet, before: nothingYet },
     recorded: Promise.resolve(),
   };
 }
@@ -96,15 +110,14 @@ export async function live(life: Life, tools: LifeTools): Promise<Death> {
   } catch (thrown) {
     ending = { exitCode: null, signal: null, lastWords: messageOf(thrown) };
   }
-  const kills = (await life.group?.outOfMemoryKills()) ?? null;
-  const reachedLimit = (await life.group?.reachedLimit()) ?? null;
+  const files = life.group?.memory ?? null;
+  const memoryKills = files === null ? null : memoryKillsSince(life.memory.before, files);
+  tools.onEnding();
   await removeAll(life, tools);
   return deathOf({
     ending,
     asked: life.asked,
-    outOfMemoryKills: kills,
-    reachedLimit,
-    outOfMemoryKillsBefore: life.outOfMemoryKills.before,
+    memoryKills,
     idsApart: usersOf(life.request.template, tools.site) === 'two-user',
     expiresAtMs: life.expiresAtMs,
     endedAtMs: tools.clock.nowMs(),
@@ -151,6 +164,7 @@ async function reachRunning(life: Life, launched: Launched, tools: LifeTools): P
   const came = await awaitSocket(life, launched, tools);
   if (came === 'timeout') return end(life, 'start_timeout');
   if (came === 'ended' || life.stop.signal.aborted) return;
+  life.daemon = life.init === null ? null : await childOf(life.init);
   await keepSocket(life, tools.records.folderOf(life.request.sandbox));
   life.phase = 'running';
   tools.onRunning(life);

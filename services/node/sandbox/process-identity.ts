@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { constants } from 'node:os';
 
 /** A process that cannot be mistaken for a later one with the same pid. */
 export type ProcessIdentity = {
@@ -16,10 +17,32 @@ export async function identify(pid: number): Promise<ProcessIdentity | null> {
 
 /** Field 22; counted from the last `)`, because field 2, the program's name, may hold anything. Null for a zombie. */
 export function startTicksIn(stat: string): number | null {
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const ticks = Number(fields[22 - 3]);
-  return fields[0] === 'Z' || !Number.isInteger(ticks) ? null : ticks;
+  const ticks = Number(fieldIn(stat, 22));
+  return fieldIn(stat, 3) === 'Z' || !Number.isInteger(ticks) ? null : ticks;
 }
+
+/** By its number in `man 5 proc_pid_stat`, from 3 on. */
+const fieldIn = (stat: string, number: number) =>
+  stat.slice(stat.lastIndexOf(')') + 2).split(' ')[number - 3];
+
+/** The only child of a process that has had no other yet; null where the kernel does not tell. */
+export async function childOf({ pid }: ProcessIdentity): Promise<ProcessIdentity | null> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
+  const child = Number(children.trim());
+  return child > 0 ? identify(child) : null;
+}
+
+/** It will not run again: a SIGKILL is on its way to it, it is on its way out, or gone. */
+export async function isDoomed({ pid, startTicks }: ProcessIdentity): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  if (startTicksIn(stat) !== startTicks) return true;
+  const [flags, pending] = [fieldIn(stat, 9), fieldIn(stat, 31)].map(Number);
+  return ((flags ?? 0) & exiting) !== 0 || ((pending ?? 0) & killPending) !== 0;
+}
+
+/** PF_EXITING of field 9, and SIGKILL in field 31; `include/linux/sched.h`, `man 5 proc_pid_stat`. */
+const exiting = 0x4;
+const killPending = 1 << (constants.signals.SIGKILL - 1);
 
 export async function isAlive(process: ProcessIdentity): Promise<boolean> {
   return (await identify(process.pid))?.startTicks === process.startTicks;

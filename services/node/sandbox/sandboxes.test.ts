@@ -53,6 +53,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       return { pid: noPid, initPid: Promise.resolve(null), ended: ended.promise };
     },
     namespaces: null,
+    kernelKills: null,
     site: {
       payloadFolder: stateFolder,
       sandboxdArgv: [],

@@ -1,15 +1,19 @@
+import { readMemoryAccount } from '../../../src/platform/memory-account.ts';
 import { Failure } from '../../../src/failure/failure.ts';
 import type { SandboxId } from '../../../src/model/ids.ts';
 import { sandboxAddress } from '../../../src/model/rollout.ts';
 import type { Owner, SandboxAddress } from '../../../src/model/rollout.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '../../../src/ports/sandbox-provider.ts';
+import { idsInRange } from '../namespaces/make-namespace.ts';
+import type { KernelKills } from '../kernel-kills.ts';
 import { checkRequest } from './check-request.ts';
 import type { Asked, Death } from './death.ts';
 import type { Feed } from './feed.ts';
 import { end, live, newLife, writeRecord } from './life.ts';
 import type { Life, LifeTools } from './life.ts';
 import { isStillThere } from './listening.ts';
+import { isDoomed } from './process-identity.ts';
 
 /** Every sandbox of this node, and the rules by which they come and go. */
 export type Sandboxes = {
@@ -26,7 +30,12 @@ export type Sandboxes = {
   stop(): Promise<void>;
 };
 
-export type SandboxesOptions = Omit<LifeTools, 'onRunning'> & { readonly feed: Feed; readonly log: Log };
+export type SandboxesOptions = Omit<LifeTools, 'onRunning' | 'onEnding'> & {
+  readonly feed: Feed;
+  readonly log: Log;
+  /** Null where the kernel's log does not tell. */
+  readonly kernelKills: KernelKills | null;
+};
 
 /** sandboxd ends itself at expiry; one that still runs this long after it is removed from outside. */
 const expiryGraceMs = 10_000;
@@ -46,6 +55,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const onRunning = ({ request: { sandbox } }: Life) =>
     feed.tell({ kind: 'running', sandbox, address: addressOf(sandbox) });
 
+  /** What the machine's want of memory struck goes as a whole: nobody knows what its commands would have done. */
+  const endStruck = () => {
+    for (const uid of options.kernelKills?.next() ?? []) {
+      const struck = [...lives.values()].find(({ own }) => own !== null && isIn(own.base, uid));
+      if (struck !== undefined) end(struck, 'machine_out_of_memory');
+    }
+  };
   const bury = (life: Life, death: Death) => {
     const { sandbox } = life.request;
     lives.delete(sandbox);
@@ -55,7 +71,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   };
   const liveAndBury = async (life: Life) => {
     try {
-      bury(life, await live(life, { ...options, onRunning }));
+      bury(life, await live(life, { ...options, onRunning, onEnding: endStruck }));
     } catch (thrown) {
       // It stays in the list, so that a later destroy tries again.
       log.error('sandbox could not be removed', {
@@ -100,6 +116,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     },
     list: () => [...lives.values()].map((life) => provided(life, addressOf(life.request.sandbox))),
     look: async () => {
+      endStruck();
       await Promise.all([...lives.values()].map((life) => lookAt(life, clock.nowMs())));
     },
     stop: async () => {
@@ -110,13 +127,20 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   };
 }
 
+const isIn = (base: number, id: number) => id >= base && id < base + idsInRange;
+
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
   if (life.socket !== null && !(await isStillThere(life.socket))) return end(life, 'socket_lost');
-  life.outOfMemoryKills = {
-    atLastLook: (await life.group?.outOfMemoryKills()) ?? null,
-    before: life.outOfMemoryKills.atLastLook,
-  };
+  await lookAtMemory(life);
+}
+
+/** Only while sandboxd is seen alive: what was counted up to then did not end it. */
+async function lookAtMemory(life: Life): Promise<void> {
+  const files = life.group?.memory ?? null;
+  const account = files === null ? null : readMemoryAccount(files);
+  if (account === null || (life.daemon !== null && (await isDoomed(life.daemon)))) return;
+  life.memory = { atLastLook: account, before: life.memory.atLastLook };
 }
 
 function provided(life: Life, address: SandboxAddress): ProvidedSandbox {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type {
   BuiltinAction,
@@ -5,12 +6,13 @@ import type {
   ExecAction,
   GradeTurn,
 } from '../../../src/protocol/sandboxd/wire.ts';
+import { memoryKillsSince, readMemoryAccount } from '../../../src/platform/memory-account.ts';
+import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { enterable } from '../command/enterable.ts';
 import { runCommand } from '../command/run-command.ts';
 import type { CommandResult, CommandSpec } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
-import { readOutOfMemoryKills } from '../evidence.ts';
 import { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/launch.ts';
 import type { Leaders } from '../processes/leaders.ts';
@@ -25,16 +27,31 @@ import type { StartCall } from './journal.ts';
 export function callStarter(config: Config, env: NodeJS.ProcessEnv, leaders: Leaders): StartCall {
   const deps = { config, env, leaders };
   const turns = new Turns();
+  const memory = memoryFiles(config.cgroupEvents);
   return async (callId, request, cancel) => {
-    const killsBefore = readOutOfMemoryKills(config.cgroupEvents);
+    const before = memory && readMemoryAccount(memory);
     const { result, grade } = await carryOut(deps, request, turns, cancel);
-    const killsAfter = readOutOfMemoryKills(config.cgroupEvents);
+    const kills = memory && memoryKillsSince(before, memory);
     const { ending, stdout, stderr, durationMs, escapedProcesses, backgroundProcesses } = result;
-    const outOfMemoryKills = killsBefore === null || killsAfter === null ? null : killsAfter - killsBefore;
-    const evidence = { durationMs, outOfMemoryKills, escapedProcesses, backgroundProcesses };
+    const evidence = {
+      durationMs,
+      outOfMemoryKills: kills?.count ?? null,
+      ...(kills?.lackedBy == null ? {} : { memoryLackedBy: kills.lackedBy }),
+      escapedProcesses,
+      backgroundProcesses,
+    };
     const graded = grade === undefined ? {} : { grade };
     return { callId, ending, stdout, stderr, evidence, ...graded } satisfies RawAnswer;
   };
+}
+
+/** A container sees its own group at the root of the tree: version 2, then version 1. */
+const containerFiles = ['/sys/fs/cgroup/memory.events', '/sys/fs/cgroup/memory/memory.oom_control'];
+
+function memoryFiles(told: string | null): MemoryFiles | null {
+  if (told !== null) return { kills: told, limitAlsoAbove: false };
+  const found = containerFiles.find((file) => existsSync(file));
+  return found === undefined ? null : { kills: found, limitAlsoAbove: true };
 }
 
 type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly leaders: Leaders };

@@ -1,5 +1,4 @@
 import { expect, it } from 'vitest';
-import { parseOutOfMemoryKills } from '../evidence.ts';
 import { commandEnv } from './command-env.ts';
 
 it("gives commands the image's environment without ours, and what a bare image lacks", () => {
@@ -23,10 +22,4 @@ it("lets the image's PATH and HOME stand, and the call's own variables above all
     PATH: '/x',
     HOME: '/h',
   });
-});
-
-it('finds the kills for memory in the files of both cgroup versions', () => {
-  expect(parseOutOfMemoryKills('low 0\nhigh 0\nmax 3\noom 2\noom_kill 2\n')).toBe(2);
-  expect(parseOutOfMemoryKills('oom_kill_disable 0\nunder_oom 0\noom_kill 5\n')).toBe(5);
-  expect(parseOutOfMemoryKills('')).toBeNull();
 });

@@ -9,7 +9,7 @@ import type { CallAnswer } from '../../protocol/sandboxd/wire.ts';
 import { Deadline } from '../../waiting/deadline.ts';
 import { pauseMs } from '../../waiting/patience.ts';
 import { wasConfirmed } from '../exchange.ts';
-import { nextStep } from '../next-step.ts';
+import { nextStep, undisturbed } from '../next-step.ts';
 
 /** What a sandbox's journal says of a call. `silent`: nobody answered in time. */
 export type JournalWord =
@@ -41,7 +41,7 @@ export async function askJournal(
   const deadline = Deadline.in(clock, patienceMs);
   for (let tries = 1; ; tries += 1) {
     try {
-      const answer = await link.attach(target, call, 0, AbortSignal.timeout(answerMs));
+      const answer = undisturbed(await link.attach(target, call, 0, AbortSignal.timeout(answerMs)));
       return answer === 'running' ? { kind: 'running' } : { kind: 'answered', answer };
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;

@@ -97,6 +97,9 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   evicted: no(
     'The node must be short. Within its limits a sandbox may use more than it requests, and such are thrown out first: set requests to the limits where nodes run short.',
   ),
+  node_out_of_memory: no(
+    'The machine must be short of memory; a sandbox at its own limit is killed for that, and it is the model’s. Within its limits it may use more than it requests: set requests to the limits where machines run short.',
+  ),
   preempted: no('The scheduler or the market decides.'),
   node_lost: no(
     'A machine fails, or the policy has left its sandbox, which is another page: the isolation’s.',

@@ -5,11 +5,9 @@ import type { Meaning } from './meaning.ts';
 export const lossCauses = {
   sandboxd_killed: {
     means:
-      'A signal ended sandboxd, and not because the sandbox had reached its own memory limit. Where commands run under its id and one ran, this is the model’s doing, `sandbox_broken`, and no loss.',
-    evidence:
-      '`signal`; `commandsRunAs: sandboxd` where a command could have done it; `outOfMemoryKills` above zero with `reachedMemoryLimit: false` where the machine itself ran short.',
-    operator:
-      'Short of memory: the node promises more than it has, so raise the memory `request`. Else: who kills there?',
+      'A signal ended sandboxd, and not for want of memory. Where commands run under its id and one ran, this is the model’s doing, `sandbox_broken`, and no loss.',
+    evidence: '`signal`; `commandsRunAs: sandboxd` where a command could have done it.',
+    operator: 'Who kills there?',
   },
   sandbox_exited: {
     means: 'Its first process ended by itself, before its time.',
@@ -54,8 +52,16 @@ export const lossCauses = {
   out_of_memory: {
     means:
       'The sandbox reached its own memory limit and was killed as a whole. After the first call this is the model’s doing, `sandbox_broken`, and no loss: what a call leaves in the background does it as well as the call.',
-    evidence: '`outOfMemoryKills` and `reachedMemoryLimit: true`.',
+    evidence: '`outOfMemoryKills`, and `memoryLackedBy: sandbox`.',
     operator: 'What runs in the background is too large: raise the environment’s memory `limit`.',
+  },
+  node_out_of_memory: {
+    means:
+      'The machine had no memory left, and its kernel killed something in this sandbox, which was below its own limit. Commands are what kernels choose first, so a call whose command it struck is told as lost too: nobody knows what it would have done.',
+    evidence:
+      '`memoryLackedBy: machine` with `outOfMemoryKills`; `endedByNode: machine_out_of_memory` where `node` read it in the kernel’s log; `seen_by` and `outOfMemoryKills` where sandboxd saw it at the end of a call; `nodeEvent` where the cluster told of it.',
+    operator:
+      'The machine promises more memory than it has: raise the environments’ memory `request`, or place fewer sandboxes there.',
   },
   out_of_disk: {
     means:

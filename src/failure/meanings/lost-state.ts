@@ -6,7 +6,7 @@ export const lostState = {
   sandbox_lost: {
     means: 'The sandbox is known to be gone, after commands had run in it.',
     evidence:
-      '`cause`: one of [those below](#why-a-sandbox-was-lost). With it what the provider saw: `exitCode`, `signal`, `outOfMemoryKills`, `reachedMemoryLimit`, `lastWords`. Of the call that was under way, `call`, `sandbox` and `admitted`.',
+      '`cause`: one of [those below](#why-a-sandbox-was-lost). With it what the provider saw: `exitCode`, `signal`, `outOfMemoryKills`, `memoryLackedBy`, `lastWords`. Of the call that was under way, `call`, `sandbox` and `admitted`.',
     operator:
       'Look at the cause. `corral_sandboxes_lost_total` counts by cause and effect; one rollout in a thousand is a good day.',
   },

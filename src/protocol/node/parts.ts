@@ -100,6 +100,7 @@ const lossCauses = {
   pod_replaced: true,
   boot_changed: true,
   out_of_memory: true,
+  node_out_of_memory: true,
   out_of_disk: true,
   expired: true,
 } as const satisfies Record<LossCause, true>;

@@ -246,6 +246,8 @@ export type CallEvidence = {
   readonly durationMs: number;
   /** Kills by the kernel for memory in this sandbox while the call ran; null where the host's cgroups cannot be read. */
   readonly outOfMemoryKills: number | null;
+  /** Who lacked it, where something was killed: the sandbox at its own limit, or the machine; an older sandboxd does not say. */
+  readonly memoryLackedBy?: 'sandbox' | 'machine';
   /** Processes of the call that were still alive after the whole tree was killed. */
   readonly escapedProcesses: number;
   /** Processes of the call that went on in the background when it was answered. */

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
@@ -75,6 +75,24 @@ test('a background job that fills the memory after its call has ended: the model
     .poll(() => viewOf('trace_left'), { timeout: 20_000, interval: 200 })
     .toMatchObject({ broken: 'a command used up all of its memory', in_flight: 0 });
   await expectItsOwnDoing('trace_left', 'greedy');
+});
+
+test('the same where the end of the sandbox is heard of seconds later, on a busy machine: still the model’s', async () => {
+  expect(await call('trace_late', 'call_1', 'true')).toMatchObject({ status: 200 });
+  // The node hears of a sandbox's end from bubblewrap outside of it.
+  const { pid } = await world.sandboxOf('trace_late');
+  const outer = Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[1]);
+  process.kill(outer, 'SIGSTOP');
+  // Of what is left beside this file, the daemon has most. It ends soon after, so that nothing more is killed.
+  const fill = 'head -c 50M /dev/zero > /dev/shm/full; while :; do head -c 200M /dev/zero | tail; done';
+  const hog = `echo 0 > /proc/self/oom_score_adj; timeout 1 sh -c '${fill}'`;
+  await call('trace_late', 'call_2', `(${hog}) > /dev/null 2>&1 & echo left`);
+  await new Promise((resolve) => setTimeout(resolve, 5_000));
+  process.kill(outer, 'SIGCONT');
+  await expect
+    .poll(() => viewOf('trace_late'), { timeout: 20_000, interval: 200 })
+    .toMatchObject({ broken: 'a command used up all of its memory' });
+  await expectItsOwnDoing('trace_late', 'greedy');
 });
 
 test('all processes killed together for memory, as a kubelet on cgroup v2 does: the model’s, as when only some are', async () => {

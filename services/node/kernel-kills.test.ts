@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { killedForMachine } from './kernel-kills.ts';
+
+const group = (lacking: string, own: string, name = 'tail') =>
+  `oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=${lacking},task_memcg=${own},task=${name},pid=25473,uid=2109932520`;
+const killed = (before: string, name = 'tail') =>
+  `${before}: Killed process 25473 (${name}) total-vm:28300kB, anon-rss:25472kB, file-rss:1604kB, shmem-rss:0kB, UID:2109932520 pgtables:92kB oom_score_adj:0`;
+const machine =
+  'oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/corral/x/s-1,task=node,pid=99,uid=2109932520';
+
+/** Lines of Linux 6.18. */
+describe('killedForMachine', () => {
+  it.each([
+    ['the machine had no memory left', killed('Out of memory'), 2109932520],
+    [
+      'the same, told by the oom killer’s own setting',
+      killed('Out of memory (oom_kill_allocating_task)'),
+      2109932520,
+    ],
+    ['the same, in the line before', machine, 2109932520],
+    ['a group above had none left', group('/corral', '/corral/x/s-1'), 2109932520],
+    ['its own group had none left', group('/corral/x/s-1', '/corral/x/s-1'), null],
+    ['some group had none left, and the line before says which', killed('Memory cgroup out of memory'), null],
+    [
+      'a kill for another reason',
+      'corral: Killed process 1 (x) total-vm:1kB, UID:7 pgtables:1kB oom_score_adj:0',
+      null,
+    ],
+  ])('%s', (_, line, id) => {
+    expect(killedForMachine(line)).toBe(id);
+  });
+
+  it('a name that the policy chose for its process cannot name somebody else', () => {
+    expect(killedForMachine(group('/a/s-1', '/a/s-1', 'x,uid=0'))).toBeNull();
+    expect(killedForMachine(group('/a/s-1', '/a/s-1', 'global_oom,task'))).toBeNull();
+    expect(killedForMachine(killed('Out of memory', 'a) UID:7 pgta'))).toBe(2109932520);
+    expect(killedForMachine(killed('Memory cgroup out of memory', 'Out of memory:'))).toBeNull();
+  });
+});
