@@ -54,7 +54,9 @@ async function launch(folder: string, socket: string, onDisk: boolean): Promise<
   const flags = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''];
   await rm(socket, { force: true });
   // The kernel ends it with us: a test runner that is killed cannot.
-  const argv = ['redis-server', ...flags, '--appendonly', onDisk ? 'yes' : 'no'];
+  // `everysec`, its default, answers writes that are not in the file yet while the disk is busy.
+  const kept = onDisk ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
+  const argv = ['redis-server', ...flags, ...kept];
   const server = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...argv], { stdio: 'ignore' });
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject);

@@ -21,7 +21,7 @@ export class Turns {
       this.#stop = new AbortController();
     }
     this.#latest = turn;
-    const stop = AbortSignal.any([cancel, this.#stop.signal]);
+    const stop = abortedBy(cancel, this.#stop.signal);
     const before = this.#over;
     const running = before.then(() => (stop.aborted ? { result: cancelled } : run(stop)));
     this.#over = running.catch(() => undefined);
@@ -37,3 +37,17 @@ const cancelled: CommandResult = {
   escapedProcesses: 0,
   backgroundProcesses: 0,
 };
+
+/**
+ * What `AbortSignal.any` is for. That one looks for its sources only when it is asked, and no longer finds one that was
+ * aborted and then forgotten, as a turn's is as soon as the next one begins.
+ */
+function abortedBy(...sources: readonly AbortSignal[]): AbortSignal {
+  const either = new AbortController();
+  const abort = () => either.abort();
+  for (const source of sources) {
+    if (source.aborted) abort();
+    source.addEventListener('abort', abort, { once: true });
+  }
+  return either.signal;
+}
