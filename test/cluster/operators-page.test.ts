@@ -66,6 +66,6 @@ test('the operators’ page creates a fleet’s objects, shows who has which pod
   );
 
   expect(await runSection('Remove it without a trace')).toContain(`namespace "${sandboxes}" deleted`);
-  const kinds = 'namespaces,clusterroles,clusterrolebindings,pods';
+  const kinds = 'namespaces,clusterroles,clusterrolebindings,roles,rolebindings,pods';
   expect(await kubectl(['get', kinds, '-A', '-l', `corral.dev/fleet=${fleet}`, '-o', 'name'])).toBe('');
 }, 240_000);

@@ -17,6 +17,7 @@ export function fakePodView(changes: Partial<PodView> = {}): PodView {
     startedAtMs: 0,
     trouble: null,
     marked: null,
+    killedForMemoryAtMs: null,
     ending: { cause: 'deleted', evidence: { podUid: 'uid-1' } },
     ...changes,
   };

@@ -42,8 +42,9 @@ export async function applyFleet(fleet: string, settings = ''): Promise<AppliedF
 
 /** What the operator's page says to remove a fleet with. */
 async function removeFleet(fleet: string): Promise<void> {
-  const kinds = 'namespaces,clusterroles,clusterrolebindings';
-  await kubectl(['delete', kinds, '-l', `corral.dev/fleet=${fleet}`, '--wait=false']);
+  const ours = ['-l', `corral.dev/fleet=${fleet}`, '--wait=false'];
+  await kubectl(['delete', 'namespaces,clusterroles,clusterrolebindings', ...ours]);
+  await kubectl(['delete', 'roles,rolebindings', '-n', 'default', ...ours]);
 }
 
 async function manifestsOf(file: string, fleet: string): Promise<string> {

@@ -27,6 +27,7 @@ describeSandboxProvider("pods of a real cluster, with the controller's own role"
 test('the provider was refused nothing, and used everything that its role grants', () => {
   expect(calls.filter(({ code }) => code === 401 || code === 403)).toEqual([]);
   const used = new Set(calls.map(({ verb, resource }) => `${verb} ${resource}`));
+  // Of events it may only list, here as in `default`, where an end for memory sends it.
   const granted = Object.entries({ ...controllerGrants.inNamespace, ...controllerGrants.inCluster });
   const all = granted.flatMap(([resource, verbs]) => verbs.map((verb) => `${verb} ${resource}`));
   expect([...used].toSorted()).toEqual(all.toSorted());

@@ -5,7 +5,7 @@ import type { SandboxId } from '../../../model/ids.ts';
 import type { ProvidedSandbox } from '../../../ports/sandbox-provider.ts';
 import { sandboxContainerName } from '../pod/container.ts';
 import { readMarks } from '../pod/labels.ts';
-import { endingOf, toldBy } from '../truth/ending.ts';
+import { endingOf, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
 import type { Ending } from '../truth/ending.ts';
 import type { NodeView } from '../truth/node-view.ts';
 import { isPod } from '../truth/objects.ts';
@@ -23,6 +23,8 @@ export type PodView = ProvidedSandbox & {
   readonly trouble: StartTrouble | null;
   /** It is marked for deletion, and what for; null where it is not. */
   readonly marked: LossCause | null;
+  /** When its container was killed for memory, whoever lacked it, by its node's clock; null where it was not. */
+  readonly killedForMemoryAtMs: number | null;
   /** What its end is told as, as far as is known now. */
   readonly ending: Ending;
 };
@@ -45,6 +47,7 @@ export function podView(object: unknown, context: ViewContext): PodView | null {
   const asked = context.asked(marks.sandbox);
   const address = addressOf(object, context.port);
   const phase = phaseOf(object, address);
+  const facts = { pod: object, node, container: sandboxContainerName, asked };
   return {
     ...marks,
     uid: metadata.uid,
@@ -55,7 +58,8 @@ export function podView(object: unknown, context: ViewContext): PodView | null {
     node: spec?.nodeName ?? null,
     trouble: phase === 'running' ? null : startTrouble(object),
     marked: metadata.deletionTimestamp === undefined || asked ? null : (toldBy(object, node) ?? 'deleted'),
-    ending: endingOf({ pod: object, node, container: sandboxContainerName, asked }),
+    killedForMemoryAtMs: phase === 'gone' ? killedForMemoryAtMs(facts) : null,
+    ending: endingOf(facts),
   };
 }
 

@@ -3,6 +3,8 @@ import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
 import { nodeView } from '../truth/node-view.ts';
 import { follow } from '../watch/follow.ts';
 import type { Collection } from '../watch/pages.ts';
+import { createInquests, readShortages } from './inquests.ts';
+import type { Inquests } from './inquests.ts';
 import type { NodeBook } from './node-book.ts';
 import { createPodBook } from './pod-book.ts';
 import type { PodBook } from './pod-book.ts';
@@ -26,27 +28,51 @@ const nodesOfCluster: Collection = { resource: 'nodes', path: '/api/v1/nodes', l
 
 /** One watch of the fleet's pods and one of the nodes they run on, joined in one book, until the signal aborts. */
 export async function watchFleet(watch: FleetWatch, signal: AbortSignal): Promise<void> {
+  const { api, options } = watch;
   const book = createPodBook(watch.nodes.of);
-  await Promise.all([followNodes(watch, book, signal), followPods(watch, book, signal)]);
+  const shortagesOf = (node: string) => readShortages(api, node);
+  const inquests = createInquests({ clock: options.clock, shortagesOf });
+  await Promise.all([
+    followNodes(watch, book, signal),
+    followPods(watch, book, inquests, signal),
+    concludeAll(watch, book, inquests, signal),
+  ]);
   watch.onInStep(null);
 }
 
-function followPods(watch: FleetWatch, book: PodBook, signal: AbortSignal): Promise<void> {
+function followPods(
+  watch: FleetWatch,
+  book: PodBook,
+  inquests: Inquests,
+  signal: AbortSignal,
+): Promise<void> {
   const { options, api, pods, viewOf, onPod, onInStep, onTrouble } = watch;
   const heard = (views: readonly PodView[], events: () => readonly ProviderEvent[]) => {
     views.forEach(onPod);
     events().forEach(watch.onEvent);
     onInStep(book);
   };
+  const shown = (views: readonly PodView[]) =>
+    views.map((view) => inquests.shown(view, book.get(view.sandbox))).filter((view) => view !== null);
   return follow<PodView>(
     options,
     api,
     pods,
     {
       viewOf,
-      onListed: (views) => heard(views, () => book.listed(views)),
-      onChanged: (view) => heard([view], () => book.changed(view)),
-      onDeleted: (view) => heard([view], () => book.deleted(view)),
+      onListed: (all) => {
+        inquests.keepOnly(all);
+        const views = shown(all);
+        heard(views, () => book.listed(views));
+      },
+      onChanged: (view) => {
+        const views = shown([view]);
+        heard(views, () => views.flatMap((view) => book.changed(view)));
+      },
+      onDeleted: (view) => {
+        const last = inquests.closed(view);
+        heard([last], () => book.deleted(last));
+      },
       onTrouble: (thrown) => {
         onInStep(null);
         onTrouble('pods', thrown);
@@ -54,6 +80,23 @@ function followPods(watch: FleetWatch, book: PodBook, signal: AbortSignal): Prom
     },
     signal,
   );
+}
+
+/** How soon an end that was kept back is looked into after its time has come; it waits for seconds. */
+const concludeEveryMs = 500;
+
+async function concludeAll(
+  { options, onPod, onEvent }: FleetWatch,
+  book: PodBook,
+  inquests: Inquests,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const views = await inquests.conclude();
+    views.forEach(onPod);
+    views.flatMap((view) => book.changed(view)).forEach(onEvent);
+    await options.clock.sleep(concludeEveryMs, signal);
+  }
 }
 
 function followNodes(watch: FleetWatch, book: PodBook, signal: AbortSignal): Promise<void> {

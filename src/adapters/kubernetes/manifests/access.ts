@@ -11,13 +11,15 @@ import type { Verb } from '../api/calls.ts';
 import { fleetLabels } from './labels.ts';
 import type { ManifestSettings } from './settings.ts';
 
-/** What a controller asks the API server for, all of it: `inNamespace` in the sandboxes', `inCluster` everywhere. */
+/** What a controller asks the API server for, all of it: `inNamespace` in the sandboxes', `inDefault` in `default`, `inCluster` everywhere. */
 export const controllerGrants = {
   inNamespace: {
     pods: ['create', 'get', 'list', 'watch', 'patch', 'delete'],
     // Of a start that failed: the cluster's own words why.
     events: ['list'],
   },
+  // Where events about nodes are: one that had no memory left says so.
+  inDefault: { events: ['list'] },
   // Nodes belong to no namespace: a lost node is what makes its sandboxes lost.
   inCluster: { nodes: ['list', 'watch'] },
 } as const satisfies Record<string, Readonly<Record<string, readonly Verb[]>>>;
@@ -32,13 +34,16 @@ export function access(settings: ManifestSettings): Access[] {
   const { fleet, namespace, home } = settings;
   const controller = { kind: 'ServiceAccount', name: `${fleet}-controller`, namespace: home };
   const inNamespace = marked(fleet, `${fleet}-controller`, namespace);
-  // Beside every other cluster role of the cluster: its name says whose it is.
+  // Beside everybody's: their names say whose they are.
+  const inDefault = marked(fleet, `corral-${fleet}-node-events`, 'default');
   const inCluster = marked(fleet, `corral-${fleet}-nodes`);
   return [
     account(marked(fleet, controller.name, home), true),
     account(marked(fleet, `${fleet}-gateway`, home), false),
     { ...rbac('Role', inNamespace), rules: rulesOf(controllerGrants.inNamespace) },
     { ...rbac('RoleBinding', inNamespace), roleRef: refOf('Role', inNamespace), subjects: [controller] },
+    { ...rbac('Role', inDefault), rules: rulesOf(controllerGrants.inDefault) },
+    { ...rbac('RoleBinding', inDefault), roleRef: refOf('Role', inDefault), subjects: [controller] },
     { ...rbac('ClusterRole', inCluster), rules: rulesOf(controllerGrants.inCluster) },
     {
       ...rbac('ClusterRoleBinding', inCluster),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { brokenBy } from '../../../failure/broken-by.ts';
 import { fakeNode, fakePod } from '../../../../test/fakes/pod-object.ts';
 import type { NodeView } from './node-view.ts';
-import { endingOf } from './ending.ts';
+import { endingOf, killedForMemoryAtMs } from './ending.ts';
 import type { PodObject } from './objects.ts';
 
 type Terminated = { readonly exitCode: number; readonly reason?: string; readonly signal?: number };
@@ -62,10 +62,20 @@ test('a container that is killed because somebody deleted its pod was not killed
   expect(ended(pod).cause).toBe('deleted');
 });
 
-test('memory that the node itself lacked is not the sandbox’s doing, nor is what nobody can know', () => {
+test('a node that evicts for memory is no excuse for a sandbox that was killed at its own limit', () => {
   const pod = exited({ exitCode: 137, reason: 'OOMKilled' });
-  expect(ended(pod, fakeNode({ memoryPressure: true })).cause).toBe('sandboxd_killed');
-  expect(ended(pod, null).cause).toBe('sandboxd_killed');
+  const under = ended(pod, fakeNode({ memoryPressure: true }));
+  expect(under).toMatchObject({ cause: 'out_of_memory', evidence: { nodeMemoryPressure: true } });
+});
+
+const killedAt = (terminated: Terminated & { readonly finishedAt?: string }, asked = false) =>
+  killedForMemoryAtMs({ pod: exited(terminated), node: null, container: 'sandbox', asked });
+
+test('only an end for memory has a time at which the node may have had none', () => {
+  const killed = { exitCode: 137, reason: 'OOMKilled', finishedAt: '2026-01-01T00:00:07Z' };
+  expect(killedAt(killed)).toBe(Date.parse('2026-01-01T00:00:07Z'));
+  expect(killedAt(killed, true)).toBeNull();
+  expect(killedAt({ ...killed, reason: 'Error' })).toBeNull();
 });
 
 const as = (users: string, pod: PodObject) => {

@@ -27,7 +27,7 @@ export type EndingFacts = {
  *   status.reason, by {@link podReasons}        evicted, preempted, node_lost, expired, or its own disk limit
  *   condition DisruptionTarget, by reason       preempted, evicted, node_lost
  *   deletionTimestamp                           deleted: by somebody else, who left no reason
- *   the container ended: killed for memory      out_of_memory, if it was its own limit
+ *   the container ended: killed for memory      out_of_memory, unless `inquests.ts` finds that the node had none
  *                        any other signal       sandboxd_killed
  *                        an exit code           sandbox_exited
  *   the pod failed before that container ran    sandbox_exited; `start-trouble.ts` says why
@@ -38,13 +38,19 @@ export function endingOf(facts: EndingFacts): Ending {
   return { cause: causeOf(facts), evidence };
 }
 
+/** When its container was killed for memory, by its node's clock; null where it was not, or was asked to go. */
+export function killedForMemoryAtMs(facts: EndingFacts): number | null {
+  if (causeOf(facts) !== 'out_of_memory') return null;
+  return Date.parse(terminatedOf(facts.pod, facts.container)?.finishedAt ?? '');
+}
+
 function causeOf({ pod, node, container, asked }: EndingFacts): LossCause {
   if (asked) return 'deleted';
   const told = toldBy(pod, node);
   if (told !== null) return told;
   if (pod.metadata.deletionTimestamp !== undefined) return 'deleted';
   const terminated = terminatedOf(pod, container);
-  if (terminated !== null) return exitCause(terminated, node);
+  if (terminated !== null) return exitCause(terminated);
   return pod.status?.phase === 'Failed' ? 'sandbox_exited' : 'deleted';
 }
 
@@ -106,15 +112,12 @@ function signalOf({ exitCode, signal = 0 }: Terminated): number {
 
 /**
  * `OOMKilled` alone proves little. containerd notes it as soon as any process of the container was killed for memory,
- * and tells it as the reason of whatever end comes later: hence the signal. And where the node itself was short of
- * memory, the kernel's choice was not this sandbox's doing: hence a node that is known, and known to have enough.
+ * and tells it as the reason of whatever end comes later: hence the signal.
  */
-function exitCause(terminated: Terminated, node: NodeView | null): LossCause {
+function exitCause(terminated: Terminated): LossCause {
   const signal = signalOf(terminated);
   if (signal === 0) return 'sandbox_exited';
-  return killedForMemory(terminated) && node !== null && !node.memoryPressure
-    ? 'out_of_memory'
-    : 'sandboxd_killed';
+  return killedForMemory(terminated) ? 'out_of_memory' : 'sandboxd_killed';
 }
 
 function killedForMemory(terminated: Terminated): boolean {

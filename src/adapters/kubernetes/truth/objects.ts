@@ -9,13 +9,20 @@ import { Compile } from 'typebox/compile';
  */
 
 const text = Type.Optional(Type.String());
+const maybeText = Type.Optional(Type.Union([Type.String(), Type.Null()]));
 const whole = Type.Optional(Type.Integer());
 
 const ContainerState = Type.Object({
   waiting: Type.Optional(Type.Object({ reason: text, message: text })),
   running: Type.Optional(Type.Object({ startedAt: Type.Optional(Type.Union([Type.String(), Type.Null()])) })),
   terminated: Type.Optional(
-    Type.Object({ exitCode: Type.Integer(), signal: whole, reason: text, message: text }),
+    Type.Object({
+      exitCode: Type.Integer(),
+      signal: whole,
+      reason: text,
+      message: text,
+      finishedAt: maybeText,
+    }),
   ),
 });
 export type ContainerState = Static<typeof ContainerState>;
@@ -103,7 +110,16 @@ const nodeCheck = Compile(NodeObject);
 export const isNode = (value: unknown): value is NodeObject => nodeCheck.Check(value);
 
 const EventList = Type.Object({
-  items: Type.Array(Type.Object({ type: text, reason: text, message: text })),
+  items: Type.Array(
+    Type.Object({
+      type: text,
+      reason: text,
+      message: text,
+      firstTimestamp: maybeText,
+      lastTimestamp: maybeText,
+      eventTime: maybeText,
+    }),
+  ),
 });
 export type EventList = Static<typeof EventList>;
 

@@ -1,0 +1,135 @@
+import type { Clock } from '../../../ports/clock.ts';
+import type { Api } from '../api/calls.ts';
+import { isEventList } from '../truth/objects.ts';
+import type { EventList } from '../truth/objects.ts';
+import type { Ending } from '../truth/ending.ts';
+import type { PodView } from './pod-view.ts';
+
+/**
+ * A container was killed for memory: was it the sandbox at its own limit, or the node that had none left? The pod says the
+ * same of both. The kubelet tells of the second by an event about the node, `SystemOOM` (`pkg/kubelet/oom`), a moment
+ * before or after the pod's end. So such an end is kept back for that long, and the pod is shown as it was:
+ *
+ *   open ── its time has come ──▶ asked ── the node's events were read ──▶ concluded   own, or the node's
+ *    ▲                             │  └─── they cannot be read ──────────▶ concluded   nobody's: a marked discard
+ *    └── they could not be read ───┘
+ *
+ * An end that nobody can tell apart is no proof against the sandbox, and none for it either: the mark counts it.
+ */
+export type Inquests = {
+  /** The pod as it may be told now; null: not at all yet, and it has never been told. */
+  shown(view: PodView, before: PodView | null): PodView | null;
+  /** Its object is gone, and with it what could be found out: the pod with its end as far as it is known. */
+  closed(view: PodView): PodView;
+  /** Whatever is not among these pods is closed. */
+  keepOnly(views: readonly PodView[]): void;
+  /** Looks into those whose time has come; the pods with what was found, each once. */
+  conclude(): Promise<readonly PodView[]>;
+};
+
+export type InquestTools = {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  /** The node's own events of that kind; rejects when they cannot be read. */
+  readonly shortagesOf: (node: string) => Promise<readonly Shortage[]>;
+};
+
+/** A node had no memory left, once or again and again, by its own clock. */
+export type Shortage = { readonly fromMs: number; readonly toMs: number; readonly says: string };
+
+type Inquest = { view: PodView; readonly openedAtMs: number };
+
+/** The kubelet hears of both within a second, and sends them one after another; a busy node takes longer. */
+const settleMs = 3_000;
+/** An API server that is away for longer than this is not coming back in time for whoever waits for the call. */
+const patienceMs = 10_000;
+/** Kills of one shortage follow each other, and the container's end is told in whole seconds. */
+const nearMs = 10_000;
+
+export function createInquests({ clock, shortagesOf }: InquestTools): Inquests {
+  const open = new Map<string, Inquest>();
+  const concluded = new Map<string, Ending>();
+
+  const conclusionOf = async (inquest: Inquest): Promise<PodView | null> => {
+    const shortages = await shortagesOf(inquest.view.node ?? '').catch(reasonOf);
+    const { view, openedAtMs } = inquest;
+    const unread = typeof shortages === 'string';
+    // It may have been closed while the events were read.
+    if (open.get(view.uid) !== inquest) return null;
+    if (unread && clock.monotonicMs() - openedAtMs < patienceMs) return null;
+    open.delete(view.uid);
+    const ending = unread ? untold(view.ending, shortages) : judged(view, shortages);
+    concluded.set(view.uid, ending);
+    return { ...view, ending };
+  };
+
+  return {
+    shown: (view, before) => {
+      const ending = concluded.get(view.uid);
+      if (ending !== undefined) return { ...view, ending };
+      if (view.killedForMemoryAtMs === null) return view;
+      const inquest = open.get(view.uid);
+      if (inquest === undefined) open.set(view.uid, { view, openedAtMs: clock.monotonicMs() });
+      else inquest.view = view;
+      return before?.uid === view.uid ? before : null;
+    },
+    closed: (view) => {
+      const ending = concluded.get(view.uid);
+      concluded.delete(view.uid);
+      if (ending !== undefined) return { ...view, ending };
+      return open.delete(view.uid) ? { ...view, ending: untold(view.ending, 'its pod was deleted') } : view;
+    },
+    keepOnly: (views) => {
+      const there = new Set(views.map(({ uid }) => uid));
+      for (const known of [open, concluded])
+        for (const uid of known.keys()) if (!there.has(uid)) known.delete(uid);
+    },
+    conclude: async () => {
+      const nowMs = clock.monotonicMs();
+      const due = [...open.values()].filter(({ openedAtMs }) => nowMs - openedAtMs >= settleMs);
+      return (await Promise.all(due.map(conclusionOf))).filter((view) => view !== null);
+    },
+  };
+}
+
+/** Where the node's events were read. */
+export function judged(
+  { killedForMemoryAtMs: atMs, ending }: Pick<PodView, 'killedForMemoryAtMs' | 'ending'>,
+  shortages: readonly Shortage[],
+): Ending {
+  if (atMs === null) return ending;
+  const near = shortages.find(({ fromMs, toMs }) => atMs >= fromMs - nearMs && atMs <= toMs + nearMs);
+  if (near === undefined) return ending;
+  return { cause: 'node_out_of_memory', evidence: { ...ending.evidence, nodeEvent: near.says } };
+}
+
+const untold = ({ evidence }: Ending, why: string): Ending => ({
+  cause: 'sandboxd_killed',
+  evidence: { ...evidence, nodeEvents: `could not be read: ${why}` },
+});
+
+const reasonOf = (thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown));
+
+/** Events about nodes are kept in this namespace. */
+export const nodeEventsPath = '/api/v1/namespaces/default/events';
+/** Of one node and kind; the kubelet joins those that are alike. */
+const mostEvents = '500';
+
+/** Asks the API server for a node's shortages of memory. Rejects when it refuses or is not there. */
+export async function readShortages(api: Api, node: string): Promise<readonly Shortage[]> {
+  const fieldSelector = `involvedObject.kind=Node,involvedObject.name=${node},reason=SystemOOM`;
+  const query = { fieldSelector, limit: mostEvents };
+  const answer = await api.call({ verb: 'list', resource: 'events', path: nodeEventsPath, query });
+  if (answer.status !== 200 || !isEventList(answer.value))
+    throw new Error(`the API server answered ${answer.status}`);
+  return answer.value.items.map(shortageOf);
+}
+
+function shortageOf({
+  message = '',
+  firstTimestamp,
+  lastTimestamp,
+  eventTime,
+}: EventList['items'][number]): Shortage {
+  const fromMs = Date.parse(firstTimestamp ?? eventTime ?? '');
+  return { fromMs, toMs: Date.parse(lastTimestamp ?? eventTime ?? firstTimestamp ?? ''), says: message };
+}
