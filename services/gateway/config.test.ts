@@ -23,6 +23,7 @@ describe('the gateway’s settings', () => {
       maxHeldRequests: 4_000,
       maxHeldBodyBytes: 536_870_912,
       maxFileBytes: 268_435_456,
+      maxTenantRowBytes: 268_435_456,
       shutdownGraceMs: 560_000,
     });
   });

@@ -22,6 +22,7 @@ export type GatewayConfig = {
   readonly developmentKey: string | null;
   readonly eventLogFolder: string;
   readonly maxFileBytes: number;
+  readonly maxTenantRowBytes: number;
   readonly maxHeldRequests: number;
   readonly maxHeldBodyBytes: number;
   readonly shutdownGraceMs: number;
@@ -99,6 +100,13 @@ function readBounds(reader: ConfigReader) {
     maxFileBytes: whole(
       'CORRAL_MAX_FILE_BYTES',
       'the largest file in or out',
+      256 * mebibyte,
+      64 * 1024 * mebibyte,
+    ),
+    // Two thousand open rollouts with rows of 128 KB; a quarter of Redis bounds it where that is less.
+    maxTenantRowBytes: whole(
+      'CORRAL_MAX_TENANT_ROW_BYTES',
+      "bytes of the dataset rows of one tenant's open rollouts",
       256 * mebibyte,
       64 * 1024 * mebibyte,
     ),

@@ -13,7 +13,7 @@ import type { Grade } from '../../src/grading/job.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
-import type { Item } from '../../src/model/grader.ts';
+import { rowOf } from '../../src/claiming/dataset-row.ts';
 import type { TemplateDigest } from '../../src/model/ids.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
@@ -111,8 +111,8 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
 /** One setup command may take as long as all of them, and says at most this much of itself. */
 const setupKeepBytes = 4_096;
 
-const setupOf: SetupOf = (environment, item) =>
-  setupCommands(environment, item === null ? null : (JSON.parse(item) as Item)).map((action) => ({
+const setupOf: SetupOf = (environment, rollout) =>
+  setupCommands(environment, environment.expose.length === 0 ? null : rowOf(rollout)).map((action) => ({
     digest: callDigest('setup', action.argv),
     action,
     timeoutMs: environment.setup.timeoutMs,

@@ -27,6 +27,7 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     url: config.redisUrl,
     fleet: config.fleet,
     commandTimeoutMs: redisTimeoutMs,
+    rowBytesOfTenant: config.maxTenantRowBytes,
     onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),
   });
   const system = { clock: systemClock, random: systemRandom };

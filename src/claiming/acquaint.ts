@@ -3,12 +3,14 @@ import type { Environment } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
-import { rolloutKey } from '../model/rollout.ts';
+import { isOver, rolloutKey } from '../model/rollout.ts';
 import type { Owner, RolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { Acquaintance, Acquaintances } from './acquaintances.ts';
+import { rowOf } from './dataset-row.ts';
 import { exposedItem } from '../tools/exposed-item.ts';
+import type { ExposedItem } from '../tools/exposed-item.ts';
 import { openingClaim, repeatedClaim } from './claim-request.ts';
 import type { Canonical } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
@@ -64,17 +66,24 @@ async function fromRequest(
 }
 
 async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {
-  return acquaintWith(deps, await findRollout(deps.claims, caller, ref));
+  const record = await findRollout(deps.claims, caller, ref);
+  const rollout = await acquaintWith(deps, record);
+  return { ...rollout, exposed: exposedOf(record, rollout.environment) };
 }
 
-/** The same, of a record in hand. */
+/** The same, of a record in hand, for what runs nothing new: it needs nothing of the dataset row. */
 export async function acquaintWith(
   deps: Pick<AcquaintDeps, 'environments'>,
   record: RolloutRecord,
-): Promise<Acquainted> {
+): Promise<Omit<Acquainted, 'exposed'>> {
   const environment = await deps.environments.byVersion(record.version);
-  const exposed = exposedItem(environment, record.item === null ? null : (JSON.parse(record.item) as Item));
-  return { claim: repeatedClaim(record, environment), environment, exposed, key: record.key, known: true };
+  return { claim: repeatedClaim(record, environment), environment, key: record.key, known: true };
+}
+
+/** For a rollout that is over nothing runs any more, so nothing of its row is needed: a repeat gets what is recorded. */
+function exposedOf(record: RolloutRecord, environment: Environment): ExposedItem {
+  const isNeeded = environment.expose.length > 0 && !isOver(record.state);
+  return isNeeded ? exposedItem(environment, rowOf(record)) : {};
 }
 
 /** The record of a rollout in the caller's run. Throws `rollout_unknown`. */

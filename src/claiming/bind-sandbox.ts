@@ -67,9 +67,20 @@ function bindRequest(rollout: RolloutRecord, environment: Environment) {
 
 /** What the sandbox will tell of its rollout when nobody else knows it any more. */
 function labelOf(rollout: RolloutRecord, { limits }: Environment): RolloutLabel {
-  const { face, environment, version, template, itemKey, wave, generation, tags } = rollout;
+  const { face, environment, version, template, itemKey, wave, generation, tags, hadRow } = rollout;
   const { idleMs, hardLifeMs } = limits;
-  const label = { face, environment, version, template, itemKey, wave, generation, idleMs, hardLifeMs };
+  const label = {
+    face,
+    environment,
+    version,
+    template,
+    itemKey,
+    wave,
+    generation,
+    idleMs,
+    hardLifeMs,
+    hadRow,
+  };
   const isTagged = tags.step !== null || tags.labels.length > 0;
   return isTagged ? { ...label, tags: { step: tags.step, labels: [...tags.labels] } } : label;
 }

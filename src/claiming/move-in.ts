@@ -18,8 +18,8 @@ export type MovedIn =
   /** This sandbox will not do; another may. */
   | { readonly kind: 'refused'; readonly failure: Failure };
 
-/** What `setup` runs for a rollout; pure, from the environment and the rollout's item. */
-export type SetupOf = (environment: Environment, item: string | null) => readonly CallRequest[];
+/** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
+export type SetupOf = (environment: Environment, rollout: RolloutRecord) => readonly CallRequest[];
 
 export type MoveInDeps = BindDeps & {
   readonly link: Pick<SandboxLink, 'bind' | 'call'>;
@@ -53,9 +53,11 @@ export class MoveIn {
 
   async #move(rollout: RolloutRecord, environment: Environment, deadline: Deadline): Promise<MovedIn> {
     const target = targetOf(rollout);
+    // What its row lacks, or a row that is lost, another sandbox does not mend.
+    const steps = this.#deps.setupOf(environment, rollout);
     try {
       await bindSandbox(this.#deps, rollout, environment, deadline);
-      await this.#setUp(target, this.#deps.setupOf(environment, rollout.item));
+      await this.#setUp(target, steps);
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;

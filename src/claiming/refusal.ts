@@ -27,6 +27,8 @@ const sentences: Partial<Record<FailureCode, string>> = {
   recovering:
     'Redis was replaced, and a sandbox that may be of this rollout has not answered since; try again shortly',
   line_full: 'the waiting line is at its bound; send fewer rollouts at once or add capacity',
+  rows_full:
+    "the dataset rows of this tenant's open rollouts fill its share of Redis; let some of them end, send smaller rows, or ask the operator for more",
   rollout_closed: 'the rollout is closed: finished, deleted, graded, or replaced by a newer attempt',
   rollout_expired:
     'nobody called the rollout within its idle time, or its hard life is over; it was released',

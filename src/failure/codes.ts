@@ -67,6 +67,8 @@ export const failures = {
   provider_unavailable: ours('later'),
   gateway_overloaded: ours('later'),
   shutting_down: ours('later'),
+  // The caller's rows fill its share of Redis; room comes as its own rollouts end, so it is neither final nor ours.
+  rows_full: { blame: 'caller', native: 503, rft: 503, retry: 'later', taints: false },
 
   // The caller's.
   rollout_expired: callers(410, 503),

@@ -1,4 +1,5 @@
 import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
+import { rowOf } from '../claiming/dataset-row.ts';
 import type { ObtainDeps } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
@@ -93,7 +94,8 @@ async function gradeOnce(
   const { begun, deadline } = await begin(deps, work, rollout, callsUntil);
   if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
   if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
-  const job = { ...work, rollout: begun.rollout, turn: begun.turn, deadline };
+  const item = work.item ?? rowOf(begun.rollout);
+  const job = { ...work, item, rollout: begun.rollout, turn: begun.turn, deadline };
   try {
     return await storeGrade(deps, job, await deps.evaluate(job), unseen);
   } catch (thrown) {

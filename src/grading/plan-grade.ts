@@ -5,6 +5,8 @@ import type { Item } from '../model/grader.ts';
 import type { Written } from '../model/written.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeWork } from './job.ts';
+import { isOver } from '../model/rollout.ts';
+import { rowOf } from '../claiming/dataset-row.ts';
 import { readSample } from './sample-text.ts';
 import { unseenCalls } from './unseen-calls.ts';
 
@@ -21,11 +23,12 @@ export type GradeAsked = {
  */
 export async function planGrade(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
   const rollout = await known(deps, caller, asked);
-  const item = asked.open?.item ?? storedItem(rollout);
+  const item = asked.open?.item ?? storedRow(rollout.record);
   return { claim: rollout.claim, environment: rollout.environment, item, sample: asked.sample };
 }
 
-type Graded = Acquainted & { readonly storedItem: string | null };
+/** `record` null: nobody knew it before. */
+type Graded = Omit<Acquainted, 'exposed'> & { readonly record: RolloutRecord | null };
 
 async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
   const { rollout, attempt } = asked.rollout;
@@ -35,17 +38,17 @@ async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Pro
   const fresh = await acquaint(deps, caller, asked.rollout, asked.open);
   const calls = unseenCalls(readSample(asked.sample), fresh.environment.tools, []).length;
   if (calls > 0) throw unknown(caller, asked, calls);
-  return { ...fresh, storedItem: null };
+  return { ...fresh, record: null };
 }
 
-function opened(rollout: Acquainted, record: RolloutRecord, open: Opening | null): Graded {
+function opened(rollout: Omit<Acquainted, 'exposed'>, record: RolloutRecord, open: Opening | null): Graded {
   if (open !== null) checkSameEnvironment(rollout.environment, open.environment);
-  return { ...rollout, storedItem: record.item };
+  return { ...rollout, record };
 }
 
-function storedItem(rollout: Graded): Item | null {
-  return rollout.storedItem === null ? null : (JSON.parse(rollout.storedItem) as Item);
-}
+/** One that is over is not graded again: its score is stored, or it has none. */
+const storedRow = (record: RolloutRecord | null): Item | null =>
+  record === null || isOver(record.state) ? null : rowOf(record);
 
 function unknown(caller: Caller, asked: GradeAsked, calls: number): Failure {
   const message = `rollout ${asked.rollout.rollout} of run ${caller.run} is not known here, so it is not scored`;

@@ -58,6 +58,9 @@ export type Epoch = { readonly sandbox: SandboxId; readonly boot: BootId };
  */
 export type RolloutState = 'waiting' | 'claimed' | 'active' | 'grading' | 'closed' | 'expired';
 
+/** Nothing runs for it any more. */
+export const isOver = (state: RolloutState): boolean => state === 'closed' || state === 'expired';
+
 /** What a trainer writes on a rollout for its own books; nothing here is decided by it. */
 export type RolloutTags = { readonly step: number | null; readonly labels: readonly string[] };
 export const noTags: RolloutTags = { step: null, labels: [] };

@@ -37,13 +37,14 @@ export async function patiently<Result>(
 
 /**
  * Codes that a repeat by the trainer may mend and a repeat in here does not: time that is up, a gateway that must not
- * hold more, a setup that has already failed in several sandboxes, and starts that failed for as long as there was
+ * hold more, rows that would only be sent to a full share of Redis once a second, a setup that has already failed in several sandboxes, and starts that failed for as long as there was
  * time to wait in line.
  */
 const leavesAtOnce: ReadonlySet<FailureCode> = new Set([
   'still_running',
   'capacity_timeout',
   'gateway_overloaded',
+  'rows_full',
   'shutting_down',
   'setup_failed',
   'image_unavailable',

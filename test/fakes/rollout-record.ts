@@ -38,6 +38,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     wave: 1,
     tags: noTags,
     item: null,
+    hadRow: false,
     generation: 1,
     ...(state === 'waiting' ? withoutSandbox : inSandbox),
     ...(state === 'closed' || state === 'expired' ? ended(state) : goingOn),

@@ -20,19 +20,24 @@ export type PrivateRedis = {
 export type RedisSettings = {
   /** Every write goes to a file, so that a restart can bring it back. */
   readonly onDisk?: boolean;
+  /** What it may hold, `64mb`; beyond it, it refuses writes. */
+  readonly maxMemory?: string;
 };
 
 /** A redis-server of one test file: on a unix socket in a folder of its own, gone with both when it is stopped. */
-export async function startRedis({ onDisk = false }: RedisSettings = {}): Promise<PrivateRedis> {
+export async function startRedis({
+  onDisk = false,
+  maxMemory = '0',
+}: RedisSettings = {}): Promise<PrivateRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'corral-redis-'));
   const socket = join(folder, 'redis.sock');
-  let server = await launch(folder, socket, onDisk);
+  let server = await launch(folder, socket, onDisk, maxMemory);
   return {
     socket,
     restart: async (holding) => {
       await kill(server);
       if (holding === 'nothing') await rm(join(folder, 'appendonlydir'), { recursive: true, force: true });
-      server = await launch(folder, socket, onDisk);
+      server = await launch(folder, socket, onDisk, maxMemory);
     },
     freeze: () => void server.kill('SIGSTOP'),
     thaw: () => void server.kill('SIGCONT'),
@@ -50,13 +55,18 @@ async function kill(server: ChildProcess): Promise<void> {
   await exited;
 }
 
-async function launch(folder: string, socket: string, onDisk: boolean): Promise<ChildProcess> {
+async function launch(
+  folder: string,
+  socket: string,
+  onDisk: boolean,
+  maxMemory: string,
+): Promise<ChildProcess> {
   const flags = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''];
   await rm(socket, { force: true });
   // The kernel ends it with us: a test runner that is killed cannot.
   // `everysec`, its default, answers writes that are not in the file yet while the disk is busy.
   const kept = onDisk ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
-  const argv = ['redis-server', ...flags, ...kept];
+  const argv = ['redis-server', ...flags, '--maxmemory', maxMemory, ...kept];
   const server = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...argv], { stdio: 'ignore' });
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject);

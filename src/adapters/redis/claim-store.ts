@@ -16,8 +16,13 @@ import type { RunScript } from './script-runner.ts';
 const renewBatch = 250;
 const reasonMaxChars = 240;
 
-export function claimStore(run: RunScript, keys: Keys, messages: Messages): ClaimStore {
-  const claim = joinClaims(run);
+export function claimStore(
+  run: RunScript,
+  keys: Keys,
+  messages: Messages,
+  rowBytesOfTenant: number,
+): ClaimStore {
+  const claim = joinClaims(run, rowBytesOfTenant);
   return {
     claim: async (request) => {
       if (request.chosen !== undefined) await choose(run, request.template, request.chosen);

@@ -24,6 +24,8 @@ import { prepareScripts, type RunScript } from './script-runner.ts';
 export type FleetStateOptions = ConnectionOptions & {
   /** Its name is part of every key: fleets share a Redis without seeing each other. */
   readonly fleet: string;
+  /** Most bytes that dataset rows of one tenant's open rollouts may have; never more than a quarter of what Redis may hold. Only who claims gives it. */
+  readonly rowBytesOfTenant?: number;
   /** Stands for `scripts/lib/time.lua`; only tests, whose clock is stepped, give it. */
   readonly timeLua?: string;
 };
@@ -69,21 +71,30 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());
     const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);
-    return { ...assemble(run, keys, messages, disconnect), memory: memoryStore(connection.client, keys) };
+    const memory = memoryStore(connection.client, keys);
+    const rowBytes = await rowShare(memory, options.rowBytesOfTenant);
+    return { ...assemble(run, keys, messages, rowBytes, disconnect), memory };
   } catch (thrown) {
     disconnect();
     throw classifyTrouble(thrown);
   }
 }
 
+/** Four tenants at once can fill Redis with their rows, one cannot. */
+async function rowShare(memory: FleetMemory, wantedBytes = Number.MAX_SAFE_INTEGER): Promise<number> {
+  const { limitBytes } = await memory.usage();
+  return limitBytes === null ? wantedBytes : Math.min(wantedBytes, Math.floor(limitBytes / 4));
+}
+
 function assemble(
   run: RunScript,
   keys: Keys,
   messages: Messages,
+  rowBytesOfTenant: number,
   disconnect: () => void,
 ): Omit<FleetState, 'memory'> {
   return {
-    claims: claimStore(run, keys, messages),
+    claims: claimStore(run, keys, messages, rowBytesOfTenant),
     calls: callStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),

@@ -17,13 +17,13 @@ type Portion = { readonly requests: ClaimRequest[]; readonly replies: Promise<re
  * what a claim costs Redis is the same for all of them. Each is still one round trip, and a single one waits for nothing
  * but the end of the turn.
  */
-export function joinClaims(run: RunScript): ClaimStore['claim'] {
+export function joinClaims(run: RunScript, rowBytesOfTenant: number): ClaimStore['claim'] {
   let gathering: Portion | null = null;
   const gather = (): Portion => {
     const requests: ClaimRequest[] = [];
     const replies = endOfTurn().then(() => {
       gathering = null;
-      return send(run, requests);
+      return send(run, rowBytesOfTenant, requests);
     });
     return { requests, replies };
   };
@@ -42,8 +42,12 @@ const endOfTurn = () =>
     setImmediate(resolve);
   });
 
-async function send(run: RunScript, requests: readonly ClaimRequest[]): Promise<readonly ClaimReply[]> {
-  const replies = listOf(await run('claim', ...requests.flatMap(argumentsOf)));
+async function send(
+  run: RunScript,
+  rowBytesOfTenant: number,
+  requests: readonly ClaimRequest[],
+): Promise<readonly ClaimReply[]> {
+  const replies = listOf(await run('claim', rowBytesOfTenant, ...requests.flatMap(argumentsOf)));
   return requests.map((request, index) => replyTo(request, replies[index] ?? null));
 }
 
@@ -61,6 +65,7 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
   return {
     ...asked,
     key: rolloutKey(request.owner),
+    hadRow: request.item !== null,
     state: 'claimed',
     wave: numberOf(wave),
     generation: 1,

@@ -12,6 +12,7 @@ export const keyNames = {
 
   rollout: 'rollout:',
   item: 'item:',
+  rowBytes: 'row-bytes:',
   newest: 'newest:',
   calls: 'calls:',
   inFlight: 'in-flight:',

@@ -6,7 +6,7 @@ import { classifyTrouble } from './redis-trouble.ts';
 /** The first is in every closed rollout that has any of them, and is what is looked for. */
 const keysOfLeftover: Readonly<Record<Leftover, readonly [KeyName, ...KeyName[]]>> = {
   summaries: ['calls'],
-  answers: ['answers', 'answerOrder', 'item'],
+  answers: ['answers', 'answerOrder'],
 };
 
 /** Keys of one SCAN: some milliseconds of Redis at most. */

@@ -47,6 +47,7 @@ export const recordFields = [
   'tags',
   'discard',
   'trainerActed',
+  'hadRow',
 ] as const;
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */
@@ -79,6 +80,7 @@ function originOf(read: Read) {
     wave: numberOf(read('wave')),
     tags: tagsOf(textOrNull(read('tags'))),
     item: textOrNull(read('item')),
+    hadRow: textOrNull(read('hadRow')) === '1',
   };
 }
 

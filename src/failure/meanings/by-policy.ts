@@ -58,6 +58,9 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   gateway_overloaded: setting(
     'Calls that sleep, many at once, in many rollouts: 48 × rollouts of a step may pass the 4,000 requests that a gateway holds. Add gateways, or lower `tool_calls`.',
   ),
+  rows_full: no(
+    'The dataset’s rows are not in its hands, and its rollout’s own is kept from the first call on.',
+  ),
   shutting_down: no('Gateways are told to stop by the operator.'),
   rollout_expired: setting(
     'The trainer calls, so idling is the trainer’s; but a policy that thinks for longer than `limits.idle` between two calls idles out. Keep it above the longest that the trainer lets it write. `limits.hard_life` must hold the rollout’s time, a last call and the grade.',

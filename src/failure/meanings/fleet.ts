@@ -5,7 +5,7 @@ import type { Meaning } from './meaning.ts';
 export const fleetItself = {
   state_unavailable: {
     means:
-      'Redis does not answer, or cannot serve: it is loading, out of memory, or a replica that may not write.',
+      'Redis does not answer, or cannot serve: it is loading, out of memory, or a replica that may not write. Of one rollout: it has lost the dataset row, and the request did not bring it again.',
     evidence: '`redis`: its own words. `/readyz` of every gateway says `redis`.',
     operator:
       'Bring Redis back; nothing else is needed. Sandboxes go on meanwhile, and finished answers wait in their journals.',
@@ -30,6 +30,13 @@ export const fleetItself = {
     evidence: '`heldRequests`, `heldBodyBytes`; `corral_gateway_held_requests` over time.',
     operator:
       'Add gateways. With memory to spare, raise `CORRAL_MAX_HELD_REQUESTS` or `CORRAL_MAX_HELD_BODY_BYTES`.',
+  },
+  rows_full: {
+    means:
+      'The dataset rows of the tenant’s open rollouts fill its share of Redis: 256 MiB, and never more than a quarter of Redis’ `maxmemory`. A row goes with the end of its rollout. Other tenants are not touched.',
+    evidence: '`corral runs` shows open rollouts; the trainer’s rows are up to 1 MB each.',
+    operator:
+      'Mostly nothing: the trainer sends smaller rows, or keeps fewer rollouts open. With memory to spare, raise `maxmemory` and `CORRAL_MAX_TENANT_ROW_BYTES` and start the gateways again.',
   },
   shutting_down: {
     means: 'This gateway was told to stop: it takes nothing new and finishes what it holds.',

@@ -1,5 +1,5 @@
 import { rolloutId, runId, tenantId } from '../../model/ids.ts';
-import { rolloutKey } from '../../model/rollout.ts';
+import { isOver, rolloutKey } from '../../model/rollout.ts';
 import type { Owner } from '../../model/rollout.ts';
 import type { WireOwner } from '../../protocol/sandboxd/wire.ts';
 import type { ClaimStore } from '../../ports/fleet/claims.ts';
@@ -39,7 +39,7 @@ async function boundTo({ claims }: AskTools, { sandbox }: ProvidedSandbox, told:
 
 function stateOf(record: RolloutRecord | null, sandbox: string) {
   if (record === null) return 'unknown';
-  if (record.state === 'closed' || record.state === 'expired') return 'ended';
+  if (isOver(record.state)) return 'ended';
   return record.epoch?.sandbox === sandbox ? 'live_here' : 'live_elsewhere';
 }
 

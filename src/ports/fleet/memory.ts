@@ -1,6 +1,5 @@
 /**
- * What rollouts that are over have left: `summaries` of their calls, for reports, or `answers` with the dataset rows, for
- * repeats. Their records stay: a call of a closed rollout is refused whatever else is forgotten.
+ * What rollouts that are over have left: `summaries` of their calls, for reports, or `answers`, for repeats. Their records stay: a call of a closed rollout is refused whatever else is forgotten.
  */
 export type Leftover = 'summaries' | 'answers';
 

@@ -17,6 +17,8 @@ const RolloutLabel = Type.Object({
   generation: Type.Integer({ minimum: 1 }),
   idleMs: Type.Integer({ minimum: 0 }),
   hardLifeMs: Type.Integer({ minimum: 0 }),
+  /** A call brought a dataset row: where Redis has forgotten it, nothing that needs it may go on as if there was none. */
+  hadRow: Type.Optional(Type.Boolean()),
   /** The trainer's own tags; left out where it gave none, and by gateways of before there were any. */
   tags: Type.Optional(
     Type.Object({ step: Type.Union([Type.Integer(), Type.Null()]), labels: Type.Array(Type.String()) }),

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Item } from '../../../src/model/grader.ts';
 import { Failure } from '../../../src/failure/failure.ts';
 import { callId, rolloutId } from '../../../src/model/ids.ts';
 import { caller, plain } from '../../support/core-world.ts';
@@ -60,6 +61,23 @@ test('a confirmation that arrives after the sandbox was asked: its call is known
   await expect(world.core.sh('a', 'c1', 'echo one')).rejects.toMatchObject({ code: 'answer_expired' });
   await expect(world.core.sh('a', 'c1', 'echo one')).rejects.toMatchObject({ code: 'answer_expired' });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
+});
+
+test('its dataset row is not there any more: a grade that does not bring it again is told so, and nobody is blamed', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  await world.forgetAll();
+  await world.recover();
+  const gradeWith = (item: Item | null) =>
+    world.core.wired.core.grade(caller, {
+      rollout: { rollout: rolloutId('a'), attempt: null },
+      open: { environment: plain, item },
+      sample: JSON.stringify({ output_text: 'yes', output_tools: [{ id: 'c1' }] }),
+      waitMs: 1_000,
+    });
+  await expect(gradeWith(null)).rejects.toMatchObject({ code: 'state_unavailable', blame: 'infrastructure' });
+  expect(await gradeWith({ answer: 'yes' })).toMatchObject({ score: 1 });
 });
 
 test('an answer that the sandbox still keeps is had again at another gateway, and runs once', async () => {

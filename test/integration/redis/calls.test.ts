@@ -261,7 +261,7 @@ describe('what is kept', () => {
     await world.active('a');
     await world.fleet.lifecycle.close(keyOf('a'), 'finished');
     const lifeOf = (name: string) => world.redis.pttl(`corral:{test}:${name}:acme/run-1/a/1/policy`);
-    for (const name of ['answers', 'answer-order', 'item']) {
+    for (const name of ['answers', 'answer-order']) {
       expect(await lifeOf(name)).toBeGreaterThan(39 * minute);
       expect(await lifeOf(name)).toBeLessThanOrEqual(40 * minute);
     }

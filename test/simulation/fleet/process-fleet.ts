@@ -18,7 +18,7 @@ export type ProcessFleet = Pick<
 /** The product's own fleet state for one process, over the simulated way to Redis. */
 export function processFleet(run: RunScript, messages: Messages): ProcessFleet {
   return {
-    claims: claimStore(run, fleetKeys, messages),
+    claims: claimStore(run, fleetKeys, messages, Number.MAX_SAFE_INTEGER),
     calls: callStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),

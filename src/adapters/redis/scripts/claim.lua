@@ -2,7 +2,9 @@
 -- before it, else puts it in line. Every repeat follows the first.
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
 -- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
-local joined, runs, groups, nobodyWaits, written = {}, {}, {}, {}, {}
+-- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have.
+local joined, runs, groups, tenants, nobodyWaits, written = {}, {}, {}, {}, {}, {}
+local rowBytesMax = tonumber(ARGV[2])
 
 local function later(command, name, first, second)
   local arguments = joined[name]
@@ -32,7 +34,10 @@ local function writeJoined()
     if known.rollouts > known.before then redis.call('HSET', key.run .. run, 'rollouts', known.rollouts) end
     if known.before == 0 and known.rollouts > 0 then trimRun(run) end
   end
-  joined, runs, groups = {}, {}, {}
+  for tenant, rows in pairs(tenants) do
+    if rows.bytes > rows.before then redis.call('INCRBY', key.rowBytes .. tenant, rows.bytes - rows.before) end
+  end
+  joined, runs, groups, tenants = {}, {}, {}, {}
 end
 
 local function theRun(run)
@@ -42,6 +47,14 @@ local function theRun(run)
     runs[run] = { closed = state == 'closed', before = before, rollouts = before }
   end
   return runs[run]
+end
+
+local function rowsOf(tenant)
+  if not tenants[tenant] then
+    local before = tonumber(redis.call('GET', key.rowBytes .. tenant) or 0)
+    tenants[tenant] = { before = before, bytes = before }
+  end
+  return tenants[tenant]
 end
 
 local function enterGroup(id, itemKey)
@@ -74,13 +87,28 @@ local function refused(claim, code)
   return { 'refused', code, record(claim.id) }
 end
 
-local function keepItem(claim)
-  if claim.item ~= '' then redis.call('SET', key.item .. claim.id, claim.item, 'NX') end
+local function rowFits(claim)
+  return claim.item == '' or rowsOf(tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
+end
+
+local function keepRow(claim)
+  if claim.item == '' or not redis.call('SET', key.item .. claim.id, claim.item, 'NX') then return end
+  local rows = rowsOf(tenantOf(claim.id))
+  rows.bytes = rows.bytes + #claim.item
+end
+
+-- The row comes with a later call, or again after Redis has forgotten it. False: it is not kept, and was not before.
+local function keepLateRow(claim)
+  if claim.item == '' or redis.call('EXISTS', key.item .. claim.id) == 1 then return true end
+  if not rowFits(claim) then return false end
+  write(claim.id, 'hadRow', '1')
+  keepRow(claim)
+  return true
 end
 
 local function claimAgain(claim, state)
   if isOpen(state) then
-    keepItem(claim)
+    if not keepLateRow(claim) then return refused(claim, 'rows_full') end
     if claim.recordOnly then return claimReply(claim.id) end
     local code = stillHere(claim.id)
     if code then return refused(claim, code) end
@@ -115,9 +143,10 @@ local function create(claim, wave, ...)
   write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
     'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
     'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(nowMs + idleMs), 'idleMs', claim.idleMs,
-    'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run), ...)
+    'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run),
+    'hadRow', claim.item ~= '' and '1' or '0', ...)
   later('ZADD', key.leases, digits(nowMs + math.min(idleMs, hardLifeMs)), claim.id)
-  keepItem(claim)
+  keepRow(claim)
   if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
   renewRun(claim.run, claim.face)
 end
@@ -148,6 +177,7 @@ local function open(claim)
   local lineage, attempt = lineageOf(claim.id)
   local newest = newestOf(lineage)
   if newest > attempt then return refused(claim, 'rollout_closed') end
+  if not rowFits(claim) then return refused(claim, 'rows_full') end
 
   -- Whoever stands in line is served first.
   local sandbox = not claim.recordOnly and not anybodyWaits(claim.template) and popReady(claim.template)
@@ -175,6 +205,6 @@ local function answer(claim)
 end
 
 local replies = {}
-for index = 2, #ARGV, valuesEach do replies[#replies + 1] = answer(claimAt(index)) end
+for index = 3, #ARGV, valuesEach do replies[#replies + 1] = answer(claimAt(index)) end
 writeJoined()
 return replies

@@ -57,6 +57,7 @@ local function create()
     'template', label.template, 'itemKey', label.itemKey, 'wave', label.wave, 'calls', 0,
     'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
     'generation', label.generation - 1, 'state', 'waiting')
+  if label.hadRow then write(id, 'hadRow', '1') end
   if label.tags then write(id, 'tags', cjson.encode(label.tags)) end
   enterWave()
   trimRun(run)

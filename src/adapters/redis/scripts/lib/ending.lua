@@ -7,7 +7,15 @@ local function keepForAWhile(id)
   redis.call('PEXPIRE', key.newest .. lineageOf(id), keptForReportsMs)
   redis.call('PEXPIRE', key.answers .. id, keptForRepeatsMs)
   redis.call('PEXPIRE', key.answerOrder .. id, keptForRepeatsMs)
-  redis.call('PEXPIRE', key.item .. id, keptForRepeatsMs)
+end
+
+-- The dataset row goes with the end: nothing runs for the rollout any more, and a repeat gets what is recorded.
+local function giveBackRow(id)
+  local bytes = redis.call('STRLEN', key.item .. id)
+  if bytes == 0 then return end
+  redis.call('UNLINK', key.item .. id)
+  local counter = key.rowBytes .. tenantOf(id)
+  if redis.call('DECRBY', counter, bytes) <= 0 then redis.call('DEL', counter) end
 end
 
 local function leaveOpenSets(id, template)
@@ -27,6 +35,7 @@ local function closeRollout(id, state, closedBy)
   leaveGroup(id, item, wave)
   if state == 'expired' and not score then discard(id, 'rollout_expired', false) end
   keepForAWhile(id)
+  giveBackRow(id)
   trimRun(runOf(id))
   redis.call('PUBLISH', key.wake, id)
 end

@@ -8,6 +8,10 @@ local function runOf(id)
   return string.match(id, '^[^/]+/[^/]+')
 end
 
+local function tenantOf(id)
+  return string.match(id, '^[^/]+')
+end
+
 -- The id without its attempt, and the attempt.
 local function lineageOf(id)
   local base, attempt, role = string.match(id, '^(.+)/(%d+)/([^/]+)$')

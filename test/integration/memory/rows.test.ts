@@ -1,0 +1,116 @@
+import { Redis } from 'ioredis';
+import { expect, test } from 'vitest';
+import { callId, rolloutId, tenantId } from '../../../src/model/ids.ts';
+import type { Item } from '../../../src/model/grader.ts';
+import type { Judge } from '../../../src/ports/judge.ts';
+import { caller, CoreWorld, plain } from '../../support/core-world.ts';
+
+/** What a small Redis may hold; it refuses writes beyond it. */
+const maxMemory = '256mb';
+const judged = {
+  kind: 'http',
+  url: 'http://judge',
+  headers: {},
+  timeoutMs: 60_000,
+  retries: 0,
+  onRefused: 0,
+  control: 'no',
+} as const;
+
+/** A row as large as the protocol takes. */
+const largeRow = (name: string): Item => ({ id: name, answer: 'yes', text: 'x'.repeat(1_000_000) });
+
+function grade(world: CoreWorld, tenant: string, name: string, item: Item | null) {
+  return world.wired.core.grade(
+    { ...caller, tenant: tenantId(tenant) },
+    {
+      rollout: { rollout: rolloutId(name), attempt: null },
+      open: { environment: plain, item },
+      sample: '{"output_text":"yes","output_tools":[]}',
+      waitMs: world.waitMs,
+    },
+  );
+}
+
+test('grades of 1 MB rows, more than Redis may hold, are all scored: a row goes with the end of its rollout', async () => {
+  await using world = await CoreWorld.start({}, undefined, { maxMemory });
+  for (let index = 0; index < 300; index += 1) {
+    const name = `trace_${index}`;
+    expect(await grade(world, 'greedy', name, largeRow(name))).toMatchObject({ score: 1 });
+  }
+  expect(await grade(world, 'other', 'trace_1', largeRow('trace_1'))).toMatchObject({ score: 1 });
+  const { usedBytes } = await world.state.memory.usage();
+  expect(usedBytes).toBeLessThan(32_000_000);
+});
+
+test('a tenant whose open rollouts hold a quarter of Redis in rows is told rows_full, and nobody else notices', async () => {
+  const verdict = Promise.withResolvers<{ score: number }>();
+  let asked = 0;
+  const judge: Judge = {
+    score: async () => {
+      asked += 1;
+      return { kind: 'scored', ...(await verdict.promise) };
+    },
+  };
+  await using world = await CoreWorld.start({ grader: judged }, judge, { maxMemory });
+  const refusals: unknown[] = [];
+  const grades: Promise<unknown>[] = [];
+  while (grades.length < 300) {
+    const name = `trace_${grades.length}`;
+    const refused = (thrown: unknown) => void refusals.push(thrown);
+    grades.push(grade(world, 'greedy', name, largeRow(name)).catch(refused));
+    // As fast as a busy machine takes them.
+    const told = () => asked + refusals.length;
+    if (grades.length % 10 === 0) await expect.poll(told, { timeout: 20_000 }).toBe(grades.length);
+  }
+  expect(asked).toBe(67);
+  expect(refusals).toContainEqual(
+    expect.objectContaining({ code: 'rows_full', blame: 'caller', retry: 'later' }),
+  );
+
+  const other = Promise.all(['a', 'b'].map((name) => grade(world, 'other', name, largeRow(name))));
+  verdict.resolve({ score: 0.5 });
+  expect(await other).toMatchObject([{ score: 0.5 }, { score: 0.5 }]);
+  await Promise.all(grades);
+  expect(await grade(world, 'greedy', 'trace_299', largeRow('trace_299'))).toMatchObject({ score: 0.5 });
+});
+
+test('a score is told again when its row is gone, also where the environment exposes a field of it', async () => {
+  await using world = await CoreWorld.start({ expose: ['answer'] });
+  const first = await grade(world, 'lab', 'trace_1', largeRow('trace_1'));
+  expect(first).toMatchObject({ score: 1, replayed: false });
+  expect(await grade(world, 'lab', 'trace_1', largeRow('trace_1'))).toMatchObject({
+    score: 1,
+    replayed: true,
+  });
+  expect(await grade(world, 'lab', 'trace_1', null)).toMatchObject({ score: 1, replayed: true });
+});
+
+test('an answer is told again after the end of its rollout, when its row is gone', async () => {
+  await using world = await CoreWorld.start({ expose: ['answer'] });
+  await world.ready();
+  const { output } = await world.sh('trace_1', 'call_1', 'echo');
+  await world.grade('trace_1', 'yes', ['call_1']);
+  const other = world.gateway();
+  expect(await world.sh('trace_1', 'call_1', 'echo', other.core)).toMatchObject({ output, replayed: true });
+  await other.close();
+});
+
+test('the row of an open rollout that Redis has lost is state_unavailable until it is sent again, and never a missing field', async () => {
+  await using world = await CoreWorld.start({ expose: ['answer'] });
+  world.waitMs = 1_000;
+  await world.open('trace_1', { item: { id: 'item-1', answer: 'yes' } });
+  const redis = new Redis(world.redis.socket);
+  for (const row of await redis.keys('*item:*')) await redis.del(row);
+  redis.disconnect();
+  await expect(grade(world, 'lab', 'trace_1', null)).rejects.toMatchObject({ code: 'state_unavailable' });
+  const run = world.wired.core.exec(caller, {
+    rollout: { rollout: rolloutId('trace_1'), attempt: null },
+    call: callId('call_1'),
+    argv: ['true'],
+    timeoutMs: null,
+    waitMs: world.waitMs,
+  });
+  await expect(run).rejects.toMatchObject({ code: 'state_unavailable' });
+  expect(await grade(world, 'lab', 'trace_1', { id: 'item-1', answer: 'yes' })).toMatchObject({ score: 1 });
+});
