@@ -17,7 +17,8 @@ describePoolStore('the fake of tests', async () => {
       Object.assign(answers, { counts: [], draining: [], waiter: null });
       answers.reservations.clear();
     },
-    wants: (ticket, sandbox) => void answers.reservations.set(ticket, { sandbox, template }),
+    wants: (ticket, sandbox) =>
+      void answers.reservations.set(ticket, { sandbox, template, reason: 'refill', run: null }),
     waits: async () => {
       answers.waiter = fakeRollout().key;
       pool.hint();

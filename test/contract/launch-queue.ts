@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { LaunchQueue } from '../../src/ports/launch-queue.ts';
+import type { HandleTicket, LaunchEnd, LaunchQueue } from '../../src/ports/launch-queue.ts';
 
 export type QueuesUnderTest = {
   /** A queue of a fleet of its own, for at most `max` tickets. */
@@ -7,12 +7,13 @@ export type QueuesUnderTest = {
   close(): Promise<void>;
 };
 
-type Handle = Parameters<LaunchQueue['work']>[1];
+/** What a launch that worked ends with, where it does not matter. */
+const ready: LaunchEnd = { kind: 'ready', rollout: null };
 
 const max = 6;
 
 /** A launch that takes until its worker is told to stop. */
-const untilStopped: Handle = (_ticket, signal) =>
+const untilStopped: HandleTicket = (_ticket, signal) =>
   new Promise((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(new Error('stopping')), { once: true });
   });
@@ -39,7 +40,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
     });
     afterAll(() => queues.close());
 
-    const work = (concurrency: number, handle: Handle, signal = stop.signal) => {
+    const work = (concurrency: number, handle: HandleTicket, signal = stop.signal) => {
       const done = queue.work(concurrency, handle, signal);
       working.push(done);
       return done;
@@ -74,8 +75,9 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
         if (running === 2) two.resolve();
         await two.promise;
         await new Promise(setImmediate);
-        tickets.push(ticket);
+        tickets.push(ticket.name);
         running -= 1;
+        return ready;
       });
       await queue.offer(max);
       await expect.poll(() => tickets.length).toBe(max);
@@ -89,12 +91,27 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
     it('a ticket whose handler fails is handed out again under the same name', async () => {
       const tickets: string[] = [];
       void work(1, async (ticket) => {
-        tickets.push(ticket);
+        tickets.push(ticket.name);
         if (tickets.length === 1) throw new Error('Redis was away');
+        return ready;
       });
       await queue.offer(1);
       await expect.poll(() => tickets.length).toBe(2);
       expect(tickets[0]).toBe(tickets[1]);
+    });
+
+    it('a ticket whose launch failed is used: it is not handed out again, and its place is free', async () => {
+      const tickets: string[] = [];
+      void work(1, async (ticket) => {
+        tickets.push(ticket.name);
+        return { kind: 'failed', code: 'start_failed', message: 'no such program' };
+      });
+      await queue.offer(1);
+      await expect.poll(() => tickets.length).toBe(1);
+      await expect.poll(() => queue.depth()).toBe(0);
+      await queue.offer(1);
+      await expect.poll(() => tickets.length).toBe(2);
+      expect(tickets[0]).not.toBe(tickets[1]);
     });
 
     it('a worker that is told to stop gives its tickets to others, and ends', async () => {
@@ -106,7 +123,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       first.abort();
       await working;
       let handled = 0;
-      void work(2, async () => void (handled += 1));
+      void work(2, async () => ((handled += 1), ready));
       await expect.poll(() => handled).toBe(2);
     });
 

@@ -44,7 +44,7 @@ export function describePoolStore(name: string, open: () => Promise<PoolUnderTes
     it('a ticket gets what is to be started, the same ticket the same, and nothing where nothing is wanted', async () => {
       expect(await reserve('idle', 's0', [])).toBeNull();
       const reservation = await started('t1', 's1');
-      expect(reservation).toEqual({ sandbox: 's1', template });
+      expect(reservation).toEqual({ sandbox: 's1', template, reason: 'refill', run: null });
       expect(await reserve('t1', 'another')).toEqual(reservation);
     });
 

@@ -1,4 +1,4 @@
-import type { LaunchQueue } from '../../src/ports/launch-queue.ts';
+import type { LaunchQueue, Ticket } from '../../src/ports/launch-queue.ts';
 
 export type FakeLaunchQueue = LaunchQueue & {
   /** How many tickets each `offer` asked for. */
@@ -24,8 +24,11 @@ export function createFakeLaunchQueue(max = 8): FakeLaunchQueue {
         const ticket = waiting.shift();
         if (ticket === undefined) break;
         running += 1;
-        const job = handle(ticket, signal)
-          .catch(() => void waiting.push(ticket))
+        const job = handle(untold(ticket), signal)
+          .then(
+            () => undefined,
+            () => void waiting.push(ticket),
+          )
           .finally(() => {
             running -= 1;
             busy.delete(job);
@@ -54,3 +57,10 @@ export function createFakeLaunchQueue(max = 8): FakeLaunchQueue {
     close: () => Promise.resolve(),
   };
 }
+
+/** A ticket of which nobody hears what its launch tells. */
+export const untold = (name: string): Ticket => ({
+  name,
+  reserved: () => undefined,
+  stands: () => undefined,
+});

@@ -30,13 +30,14 @@ const takenStates = ['wait', 'active', 'delayed', 'prioritized'] as const;
 const jobOptions = {
   attempts: 10,
   backoff: { type: 'fixed', delay: 200 },
-  removeOnComplete: true,
-  removeOnFail: true,
+  // The failure's code and words are told; where in our code it was thrown helps nobody.
+  stackTraceLimit: 0,
 } as const satisfies JobsOptions;
 
 /**
- * Blank tickets as BullMQ jobs. A job's id is the number of a slot below `max`, and BullMQ ignores an id that it already
- * has: so any number of controllers may offer at the same time, and the queue is never longer than `max`.
+ * Blank tickets as BullMQ jobs. Each is for one of `max` slots, and BullMQ adds none for a slot that a job has which waits
+ * or runs: so any number of controllers may offer at the same time, and the queue is never longer than `max`. What BullMQ
+ * decides and what fleet state does is told in docs/decisions.
  */
 export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   const place = ticketPlace(options.fleet);
@@ -47,6 +48,8 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
     streams: { events: { maxLen: 100 } },
   });
   queue.on('error', options.onError);
+  // The fleet's start budget, for all workers together; said with every connection, for a Redis that was emptied has forgotten it.
+  queue.getBackend().on('ready', () => void queue.setGlobalConcurrency(options.max).catch(options.onError));
 
   return {
     offer: (count) => classified(() => offer(queue, Math.min(count, options.max), options)),
@@ -61,16 +64,20 @@ async function offer(queue: Queue<TicketJob>, count: number, options: LaunchQueu
   const slots = freeSlots(taken, count, options.max);
   if (slots.length === 0) return;
   await queue.addBulk(
-    slots.map((jobId) => ({
+    slots.map((slot) => ({
       name: 'launch',
-      data: { ticket: `${jobId}-${options.random.text(ticketLength)}` },
-      opts: { ...jobOptions, jobId },
+      data: {},
+      opts: {
+        ...jobOptions,
+        jobId: `${slot}-${options.random.text(uniqueLength)}`,
+        deduplication: { id: slot },
+      },
     })),
   );
 }
 
-/** Unique among the tickets of the minutes for which fleet state remembers one. */
-const ticketLength = 12;
+/** Unique among the jobs that are kept, and the tickets of the minutes for which fleet state remembers one. */
+const uniqueLength = 12;
 
 async function classified<Result>(work: () => Promise<Result>): Promise<Result> {
   try {

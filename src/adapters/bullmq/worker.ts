@@ -1,8 +1,9 @@
-import { Worker } from 'bullmq';
+import { UnrecoverableError, Worker } from 'bullmq';
 import type { Job } from 'bullmq';
-import type { LaunchQueue } from '../../ports/launch-queue.ts';
+import type { HandleTicket } from '../../ports/launch-queue.ts';
 import { workingConnection } from './connection.ts';
 import type { RedisAddress } from './connection.ts';
+import { tellInJob } from './telling.ts';
 import type { TicketJob, TicketPlace } from './tickets.ts';
 
 export type WorkOptions = {
@@ -24,17 +25,24 @@ const maxStalls = 5;
 /** Seconds of one blocking wait for a ticket: only how often an idle worker looks up. */
 const idleWaitS = 5;
 
+/**
+ * Launches that are over stay for whoever looks at the queue: a day of a busy fleet's is more than anybody reads, and
+ * failures are looked for later. A job is about a kilobyte.
+ */
+const keptReady = { age: 24 * 3_600, count: 1_000 };
+const keptFailed = { age: 7 * 24 * 3_600, count: 1_000 };
+
 /** Works off tickets until the signal aborts; resolves when the running ones are done and the connections are closed. */
 export async function workTickets(
   options: WorkOptions,
-  handle: Parameters<LaunchQueue['work']>[1],
+  handle: HandleTicket,
   signal: AbortSignal,
 ): Promise<void> {
   if (signal.aborted) return;
   const take = async (job: Job<TicketJob>) => {
     // It may have been fetched while we were told to stop: another worker gets it.
     signal.throwIfAborted();
-    await handle(job.data.ticket, signal);
+    return carryOut(job, handle, options.onError, signal);
   };
   const worker = new Worker<TicketJob>(options.place.queue, take, {
     prefix: options.place.prefix,
@@ -44,10 +52,35 @@ export async function workTickets(
     stalledInterval: stalledCheckMs,
     maxStalledCount: maxStalls,
     drainDelay: idleWaitS,
+    removeOnComplete: keptReady,
+    removeOnFail: keptFailed,
   });
   worker.on('error', options.onError);
   await aborted(signal);
   await worker.close();
+}
+
+/** One ticket. What it throws lets BullMQ hand it out again, but for a failure that is written down: that is its end. */
+async function carryOut(
+  job: Job<TicketJob>,
+  handle: HandleTicket,
+  onError: (error: Error) => void,
+  signal: AbortSignal,
+): Promise<{ readonly rollout: string | null } | null> {
+  const telling = tellInJob(job, onError);
+  try {
+    const end = await handle(telling.ticket, signal);
+    if (end.kind === 'failed') throw new UnrecoverableError(`${end.code}: ${end.message}`);
+    if (end.kind === 'ready') {
+      telling.ticket.stands('ready');
+      return { rollout: end.rollout };
+    }
+    // Nothing was launched, so there is nothing to look at.
+    job.opts.removeOnComplete = true;
+    return null;
+  } finally {
+    telling.end();
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

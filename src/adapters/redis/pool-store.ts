@@ -80,8 +80,13 @@ function countsOf(row: Reply): TemplateCounts {
 
 function reservationOf(reply: Reply): LaunchReservation | null {
   if (reply === null) return null;
-  const [sandbox, template] = listOf(reply);
-  return { sandbox: sandboxId(textOf(sandbox)), template: templateDigest(textOf(template)) };
+  const [sandbox, template, reason, ofRun] = listOf(reply);
+  return {
+    sandbox: sandboxId(textOf(sandbox)),
+    template: templateDigest(textOf(template)),
+    reason: textOf(reason) as LaunchReservation['reason'],
+    run: textOf(ofRun) === '' ? null : textOf(ofRun),
+  };
 }
 
 const sandboxesOf = (reply: Reply) => listOf(reply).map((name) => sandboxId(textOf(name)));

@@ -9,6 +9,7 @@ import { Failure } from '../../failure/failure.ts';
 import { sandboxId } from '../../model/ids.ts';
 import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
 import { LinkError } from '../../ports/sandbox-link.ts';
+import type { Ticket } from '../../ports/launch-queue.ts';
 import type { CreateRequest } from '../../ports/sandbox-provider.ts';
 import type { Identity, PrepareReply, ProbeDepth, ProbeReply } from '../../protocol/sandboxd/wire.ts';
 import { planPools } from '../plans.ts';
@@ -33,6 +34,9 @@ const identity: Identity = {
   calls: [],
 };
 
+/** What its reservation says; who is told of it hears it whole. */
+const reservation = { sandbox, template: template.digest, reason: 'waiting', run: 'lab/run-1' } as const;
+
 /** A ticket's world in which everything works, unless a step is replaced. */
 function world() {
   const clock = createFakeClock();
@@ -41,6 +45,12 @@ function world() {
   const log = createFakeLog();
   const metrics = createFakeMetrics();
   const stop = new AbortController();
+  const told: unknown[] = [];
+  const ticket: Ticket = {
+    name: 'ticket',
+    reserved: (launch) => void told.push(launch),
+    stands: (step) => void told.push(step),
+  };
   const created: CreateRequest[] = [];
   const proven = createProvenTemplates();
   const steps = {
@@ -52,7 +62,7 @@ function world() {
     prepare: async (): Promise<PrepareReply> => ({ ok: true, durationMs: 1 }),
     probe: async (_depth: ProbeDepth): Promise<ProbeReply> => ({ ok: true, durationMs: 1 }),
   };
-  pool.answers.reservations.set('ticket', { sandbox, template: template.digest });
+  pool.answers.reservations.set('ticket', reservation);
   const plans = planPools([fakeEnvironment({ template })], [], new Map());
   const run = () =>
     launch(
@@ -74,22 +84,24 @@ function world() {
           probe: (_target, depth) => steps.probe(depth),
         },
       },
-      'ticket',
+      ticket,
       stop.signal,
     );
-  return { clock, pool, presence, metrics, stop, created, steps, run };
+  return { clock, pool, presence, metrics, stop, told, created, steps, run };
 }
 
 test('a ticket for which nothing is wanted ends without making anything', async () => {
-  const { pool, run, created } = world();
+  const { pool, run, created, told } = world();
   pool.answers.reservations.clear();
-  expect(await run()).toBe(false);
+  expect(await run()).toEqual({ kind: 'nothing' });
   expect(created).toEqual([]);
+  expect(told).toEqual([]);
 });
 
 test('a start that passes every step becomes ready under the boot that answered', async () => {
-  const { pool, run, created, metrics } = world();
-  expect(await run()).toBe(true);
+  const { pool, run, created, metrics, told } = world();
+  expect(await run()).toEqual({ kind: 'ready', rollout: null });
+  expect(told).toEqual([reservation, 'create', 'running', 'answering', 'prepare', 'probe']);
   expect(created).toEqual([{ sandbox, template, tokenSha256: 'sha of sandbox-1' }]);
   expect(pool.readied).toEqual([{ sandbox, boot: 'boot-1', address }]);
   expect(metrics.recorded[0]?.values[0]).toEqual({ type: 'warm', result: 'ready' });
@@ -160,7 +172,7 @@ test.each([
 ] as const)('$why', async ({ step, thrown, code }) => {
   const { pool, run, steps } = world();
   Object.assign(steps, { [step]: () => Promise.reject(thrown) });
-  await run();
+  expect(await run()).toMatchObject({ kind: 'failed', code });
   expect(pool.failures).toMatchObject([{ sandbox, code }]);
   expect(pool.readied).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import type { SandboxId } from '../../model/ids.ts';
 import type { LaunchReservation, PoolStore } from '../../ports/fleet/pool.ts';
 import type { Log } from '../../ports/log.ts';
+import type { LaunchEnd, Ticket } from '../../ports/launch-queue.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import { slotTimeoutMs, targetsOf } from '../plans.ts';
 import type { PoolPlan, PoolPlans } from '../plans.ts';
@@ -32,33 +33,38 @@ export type LaunchTools = StartTools & {
   readonly log: Log;
 };
 
-/** Works off one ticket. `false`: nothing was wanted. Throws when the ticket must be given to another worker. */
-export async function launch(tools: LaunchTools, ticket: string, signal: AbortSignal): Promise<boolean> {
+/** Works off one ticket. Throws when it must be given to another worker. */
+export async function launch(tools: LaunchTools, ticket: Ticket, signal: AbortSignal): Promise<LaunchEnd> {
   signal.throwIfAborted();
   const plans = tools.plans();
   const reservation = await tools.pool.reserve(
-    ticket,
+    ticket.name,
     tools.newSandbox(),
     targetsOf(plans),
     tools.startBudget,
     slotTimeoutMs(plans),
   );
-  if (reservation === null) return false;
+  if (reservation === null) return { kind: 'nothing' };
+  ticket.reserved(reservation);
   const plan = plans.get(reservation.template);
-  if (plan === undefined) await unknownTemplate(tools, reservation);
-  else await launchReserved(tools, reservation, plan, signal);
-  return true;
+  if (plan === undefined) return unknownTemplate(tools, reservation);
+  return launchReserved(tools, reservation, plan, ticket, signal);
 }
 
 async function launchReserved(
   tools: LaunchTools,
   { sandbox }: LaunchReservation,
   { template }: PoolPlan,
+  ticket: Ticket,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<LaunchEnd> {
   const beganMs = tools.clock.monotonicMs();
   const tookMs = () => tools.clock.monotonicMs() - beganMs;
-  const progress: StartProgress = { step: 'create', waitingOut: null };
+  const progress: StartProgress = {
+    step: 'create',
+    waitingOut: null,
+    entered: (step) => ticket.stands(step),
+  };
   let started: Started;
   try {
     started = await startSandbox(tools, sandbox, template, progress, signal);
@@ -66,11 +72,12 @@ async function launchReserved(
     if (signal.aborted) throw thrown;
     return failed(tools, sandbox, classifyStart(thrown, progress), tookMs());
   }
-  if (started.kind === 'taken') return;
+  if (started.kind === 'taken') return { kind: 'ready', rollout: null };
   const rollout = await tools.pool.ready(sandbox, started.boot, started.address);
   const type = rollout === null ? 'warm' : 'cold';
   tools.metrics.launchEnded({ type, result: 'ready' }, tookMs());
   tools.log.debug('sandbox ready', { sandbox, type, tookMs: Math.round(tookMs()) });
+  return { kind: 'ready', rollout };
 }
 
 async function failed(
@@ -78,14 +85,15 @@ async function failed(
   sandbox: SandboxId,
   { code, message, evidence }: LaunchFailure,
   tookMs: number,
-): Promise<void> {
+): Promise<LaunchEnd> {
   metrics.launchEnded({ type: 'failed', result: code }, tookMs);
   log.warn('launch failed', { sandbox, code, reason: message, ...evidence });
   await pool.launchFailed(sandbox, code, message, evidence);
+  return { kind: 'failed', code, message };
 }
 
 // Fleet state offers only templates that we named as targets, so this is ours to explain, not a template's failure.
-async function unknownTemplate(tools: LaunchTools, { sandbox, template }: LaunchReservation): Promise<void> {
+function unknownTemplate(tools: LaunchTools, { sandbox, template }: LaunchReservation): Promise<LaunchEnd> {
   const message = `no published environment has the template ${template}`;
-  await failed(tools, sandbox, { code: 'start_failed', message, evidence: { template } }, 0);
+  return failed(tools, sandbox, { code: 'start_failed', message, evidence: { template } }, 0);
 }

@@ -29,6 +29,8 @@ export type StartProgress = {
   step: StartStep;
   /** The error that the step is waiting out; `null` when it just takes its time. */
   waitingOut: Error | null;
+  /** Hears of each step as it begins. */
+  readonly entered: (step: StartStep) => void;
 };
 
 export type StartTools = {
@@ -121,6 +123,7 @@ async function makeReady(
 function enter(progress: StartProgress, step: StartStep): void {
   progress.step = step;
   progress.waitingOut = null;
+  progress.entered(step);
 }
 
 // A neighbour's end makes room in a full engine, as it does in the pool.

@@ -55,7 +55,14 @@ export type Announcement = {
   readonly chosen?: ChosenImage;
 };
 
-export type LaunchReservation = { readonly sandbox: SandboxId; readonly template: TemplateDigest };
+export type LaunchReservation = {
+  readonly sandbox: SandboxId;
+  readonly template: TemplateDigest;
+  /** A rollout waits, a burst is announced, or the pool is below its minimum. */
+  readonly reason: 'waiting' | 'announced' | 'refill';
+  /** `tenant/run` whose turn it was, where rollouts wait. Which rollout gets the sandbox is decided when it is ready. */
+  readonly run: string | null;
+};
 
 /** Sandboxes as the pool sees them. One script a method; errors as in `claims.ts`. */
 export interface PoolStore {

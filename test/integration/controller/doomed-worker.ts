@@ -24,9 +24,9 @@ await queue.offer(1);
 await queue.work(
   1,
   async (ticket) => {
-    const reservation = await state.pool.reserve(ticket, sandboxId('doomed'), targets, 1, 60_000);
+    const reservation = await state.pool.reserve(ticket.name, sandboxId('doomed'), targets, 1, 60_000);
     console.log(`reserved ${reservation?.sandbox}`);
-    await hang();
+    return hang();
   },
   new AbortController().signal,
 );

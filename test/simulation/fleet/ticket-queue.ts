@@ -1,12 +1,13 @@
+import { untold } from '../../fakes/launch-queue.ts';
 import { freeSlots } from '../../../src/adapters/bullmq/slots.ts';
-import type { LaunchQueue } from '../../../src/ports/launch-queue.ts';
+import type { HandleTicket, LaunchQueue } from '../../../src/ports/launch-queue.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 
 type Worker = {
   readonly process: SimProcess;
   readonly concurrency: number;
-  readonly handle: (ticket: string, signal: AbortSignal) => Promise<void>;
+  readonly handle: HandleTicket;
   readonly signal: AbortSignal;
   running: number;
 };
@@ -90,7 +91,7 @@ export class TicketQueue {
       });
     };
     worker.process.onDeath(() => end(true, lockMs));
-    worker.handle(job.ticket, worker.signal).then(
+    worker.handle(untold(job.ticket), worker.signal).then(
       () => end(false, 1),
       () => end(true, againMs),
     );

@@ -82,7 +82,7 @@ local function nextWaitedFor()
     if template then
       passTurn(key.launchRuns, run)
       passTurn(key.launchTemplates .. run, template)
-      return template
+      return template, 'waiting', run
     end
     if redis.call('EXISTS', key.launchTemplates .. run) == 0 then redis.call('ZREM', key.launchRuns, run) end
   end
@@ -96,36 +96,43 @@ local function fullness(template, minReady)
 end
 
 local function emptiest()
-  local found, lowest = nil, 1
+  local found, lowest, reason = nil, 1, nil
   for index = firstTarget, #ARGV, 4 do
     local template = ARGV[index]
     local target = targets[template]
-    local minReady = math.min(target.max, math.max(target.minReady, announcedOf(template)))
+    local announced = announcedOf(template)
+    local minReady = math.min(target.max, math.max(target.minReady, announced))
     local full = minReady > 0 and fullness(template, minReady) or 1
-    if full < lowest and hasRoom(template) then found, lowest = template, full end
+    if full < lowest and hasRoom(template) then
+      found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
+    end
   end
-  return found
+  return found, reason, ''
 end
 
-local function start(template)
-  redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket)
+-- Why, and for which run, is only told to whoever looks: who gets the sandbox is decided when it is ready.
+local function start(template, reason, run)
+  redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket,
+    'reason', reason, 'run', run)
   redis.call('ZADD', key.starts, nowMs + startTimeoutMs, sandbox)
   redis.call('SADD', key.starting .. template, sandbox)
   redis.call('SADD', key.sandboxes, sandbox)
   redis.call('SADD', key.templates, template)
   redis.call('SET', key.ticket .. ticket, sandbox, 'PX', startTimeoutMs)
   noteStart(template, sandbox)
-  return { sandbox, template }
+  return { sandbox, template, reason, run }
 end
 
 -- A ticket that comes again gets its start again while that is under way; once it is over, the ticket is used.
 local earlier = redis.call('GET', key.ticket .. ticket)
 if earlier then
-  local phase, template = unpack(redis.call('HMGET', key.sandbox .. earlier, 'phase', 'template'))
-  return phase == 'starting' and { earlier, template }
+  local phase, template, reason, run =
+    unpack(redis.call('HMGET', key.sandbox .. earlier, 'phase', 'template', 'reason', 'run'))
+  return phase == 'starting' and { earlier, template, reason or 'refill', run or '' }
 end
 if redis.call('EXISTS', key.sandbox .. sandbox) == 1 then return false end
 if redis.call('ZCARD', key.starts) >= tonumber(startBudget) then return false end
 
-local template = nextWaitedFor() or emptiest()
-return template and start(template)
+local template, reason, run = nextWaitedFor()
+if not template then template, reason, run = emptiest() end
+return template and start(template, reason, run)
