@@ -28,11 +28,13 @@ export function classifyStart(thrown: unknown, progress: StartProgress): LaunchF
   return { code, message: failure.message, evidence: { ...failure.evidence, step: progress.step } };
 }
 
-// A provider that was away or full all the time says nothing about the template, so the template's breaker must not count it.
+// A provider that was away or full all the time, or never said that it will create, says nothing about the template, so the
+// template's breaker must not count it.
 function tooLate({ timeoutMs }: DeadlinePassed, { step, waitingOut }: StartProgress): LaunchFailure {
+  const silent = step === 'create' ? 'provider_unavailable' : 'start_timeout';
   const last = waitingOut === null ? '' : ` (${waitingOut.message})`;
   return {
-    code: waitingOut instanceof Failure ? waitingOut.code : 'start_timeout',
+    code: waitingOut instanceof Failure ? waitingOut.code : silent,
     message: `the sandbox was not ready within ${timeoutMs} ms; it stood at ${step}${last}`,
     evidence: { step, timeoutMs, waitingOut: waitingOut?.message ?? null },
   };

@@ -198,6 +198,15 @@ test('a start that hangs is given up at its timeout, naming the step in which it
   expect(pool.failures[0]?.message).toContain('probe');
 });
 
+test('an engine that never answers whether it creates is not held against the template', async () => {
+  const { pool, clock, run, steps } = world();
+  steps.create = () => new Promise(() => undefined);
+  const ended = run();
+  await clock.advance(template.startTimeoutMs);
+  await ended;
+  expect(pool.failures).toMatchObject([{ code: 'provider_unavailable' }]);
+});
+
 test.each([
   ['away', 'provider_unavailable', 'node does not answer'],
   ['full', 'unschedulable', 'exceeded quota'],
