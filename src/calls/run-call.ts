@@ -5,7 +5,6 @@ import { targetOf } from '../claiming/target.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { CallRequest } from '../protocol/sandboxd/wire.ts';
-import { Failure } from '../failure/failure.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
 import { callConflict } from './call-conflict.ts';
@@ -13,7 +12,7 @@ import type { CallResult } from './call-result.ts';
 import { awaitOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
 import { brokenResult, refusedResult } from './model-failures.ts';
-import { answerFrom, settleRefused } from './settling.ts';
+import { answerExpired, answerFrom, settleRefused } from './settling.ts';
 import type { Running, Todo, Work } from './work.ts';
 
 export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
@@ -38,7 +37,7 @@ export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline)
     case 'settled':
       return answerFrom(deps, work, admitted);
     case 'answer_expired':
-      throw new Failure('answer_expired', `the answer of call ${work.call} is no longer kept`);
+      throw answerExpired(admitted.summary);
     case 'conflict':
       throw callConflict(work.call);
     case 'refused':

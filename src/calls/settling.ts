@@ -6,7 +6,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
-import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { callConflict } from './call-conflict.ts';
 import type { CallResult, StoredResult } from './call-result.ts';
@@ -87,8 +87,12 @@ export async function answerFrom(
   if (summary.outcome === 'infrastructure_failure') throw lossFailure(rollout, summary);
   // Only closing a rollout settles a call as cancelled without an answer.
   if (summary.outcome === 'cancelled') throw refusal('rollout_closed', rollout, summary.admitted);
-  throw new Failure('answer_expired', `the answer of call ${work.call} is no longer kept`);
+  throw answerExpired(summary);
 }
+
+/** It did run; whoever would do it again under another id must know that. */
+export const answerExpired = ({ call, admitted }: CallSummary): Failure =>
+  new Failure('answer_expired', `the answer of call ${call} is no longer kept`, { admitted });
 
 /** The rollout's record outlives its calls, so this is hardly ever read. */
 const unsaid = 'it used up what it had';
