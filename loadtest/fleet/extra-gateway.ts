@@ -19,11 +19,12 @@ export type ExtraGateway = {
 
 const startDeadlineMs = 60_000;
 
-/** Starts it beside the fleet's own, on a port of its own and with the same key, and keeps it running. */
+/** Starts it beside the fleet's own, on a port of its own, with the same key and these settings, and keeps it running. */
 export async function startExtraGateway(
   fleet: Pick<Fleet, 'stateDir' | 'apiKey'>,
   environmentsDir: string,
   onEvent: (event: PartEvent) => void = () => undefined,
+  settings: Readonly<Record<string, string>> = {},
 ): Promise<ExtraGateway> {
   const gatewayPort = await freePort(0);
   const folder = stateFolderAt(fleet.stateDir);
@@ -38,13 +39,16 @@ export async function startExtraGateway(
     pool: {},
     keepRecords: false,
   });
-  const part = await supervise(spec, {
-    clock: systemClock,
-    // The fleet's own records have one gateway in them.
-    records: createPartRecords(join(fleet.stateDir, 'extra-gateway')),
-    logOf: () => openLogFile(join(folder.logs, 'extra-gateway.jsonl'), systemClock),
-    onEvent,
-    startDeadlineMs,
-  });
+  const part = await supervise(
+    { ...spec, env: { ...spec.env, ...settings } },
+    {
+      clock: systemClock,
+      // The fleet's own records have one gateway in them.
+      records: createPartRecords(join(fleet.stateDir, 'extra-gateway')),
+      logOf: () => openLogFile(join(folder.logs, 'extra-gateway.jsonl'), systemClock),
+      onEvent,
+      startDeadlineMs,
+    },
+  );
   return { url: `http://127.0.0.1:${gatewayPort}`, pid: () => part.pid(), stop: () => part.stop() };
 }
