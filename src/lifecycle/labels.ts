@@ -8,7 +8,7 @@ import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { eachOf } from '../waiting/each-of.ts';
 
 export type LabelTools = {
-  readonly pool: Pick<PoolStore, 'known'>;
+  readonly pool: Pick<PoolStore, 'known' | 'takeErrands'>;
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly provider: Pick<SandboxProvider, 'label'>;
   /** When a rollout must be over, whatever happens: wall clock, milliseconds. */
@@ -20,7 +20,7 @@ const width = 4;
 
 /**
  * Writes who owns a sandbox, and until when, where the provider's own list shows it. Once per adoption and process:
- * what another controller has already written is written again with the same words.
+ * what another controller has written meanwhile the provider knows, or it is written again with the same words.
  */
 export function createLabeller(tools: LabelTools): () => Promise<void> {
   const labelled = new Map<SandboxId, RolloutKey>();
@@ -31,7 +31,14 @@ export function createLabeller(tools: LabelTools): () => Promise<void> {
     const missing = [...known].flatMap(([sandbox, { owner }]) =>
       owner === null || labelled.get(sandbox) === owner ? [] : [{ sandbox, owner }],
     );
-    await eachOf(missing, width, async ({ sandbox, owner }) => {
+    const ours = new Set(
+      await tools.pool.takeErrands(
+        'label',
+        missing.map(({ sandbox }) => sandbox),
+      ),
+    );
+    const given = missing.filter(({ sandbox }) => ours.has(sandbox));
+    await eachOf(given, width, async ({ sandbox, owner }) => {
       if (await label(tools, sandbox, owner)) labelled.set(sandbox, owner);
     });
   };

@@ -7,7 +7,7 @@ import { eachOf } from '../waiting/each-of.ts';
 import type { Presence } from './presence.ts';
 
 export type DrainTools = {
-  readonly pool: Pick<PoolStore, 'draining' | 'forget'>;
+  readonly pool: Pick<PoolStore, 'draining' | 'takeErrands' | 'forget'>;
   readonly provider: Pick<SandboxProvider, 'destroy'>;
   readonly presence: Pick<Presence, 'isGone'>;
   readonly metrics: Pick<Metrics, 'sandboxDestroyed'>;
@@ -22,7 +22,7 @@ const width = 16;
 const askAgainMs = 10_000;
 
 /**
- * Destroys what is on its way out and forgets it once the provider has said that it is gone. What is gone without
+ * Destroys what is on its way out, of several controllers one at a time, and forgets it once the provider has said that it is gone. What is gone without
  * such a word (it never ran, or nobody watched) is forgotten by the comparison with the provider's own list.
  */
 export function createDrain(tools: DrainTools): () => Promise<void> {
@@ -35,8 +35,11 @@ export function createDrain(tools: DrainTools): () => Promise<void> {
     const due = draining.filter(
       (sandbox) => isDue(askedAtMs.get(sandbox), nowMs) || tools.presence.isGone(sandbox),
     );
-    await eachOf(due, width, async (sandbox) => {
-      if (tools.presence.isGone(sandbox)) return tools.pool.forget(sandbox);
+    const gone = due.filter((sandbox) => tools.presence.isGone(sandbox));
+    await eachOf(gone, width, (sandbox) => tools.pool.forget(sandbox));
+    const there = due.filter((sandbox) => !gone.includes(sandbox));
+    const ours = await tools.pool.takeErrands('destroy', there);
+    await eachOf(ours, width, async (sandbox) => {
       await tools.provider.destroy(sandbox);
       // Not the pass's own time: where five hundred go at once, the last is asked for seconds after the first.
       askedAtMs.set(sandbox, tools.clock.monotonicMs());

@@ -89,6 +89,7 @@ export function createFakePoolStore(): FakePoolStore {
     ready: (sandbox, boot, address) => noted(readied, { sandbox, boot, address }).then(() => answers.waiter),
     launchFailed: (sandbox, code, message) => noted(failures, { sandbox, code, message }),
     overdueLaunches: () => answer(answers.overdue),
+    takeErrands: (_errand, sandboxes) => answer(sandboxes),
     draining: (limit) => answer(answers.draining.slice(0, limit)),
     announce: (_template, announcement) =>
       noted(announcements, announcement).then(() => nowMs + announcement.lifeMs),

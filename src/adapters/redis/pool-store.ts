@@ -36,6 +36,8 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
       await run('launch-failed', sandbox, code, message.slice(0, messageMaxChars));
     },
     overdueLaunches: async () => sandboxesOf(await run('overdue-launches')),
+    takeErrands: async (errand, sandboxes) =>
+      sandboxes.length === 0 ? [] : sandboxesOf(await run('take-errands', errand, ...sandboxes)),
     draining: async (limit) => sandboxesOf(await run('draining', limit)),
     announce: async (template, { tenant, run: ofRun, count, lifeMs, chosen }) => {
       if (chosen !== undefined) await choose(run, template, chosen);

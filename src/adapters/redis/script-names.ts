@@ -47,6 +47,7 @@ export const scriptNames = [
   'store-score',
   'swap',
   'take-back-grants',
+  'take-errands',
   'withdraw-call',
   'withdraw-sandbox',
 ] as const;

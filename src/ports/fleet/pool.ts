@@ -55,6 +55,8 @@ export type Announcement = {
   readonly chosen?: ChosenImage;
 };
 
+export type Errand = 'destroy' | 'label';
+
 export type LaunchReservation = {
   readonly sandbox: SandboxId;
   readonly template: TemplateDigest;
@@ -88,6 +90,11 @@ export interface PoolStore {
   overdueLaunches(): Promise<readonly SandboxId[]>;
   /** Sandboxes to destroy: let go by their rollouts, failed to start, or swapped away. */
   draining(limit: number): Promise<readonly SandboxId[]>;
+  /**
+   * Of these, those that no controller was given for this errand in the last five seconds: each is one write at the provider,
+   * and every controller sees the same work. Who failed is given it again after that.
+   */
+  takeErrands(errand: Errand, sandboxes: readonly SandboxId[]): Promise<readonly SandboxId[]>;
   /**
    * Keeps sandboxes of the template ready for a burst; the run's earlier announcement for it is replaced. Returns until
    * when, in Redis' own time. Throws `line_full` when too many runs announce.

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
 import { itemKey, sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import { noTags } from '../../../src/model/rollout.ts';
+import { noTags, rolloutKey } from '../../../src/model/rollout.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
 import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
 import { fakeEnvironment } from '../../fakes/environment.ts';
 import { fakeOwner } from '../../fakes/rollout-record.ts';
@@ -81,6 +82,35 @@ test('two controllers share the work and together create no sandbox too many', a
   );
   expect(engine.created).toHaveLength(20);
   expect(new Set(engine.created).size).toBe(20);
+});
+
+test('two controllers ask the provider once for each label and each removal, as one would', async () => {
+  const asked: string[] = [];
+  const { provider } = engine;
+  engine = {
+    ...engine,
+    provider: {
+      ...provider,
+      label: async (sandbox, owner, expiresAtMs) => {
+        asked.push(`label ${sandbox}`);
+        await provider.label(sandbox, owner, expiresAtMs);
+      },
+      // As a cluster does: accepted at once, and over some time later.
+      destroy: async (sandbox) => {
+        asked.push(`destroy ${sandbox}`);
+        void systemClock.sleep(1_500).then(() => provider.destroy(sandbox));
+      },
+    },
+  };
+  await Promise.all([controller(), controller()]);
+  await eventually('the pool is full', () => engine.alive().length === 6);
+  const traces = ['a', 'b', 'c', 'd', 'e', 'f'];
+  await Promise.all(traces.map((trace) => state.claims.claim(claimOf(trace))));
+  await eventually('each is labelled', () => engine.labels.size === traces.length);
+  await Promise.all(traces.map((trace) => state.lifecycle.close(rolloutKey(fakeOwner(trace)), 'finished')));
+  const held = [...engine.labels.keys()];
+  await eventually('all are gone', () => held.every((sandbox) => !engine.alive().includes(sandbox)));
+  expect(asked.toSorted()).toEqual(held.flatMap((one) => [`destroy ${one}`, `label ${one}`]).toSorted());
 });
 
 test('a controller that stops in the middle of its launches loses none: another goes on with the same sandboxes', async () => {

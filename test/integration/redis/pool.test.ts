@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { bootId, runId, sandboxId, templateDigest } from '../../../src/model/ids.ts';
 import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { PoolTarget } from '../../../src/ports/fleet/pool.ts';
+import type { Errand, PoolTarget } from '../../../src/ports/fleet/pool.ts';
 import {
   claimOf,
   drainingOf,
@@ -367,5 +367,19 @@ describe('an announced burst', () => {
     await world.step(minute + 1);
     await announce(1, 'one-more');
     expect(await counts()).toMatchObject({ announced: 1 + 2 });
+  });
+});
+
+describe('an errand', () => {
+  test('is given to one of those who ask in the same moment, and to another when the first had its time', async () => {
+    const [one = ''] = await world.supply(1);
+    const take = (errand: Errand) =>
+      world.fleet.pool.takeErrands(errand, [sandboxId(one), sandboxId('gone')]);
+    expect(await take('destroy')).toEqual([one, 'gone']);
+    expect(await take('destroy')).toEqual(['gone']);
+    expect(await take('label')).toEqual([one, 'gone']);
+    await world.step(5_000);
+    expect(await take('destroy')).toEqual([one, 'gone']);
+    expect(await world.redis.exists('corral:{test}:sandbox:gone')).toBe(0);
   });
 });

@@ -36,7 +36,8 @@ export const attributed: Readonly<Record<string, Invariant>> = {
     for (const { told, rollout, call } of world.ledger.requests) {
       if (told?.kind !== 'failure' || told.code !== 'dependency_failed') continue;
       const ran = world.truth.executionsOf(ownerKey(rollout.run, rollout.name));
-      const said = ran.find((one) => one.call === call);
+      // Of a call that a promoted replica let run anew, in another sandbox, the last word is what was told.
+      const said = ran.findLast((one) => one.call === call);
       if (said === undefined) continue;
       const execs = new Set(rollout.waves.flat().flatMap((one) => (one.kind === 'exec' ? [one.call] : [])));
       const own = ran.find(

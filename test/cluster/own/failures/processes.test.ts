@@ -51,7 +51,7 @@ test('two controllers and a burst: one pod for each rollout, each written to as 
     expect(new Set(held.map(({ sandbox }) => sandbox)).size).toBe(traces.length);
     await Promise.all(traces.map((trace) => slow.expectScored(trace, 1)));
     await expect.poll(slowPods).toBe(0);
-    // Both may ask for a removal in the same moment; what one has done the other does not do again.
+    // One create, one label, one removal; and another removal where a node takes longer than eight seconds to end its pod.
     expect((await writes()) - before).toBeLessThanOrEqual(traces.length * 4);
   } finally {
     await extra.stop();
