@@ -31,6 +31,8 @@ const idleWaitS = 5;
  */
 const keptReady = { age: 24 * 3_600, count: 1_000 };
 const keptFailed = { age: 7 * 24 * 3_600, count: 1_000 };
+/** A provider's or a command's words may be long; the controller's log has them whole. */
+const reasonMaxChars = 500;
 
 /** Works off tickets until the signal aborts; resolves when the running ones are done and the connections are closed. */
 export async function workTickets(
@@ -70,7 +72,8 @@ async function carryOut(
   const telling = tellInJob(job, onError);
   try {
     const end = await handle(telling.ticket, signal);
-    if (end.kind === 'failed') throw new UnrecoverableError(`${end.code}: ${end.message}`);
+    if (end.kind === 'failed')
+      throw new UnrecoverableError(`${end.code}: ${end.message}`.slice(0, reasonMaxChars));
     if (end.kind === 'ready') {
       telling.ticket.stands('ready');
       return { rollout: end.rollout };

@@ -1,7 +1,10 @@
 import { mkdtemp, rmdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { stateFolderAt } from '../../../cli/fleet/state-folder.ts';
+import { ticketPlace } from '../../../src/adapters/bullmq/tickets.ts';
 import { expectFailure, toldNotStarted } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
@@ -52,3 +55,18 @@ test.concurrent.each(cases)(
     expectFailure(await held, { ...expected, rollout_id: `rft_${environment}` });
   },
 );
+
+test('a board shows each launch that failed: for which run, of which sandbox, at which step and by which code', async () => {
+  const { queue, prefix } = ticketPlace('local');
+  const path = stateFolderAt(corral.fleet.stateDir).redisSocket;
+  const board = new Queue(queue, { prefix, connection: { path } });
+  await corral.native.open('board', 'unprepared');
+  await expect
+    .poll(async () => (await board.getFailed()).find((job) => job.failedReason.includes('no index')))
+    .toMatchObject({
+      data: { sandbox: expect.any(String), reason: 'waiting', run: expect.stringMatching(/\/development$/) },
+      progress: { step: 'prepare' },
+      failedReason: expect.stringMatching(/^setup_failed: /),
+    });
+  await board.close();
+});
