@@ -20,8 +20,9 @@ const expired = {
 /** As many answers as fleet state keeps of a rollout. */
 const kept = 16;
 
+const call = (id: string) => ({ trace: 'long', call: id, command: `echo ${id} >> log; cat log` });
+
 test('a repeat that comes after so many other calls: 410, 503 on the RFT face, and the command does not run again', async () => {
-  const call = (id: string) => ({ trace: 'long', call: id, command: `echo ${id} >> log; cat log` });
   const ids = Array.from({ length: kept + 1 }, (_, index) => `c${index}`);
   for (const id of ids) expect((await corral.rft.call(call(id))).status).toBe(200);
   expectFailure(await corral.rft.call(call('c0')), { ...expired, status: 503, rollout_id: 'long' });

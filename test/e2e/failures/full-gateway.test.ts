@@ -31,6 +31,9 @@ afterAll(async () => {
 const later = { status: 503, admitted: 'no', retryable: true, tainted: false } as const;
 const ours = { ...later, blame: 'infrastructure' } as const;
 
+/** A row of nearly 1 MB. */
+const item = (id: string) => ({ id, answer: '42', text: 'x'.repeat(950_000) });
+
 /** A call at the small gateway that ends when `tell` is called, at the other one. */
 async function hold(trace: string) {
   const call = { trace, call: 'c1', command: 'while ! test -e go; do sleep 0.05; done; echo done' };
@@ -42,7 +45,6 @@ async function hold(trace: string) {
 }
 
 test('rows that fill their tenant’s share: 503 on both faces, the caller’s own doing, until one of its rollouts has ended', async () => {
-  const item = (id: string) => ({ id, answer: '42', text: 'x'.repeat(950_000) });
   for (const name of ['a', 'b', 'c']) {
     expect(await faces.native.open(name, 'shell', item(name))).toMatchObject({ status: 201 });
   }
