@@ -114,3 +114,28 @@ test('the row of an open rollout that Redis has lost is state_unavailable until 
   await expect(run).rejects.toMatchObject({ code: 'state_unavailable' });
   expect(await grade(world, 'lab', 'trace_1', { id: 'item-1', answer: 'yes' })).toMatchObject({ score: 1 });
 });
+
+test('what is counted for a tenant is what its open rollouts’ rows hold, also where attempts replace each other, and nothing at the end', async () => {
+  await using world = await CoreWorld.start();
+  const redis = new Redis(world.redis.socket);
+  const held = async () => {
+    const rows = await redis.keys('*:item:*');
+    const bytes = await Promise.all(rows.map((row) => redis.strlen(row)));
+    return bytes.reduce((sum, one) => sum + one, 0);
+  };
+  const counted = async () => {
+    const [counter] = await redis.keys('*:row-bytes:*');
+    return counter === undefined ? null : Number(await redis.get(counter));
+  };
+  const open = (index: number, attempt: number, bytes: number) =>
+    world.open(`trace_${index}`, { attempt, item: { id: 'item-1', text: 'x'.repeat(bytes) } });
+  const each = Array.from({ length: 50 }, (_, index) => index);
+  await Promise.all(each.map((index) => open(index, 1, 1_000 + index)));
+  await Promise.all(each.map((index) => open(index, 1, 5_000)));
+  await Promise.all(each.filter((index) => index % 2 === 0).map((index) => open(index, 2, 300)));
+  expect(await counted()).toBe(await held());
+  expect(await held()).toBeGreaterThan(25 * 1_300);
+  await world.state.lifecycle.closeRun(caller.tenant, caller.run, 1_000);
+  expect([await held(), await counted()]).toEqual([0, null]);
+  redis.disconnect();
+});
