@@ -28,6 +28,12 @@ const disasters = {
       });
       box.stalledUntilMs = world.scheduler.nowMs + stallMs;
     }),
+  /** Below its own limit: the machine promised more than it had. */
+  memory_short: (world, chance) =>
+    toSomeBox(world, chance, (box) => {
+      const says = 'its machine has no memory left and kills what its commands run';
+      if (box.daemon.strike()) world.faults.note('machine short of memory', says, { part: box.sandbox });
+    }),
   boot_changed: (world, chance) =>
     toSomeBox(world, chance, (box) => restart(world, box, 'its sandboxd restarts and knows of nothing')),
   gateway_killed: (world, chance) => {
@@ -106,6 +112,7 @@ const likely = [
   'sandbox_killed',
   'boot_changed',
   'daemon_stalled',
+  'memory_short',
   'gateway_killed',
   'redis_promoted',
 ] as const;

@@ -67,6 +67,17 @@ export function callsTwiceNamed(ports: GatewayWorld): GatewayWorld {
   return { ...ports, link: { ...ports.link, call } };
 }
 
+/** What the machine's want of memory made of a command is taken for what it did. */
+export function blamesItsMemory(ports: GatewayWorld): GatewayWorld {
+  const call: GatewayWorld['link']['call'] = async (...asked) => {
+    const answer = await ports.link.call(...asked);
+    if (answer === 'running') return answer;
+    const { memoryLackedBy: _, ...evidence } = answer.evidence;
+    return { ...answer, evidence };
+  };
+  return { ...ports, link: { ...ports.link, call } };
+}
+
 /** A connection that broke is taken for a command that failed. */
 export function madeUpExit(ports: GatewayWorld): GatewayWorld {
   const call: GatewayWorld['link']['call'] = async (...asked) => {

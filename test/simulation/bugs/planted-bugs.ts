@@ -1,6 +1,7 @@
 import type { Planted } from '../world.ts';
 import {
   afterTaint,
+  blamesItsMemory,
   callsTwiceNamed,
   chargesTheWait,
   comparesNoArguments,
@@ -70,6 +71,7 @@ const plantedBugsByName = {
   ),
   'a Redis that has forgotten is taken as it is': { controller: writesNothingBack },
   'a lost answer is recorded as exit code 1': { gateway: madeUpExit },
+  'a kill for want of the machine’s memory is the command’s own end': { gateway: blamesItsMemory },
   'a tainted rollout goes on': { gateway: afterTaint },
   'a failed start keeps its slot': replacing(
     "redis.call('ZREM', key.starts, sandbox)\n",

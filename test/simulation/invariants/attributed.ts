@@ -94,8 +94,10 @@ function unlikeTruth(world: World, { rollout, planned, call }: Request, output: 
   if (planned?.kind === 'bad_arguments') {
     return ran.length === 0 && output.startsWith('Error: ') ? null : 'its arguments were wrong';
   }
-  const did = ran.flatMap(({ token, ending }) => (ending === null ? [] : [expectedOutput(token, ending)]));
-  if (did.length === 0) return ran.length === 0 ? 'it never ran' : 'it has not ended';
+  const did = ran.flatMap(({ token, ending, struck }) =>
+    ending === null || struck ? [] : [expectedOutput(token, ending)],
+  );
+  if (did.length === 0) return ran.length === 0 ? 'it never ran' : 'it has not ended by itself';
   return did.includes(output) ? null : `it did "${did.join('" and "')}"`;
 }
 

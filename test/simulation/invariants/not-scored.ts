@@ -79,6 +79,8 @@ function madeUp(world: World, request: Request, score: number): string | null {
     return `it had run ${there.length} calls`;
   }
   if (isBroken) return null;
+  const struck = there.find((one) => one.struck);
+  if (struck !== undefined) return `${struck.call} was killed for want of its machine's memory`;
   const lost = there.find((one) => isLostBefore(world, one, firstGradeMs(world, request)));
   const anew = world.redis.replacedMs.length > 0 && named.length === 0;
   return lost === undefined || anew ? null : `${lost.sandbox} had been lost before its grade was asked for`;

@@ -45,6 +45,7 @@ export class Daemon {
   readonly #life: Life;
   readonly #ends = new Map<string, Promise<unknown>>();
   readonly #onEnd = new Set<() => void>();
+  readonly #strikes = new Map<Execution, () => void>();
   #alive = true;
 
   constructor(world: DaemonWorld, sandbox: string, boot: string) {
@@ -70,6 +71,13 @@ export class Daemon {
     this.#alive = false;
     this.#world.truth.ended(this.#life, this.#world.scheduler.nowMs);
     for (const tell of this.#onEnd) tell();
+  }
+
+  /** The machine has no memory left, and its kernel kills what commands of this sandbox run. False: none did. */
+  strike(): boolean {
+    const running = [...this.#strikes].filter(([{ ending }]) => ending === null);
+    for (const [, strike] of running) strike();
+    return running.length > 0;
   }
 
   identity(): Identity {
@@ -148,6 +156,7 @@ export class Daemon {
       ending: null as Ending | null,
       endedMs: null as number | null,
       broke: false,
+      struck: false,
     };
     truth.started(execution);
     this.#world.story.tell(this.sandbox, `starts ${call}`);
@@ -158,8 +167,14 @@ export class Daemon {
         Object.assign(execution, { ending, endedMs: scheduler.nowMs });
         truth.changes += 1;
         const answer = rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs);
+        if (execution.struck)
+          Object.assign(answer.evidence, { outOfMemoryKills: 1, memoryLackedBy: 'machine' });
         resolve(request.action.kind === 'grade' ? { ...answer, grade: this.#grade() } : answer);
       };
+      this.#strikes.set(execution, () => {
+        execution.struck = true;
+        finish(killed);
+      });
       scheduler.after(run.lastsMs, this.sandbox, `ends ${call}`, () => finish(run.ending));
       cancel.addEventListener('abort', () => finish({ kind: 'cancelled' }), { once: true });
     });
@@ -184,6 +199,9 @@ export class Daemon {
     this.#world.exhausted(this.sandbox);
   }
 }
+
+/** As a shell tells of what it waited for. */
+const killed: Ending = { kind: 'exited', exitCode: 137 };
 
 /** A sandbox's owner as the key of the rollout; empty when nobody's. */
 export function ownerText(owner: { readonly rollout: string } | null): string {

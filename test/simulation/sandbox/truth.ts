@@ -13,6 +13,8 @@ export type Execution = {
   endedMs: number | null;
   /** It took its sandbox down. */
   broke: boolean;
+  /** The machine had no memory left and killed it: what it then ended with is nobody's doing. */
+  struck: boolean;
 };
 
 export type Life = {
