@@ -9,7 +9,7 @@ import { addRolloutsCommand } from './commands/rollouts.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
 import { addUpCommand } from './commands/up.ts';
-import { processTerminal } from './print/terminal.ts';
+import { processTerminal, withoutOrders } from './print/terminal.ts';
 import type { Terminal } from './print/terminal.ts';
 
 const exitCodeHelp = `
@@ -26,7 +26,10 @@ function createProgram(terminal: Terminal): Command {
     .addHelpText('after', exitCodeHelp)
     .showHelpAfterError('(see --help)');
   // Before the commands are added: they inherit it.
-  program.exitOverride();
+  program.exitOverride().configureOutput({
+    writeOut: (text) => terminal.result(text.trimEnd()),
+    writeErr: (text) => terminal.remark(text.trimEnd()),
+  });
   addUpCommand(program, terminal);
   addPreflightCommand(program, terminal);
   addRunsCommand(program, terminal);
@@ -39,7 +42,8 @@ function createProgram(terminal: Terminal): Command {
 }
 
 /** Runs one command and resolves with its exit code; see {@link exitCodes}. Never rejects. */
-export async function runCommandLine(args: readonly string[], terminal = processTerminal): Promise<number> {
+export async function runCommandLine(args: readonly string[], screen = processTerminal): Promise<number> {
+  const terminal = withoutOrders(screen);
   try {
     await createProgram(terminal).parseAsync(args, { from: 'user' });
     return exitCodes.done;

@@ -2,6 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { CommandError } from '../command-error.ts';
 import { ErrorAnswer } from '../../src/protocol/native/error.ts';
+import { visibleLine } from '../print/visible.ts';
 import type { HttpAnswer, HttpClient, HttpRequest } from './http-client.ts';
 
 /** A 404 of the gateway: it knows no such thing (any more). */
@@ -23,7 +24,7 @@ export async function askNative<Schema extends TSchema>(
 function refusal(request: HttpRequest, answer: HttpAnswer, body: unknown): CommandError {
   if (!Value.Check(ErrorAnswer, body)) return notOurs(request, answer);
   const { code, message, blame, retryable } = body.error;
-  const said = `${message} (${code})`;
+  const said = visibleLine(`${message} (${code})`);
   if (code === 'unauthorized') {
     return new CommandError(said, 'yours', 'give a valid key with --key or CORRAL_KEY; see "corral keys"');
   }

@@ -1,3 +1,5 @@
+import { visibleLine } from './visible.ts';
+
 export type Column<Row> = {
   readonly title: string;
   readonly of: (row: Row) => string;
@@ -7,9 +9,12 @@ export type Column<Row> = {
 
 const gap = '  ';
 
-/** Rows under their titles; the last column is cut where the line would be wider than `width`. */
+/** Rows under their titles, each one line, whatever is in a cell; the last column is cut where the line would be wider than `width`. */
 export function table<Row>(rows: readonly Row[], columns: readonly Column<Row>[], width = Infinity): string {
-  const lines = [columns.map(({ title }) => title), ...rows.map((row) => columns.map(({ of }) => of(row)))];
+  const lines = [
+    columns.map(({ title }) => title),
+    ...rows.map((row) => columns.map(({ of }) => visibleLine(of(row)))),
+  ];
   const widths = columns.map((_, index) => Math.max(...lines.map((cells) => cells[index]?.length ?? 0)));
   return lines.map((cells) => cut(layOut(cells, columns, widths), width)).join('\n');
 }

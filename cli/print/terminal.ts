@@ -1,3 +1,5 @@
+import { visibleLines } from './visible.ts';
+
 /** Where a command speaks. Results go to standard output, remarks and progress to standard error. */
 export type Terminal = {
   result(text: string): void;
@@ -13,6 +15,13 @@ export const processTerminal: Terminal = {
   remark: (text) => void process.stderr.write(`${text}\n`),
   width: process.stdout.isTTY ? Math.max(process.stdout.columns, narrowest) : Infinity,
 };
+
+/** The one way from a command to a terminal: nothing that is said through it is an order to the terminal. */
+export const withoutOrders = (terminal: Terminal): Terminal => ({
+  result: (text) => terminal.result(visibleLines(text)),
+  remark: (text) => terminal.remark(visibleLines(text)),
+  width: terminal.width,
+});
 
 /** `--json` prints the data as it is, otherwise what `describe` makes of it for a person. */
 export function show<Data>(

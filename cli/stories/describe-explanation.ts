@@ -3,6 +3,7 @@ import type { Explanation } from '../../src/reports/explanation.ts';
 import type { Told } from '../../src/reports/told.ts';
 import { timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
+import { visibleLine } from '../print/visible.ts';
 import { labelled } from './labelled.ts';
 import { wrap } from './wrap.ts';
 
@@ -68,5 +69,7 @@ function describeTold(told: readonly Told[]): readonly string[] {
   return table(told, columns).split('\n');
 }
 
-const cut = (line: string, width: number): string =>
-  line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+function cut(text: string, width: number): string {
+  const line = visibleLine(text);
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+}

@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCommandLine } from '../../../cli/program.ts';
 import { createEventLog } from '../../../src/adapters/event-log/event-log.ts';
-import { rolloutId, runId, tenantId } from '../../../src/model/ids.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../../src/model/ids.ts';
 import { rolloutKey } from '../../../src/model/rollout.ts';
+import type { FleetEvent } from '../../../src/ports/event-log.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLogger } from '../../../src/platform/logging.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
@@ -67,7 +68,7 @@ const failure = (code: string, blame: string, message: string) => ({
 });
 
 /** What a fleet that has since forgotten wrote down. */
-async function writeEvents() {
+async function writeEvents(...more: readonly FleetEvent[]) {
   const events = join(folder, 'events');
   mkdirSync(events);
   const quiet = createLogger({ service: 'test', level: 'error', clock: systemClock });
@@ -92,6 +93,7 @@ async function writeEvents() {
       evidence: { signal: 'SIGKILL' },
     });
   }
+  for (const event of more) log.append(event);
   await log.flush();
 }
 
@@ -125,6 +127,82 @@ describe('where the fleet has forgotten or does not run, the event log is told',
     server?.closeAllConnections();
     server?.close();
     expect((await corral('runs')).code).toBe(0);
+  });
+});
+
+/** Clears the screen, goes back to the line's beginning, turns text around, and begins a line that looks like ours. */
+const orders = '\u001B[2J\u009B1A\r\u202E\nverdict      forged';
+
+/** Our own line breaks, and nothing else that a terminal obeys. */
+const onlyText = /^(?:\n|[^\p{Cc}\p{Cf}])*$/u;
+
+/** A rollout that chose its own name and run, and ran a command; all of it orders to a terminal. */
+const hostile = (score: number | null): readonly FleetEvent[] => {
+  const key = rolloutKey({
+    tenant: tenantId('t'),
+    run: runId(`run${orders}`),
+    rollout: rolloutId(score === null ? 'lost' : 'scored'),
+    attempt: 1,
+    role: 'policy',
+  });
+  const common = { atMs: systemClock.nowMs(), key, environment: `shell${orders}`, version: orders };
+  const summary = {
+    call: callId(`call${orders}`),
+    tool: `tool${orders}`,
+    state: 'settled',
+    outcome: score === null ? 'infrastructure_failure' : 'completed',
+    code: score === null ? 'sandbox_lost' : null,
+    admitted: 'yes',
+    exitCode: null,
+    startedAtMs: 1000,
+    durationMs: 12,
+    waitedMs: 3,
+    outputBytes: 42,
+    sandbox: sandboxId(`s${orders}`),
+  } as const;
+  return [
+    {
+      ...common,
+      kind: 'call_settled',
+      blame: null,
+      epoch: { sandbox: sandboxId(`s${orders}`), boot: bootId(orders) },
+      lastCommand: `sh -c "${orders}"`,
+      evidence: { words: orders },
+      summary,
+    },
+    {
+      ...common,
+      kind: 'verdict',
+      verdict: score === null ? { kind: 'discard', code: 'sandbox_lost' } : { kind: 'scorable' },
+      score,
+      suspected: score === null ? 'command' : null,
+      evidence: { words: orders },
+    },
+  ];
+};
+
+describe('what the policy and the trainer wrote is shown, never obeyed by the terminal', () => {
+  test.each([
+    [['runs']],
+    [['run', `run${orders}`]],
+    [['rollouts']],
+    [['rollout', 'scored']],
+    [['rollout', 'lost']],
+    [['rollout', 'lost', '--json']],
+    [['rollout', `--${orders}`]],
+  ])('%j', async (args) => {
+    await writeEvents(...hostile(null), ...hostile(0.5));
+    const { said, remarks } = await corral(...args);
+    expect(`${said}${remarks}`).toContain(String.raw`\u001b[2J\u009b1A`);
+    expect(`${said}${remarks}`).toMatch(onlyText);
+    expect(`${said}${remarks}`).not.toMatch(/^verdict {6}forged$/m);
+  });
+
+  test('what a gateway says', async () => {
+    await gatewayAnswering(503, failure('state_unavailable', 'infrastructure', `no${orders}`));
+    const { remarks } = await corral('runs');
+    expect(remarks).toMatch(onlyText);
+    expect(remarks).not.toMatch(/^verdict/m);
   });
 });
 

@@ -1,0 +1,18 @@
+/**
+ * What commands print is made of words of the policy and of trainers: arguments, names, errors. A terminal takes some
+ * characters as orders (move up, rewrite a line, set the clipboard), and others turn text around or hide in it. All of
+ * them, whoever wrote them, are shown as JSON writes them: control characters, formats (bidirectional text, zero width),
+ * separators of lines and of paragraphs, halves of pairs. In JSON they stand in strings only, so that data stays what it is.
+ */
+const orders = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+/** One line: a line break is an order, too. */
+export const visibleLine = (text: string): string => text.replaceAll(orders, escaped);
+
+/** Our own lines: who puts words of others among them has made each one line. */
+export const visibleLines = (text: string): string => text.split('\n').map(visibleLine).join('\n');
+
+const escaped = (character: string): string =>
+  Array.from({ length: character.length }, (_, at) => unit(character.charCodeAt(at))).join('');
+
+const unit = (code: number): string => `\\u${code.toString(16).padStart(4, '0')}`;
