@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { chmod, constants, copyFile, link, mkdir, realpath } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, mkdir, realpath, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { behindProgram } from './behind.ts';
 import { payloadLayout } from '../../src/protocol/sandboxd/payload-layout.ts';
 
 const run = promisify(execFile);
@@ -15,6 +16,8 @@ export async function copyRuntime(dir: string): Promise<void> {
   await mkdir(libraries);
   await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
+  await writeFile(join(dir, payloadLayout.behind), behindProgram(process.arch));
+  await chmod(join(dir, payloadLayout.behind), readableMode);
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);
     await copyReadable(await realpath(library), join(libraries, name));

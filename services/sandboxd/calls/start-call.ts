@@ -8,6 +8,7 @@ import type {
 } from '../../../src/protocol/sandboxd/wire.ts';
 import { memoryKillsSince, readMemoryAccount } from '../../../src/platform/memory-account.ts';
 import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
+import { behindSandboxd } from '../command/behind-sandboxd.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { enterable } from '../command/enterable.ts';
 import { runCommand } from '../command/run-command.ts';
@@ -77,12 +78,13 @@ type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes'>;
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {
   const user = action.user ?? 'policy';
   const folder = folderOf(config, user);
-  return {
+  const process = {
     ...enterable(resolve(folder, action.cwd ?? '.'), action.argv),
     env: user === 'grader' ? graderEnv(env, config, folder, action.env) : commandEnv(env, folder, action.env),
     user: processUser(config, user),
     stdin: action.stdin,
   };
+  return user === 'policy' ? behindSandboxd(process, config) : process;
 }
 
 function builtinProcess(config: Config, action: BuiltinAction): ProcessParts {

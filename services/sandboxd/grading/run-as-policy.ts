@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { behindSandboxd } from '../command/behind-sandboxd.ts';
 import { commandEnv } from '../command/command-env.ts';
 import { enterable } from '../command/enterable.ts';
 import { NotStarted } from '../command/spawn-as.ts';
@@ -65,12 +66,9 @@ export async function runAsPolicy(
 }
 
 function start({ config, env }: Grounds, { argv, cwd, env: added }: PolicyRequest): Promise<StartedProcess> {
-  return spawnWhenAble({
-    ...enterable(cwd, argv),
-    env: commandEnv(env, config.workspace, added),
-    user: processUser(config, 'policy'),
-    stdin: 'pipe',
-  });
+  const variables = commandEnv(env, config.workspace, added);
+  const process = behindSandboxd({ ...enterable(cwd, argv), env: variables }, config);
+  return spawnWhenAble({ ...process, user: processUser(config, 'policy'), stdin: 'pipe' });
 }
 
 /** To its end, also when the program reads no more of it: what nobody reads would hold the connection. */

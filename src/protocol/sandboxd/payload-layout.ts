@@ -4,6 +4,7 @@
  *
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
+ *   behind         a program that runs another one with less right to the CPU
  *   sandboxd/      the bundled JavaScript of sandboxd and of its helper
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
@@ -13,6 +14,7 @@ export const payloadLayout = {
   libraries: 'lib',
   loader: 'lib/ld.so',
   node: 'node',
+  behind: 'behind',
   code: 'sandboxd',
 } as const;
 
@@ -28,6 +30,9 @@ export const graderMountPoint = '/run/corral-grader';
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;
+
+/** Before the path of a program, its name and its arguments, it runs that with less right to the CPU than sandboxd has. */
+export const payloadBehind = (mountPoint: string): string => `${mountPoint}/${payloadLayout.behind}`;
 
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
 export function payloadNodeArgv(mountPoint: string): readonly string[] {

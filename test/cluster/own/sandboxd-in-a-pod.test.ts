@@ -11,6 +11,7 @@ import { writeArchive } from '../../../infra/images/oci/archive.ts';
 import type { Entry } from '../../../infra/images/oci/tar.ts';
 import { anyPlace } from '../../../src/model/environment.ts';
 import { callId } from '../../../src/model/ids.ts';
+import { payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
 import { clusterOfTest } from '../../support/cluster.ts';
 import { startPodSandbox } from '../../support/pod-sandbox.ts';
 import { aGrade } from '../../support/sandboxd.ts';
@@ -79,6 +80,28 @@ describe('a sandbox in an image of busybox alone', () => {
     const { link, target } = sandbox;
     const answer = await link.call(target, callId('grade'), grade, 30_000, AbortSignal.timeout(60_000));
     expect(answer).toMatchObject({ stdout: { head: '1000\n0\n' }, grade: { kind: 'ran', score: '0.5\n' } });
+  });
+
+  test('600 idle connections from inside keep no gateway out', async () => {
+    await using sandbox = await startPodSandbox(cluster, { image });
+    const port = new URL(sandbox.target.address).port;
+    // As the policy: each to the pod's own address or to loopback, none of them closed by it.
+    const hold = `for (let i = 0; i < 600; i += 1)
+        net.connect({ port: ${port}, host: i % 2 ? '127.0.0.1' : process.argv[1], allowHalfOpen: true })
+          .on('connect', () => (opened += 1)).on('end', () => (closed += 1)).on('error', () => (closed += 1));
+      var opened = 0, closed = 0;
+      setInterval(() => fs.writeFileSync('held', opened + ' opened, ' + closed + ' closed\\n'), 100);`;
+    const node = payloadNodeArgv('/opt/corral').join(' ');
+    await sandbox.sh(`(setsid ${node} -e "${hold}" $(hostname -i) > /dev/null 2>&1 &); sleep 3`);
+    // More at once than one connection, so that new ones are needed.
+    const answers = await Promise.all([1, 2, 3, 4].map(() => sandbox.sh('sleep 0.5; cat held')));
+    expect(answers).toEqual(Array.from({ length: 4 }, () => '600 opened, 600 closed\n'));
+  });
+
+  test('runs commands with less right to the CPU than sandboxd has', async () => {
+    await using sandbox = await startPodSandbox(cluster, { image });
+    const daemon = await sandbox.sh("ps -o pid,args | awk '/sandboxd\\/main/ && !/awk/ { print $1 }'");
+    expect(await sandbox.sh(`cut -d ' ' -f 19 /proc/self/stat /proc/${daemon.trim()}/stat`)).toBe('10\n0\n');
   });
 
   test('leaves no zombie of what a command left behind', async () => {

@@ -48,8 +48,9 @@ function copier(image: string, imagePullPolicy: string, users: Users): V1Contain
   };
 }
 
-const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.code];
-const copyScript = `for (const name of ${JSON.stringify(copied)}) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })`;
+/** What an image of another version has not, its sandboxd needs not. */
+const copied = [payloadLayout.libraries, payloadLayout.node, payloadLayout.behind, payloadLayout.code];
+const copyScript = `for (const name of ${JSON.stringify(copied)}) if (fs.existsSync('/' + name)) fs.cpSync('/' + name, '${places.payload}/' + name, { recursive: true })`;
 
 /**
  * It runs before the sandbox's own container and not beside it, so that small requests cost nothing; the limit of

@@ -1,0 +1,59 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { behindProgram, steps } from '../../../infra/payload/behind.ts';
+import { buildPayload } from '../../../infra/payload/payload.ts';
+import { goInside } from '../../support/inside.ts';
+import type { Inside } from '../../support/inside.ts';
+import { startNodeProcess } from '../../support/sandboxes.ts';
+import type { TestNode } from '../../support/sandboxes.ts';
+
+/** Beside the payload as it is stands one whose program makes nothing nicer: all that differs between their sandboxes. */
+let folder: string;
+let nodes: readonly TestNode[];
+let behind: Inside;
+let beside: Inside;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'corral-payloads-'));
+  const { dir } = await buildPayload(folder);
+  const level = join(folder, 'level');
+  await cp(dir, level, { recursive: true });
+  await writeFile(join(level, 'behind'), behindProgram(process.arch, 0));
+  const asItIs = await startNodeProcess();
+  const onOneLevel = await startNodeProcess({ env: { CORRAL_PAYLOAD_DIR: level } });
+  nodes = [asItIs, onOneLevel];
+  [behind, beside] = await Promise.all([goInside(asItIs), goInside(onOneLevel)]);
+});
+afterAll(async () => {
+  await Promise.all([behind.leave(), beside.leave()]);
+  for (const node of nodes) await node.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const output = async (script: string) => (await behind.sh(script)).stdout.head;
+
+it('commands are nicer than sandboxd, and cannot take it back', async () => {
+  expect(await output('nice; renice -n 0 -p $$ > /dev/null; nice')).toBe(`${steps}\n${steps}\n`);
+  // Of process 2, which is sandboxd: the 19th field of its row.
+  expect(await output('cut -d " " -f 19 /proc/2/stat')).toBe('0\n');
+});
+
+const loops = 40;
+const callsTimed = 3;
+
+/** How long some empty commands take beside what the policy burns: sandboxd starts and ends each of them. */
+async function msBesideLoops(inside: Inside): Promise<number> {
+  await inside.sh(`for i in $(seq ${loops}); do (while :; do :; done) & done`);
+  const startMs = performance.now();
+  for (let calls = 0; calls < callsTimed; calls += 1) await inside.sh('true');
+  const tookMs = performance.now() - startMs;
+  await inside.sh('kill -9 -1');
+  return tookMs;
+}
+
+it('loops of the policy hold sandboxd up for a third at most of what they would at its own priority', async () => {
+  const besideMs = await msBesideLoops(beside);
+  const behindMs = await msBesideLoops(behind);
+  expect(behindMs).toBeLessThan(besideMs / 3);
+}, 120_000);
