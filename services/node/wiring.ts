@@ -4,7 +4,8 @@ import { every } from '../../src/platform/every.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { nodeSocketName } from '../../src/protocol/node/wire.ts';
-import { writeOwnEtc } from './bwrap/host-root.ts';
+import { listHostNames, writeOwnEtc } from './bwrap/host-root.ts';
+import { settingsOfHost } from './bwrap/host-settings.ts';
 import { launch } from './bwrap/launch.ts';
 import { createGroups } from './cgroups/create-groups.ts';
 import { detectLayout } from './cgroups/detect.ts';
@@ -52,6 +53,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const isRoot = process.getuid?.() === 0;
   await mkdir(stateFolder, { recursive: true, mode: 0o700 });
   await writeOwnEtc(etcFolder);
+  const kept = await settingsOfHost(listHostNames);
   const filterFile = join(stateFolder, 'system-calls.bpf');
   await writeFile(filterFile, compileFilter(process.arch));
   const name = groupName(config.fleet, stateFolder);
@@ -71,7 +73,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const toolsWith = ({ namespaces, stageFolder }: OwnIds) => ({
     ...tools,
     namespaces,
-    site: { payloadFolder, sandboxdArgv, etcFolder, filterFile, stageFolder },
+    site: { payloadFolder, sandboxdArgv, etcFolder, kept, filterFile, stageFolder },
   });
   const socketPath = join(stateFolder, nodeSocketName);
   // Before anything is served: a create may bring the id of an orphan again.

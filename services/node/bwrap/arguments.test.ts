@@ -12,6 +12,8 @@ const plan: Plan = {
   users: 'two-user',
   root: [{ kind: 'bind', source: '/usr', target: '/usr' }],
   etc: {},
+  kept: [],
+  emptyFile: '/etc-of-ours/empty',
   payloadFolder: '/payload',
   data: [{ source: '/corpus', target: '/data/deep' }],
   filterDescriptor: 5,
@@ -64,6 +66,17 @@ describe('bwrapArguments', () => {
     const remount = options.indexOf('--remount-ro');
     expect(remount).toBeGreaterThan(options.lastIndexOf('--ro-bind'));
     expect(remount).toBeGreaterThan(options.lastIndexOf('--bind'));
+  });
+
+  it('puts nothing in place of settings of the host, before what the template mounts, and read-only after it', () => {
+    const options = text({
+      kept: [
+        { path: '/usr/etc', kind: 'folder' },
+        { path: '/usr/share/x/npmrc', kind: 'file' },
+      ],
+    });
+    expect(options).toContain('--tmpfs /usr/etc --ro-bind /etc-of-ours/empty /usr/share/x/npmrc --proc');
+    expect(options).toContain('--ro-bind /corpus /data/deep --remount-ro /usr/etc --remount-ro /');
   });
 
   it('tells sandboxd where kills for memory are counted', () => {

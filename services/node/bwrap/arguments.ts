@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { Template } from '../../../src/model/environment.ts';
+import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import type { RootStep } from './root-layout.ts';
 
@@ -14,6 +15,9 @@ export type Plan = {
   readonly root: readonly RootStep[];
   /** Bound into /etc, source by target; missing ones are left out. */
   readonly etc: Readonly<Record<string, string>>;
+  /** What of the root is to be empty, and the file that stands for those. */
+  readonly kept: readonly Kept[];
+  readonly emptyFile: string;
   readonly payloadFolder: string;
   /** The template's data folders, as the launch sees them. */
   readonly data: Template['data'];
@@ -46,12 +50,14 @@ export function bwrapArguments(plan: Plan): readonly string[] {
     ...isolation(plan),
     ...plan.root.map(rootOption),
     ...Object.entries(plan.etc).flatMap(([target, source]) => mount('--ro-bind-try', source, target)),
+    ...plan.kept.map((each) => keptOption(each, plan)),
     ...kernelFolders(plan),
     ...writableFolders(plan),
     ...graderFolder(plan),
     ...ownFolders(plan),
     ...plan.data.flatMap(({ source, target }) => mount('--ro-bind', source, target)),
     // After every mount point is made: the root itself is bubblewrap's, and without a size limit.
+    ...plan.kept.filter(({ kind }) => kind === 'folder').map(({ path }) => ['--remount-ro', path]),
     ['--remount-ro', '/'],
     // The workspace is closed to sandboxd until it has joined the policy's group.
     ['--chdir', '/'],
@@ -97,6 +103,10 @@ function rootOption(step: RootStep): Option {
       return ['--dir', step.target];
   }
 }
+
+/** A file system of its own in place of a folder, because the template may mount something inside. */
+const keptOption = ({ path, kind }: Kept, { emptyFile }: Plan): Option =>
+  kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', emptyFile, path];
 
 const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan): readonly Option[] => [
   ['--proc', '/proc'],

@@ -1,5 +1,7 @@
+import type { Dirent } from 'node:fs';
 import { chmod, lstat, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ListNames } from './host-settings.ts';
 import type { Entry, ListFolder } from './root-layout.ts';
 
 /** Of the host's root a sandbox sees its programs and libraries, never what people or services keep there. */
@@ -35,6 +37,9 @@ const ownEtc = {
 
 export const ownEtcNames = Object.keys(ownEtc) as readonly string[];
 
+/** Beside them, and bound over what of the host is kept from sandboxes. */
+export const emptyFile = 'empty';
+
 /** Writes our own files of /etc into `folder`; every sandbox of kind `host` binds them. */
 export async function writeOwnEtc(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
@@ -43,7 +48,15 @@ export async function writeOwnEtc(folder: string): Promise<void> {
   for (const [name, lines] of Object.entries(ownEtc)) {
     await writeFile(join(folder, name), `${lines.join('\n')}\n`, { mode: 0o644 });
   }
+  await writeFile(join(folder, emptyFile), '', { mode: 0o644 });
 }
+
+/** What only the kinds are wanted of: a tenth of the time. */
+export const listHostNames: ListNames = async (path) => {
+  const found = await readdir(path, { withFileTypes: true });
+  const wanted = path === '/' ? found.filter(({ name }) => programs.test(name)) : found;
+  return wanted.map((entry) => ({ name: entry.name, kind: kindOf(entry) }));
+};
 
 /** The names in a folder of this host, without following links. */
 export const listFolder: ListFolder = async (path) => {
@@ -60,4 +73,9 @@ async function entryOf(folder: string, name: string): Promise<Entry> {
   const found = await lstat(path);
   if (found.isSymbolicLink()) return { name, kind: 'link', to: await readlink(path) };
   return { name, kind: found.isDirectory() ? 'folder' : 'file' };
+}
+
+function kindOf(entry: Dirent): Entry['kind'] {
+  if (entry.isSymbolicLink()) return 'link';
+  return entry.isDirectory() ? 'folder' : 'file';
 }

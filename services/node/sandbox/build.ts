@@ -4,7 +4,9 @@ import type { Template } from '../../../src/model/environment.ts';
 import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
 import { bwrapArguments, machineFiles } from '../bwrap/arguments.ts';
 import type { Users } from '../bwrap/arguments.ts';
-import { hostEtc, listFolder, listHostRoot, ownEtcNames } from '../bwrap/host-root.ts';
+import { emptyFile, hostEtc, listFolder, listHostRoot, ownEtcNames } from '../bwrap/host-root.ts';
+import { notCovered } from '../bwrap/host-settings.ts';
+import type { Kept } from '../bwrap/host-settings.ts';
 import { descriptors } from '../bwrap/launch.ts';
 import type { LaunchSpec } from '../bwrap/launch.ts';
 import { places } from '../bwrap/places.ts';
@@ -21,6 +23,8 @@ export type Site = {
   readonly sandboxdArgv: readonly string[];
   /** Folder with our own files of /etc. */
   readonly etcFolder: string;
+  /** Settings of this host that sandboxes with its programs find empty. */
+  readonly kept: readonly Kept[];
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
   /** Folder that every id may enter, where launches mount what a sandbox is made of; null without root: no mounts. */
@@ -58,6 +62,8 @@ export async function buildLaunch(
     users,
     root: await rootOf(template, sources.image),
     etc: template.image.kind === 'host' ? etcOf(sources.etc) : {},
+    kept: template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)) : [],
+    emptyFile: join(sources.etc, emptyFile),
     payloadFolder: sources.payload,
     data: sources.data,
     filterDescriptor: descriptors.filter,
@@ -80,11 +86,13 @@ export function usersOf({ runAs }: Template, { stageFolder }: Site): Users {
 
 /** `image` is where the launch finds the template's root folder; its names are read where they are now. */
 async function rootOf(template: Template, image: string | null): Promise<readonly RootStep[]> {
-  const targets = [...mountPoints, ...template.data.map(({ target }) => target)];
+  const targets = [...mountPoints, ...targetsOf(template)];
   if (template.image.kind !== 'rootfs' || image === null) return layOutRoot('/', targets, listHostRoot);
   const { path } = template.image;
   return layOutRoot(image, targets, (staged) => listFolder(join(path, staged.slice(image.length))));
 }
+
+const targetsOf = ({ data }: Template) => data.map(({ target }) => target);
 
 const mountPoints = [...Object.values(places), '/proc', '/dev', '/sys'];
 

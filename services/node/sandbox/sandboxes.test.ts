@@ -58,6 +58,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       payloadFolder: stateFolder,
       sandboxdArgv: [],
       etcFolder: stateFolder,
+      kept: [],
       filterFile: join(stateFolder, 'system-calls.bpf'),
       stageFolder: join(stateFolder, 'stage'),
     },
