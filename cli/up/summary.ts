@@ -2,7 +2,7 @@ import type { Environment } from '../../src/model/environment.ts';
 import type { PoolOverrides } from '../fleet/parts.ts';
 import { sampleArguments } from '../preflight/sample-arguments.ts';
 import { sampleItem } from '../preflight/sample-item.ts';
-import { duration } from '../print/amounts.ts';
+import { bytes, duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 
 /** What `corral up` says when the fleet is ready. */
@@ -24,6 +24,8 @@ type EnvironmentLine = {
   readonly tools: readonly string[];
   readonly minReady: number;
   readonly max: number;
+  /** What all that may be at once would be promised. */
+  readonly memoryBytes: number;
 };
 
 export function environmentLine(environment: Environment, pool: PoolOverrides): EnvironmentLine {
@@ -34,6 +36,7 @@ export function environmentLine(environment: Environment, pool: PoolOverrides): 
     tools: Object.keys(environment.tools),
     minReady,
     max,
+    memoryBytes: max * environment.template.memory.limitBytes,
   };
 }
 
@@ -70,6 +73,7 @@ export function describeSummary(summary: UpSummary): string {
     { title: 'environment', of: ({ name }) => name },
     { title: 'warm', of: ({ minReady }) => String(minReady), right: true },
     { title: 'at most', of: ({ max }) => String(max), right: true },
+    { title: 'with memory', of: ({ memoryBytes }) => bytes(memoryBytes), right: true },
     { title: 'tools', of: ({ tools }) => tools.join(', ') },
   ]);
   return [
@@ -80,6 +84,7 @@ export function describeSummary(summary: UpSummary): string {
     `state and logs   ${summary.stateDir}`,
     '',
     environments,
+    `At most in all: ${bytes(summary.environments.reduce((sum, each) => sum + each.memoryBytes, 0))} of memory.`,
     '',
     ...describeLimitations(summary.limitations),
     '',

@@ -29,8 +29,9 @@ it.each([['/nowhere', 'nowhere'], []])('ends with 127 where there is nothing to 
   expect(run(...args).status).toBe(127);
 });
 
+const machineOf = (arch: string) => behindProgram(arch).readUInt16LE(18);
+
 it('is a program for both machines that payloads are made for, and for no other', () => {
-  const machineOf = (arch: string) => behindProgram(arch).readUInt16LE(18);
   expect([machineOf('x64'), machineOf('arm64')]).toEqual([62, 183]);
   expect(() => behindProgram('ia32')).toThrow(/no payload for ia32/);
 });

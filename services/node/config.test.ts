@@ -11,6 +11,7 @@ describe('the configuration of node', () => {
       payloadFolder: '/opt/payload',
       startConcurrency: 8,
       userNamespaces: 'auto',
+      memoryPercent: 800,
       exitWithParent: false,
       logLevel: 'info',
     });

@@ -1,16 +1,28 @@
 import type { Groups } from './cgroups/groups.ts';
 import type { OwnIds } from './own-ids.ts';
+import { mib, mostPromised } from './sandbox/memory-room.ts';
+import type { MemoryRoom } from './sandbox/memory-room.ts';
 
 /** What this host cannot enforce or tell apart, in sentences for a person. */
 export function limitationsOf(
   groups: Pick<Groups, 'limitations'>,
   ids: Pick<OwnIds, 'stageFolder' | 'shared'>,
+  memoryRoom: MemoryRoom,
 ): readonly string[] {
   return [
     ...groups.limitations,
     ...limitationsOfIds(ids),
+    ...limitationsOfMemory(memoryRoom),
     'A disk limit counts as memory: /workspace and /tmp are kept in memory, and what is written there counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
+  ];
+}
+
+function limitationsOfMemory(room: MemoryRoom): readonly string[] {
+  if (room.percent <= 100) return [];
+  const promised = `Memory is promised more than once: the limits of all sandboxes may add up to ${mib(mostPromised(room))}, and this machine has ${mib(room.read().totalBytes)}.`;
+  return [
+    `${promised} A sandbox starts only while its whole limit is available; CORRAL_NODE_MEMORY_PERCENT=100 promises no more than there is.`,
   ];
 }
 

@@ -35,12 +35,13 @@ function choose(userNamespaces: 'auto' | 'require' | 'off', changes: { isRoot?: 
 }
 
 const noGroups = { limitations: [] };
+const room = { percent: 100, read: () => ({ totalBytes: 1, availableBytes: 1 }) };
 
 it('where no sandbox starts in a namespace of its own, the ids are shared and it is said why', async () => {
   const { log, chosen } = choose('auto');
   const ids = await chosen;
   expect(ids.namespaces).toBeNull();
-  expect(limitationsOf(noGroups, ids).join(' ')).toMatch(
+  expect(limitationsOf(noGroups, ids, room).join(' ')).toMatch(
     /one user id .* could not be had: cannot mount proc/,
   );
   expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn' }));
@@ -56,5 +57,5 @@ it('nor does one that is not root', async () => {
 
 it('where they are switched off, that is said too', async () => {
   const ids = await choose('off').chosen;
-  expect(limitationsOf(noGroups, ids).join(' ')).toContain('CORRAL_NODE_USER_NAMESPACES is off');
+  expect(limitationsOf(noGroups, ids, room).join(' ')).toContain('CORRAL_NODE_USER_NAMESPACES is off');
 });

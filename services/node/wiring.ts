@@ -17,6 +17,7 @@ import { lookEveryMs } from './sandbox/death.ts';
 import { createFeed } from './sandbox/feed.ts';
 import { chooseOwnIds } from './own-ids.ts';
 import type { OwnIds } from './own-ids.ts';
+import { readHostMemory } from './sandbox/memory-room.ts';
 import { removeOrphans } from './sandbox/orphans.ts';
 import { createRecords } from './sandbox/record.ts';
 import { createSandboxes } from './sandbox/sandboxes.ts';
@@ -61,8 +62,10 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const feed = createFeed();
   const kernelKills = openKernelKills();
   const records = createRecords(stateFolder);
+  const memoryRoom = { percent: config.memoryPercent, read: readHostMemory };
   const tools = {
     clock,
+    memoryRoom,
     log,
     records,
     groups,
@@ -82,7 +85,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
   const ids = await chooseOwnIds({ config, name, isRoot, clock, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
-  const limitations = limitationsOf(groups, ids);
+  const limitations = limitationsOf(groups, ids, memoryRoom);
   const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);
 
   const stopping = new AbortController();

@@ -54,6 +54,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
     },
     namespaces: null,
     kernelKills: null,
+    memoryRoom: { percent: 100, read: () => ({ totalBytes: 2 ** 40, availableBytes: 2 ** 40 }) },
     site: {
       payloadFolder: stateFolder,
       sandboxdArgv: [],
@@ -113,6 +114,25 @@ test('a sandbox whose removal failed is removed when the node stops', async () =
   fails = false;
   await sandboxes.stop();
   expect(await real.list()).toEqual([]);
+});
+
+test('limits are promised until a sandbox is removed, and one that would promise too much waits for room', async () => {
+  const limitBytes = request.template.memory.limitBytes;
+  const memory = { totalBytes: 3 * limitBytes, availableBytes: 3 * limitBytes };
+  const { sandboxes, endIt } = setUp(() => ({}), { memoryRoom: { percent: 70, read: () => memory } });
+  const create = (id: string) => sandboxes.create({ ...request, sandbox: sandboxId(id) });
+  create('s-1');
+  create('s-2');
+  create('s-2');
+  expect(() => create('s-3')).toThrow(expect.objectContaining({ code: 'unschedulable' }));
+  sandboxes.destroy(sandboxId('s-2'));
+  await expect.poll(() => sandboxes.list()).toHaveLength(1);
+  memory.availableBytes = limitBytes - 1;
+  expect(() => create('s-3')).toThrow(/starts when others have ended/);
+  memory.availableBytes = limitBytes;
+  create('s-3');
+  endIt();
+  await sandboxes.stop();
 });
 
 test('a process that bubblewrap left behind before it told of it is killed with its sandbox', async () => {

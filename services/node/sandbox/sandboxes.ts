@@ -14,10 +14,15 @@ import { end, live, newLife, writeRecord } from './life.ts';
 import type { Life, LifeTools } from './life.ts';
 import { isStillThere } from './listening.ts';
 import { isDoomed } from './process-identity.ts';
+import { refuseWithoutRoom } from './memory-room.ts';
+import type { MemoryRoom } from './memory-room.ts';
 
 /** Every sandbox of this node, and the rules by which they come and go. */
 export type Sandboxes = {
-  /** Accepts, or throws `start_failed` (it can never start here) or `provider_unavailable` (too many wait). Idempotent by id. */
+  /**
+   * Accepts, or throws `start_failed` (it can never start here), `unschedulable` (no memory for it now) or
+   * `provider_unavailable` (too many wait). Idempotent by id.
+   */
   create(request: CreateRequest): void;
   /** Accepts; the feed says when it is gone. An id that is unknown may never start afterwards. */
   destroy(sandbox: SandboxId): void;
@@ -35,6 +40,7 @@ export type SandboxesOptions = Omit<LifeTools, 'onRunning' | 'onEnding'> & {
   readonly log: Log;
   /** Null where the kernel's log does not tell. */
   readonly kernelKills: KernelKills | null;
+  readonly memoryRoom: MemoryRoom;
 };
 
 /** sandboxd ends itself at expiry; one that still runs this long after it is removed from outside. */
@@ -44,7 +50,7 @@ const expiryGraceMs = 10_000;
 const rememberedEnds = 10_000;
 
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
-  const { feed, log, records, line, clock } = options;
+  const { feed, log, records, line, clock, memoryRoom } = options;
   const lives = new Map<SandboxId, Life>();
   const graves = new Map<Life, Promise<void>>();
   const ended = new Set<SandboxId>();
@@ -96,6 +102,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (stopping) throw new Failure('provider_unavailable', 'this node is stopping');
       if (ended.has(sandbox)) throw alreadyGone(sandbox);
       checkRequest(request, records.folderOf(sandbox).socket);
+      refuseWithoutRoom(request.template.memory.limitBytes, promisedBytes(lives.values()), memoryRoom);
       if (!line.hasRoom()) throw lineFull();
       const life = newLife(request, clock.nowMs());
       lives.set(sandbox, life);
@@ -128,6 +135,9 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
 }
 
 const isIn = (base: number, id: number) => id >= base && id < base + idsInRange;
+/** Also of those that still end: until a sandbox is removed, what it wrote is there. */
+const promisedBytes = (lives: Iterable<Life>): number =>
+  [...lives].reduce((sum, { request }) => sum + request.template.memory.limitBytes, 0);
 
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');

@@ -70,7 +70,10 @@ export function refuse(response: ServerResponse, thrown: unknown, log: Log): voi
 function classify(thrown: unknown): readonly [number, NodeErrorBody['error']['code']] {
   if (thrown instanceof BadRequest) return [thrown.status, 'invalid_request'];
   if (thrown instanceof Failure && thrown.code === 'start_failed') return [422, 'start_failed'];
-  if (thrown instanceof Failure && thrown.code === 'provider_unavailable')
-    return [503, 'provider_unavailable'];
+  if (
+    thrown instanceof Failure &&
+    (thrown.code === 'provider_unavailable' || thrown.code === 'unschedulable')
+  )
+    return [503, thrown.code];
   return [500, 'provider_unavailable'];
 }

@@ -27,10 +27,11 @@ export const noSandbox = {
   },
   unschedulable: {
     means:
-      'No machine has room for what the template requests, and the grace given to an autoscaler is over; or the quota of the sandboxes’ namespace was spent for the template’s whole start timeout.',
-    evidence: 'The message has the scheduler’s or the quota’s own words.',
+      'No machine has room for what the template requests, and the grace given to an autoscaler is over; or the quota of the sandboxes’ namespace was spent for the template’s whole start timeout. On one machine: its memory was promised to other sandboxes, or in use, for so long.',
+    evidence:
+      'The message has the scheduler’s or the quota’s own words; on one machine, what is promised and what there is.',
     operator:
-      'Add machines or quota, or lower the environment’s `cpu`, `memory` or `disk` request. It does not count toward the breaker.',
+      'Add machines or quota, or lower the environment’s `cpu`, `memory` or `disk` request. On one machine: lower the memory limit or `pool.max`, or raise `CORRAL_NODE_MEMORY_PERCENT`. It does not count toward the breaker.',
   },
   start_failed: {
     means: 'The sandbox was refused, or ended before it was ready.',

@@ -52,6 +52,7 @@ export const NodeErrorBody = Type.Object({
   error: Type.Object({
     code: Type.Union([
       Type.Literal('start_failed'), // 422: this sandbox can never start here
+      Type.Literal('unschedulable'), // 503: no memory for it until a neighbour ends
       Type.Literal('provider_unavailable'), // 503: ask again later
       Type.Literal('invalid_request'), // 400, 404, 413: a client that does not speak this protocol
     ]),

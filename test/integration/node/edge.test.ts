@@ -41,6 +41,7 @@ describe('a node whose sandboxes misbehave', () => {
         payloadFolder: stateFolder,
         startConcurrency: 1,
         userNamespaces: 'auto',
+        memoryPercent: 800,
         exitWithParent: false,
         logLevel: 'error',
       },

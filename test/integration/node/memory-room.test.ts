@@ -1,0 +1,48 @@
+import { totalmem } from 'node:os';
+import { afterEach, expect, it } from 'vitest';
+import { sandboxId } from '../../../src/model/ids.ts';
+import { recordEvents } from '../../support/provider-events.ts';
+import { startNodeProcess, testTemplate } from '../../support/sandboxes.ts';
+import type { TestNode } from '../../support/sandboxes.ts';
+
+const mebibyte = 1024 * 1024;
+/** The least that node itself needs, to try at its start whether it can make a sandbox. */
+const leastBytes = 300 * mebibyte;
+const percent = Math.ceil((100 * leastBytes) / totalmem());
+/** More than half of what may be promised. */
+const limitBytes = Math.floor(0.006 * percent * totalmem());
+
+let node: TestNode;
+afterEach(() => node.stop());
+
+const requestOf = (name: string) => ({
+  sandbox: sandboxId(name),
+  template: testTemplate({ memory: { requestBytes: 64 * mebibyte, limitBytes } }),
+  tokenSha256: 'a'.repeat(64),
+});
+
+it('a sandbox whose limit would be promised twice is unschedulable, and starts when its neighbour has ended', async () => {
+  node = await startNodeProcess({ env: { CORRAL_NODE_MEMORY_PERCENT: String(percent) } });
+  const events = recordEvents(node.provider);
+  await node.provider.create(requestOf('s-first'));
+  await events.of(sandboxId('s-first'), 'running');
+  await expect(node.provider.create(requestOf('s-second'))).rejects.toMatchObject({
+    code: 'unschedulable',
+    message: expect.stringMatching(/promised \d+ MiB of the \d+ MiB.*CORRAL_NODE_MEMORY_PERCENT/) as unknown,
+  });
+  // Asked again it is the same sandbox, promised once.
+  await node.provider.create(requestOf('s-first'));
+  await node.provider.destroy(sandboxId('s-first'));
+  await events.of(sandboxId('s-first'), 'gone');
+  await node.provider.create(requestOf('s-second'));
+  await events.of(sandboxId('s-second'), 'running');
+  await events.stop();
+});
+
+it('the node says how often it promises its memory, and nothing where it does so once', async () => {
+  node = await startNodeProcess();
+  expect((await node.provider.limitations()).join(' ')).toMatch(/may add up to \d+ MiB.*machine has \d+ MiB/);
+  await node.stop();
+  node = await startNodeProcess({ env: { CORRAL_NODE_MEMORY_PERCENT: '100' } });
+  expect((await node.provider.limitations()).join(' ')).not.toContain('promised');
+});
