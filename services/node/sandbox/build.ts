@@ -62,7 +62,8 @@ export async function buildLaunch(
     users,
     root: await rootOf(template, sources.image),
     etc: template.image.kind === 'host' ? etcOf(sources.etc) : {},
-    kept: template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)) : [],
+    kept:
+      template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)).filter(isStillThere) : [],
     emptyFile: join(sources.etc, emptyFile),
     payloadFolder: sources.payload,
     data: sources.data,
@@ -91,6 +92,9 @@ async function rootOf(template: Template, image: string | null): Promise<readonl
   const { path } = template.image;
   return layOutRoot(image, targets, (staged) => listFolder(join(path, staged.slice(image.length))));
 }
+
+/** An upgrade of the host may have taken it away, and nothing can be made in its place. */
+const isStillThere = ({ path }: Kept) => existsSync(path);
 
 const targetsOf = ({ data }: Template) => data.map(({ target }) => target);
 

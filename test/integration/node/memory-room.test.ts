@@ -6,9 +6,8 @@ import { startNodeProcess, testTemplate } from '../../support/sandboxes.ts';
 import type { TestNode } from '../../support/sandboxes.ts';
 
 const mebibyte = 1024 * 1024;
-/** The least that node itself needs, to try at its start whether it can make a sandbox. */
-const leastBytes = 300 * mebibyte;
-const percent = Math.ceil((100 * leastBytes) / totalmem());
+/** Of any machine, as few percent as hold one whole sandbox. */
+const percent = Math.ceil((100 * 256 * mebibyte) / totalmem());
 /** More than half of what may be promised. */
 const limitBytes = Math.floor(0.006 * percent * totalmem());
 
