@@ -1,5 +1,5 @@
 import { settleOverdueCalls } from '../../src/calls/overdue/settle-overdue.ts';
-import { closeLapsedRuns, expireRollouts, takeBackGrants } from '../../src/lifecycle/expiry.ts';
+import { releaseLapsedRuns, expireRollouts, takeBackGrants } from '../../src/lifecycle/expiry.ts';
 import { createLabeller } from '../../src/lifecycle/labels.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
@@ -19,6 +19,6 @@ export function createExpiry(ports: ControllerPorts, loops: Loops, book: PlanBoo
   loops.run('expire', dueMs, () => expireRollouts(ports));
   loops.run('overdue calls', overdueCallsMs, () => settleOverdueCalls(ports));
   loops.run('grants', dueMs, () => takeBackGrants(ports));
-  loops.run('runs', runsMs, () => closeLapsedRuns(ports));
+  loops.run('runs', runsMs, () => releaseLapsedRuns(ports));
   loops.run('labels', labelMs, createLabeller({ ...ports, hardEndMs: (rollout) => book.hardEndMs(rollout) }));
 }

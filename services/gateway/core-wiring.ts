@@ -26,6 +26,7 @@ import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { Judge } from '../../src/ports/judge.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
+import { every } from '../../src/platform/every.ts';
 import { callDigest } from '../../src/tools/call-digest.ts';
 import { setupCommands } from '../../src/tools/setup-commands.ts';
 import { Ongoing } from '../../src/waiting/ongoing.ts';
@@ -71,6 +72,8 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
   const ongoingCalls = new Ongoing<CallResult>(world.clock);
   const ongoingGrades = new Ongoing<Grade>(world.clock);
   const confirmations = new Confirmations(world);
+  const stopping = new AbortController();
+  const contact = keepContact(world, stopping.signal);
   const acquaint = {
     claims: world.claims,
     environments: new PinnedEnvironments(world.catalog, world.claims, world.published),
@@ -102,10 +105,22 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     close: async () => {
       await Promise.all([ongoingCalls.idle(), ongoingGrades.idle()]);
       await confirmations.close();
+      stopping.abort();
+      await contact;
       await room.close();
       wakes.close();
     },
   };
+}
+
+/** A fifth of the silence that fleet state takes for an outage: one word may be late or lost. */
+const contactMs = 1_000;
+
+/** Says that callers can be heard. Nothing is told of one that fails: whoever needs fleet state tells of it. */
+function keepContact({ lifecycle, clock, onTrouble }: GatewayWorld, signal: AbortSignal): Promise<void> {
+  return every({ intervalMs: contactMs, clock, signal, onError: onTrouble }, async () => {
+    await lifecycle.keepContact();
+  }).done;
 }
 
 /** One setup command may take as long as all of them, and says at most this much of itself. */

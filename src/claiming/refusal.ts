@@ -32,7 +32,8 @@ const sentences: Partial<Record<FailureCode, string>> = {
   rollout_closed: 'the rollout is closed: finished, deleted, graded, or replaced by a newer attempt',
   rollout_expired:
     'nobody called the rollout within its idle time, or its hard life is over; it was released',
-  run_closed: 'the run is closed; start a new run under another name',
+  run_closed:
+    'the run was stopped, or nobody renewed its lease while this rollout was open; closed_by says which. After a stop, start a run under another name',
   environment_mismatch: 'the rollout was opened with another environment than the one this request names',
   grader_failed: 'the grader failed three times in this rollout; discard the rollout and look at the grader',
 };

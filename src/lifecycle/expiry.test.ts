@@ -4,7 +4,7 @@ import { createFakeLog } from '../../test/fakes/log.ts';
 import { createFakeMetrics } from '../../test/fakes/metrics.ts';
 import { fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { runId, tenantId } from '../model/ids.ts';
-import { closeLapsedRuns, expireRollouts, takeBackGrants } from './expiry.ts';
+import { releaseLapsedRuns, expireRollouts, takeBackGrants } from './expiry.ts';
 
 function world() {
   const lifecycle = createFakeLifecycleStore();
@@ -29,11 +29,11 @@ test('grants that were taken back are counted', async () => {
   expect(counted('grantsTakenBack')).toEqual([3]);
 });
 
-test('a lapsed run is closed step by step until none of its rollouts is left', async () => {
+test('native rollouts of a lapsed run are released step by step until none is left', async () => {
   const { lifecycle, tools } = world();
   lifecycle.answers.lapsed = [{ tenant: tenantId('tenant-1'), run: runId('run-1') }];
   lifecycle.answers.leftInRun = 250;
-  await closeLapsedRuns(tools);
+  await releaseLapsedRuns(tools);
   expect(lifecycle.answers.leftInRun).toBe(0);
-  expect(lifecycle.closedRuns).toEqual(['run-1', 'run-1', 'run-1']);
+  expect(lifecycle.releasedRuns).toEqual(['run-1', 'run-1', 'run-1']);
 });

@@ -3,7 +3,7 @@ import type { Log } from '../ports/log.ts';
 import type { Metrics } from '../ports/metrics.ts';
 
 export type ExpiryTools = {
-  readonly lifecycle: Pick<LifecycleStore, 'expireDue' | 'takeBackGrants' | 'lapsedRuns' | 'closeRun'>;
+  readonly lifecycle: Pick<LifecycleStore, 'expireDue' | 'takeBackGrants' | 'lapsedRuns' | 'releaseLapsed'>;
   readonly metrics: Pick<Metrics, 'rolloutsExpired' | 'grantsTakenBack'>;
   readonly log: Log;
 };
@@ -33,11 +33,11 @@ export async function takeBackGrants({ lifecycle, metrics, log }: ExpiryTools): 
   if (count > 0) log.warn('granted sandboxes were not used in time and were taken back', { count });
 }
 
-/** Closes native runs whose lease lapsed, rollout by rollout in steps; a run that is not done is listed again. */
-export async function closeLapsedRuns({ lifecycle, log }: ExpiryTools): Promise<void> {
+/** Releases native rollouts of runs whose lease lapsed, in steps; a run that is not done is listed again. */
+export async function releaseLapsedRuns({ lifecycle, log }: ExpiryTools): Promise<void> {
   for (const { tenant, run } of await lifecycle.lapsedRuns(stepSize)) {
-    log.info('run closed: its lease lapsed', { tenant, run });
-    await inSteps(async () => (await lifecycle.closeRun(tenant, run, stepSize)) > 0);
+    log.info('native rollouts released: the lease of their run lapsed', { tenant, run });
+    await inSteps(async () => (await lifecycle.releaseLapsed(tenant, run, stepSize)) > 0);
   }
 }
 

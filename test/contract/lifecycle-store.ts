@@ -58,6 +58,12 @@ export function describeLifecycleStore(name: string, open: () => Promise<Lifecyc
       expect(await lifecycle.closeRun(tenant, run, 2)).toBe(0);
     });
 
+    it('in a run that has not lapsed nothing is released, and contact that was kept gives nothing back', async () => {
+      expect(await lifecycle.releaseLapsed(tenant, run, 10)).toBe(0);
+      await lifecycle.keepContact();
+      expect(await lifecycle.keepContact()).toBe(0);
+    });
+
     it('lapsed runs come at most so many at a time', async () => {
       await under.lapses(3);
       expect(await lifecycle.lapsedRuns(2)).toHaveLength(2);

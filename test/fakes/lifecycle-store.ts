@@ -6,14 +6,14 @@ import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 
 export type FakeLifecycleStore = LifecycleStore & {
   readonly losses: { readonly sandbox: SandboxId; readonly cause: LossCause; readonly evidence: Evidence }[];
-  readonly closedRuns: RunId[];
+  readonly releasedRuns: RunId[];
   readonly answers: {
     effect: LossEffect;
     /** Handed out at most `limit` at a time, until none is left. */
     expired: RolloutRecord[];
     takenBack: number;
     lapsed: readonly { readonly tenant: TenantId; readonly run: RunId }[];
-    /** Rollouts left in a run; each `closeRun` takes off its limit. */
+    /** Rollouts left in a run; each `closeRun` and `releaseLapsed` takes off its limit. */
     leftInRun: number;
     nextError: Failure | null;
   };
@@ -30,7 +30,8 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
     nextError: null,
   };
   const losses: FakeLifecycleStore['losses'] = [];
-  const closedRuns: RunId[] = [];
+  const releasedRuns: RunId[] = [];
+  const leave = (limit: number) => (answers.leftInRun = Math.max(0, answers.leftInRun - limit));
   const failing = () => {
     const { nextError } = answers;
     answers.nextError = null;
@@ -40,7 +41,7 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
   return {
     answers,
     losses,
-    closedRuns,
+    releasedRuns,
     lose: async (sandbox, _boot, cause, evidence) => {
       await failing();
       losses.push({ sandbox, cause, evidence });
@@ -54,11 +55,12 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
     },
     takeBackGrants: () => Promise.resolve(answers.takenBack),
     heartbeatRun: () => Promise.resolve(true),
-    closeRun: (_tenant, run, limit) => {
-      closedRuns.push(run);
-      answers.leftInRun = Math.max(0, answers.leftInRun - limit);
-      return Promise.resolve(answers.leftInRun);
-    },
+    closeRun: (_tenant, _run, limit) => Promise.resolve(leave(limit)),
     lapsedRuns: (limit) => Promise.resolve(answers.lapsed.slice(0, limit)),
+    releaseLapsed: (_tenant, run, limit) => {
+      releasedRuns.push(run);
+      return Promise.resolve(leave(limit));
+    },
+    keepContact: () => Promise.resolve(0),
   };
 }

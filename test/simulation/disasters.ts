@@ -4,6 +4,7 @@ import { ownerKey } from './invariants/owner-key.ts';
 import { ownerText } from './sandbox/daemon.ts';
 import type { Box } from './sandbox/sandboxes.ts';
 import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { goAway } from './fleet/redis-line.ts';
 import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
 import type { World } from './world.ts';
 
@@ -77,10 +78,11 @@ const disasters = {
     world.faults.note('watch behind', says, 'anybody', 'engine');
     world.engine.fallBehind(world.scheduler.nowMs + behindMs);
   },
+  /** Half of them for longer than a rollout may be idle: our silence, not its caller's. */
   redis_away: (world, chance) => {
-    const awayMs = chance.between(200, 12_000);
+    const awayMs = chance.pick([chance.between(200, 12_000), chance.between(30_000, 60_000)]);
     world.faults.note('redis away', `answers nobody for ${seconds(awayMs)}`, 'anybody', 'redis');
-    world.redis.downUntilMs = world.scheduler.nowMs + awayMs;
+    goAway(world.redis, awayMs);
   },
   redis_replaced: (world, chance) => {
     world.faults.note('redis replaced', 'replaced by an empty one', 'anybody', 'redis');

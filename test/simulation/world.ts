@@ -96,6 +96,7 @@ export class World {
       chance: this.#chance.fork('redis'),
       mailbox,
       downUntilMs: 0,
+      outages: [],
       run: 'redis-1',
       replacedMs: [],
       missedFromMs: [],

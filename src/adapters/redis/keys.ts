@@ -5,6 +5,7 @@
 export const keyNames = {
   redis: 'redis',
   recovered: 'recovered',
+  contact: 'contact',
   unsure: 'unsure',
   nameless: 'nameless',
   wake: 'wake',

@@ -19,6 +19,9 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
     heartbeatRun: async (tenant, ofRun) => (await run('renew-run', runName(tenant, ofRun))) === 1,
     closeRun: async (tenant, ofRun, limit) => numberOf(await run('close-run', runName(tenant, ofRun), limit)),
     lapsedRuns: async (limit) => listOf(await run('lapsed-runs', limit)).map((name) => runOf(textOf(name))),
+    releaseLapsed: async (tenant, ofRun, limit) =>
+      numberOf(await run('release-lapsed', runName(tenant, ofRun), limit)),
+    keepContact: async () => numberOf(await run('keep-contact')),
   };
 }
 

@@ -25,6 +25,7 @@ const parts = [
   'time',
   'moment',
   'rollout',
+  'contact',
   'unsure',
   'run',
   'line',

@@ -5,7 +5,7 @@ import type { Meaning } from './meaning.ts';
 export const over = {
   rollout_expired: {
     means:
-      'Nobody called the rollout within its idle time, or its hard life is over. Its sandbox was released, and without a score it is discarded.',
+      'Nobody called the rollout within its idle time (which does not run while no gateway reaches Redis), or its hard life is over. Its sandbox was released, and without a score it is discarded.',
     evidence: '`closed_by`: `idle` or `hard_life`. `corral_rollouts_expired_total` counts them.',
     operator:
       'Many by `idle` while the trainer lives: its pauses are longer than the environment’s `limits.idle`. When a trainer died, this is how its sandboxes come back.',
@@ -17,10 +17,11 @@ export const over = {
     operator: 'Nothing here: the trainer called after the end.',
   },
   run_closed: {
-    means: 'The run was stopped, or its lease lapsed: on the native face nobody renewed it for five minutes.',
-    evidence: '`corral runs` shows its state.',
+    means:
+      'The run was stopped; or this rollout is one of the native face, and nobody renewed the lease of its run for five minutes in which a gateway could be reached. Such a lapse ends nothing of the RFT face, and new rollouts may begin.',
+    evidence: '`closed_by`: `run_closed` or `run_lapsed`. `corral runs` shows the run’s state.',
     operator:
-      'Nothing here. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name.',
+      'Nothing here. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name after a stop.',
   },
   answer_expired: {
     means:

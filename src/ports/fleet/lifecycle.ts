@@ -31,6 +31,13 @@ export interface LifecycleStore {
   closeRun(tenant: TenantId, run: RunId, limit: number): Promise<number>;
   /** Native runs whose lease lapsed. */
   lapsedRuns(limit: number): Promise<readonly { readonly tenant: TenantId; readonly run: RunId }[]>;
+  /** Closes at most `limit` native rollouts of a run whose lease is over still; returns how many are left. */
+  releaseLapsed(tenant: TenantId, run: RunId, limit: number): Promise<number>;
+  /**
+   * A gateway reaches fleet state; to be said every second. While none does, nothing ends because its caller was silent.
+   * Returns the milliseconds that were given back to all callers, because nobody had said so for so long.
+   */
+  keepContact(): Promise<number>;
 }
 
 /** Grading: one at a time, a stored score is never recomputed. */

@@ -140,6 +140,7 @@ describe('expiry', () => {
 });
 
 const lapsed = () => world.fleet.lifecycle.lapsedRuns(10);
+const release = (limit = 10) => world.fleet.lifecycle.releaseLapsed(tenant, runId('run-1'), limit);
 
 describe('a run', () => {
   test('of the native face lapses after five minutes without open, call or heartbeat', async () => {
@@ -191,6 +192,113 @@ describe('a run', () => {
   });
 });
 
+describe('a native run that its trainer has abandoned', () => {
+  test('gives up its native rollouts; those of the RFT face in it go on, and new ones may begin', async () => {
+    await world.supply(2);
+    const ofPlatform = await world.active('rft');
+    const abandoned = await world.active('native', { face: 'native' });
+    await world.step(5 * minute);
+    expect(await lapsed()).toEqual([{ tenant, run: 'run-1' }]);
+    expect(await release()).toBe(0);
+    const { key } = abandoned;
+    expect(await recordOf(world.fleet, key)).toMatchObject({ state: 'closed', closedBy: 'run_lapsed' });
+    expect(await world.fleet.calls.admit(admitOf(abandoned, 'late'))).toMatchObject({ code: 'run_closed' });
+    expect((await recordOf(world.fleet, ofPlatform.key)).state).toBe('active');
+    expect((await world.fleet.calls.admit(admitOf(ofPlatform, 'next'))).kind).toBe('dispatch');
+    expect((await world.fleet.claims.claim(claimOf('another'))).kind).toBe('waiting');
+    expect(await lapsed()).toEqual([]);
+  });
+
+  test('is released by portions, and keeps what is left when its trainer is back in between', async () => {
+    for (const name of ['a', 'b', 'c']) await world.fleet.claims.claim(native(name));
+    await world.step(5 * minute);
+    expect(await release(1)).toBe(2);
+    expect(await world.fleet.lifecycle.heartbeatRun(tenant, runId('run-1'))).toBe(true);
+    expect(await release(1)).toBe(0);
+    const records = await Promise.all(['a', 'b', 'c'].map((name) => recordOf(world.fleet, keyOf(name))));
+    expect(records.filter(({ state }) => state === 'waiting')).toHaveLength(2);
+  });
+});
+
+/** Every controller does all this each second, and does it first when Redis is back. */
+async function tidyUp() {
+  const { lifecycle } = world.fleet;
+  const runs = await lifecycle.lapsedRuns(10);
+  for (const { run } of runs) await lifecycle.releaseLapsed(tenant, run, 10);
+  return { expired: await expire(), runs, takenBack: await lifecycle.takeBackGrants(30_000) };
+}
+const untouched = { expired: [], runs: [], takenBack: 0 };
+
+describe('an outage, while which no gateway reaches fleet state,', () => {
+  test('ends nothing of a caller, neither before the first gateway speaks again nor after', async () => {
+    await world.supply(2);
+    const rollout = await world.active('a', { face: 'native' });
+    const granted = await held(world.fleet, native('granted'));
+    await world.fleet.claims.claim(native('waiting'));
+    await world.step(minute);
+    await world.fleet.claims.claim(native('granted'));
+    await world.outage(60 * minute);
+    expect(await tidyUp()).toEqual(untouched);
+    expect(await world.fleet.lifecycle.keepContact()).toBe(60 * minute);
+    expect(await tidyUp()).toEqual(untouched);
+    const after = await recordOf(world.fleet, rollout.key);
+    expect(after).toMatchObject({ state: 'active', leaseUntilMs: rollout.leaseUntilMs + 60 * minute });
+    expect(await recordOf(world.fleet, granted.key)).toMatchObject({ state: 'claimed', generation: 1 });
+  });
+
+  test('gives back exactly its length: what was silent before and after it ends then', async () => {
+    await world.fleet.claims.claim(native('a'));
+    await world.step(4 * minute);
+    await world.outage(10 * minute);
+    await world.fleet.lifecycle.keepContact();
+    await world.step(minute - 1);
+    expect(await lapsed()).toEqual([]);
+    await world.step(1);
+    expect(await lapsed()).toEqual([{ tenant, run: 'run-1' }]);
+    await world.step(10 * minute - 1);
+    expect(await expire()).toEqual([]);
+    await world.step(1);
+    expect(await expire()).toHaveLength(1);
+  });
+
+  test('is not charged to the time that the policy has', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a');
+    await world.step(20 * minute);
+    await world.outage(12 * minute);
+    expect((await world.fleet.calls.admit(admitOf(rollout, 'first'))).kind).toBe('dispatch');
+    await world.fleet.lifecycle.keepContact();
+    expect((await world.fleet.calls.admit(admitOf(rollout, 'second'))).kind).toBe('dispatch');
+    await world.step(11 * minute);
+    const late = await world.fleet.calls.admit(admitOf(rollout, 'third'));
+    expect(late).toMatchObject({ kind: 'refused', reason: 'time_spent' });
+  });
+
+  test('keeps the place of whoever waits in line', async () => {
+    await world.fleet.claims.claim(claimOf('first'));
+    await world.step(1);
+    await world.fleet.claims.claim(claimOf('second'));
+    await world.outage(10 * minute);
+    await tidyUp();
+    await world.fleet.lifecycle.keepContact();
+    await world.fleet.claims.claim(claimOf('second'));
+    await world.fleet.claims.claim(claimOf('first'));
+    expect(await world.fleet.claims.claim(claimOf('second'))).toMatchObject({ kind: 'waiting', ahead: 1 });
+  });
+
+  test('does not outlast the hard life, at which a sandbox ends by itself', async () => {
+    await world.fleet.claims.claim(claimOf('a'));
+    await world.outage(120 * minute);
+    expect(await expire()).toMatchObject([{ closedBy: 'hard_life' }]);
+  });
+
+  test('of a few seconds is none: a word that came late gives nothing back', async () => {
+    await world.fleet.claims.claim(native('a'));
+    await world.outage(5_000);
+    expect(await world.fleet.lifecycle.keepContact()).toBe(0);
+  });
+});
+
 test('when every rollout is closed and every sandbox gone, nothing is left that has no end', async () => {
   await world.supply(2);
   const rollouts = [await world.active('a', { face: 'native' }), await world.running('b')];
@@ -207,7 +315,8 @@ test('when every rollout is closed and every sandbox gone, nothing is left that 
   for (const name of await world.redis.keys('*')) {
     if ((await world.redis.pttl(name)) === -1) endless.push(name);
   }
-  expect(endless.sort()).toEqual(['corral:{test}:redis', 'corral:{test}:turn', 'test:clock']);
+  const forEver = ['corral:{test}:contact', 'corral:{test}:redis', 'corral:{test}:turn', 'test:clock'];
+  expect(endless.sort()).toEqual(forEver);
 });
 
 test('a rollout that is granted and never called costs nobody a sandbox after its idle time', async () => {

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { connectFleetState, type FleetState } from '../../../src/adapters/redis/fleet-state.ts';
+import { keysOf } from '../../../src/adapters/redis/keys.ts';
 import {
   bootId,
   callId,
@@ -37,8 +38,10 @@ const startMs = 1_800_000_000_000;
 export type World = {
   readonly fleet: FleetState;
   readonly redis: Redis;
-  /** Moves the clock of all scripts. */
+  /** Moves the clock of all scripts; gateways have been in touch all the time. */
   step(byMs: number): Promise<void>;
+  /** The clock moves, and no gateway reaches this Redis meanwhile. */
+  outage(byMs: number): Promise<void>;
   nowMs(): number;
   /** An empty fleet at the same time of day. */
   reset(): Promise<void>;
@@ -67,6 +70,7 @@ export async function startWorld(): Promise<World> {
   let sandboxes = 0;
 
   const set = () => redis.set(clockKey, clockMs);
+  const inTouch = () => redis.set(keysOf('test')('contact'), clockMs);
   const supply = async (count: number, of = template) => {
     const names: string[] = [];
     for (let index = 0; index < count; index += 1) {
@@ -93,11 +97,17 @@ export async function startWorld(): Promise<World> {
     step: async (byMs) => {
       clockMs += byMs;
       await set();
+      await inTouch();
+    },
+    outage: async (byMs) => {
+      clockMs += byMs;
+      await set();
     },
     reset: async () => {
       await redis.flushall();
       clockMs = startMs;
       await set();
+      await inTouch();
       await fleet.adoptRedis('empty');
     },
     active: async (name, overrides = {}) => {

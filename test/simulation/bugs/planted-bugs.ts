@@ -101,6 +101,10 @@ const plantedBugsByName = {
   ),
   'a rollout that was ended goes on': { gateway: endsNothing },
   'a heartbeat renews nothing': replacing("if read(id, 'state') then stillHere(id) end", ''),
+  'an outage is charged to those who could not be heard': replacing(
+    'if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
+    '',
+  ),
   'a verdict does not ask for the taint': { core: takesAllForScorable },
   // This one was real, and the simulator has found it.
   'wrong arguments under the id of a refused call get its answer': { gateway: comparesNoArguments },

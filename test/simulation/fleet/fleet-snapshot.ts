@@ -16,6 +16,10 @@ export type RolloutRow = {
   readonly inFlight: number;
   /** The policy broke its own sandbox. */
   readonly broken: boolean;
+  /** What closed it; empty while it is open. */
+  readonly closedBy: string;
+  /** On Redis' clock. */
+  readonly closedAtMs: number;
 };
 
 export type SandboxRow = {
@@ -60,10 +64,12 @@ for _, run in ipairs({ ${runs} }) do
   end
   for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
     local values = redis.call('HMGET', '${keys('rollout')}' .. id,
-      'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs', 'broken')
+      'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs', 'broken',
+      'closedBy', 'closedAtMs')
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
     calls = calls + redis.call('HLEN', '${keys('calls')}' .. id) - inFlight
-    add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8])
+    add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
+      values[9], values[10])
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -103,7 +109,7 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 
 function rolloutRow(values: readonly string[]): RolloutRow {
   const [, key = '', state = '', sandbox = '', boot = '', taint = '', score = '', dispatched = ''] = values;
-  const [claimedAtMs = '0', inFlight = '0', broken = ''] = values.slice(8);
+  const [claimedAtMs = '0', inFlight = '0', broken = '', closedBy = '', closedAtMs = ''] = values.slice(8);
   return {
     key,
     state,
@@ -115,6 +121,8 @@ function rolloutRow(values: readonly string[]): RolloutRow {
     claimedAtMs: Number(claimedAtMs),
     inFlight: Number(inFlight),
     broken: broken !== '',
+    closedBy,
+    closedAtMs: Number(closedAtMs),
   };
 }
 

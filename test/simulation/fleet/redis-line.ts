@@ -19,6 +19,8 @@ export type RedisHost = {
   readonly mailbox: Mailbox;
   /** Until then nothing is answered. */
   downUntilMs: number;
+  /** All times in which nothing was answered. */
+  readonly outages: Outage[];
   /** Another one after every restart. */
   run: string;
   /** When it was replaced by an empty one, or by a replica that had missed the last writes. */
@@ -30,6 +32,15 @@ export type RedisHost = {
   /** Sandboxes that did not answer when what was forgotten was written back. */
   readonly unsure: Set<string>;
 };
+
+export type Outage = { readonly fromMs: number; readonly untilMs: number };
+
+/** Nobody is answered for so long. */
+export function goAway(host: RedisHost, awayMs: number): void {
+  const fromMs = host.scheduler.nowMs;
+  host.downUntilMs = Math.max(host.downUntilMs, fromMs + awayMs);
+  host.outages.push({ fromMs, untilMs: host.downUntilMs });
+}
 
 /** A reply list whose order is Redis' own secret, made the same in every run. */
 const unordered: ReadonlySet<ScriptName> = new Set(['known-sandboxes', 'known-templates', 'list-calls']);

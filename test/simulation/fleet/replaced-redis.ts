@@ -1,3 +1,4 @@
+import { goAway } from './redis-line.ts';
 import type { RedisHost } from './redis-line.ts';
 
 /** Another Redis that holds nothing takes the place of the fleet's, and answers after `awayMs`. */
@@ -16,7 +17,7 @@ export async function promoteReplica(redis: RedisHost, awayMs: number, missedFro
 
 function replaced(redis: RedisHost, awayMs: number, missedFromMs: number): void {
   const { nowMs } = redis.scheduler;
-  redis.downUntilMs = nowMs + awayMs;
+  goAway(redis, awayMs);
   redis.replacedMs.push(nowMs);
   redis.missedFromMs.push(missedFromMs);
   redis.run = `redis-${1 + redis.replacedMs.length}`;

@@ -6,6 +6,7 @@ import { notScored } from './not-scored.ts';
 import { stateOnlyMovesOn } from './moves-on.ts';
 import { bookkept } from './bookkept.ts';
 import { ended } from './ended.ts';
+import { heardOut } from './heard-out.ts';
 
 export type Violation = { readonly invariant: string; readonly detail: string };
 
@@ -30,6 +31,7 @@ export function createInspector(world: World): Inspector {
     ...notScored,
     ...bookkept,
     ...ended,
+    ...heardOut,
     ...stateOnlyMovesOn(),
   };
   const checks = Object.entries(invariants);

@@ -48,9 +48,15 @@ end
 -- Above the default budget of 40 calls.
 local mostAtOnce = 48
 
+-- Time in which nobody could reach us is not the policy's; an outage of which no gateway has spoken yet is not, either.
+local function timeSpentMs(activeAtMs, awayMs)
+  local spentMs = nowMs - activeAtMs - (awayMs or 0)
+  return spentMs > tonumber(rolloutMs) and spentMs - outageMs() or spentMs
+end
+
 local function spent()
-  local activeAtMs, calls = read(id, 'activeAtMs', 'calls')
-  if counted and nowMs - activeAtMs > tonumber(rolloutMs) then return 'time_spent' end
+  local activeAtMs, calls, awayMs = read(id, 'activeAtMs', 'calls', 'awayMs')
+  if counted and timeSpentMs(activeAtMs, awayMs) > tonumber(rolloutMs) then return 'time_spent' end
   if counted and tonumber(calls) >= tonumber(toolCalls) then return 'budget_spent' end
   if redis.call('HLEN', key.calls .. id) >= callsMax then return 'budget_spent' end
   if counted and redis.call('SCARD', key.inFlight .. id) >= mostAtOnce then return 'too_many_at_once' end

@@ -1,9 +1,11 @@
--- Closes rollouts whose lease has passed while nothing was dispatched or being graded, and all whose hard life is over.
+-- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
+-- and all whose hard life is over: their sandboxes end by themselves then.
 local limit = tonumber(ARGV[2])
-local lookAgainMs = 10 * 1000 -- a rollout that is busy past its lease is looked at again then
+local lookAgainMs = 10 * 1000 -- a rollout that is spared past its lease is looked at again then
+local inTouch = isInTouch()
 
-local function isBusy(id, gradeUntilMs)
-  return redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeUntilMs or 0) > nowMs
+local function isSpared(id, gradeUntilMs)
+  return not inTouch or redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeUntilMs or 0) > nowMs
 end
 
 local expired = {}
@@ -14,7 +16,7 @@ for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMI
   elseif nowMs >= tonumber(hardEndMs) then
     closeRollout(id, 'expired', 'hard_life')
     expired[#expired + 1] = record(id)
-  elseif isBusy(id, gradeUntilMs) then
+  elseif isSpared(id, gradeUntilMs) then
     redis.call('ZADD', key.leases, math.min(nowMs + lookAgainMs, tonumber(hardEndMs)), id)
   else
     closeRollout(id, 'expired', 'idle')

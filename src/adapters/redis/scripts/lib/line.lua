@@ -61,6 +61,7 @@ end
 
 -- Those whom nobody renewed within the life of a place are out of the line; their rollouts live on until their lease ends.
 local function forgetPlaces()
+  if not isInTouch() then return end
   local gone = redis.call('ZRANGEBYSCORE', key.waiters, '-inf', '(' .. (nowMs - placeKeptMs), 'LIMIT', 0, sweepMax)
   for _, id in ipairs(gone) do
     local template = read(id, 'template')
