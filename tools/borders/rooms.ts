@@ -132,9 +132,11 @@ export const rooms: readonly Room[] = [
     builtins: true,
     because: 'platform is what every process needs (clock, logs, shutdown), so it must drag nothing in',
   },
-  adapter('redis', 'ioredis'),
+  adapter('redis-client', 'ioredis'),
+  // Both speak to the same Redis: how a connection comes back is one idea, told there.
+  { ...adapter('redis', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
   // BullMQ takes its connection as an ioredis client.
-  adapter('bullmq', 'bullmq', 'ioredis'),
+  { ...adapter('bullmq', 'bullmq', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
   adapter('local', 'undici', 'typebox'),
   // The client library's part here is credentials and types; requests go over undici.
   adapter('kubernetes', '@kubernetes/client-node', 'undici', 'typebox'),

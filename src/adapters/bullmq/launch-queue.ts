@@ -4,14 +4,17 @@ import { Failure } from '../../failure/failure.ts';
 import type { LaunchQueue } from '../../ports/launch-queue.ts';
 import type { Random } from '../../ports/random.ts';
 import { offeringConnection } from './connection.ts';
-import type { RedisAddress } from './connection.ts';
+import { noFiles } from '../redis-client/client.ts';
+import type { RedisFiles } from '../redis-client/client.ts';
 import { freeSlots } from './slots.ts';
 import { ticketPlace } from './tickets.ts';
 import type { TicketJob } from './tickets.ts';
 import { workTickets } from './worker.ts';
 
 export type LaunchQueueOptions = {
-  readonly redis: RedisAddress;
+  /** As in `connectFleetState`. */
+  readonly redis: string;
+  readonly files?: RedisFiles;
   readonly fleet: string;
   /** Most tickets that may wait or run; the fleet's start budget. */
   readonly max: number;
@@ -41,9 +44,11 @@ const jobOptions = {
  */
 export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   const place = ticketPlace(options.fleet);
+  const access = { url: options.redis, files: options.files ?? noFiles };
+  const connection = offeringConnection(access);
   const queue = new Queue<TicketJob>(place.queue, {
     prefix: place.prefix,
-    connection: offeringConnection(options.redis),
+    connection,
     // Nobody reads the queue's event stream; a short one costs nothing.
     streams: { events: { maxLen: 100 } },
   });
@@ -54,8 +59,12 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   return {
     offer: (count) => classified(() => offer(queue, Math.min(count, options.max), options)),
     depth: () => classified(() => queue.getJobCountByTypes(...takenStates)),
-    work: (concurrency, handle, signal) => workTickets({ ...options, place, concurrency }, handle, signal),
-    close: () => queue.close(),
+    work: (concurrency, handle, signal) =>
+      workTickets({ ...options, access, place, concurrency }, handle, signal),
+    close: async () => {
+      await queue.close();
+      connection.disconnect();
+    },
   };
 }
 

@@ -1,13 +1,14 @@
 import { UnrecoverableError, Worker } from 'bullmq';
 import type { Job } from 'bullmq';
 import type { HandleTicket } from '../../ports/launch-queue.ts';
+import { silenceMs } from '../redis-client/client.ts';
+import type { RedisAccess } from '../redis-client/client.ts';
 import { workingConnection } from './connection.ts';
-import type { RedisAddress } from './connection.ts';
 import { tellInJob } from './telling.ts';
 import type { TicketJob, TicketPlace } from './tickets.ts';
 
 export type WorkOptions = {
-  readonly redis: RedisAddress;
+  readonly access: RedisAccess;
   readonly place: TicketPlace;
   readonly concurrency: number;
   readonly onError: (error: Error) => void;
@@ -22,8 +23,10 @@ const lockDurationMs = 10_000;
 const stalledCheckMs = 5_000;
 /** Deaths of workers that one ticket survives; a ticket that kills its workers must end some time. */
 const maxStalls = 5;
-/** Seconds of one blocking wait for a ticket: only how often an idle worker looks up. */
-const idleWaitS = 5;
+/** Seconds of one blocking wait for a ticket: half of the silence after which a connection is given up for dead. */
+const idleWaitS = silenceMs / 2_000;
+/** A worker whose Redis failed asks again; what it waits for otherwise is longer than anybody may be away. */
+const askAgainMs = 1_000;
 
 /**
  * Launches that are over stay for whoever looks at the queue: a day of a busy fleet's is more than anybody reads, and
@@ -48,7 +51,7 @@ export async function workTickets(
   };
   const worker = new Worker<TicketJob>(options.place.queue, take, {
     prefix: options.place.prefix,
-    connection: workingConnection(options.redis),
+    connection: workingConnection(options.access),
     concurrency: options.concurrency,
     lockDuration: lockDurationMs,
     stalledInterval: stalledCheckMs,
@@ -56,6 +59,7 @@ export async function workTickets(
     drainDelay: idleWaitS,
     removeOnComplete: keptReady,
     removeOnFail: keptFailed,
+    runRetryDelay: askAgainMs,
   });
   worker.on('error', options.onError);
   await aborted(signal);

@@ -1,10 +1,17 @@
-import { Redis } from 'ioredis';
-import type { RedisOptions } from 'ioredis';
-import { classifyTrouble, unavailable } from './redis-trouble.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { StateServer } from '../../ports/fleet/server.ts';
+import { createClient, noFiles } from '../redis-client/client.ts';
+import type { RedisFiles } from '../redis-client/client.ts';
+import { classifyTrouble, unavailable, UnfitRedis } from './redis-trouble.ts';
+import { identityOf, unfitness } from './server.ts';
 
 export type ConnectionOptions = {
-  /** `redis://host:port/db`, `rediss://…`, or the path of a unix socket. */
+  /** `redis://host:port/db`, `rediss://…`, `redis-sentinel://…`, or the path of a unix socket. */
   readonly url: string;
+  readonly files?: RedisFiles;
+  /** A Redis that forgets keys when its memory is full is refused, unless this is set. */
+  readonly mayEvict?: boolean;
   /** After this a command counts as unanswered, and a connection as not made. */
   readonly commandTimeoutMs: number;
   /** Told of connection errors, which ioredis then mends by itself. */
@@ -17,43 +24,59 @@ export type ConnectionOptions = {
  *   connecting ──ready, run_id read──▶ identified ──lost──▶ connecting
  *
  * Only while it is identified it sends anything; before that, commands fail at once with `state_unavailable` instead of
- * waiting in a queue that nobody bounds. A reconnection may reach another Redis, so the id is read again each time.
+ * waiting in a queue that nobody bounds. A reconnection may reach another Redis, so the id is read again each time; a
+ * replica is left again, because the writable one may be there by the next time.
  */
 export class Connection {
   readonly client: Redis;
+  readonly #options: ConnectionOptions;
   #redisRun: string | null = null;
+  #server: StateServer | null = null;
+  #trouble = 'not connected';
   #closed = false;
 
-  private constructor(client: Redis, onTrouble: (error: Error) => void) {
+  private constructor(client: Redis, options: ConnectionOptions) {
     this.client = client;
-    client.on('error', onTrouble);
+    this.#options = options;
+    client.on('error', (error: Error) => {
+      this.#trouble = error.message;
+      options.onTrouble(error);
+    });
     client.on('close', () => {
       this.#redisRun = null;
     });
   }
 
-  /** Resolves when it is identified; throws `Failure('state_unavailable')` when Redis cannot be reached. */
+  /**
+   * Resolves when it is identified; throws `Failure('state_unavailable')` when Redis cannot be reached, and
+   * {@link UnfitRedis}.
+   */
   static async open(options: ConnectionOptions): Promise<Connection> {
-    const client = newClient(options);
-    const connection = new Connection(client, options.onTrouble);
+    const connection = new Connection(newClient(options), options);
+    const { client } = connection;
     try {
-      await client.connect();
-      await connection.#identify();
+      await connected(client, options.commandTimeoutMs).catch(() => {
+        throw unavailable(connection.#trouble);
+      });
+      const unfit = await connection.#identify();
+      if (unfit !== null) throw new UnfitRedis(unfit);
     } catch (thrown) {
-      client.disconnect();
+      connection.close();
       throw classifyTrouble(thrown);
     }
-    client.on('ready', () => {
-      // Without an id nothing can be sent; a new connection asks again.
-      connection.#identify().catch(() => client.disconnect(!connection.#closed));
-    });
+    client.on('ready', () => void connection.#identifyAgain());
     return connection;
   }
 
   /** `run_id` of the Redis at the other end. Throws `Failure('state_unavailable')` while there is none. */
   get redisRun(): string {
-    if (this.#redisRun === null) throw unavailable('not connected');
+    if (this.#redisRun === null) throw unavailable(this.#trouble);
     return this.#redisRun;
+  }
+
+  /** As it was when last reached. */
+  get server(): StateServer | null {
+    return this.#server;
   }
 
   close(): void {
@@ -61,11 +84,26 @@ export class Connection {
     this.client.disconnect();
   }
 
-  async #identify(): Promise<void> {
-    const info = await this.client.info('server');
-    const redisRun = /^run_id:(\w+)/m.exec(info)?.[1];
-    if (redisRun === undefined) throw unavailable('INFO names no run_id');
-    this.#redisRun = redisRun;
+  /** Without an id nothing can be sent; a new connection asks again. One that became unfit serves on, and is told. */
+  async #identifyAgain(): Promise<void> {
+    try {
+      const unfit = await this.#identify();
+      if (unfit !== null) this.#options.onTrouble(new UnfitRedis(unfit));
+    } catch (thrown) {
+      this.#trouble = String(thrown);
+      this.client.disconnect(!this.#closed);
+    }
+  }
+
+  /** Returns why it is unfit; null: it is fit. */
+  async #identify(): Promise<string | null> {
+    const identity = identityOf(await this.client.info());
+    if (identity === null) throw unavailable('INFO names no run_id');
+    if (identity.isReplica) throw unavailable('READONLY it is a replica');
+    this.#redisRun = identity.redisRun;
+    this.#server = identity.server;
+    this.#trouble = 'the connection was lost';
+    return unfitness(identity.server, this.#options.mayEvict ?? false);
   }
 }
 
@@ -74,7 +112,7 @@ export async function openSubscriber(options: ConnectionOptions): Promise<Redis>
   const client = newClient(options);
   client.on('error', options.onTrouble);
   try {
-    await client.connect();
+    await connected(client, options.commandTimeoutMs);
     return client;
   } catch (thrown) {
     client.disconnect();
@@ -82,16 +120,32 @@ export async function openSubscriber(options: ConnectionOptions): Promise<Redis>
   }
 }
 
-function newClient({ url, commandTimeoutMs }: ConnectionOptions): Redis {
-  const settings = {
-    lazyConnect: true,
-    commandTimeout: commandTimeoutMs,
-    connectTimeout: commandTimeoutMs,
-    // What was not answered fails: our callers know best whether to send it again.
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    autoResendUnfulfilledCommands: false,
-    retryStrategy: (attempt: number) => Math.min(50 * 2 ** Math.min(attempt, 6), 2_000),
-  } satisfies RedisOptions;
-  return new Redis(url, settings);
+/** The first try or none: among sentinels the client would look for ever. */
+async function connected(client: Redis, timeoutMs: number): Promise<void> {
+  const done = new AbortController();
+  const late = sleep(connectTries * timeoutMs, null, { signal: done.signal }).then(() => {
+    throw unavailable('no connection in time');
+  });
+  late.catch(() => undefined);
+  try {
+    await Promise.race([client.connect(), late]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Two sentinels may be silent before the third knows, and then there is the connection itself. */
+const connectTries = 4;
+
+function newClient({ url, files = noFiles, commandTimeoutMs }: ConnectionOptions): Redis {
+  return createClient(
+    { url, files },
+    {
+      commandTimeout: commandTimeoutMs,
+      // What was not answered fails: our callers know best whether to send it again.
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 0,
+      autoResendUnfulfilledCommands: false,
+    },
+  );
 }

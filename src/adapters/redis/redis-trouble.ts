@@ -1,18 +1,23 @@
 import { ReplyError } from 'ioredis';
 import { Failure } from '../../failure/failure.ts';
 
-/** Answers of a Redis that is there but cannot serve now: loading, no memory, a replica, a script that does not end. */
-const notServing = /^(LOADING|MASTERDOWN|READONLY|OOM|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN)\b/;
+/** Answers of a Redis that is there but cannot serve now: loading, no memory, a replica, another password, a script that does not end. */
+const notServing = /^(LOADING|NOAUTH|WRONGPASS|MASTERDOWN|READONLY|OOM|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN)\b/;
 
 /**
  * What went wrong between us and Redis, as a failure. Every script may be sent again, so it does not matter whether
  * one that got no answer has run. An error of a script itself is a defect and stays what it is: unclassified.
  */
 export function classifyTrouble(thrown: unknown): unknown {
-  if (!(thrown instanceof Error) || thrown instanceof Failure) return thrown;
+  if (!(thrown instanceof Error) || thrown instanceof Failure || thrown instanceof UnfitRedis) return thrown;
   if (!(thrown instanceof ReplyError)) return unavailable(thrown.message, thrown);
   if (thrown.message.startsWith('RECOVERING')) return recovering(thrown);
   return notServing.test(thrown.message) ? unavailable(thrown.message, thrown) : thrown;
+}
+
+/** A Redis that must not hold fleet state: somebody has to change it, and waiting does not help. */
+export class UnfitRedis extends Error {
+  override readonly name = 'UnfitRedis';
 }
 
 /** A Redis that was restarted without its disk has no functions. */
