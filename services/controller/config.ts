@@ -3,14 +3,15 @@ import { environmentName } from '../../src/model/ids.ts';
 import { logLevels } from '../../src/platform/logging.ts';
 import { readConfig } from '../../src/platform/config.ts';
 import type { ConfigReader, Variables } from '../../src/platform/config.ts';
+import { readRedisSettings } from '../../src/platform/redis-settings.ts';
+import type { RedisSettings } from '../../src/platform/redis-settings.ts';
 import type { PoolOverrides } from '../../src/pool/plans.ts';
 import type { LogLevel } from '../../src/ports/log.ts';
 
 /** Settings of the controller process, each from one environment variable. */
 export type ControllerConfig = {
   readonly fleet: string;
-  /** `redis://` URL or the path of a unix socket. */
-  readonly redis: string;
+  readonly redis: RedisSettings;
   readonly engine: EngineConfig;
   readonly environmentsDir: string;
   /** What the operator allows environments; null: everything. */
@@ -52,10 +53,7 @@ const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<Cont
     purpose: 'the name of the fleet, 1 to 63 of a-z, 0-9 and "-"',
     pattern: /^[a-z0-9][a-z0-9-]{0,62}$/,
   }),
-  redis: read.text('CORRAL_REDIS', {
-    purpose: 'where Redis is: redis://host:port or the absolute path of its unix socket',
-    pattern: /^(\/|rediss?:\/\/.)/,
-  }),
+  redis: readRedisSettings(read),
   environmentsDir: read.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder with the environments, YAML' }),
   policyFile: read.optional('CORRAL_POLICY'),
   fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {

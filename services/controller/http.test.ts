@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/platform/clock.ts';
 import { serveOperations } from './http.ts';
 import type { OperationsServer } from './http.ts';
 
@@ -8,6 +9,8 @@ beforeEach(async () => {
   server = await serveOperations({
     listen: { host: '127.0.0.1', port: 0 },
     missing: () => missing,
+    clock: systemClock,
+    fleetState: () => Promise.resolve({ state: 'away', reason: 'refused', server: null }),
     metrics: { render: () => Promise.resolve('corral_up 1\n'), contentType: 'text/plain' },
   });
 });
@@ -19,7 +22,11 @@ test('it is ready only when nothing is missing, and says what is', async () => {
   missing = ['fleet state: Redis has not answered'];
   const waiting = await get('/readyz');
   expect(waiting.status).toBe(503);
-  expect(await waiting.json()).toEqual({ status: 'not ready', missing });
+  expect(await waiting.json()).toEqual({
+    status: 'not ready',
+    missing,
+    fleet_state: { state: 'away', reason: 'refused', redis: null },
+  });
   missing = [];
   expect((await get('/readyz')).status).toBe(200);
 });

@@ -1,11 +1,16 @@
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { once } from 'node:events';
+import { describeHealth } from '../../src/platform/state-health.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { StateHealth } from '../../src/ports/fleet/server.ts';
 
 export type OperationsOptions = {
   readonly listen: { readonly host: string; readonly port: number };
   /** What is missing before this controller can work, in words; empty: ready. */
   readonly missing: () => readonly string[];
+  readonly fleetState: () => Promise<StateHealth>;
+  readonly clock: Clock;
   readonly metrics: { readonly render: () => Promise<string>; readonly contentType: string };
 };
 
@@ -25,7 +30,8 @@ export async function serveOperations(options: OperationsOptions): Promise<Opera
   return { port: portOf(server), close: () => close(server) };
 }
 
-async function reply({ missing, metrics }: OperationsOptions, method: string, url: string): Promise<Reply> {
+async function reply(options: OperationsOptions, method: string, url: string): Promise<Reply> {
+  const { missing, metrics, fleetState, clock } = options;
   if (method !== 'GET') return json(405, { error: 'only GET is served here' });
   switch (url) {
     case '/healthz':
@@ -33,7 +39,9 @@ async function reply({ missing, metrics }: OperationsOptions, method: string, ur
     case '/readyz': {
       const waitsFor = missing();
       const ready = waitsFor.length === 0;
-      return json(ready ? 200 : 503, { status: ready ? 'ready' : 'not ready', missing: waitsFor });
+      const state = await describeHealth(fleetState, clock);
+      const status = ready ? 'ready' : 'not ready';
+      return json(ready ? 200 : 503, { status, missing: waitsFor, fleet_state: state });
     }
     case '/metrics':
       return { status: 200, type: metrics.contentType, body: await metrics.render() };

@@ -1,7 +1,7 @@
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
-import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
+import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
@@ -27,14 +27,14 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const catalog = await loadPermitted(config.environmentsDir, config.policyFile);
   const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
   const onTrouble = (error: Error) => log.warn('trouble with Redis', errorFields(error));
-  const state = await connectFleetState({
-    url: config.redis,
-    fleet: config.fleet,
-    commandTimeoutMs: redisTimeoutMs,
-    onTrouble,
-  });
+  const system = { clock: systemClock, random: systemRandom };
+  const state = await awaitFleetState(
+    { ...config.redis, fleet: config.fleet, commandTimeoutMs: redisTimeoutMs, onTrouble },
+    { ...system, log },
+  );
   const queue = createLaunchQueue({
-    redis: config.redis,
+    redis: config.redis.url,
+    files: config.redis.files,
     fleet: config.fleet,
     max: config.startBudget,
     random: systemRandom,
@@ -42,7 +42,6 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const prometheus = createPrometheus();
-  const system = { clock: systemClock, random: systemRandom };
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
   const events = createEventLog({ folder: config.eventLogFolder, process: 'controller', log, ...system });
   const record = (event: FleetEvent) => {
@@ -72,7 +71,15 @@ export async function runController(config: ControllerConfig, log: Log): Promise
       : await serveOperations({
           listen: config.listen,
           missing: () => controller.missing(),
-          metrics: prometheus,
+          fleetState: () => state.health(),
+          clock: systemClock,
+          metrics: {
+            render: async () => {
+              prometheus.fleetState(await state.health());
+              return prometheus.render();
+            },
+            contentType: prometheus.contentType,
+          },
         });
 
   return async () => {

@@ -1,6 +1,8 @@
 import { readConfig } from '../../src/platform/config.ts';
 import type { ConfigReader, Variables } from '../../src/platform/config.ts';
 import { logLevels } from '../../src/platform/logging.ts';
+import { readRedisSettings } from '../../src/platform/redis-settings.ts';
+import type { RedisSettings } from '../../src/platform/redis-settings.ts';
 import type { LogLevel } from '../../src/ports/log.ts';
 
 /** The gateway's settings. Sizes in bytes, times in milliseconds. */
@@ -8,8 +10,7 @@ export type GatewayConfig = {
   readonly host: string;
   readonly port: number;
   readonly fleet: string;
-  /** `redis://…`, `rediss://…`, or the path of a unix socket. */
-  readonly redisUrl: string;
+  readonly redis: RedisSettings;
   readonly environmentsFolder: string;
   /** What the operator allows environments; null: everything. */
   readonly policyFile: string | null;
@@ -73,7 +74,7 @@ function secretsOf(variables: Variables): ReadonlyMap<string, string> {
 function readPlaces(reader: ConfigReader) {
   return {
     fleet: reader.text('CORRAL_FLEET', { purpose: "the fleet's name", fallback: 'corral' }),
-    redisUrl: reader.text('CORRAL_REDIS', { purpose: 'the URL or unix socket of Redis' }),
+    redis: readRedisSettings(reader),
     environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),
     policyFile: reader.optional('CORRAL_POLICY'),
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),

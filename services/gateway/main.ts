@@ -8,16 +8,21 @@ import { wireGateway } from './wiring.ts';
 /** After the grace of held requests: settling, flushing and closing take at most this. */
 const closingMs = 10_000;
 
+/** What there is to be stopped while it waits for Redis. */
+const nothingYet = () => Promise.resolve();
+
 closeInheritedDescriptors();
 try {
   const config = readGatewayConfig(process.env);
   const log = createLogger({ service: 'gateway', level: config.logLevel, clock: systemClock });
-  const gateway = await wireGateway(config, log);
-  onShutdown(() => gateway.stop(), {
+  let stop = nothingYet;
+  onShutdown(() => stop(), {
     log,
     graceMs: config.shutdownGraceMs + closingMs,
     exitWithParent: config.exitWithParent,
   });
+  const gateway = await wireGateway(config, log);
+  stop = () => gateway.stop();
   log.info('listening', { url: await gateway.start() });
 } catch (thrown) {
   const log = createLogger({ service: 'gateway', level: 'info', clock: systemClock });

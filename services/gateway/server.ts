@@ -9,10 +9,12 @@ import type { LoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
 import { operationRoutes } from './operations/routes.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../src/ports/gateway-metrics.ts';
+import type { StateHealth } from '../../src/ports/fleet/server.ts';
 import type { Log } from '../../src/ports/log.ts';
 
 export type GatewayParts = FaceParts & {
   readonly needs: readonly Need[];
+  readonly fleetState: () => Promise<StateHealth>;
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
   readonly metrics: GatewayMetrics;
@@ -47,6 +49,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     routes,
     clock: parts.doors.clock,
     needs: parts.needs,
+    fleetState: parts.fleetState,
     limitations: parts.limitations,
     renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });

@@ -69,10 +69,14 @@ function wireServer(
     core: wired.core,
     desk: world.state,
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock },
-    needs: [{ name: 'redis', check: () => world.state.ping().then(() => null) }],
+    needs: [],
+    fleetState: () => world.state.health(),
     limitations: () => world.node?.limitations() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
-    renderMetrics: (gauges) => prometheus.render(gauges, wired.load()),
+    renderMetrics: async (gauges) => {
+      prometheus.fleetState(await world.state.health());
+      return prometheus.render(gauges, wired.load());
+    },
     log,
     fileBytes: config.maxFileBytes,
     holdLimits: { requests: config.maxHeldRequests, bodyBytes: config.maxHeldBodyBytes },

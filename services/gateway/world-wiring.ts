@@ -1,7 +1,7 @@
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
-import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
+import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -23,14 +23,17 @@ export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 export async function openWorld(config: GatewayConfig, log: Log) {
   const catalog = await loadPermitted(config.environmentsFolder, config.policyFile);
   const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
-  const state = await connectFleetState({
-    url: config.redisUrl,
-    fleet: config.fleet,
-    commandTimeoutMs: redisTimeoutMs,
-    rowBytesOfTenant: config.maxTenantRowBytes,
-    onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),
-  });
   const system = { clock: systemClock, random: systemRandom };
+  const state = await awaitFleetState(
+    {
+      ...config.redis,
+      fleet: config.fleet,
+      commandTimeoutMs: redisTimeoutMs,
+      rowBytesOfTenant: config.maxTenantRowBytes,
+      onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),
+    },
+    { ...system, log },
+  );
   const events = createEventLog({ folder: config.eventLogFolder, process: 'gateway', log, ...system });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const judge = createHttpJudge(system);

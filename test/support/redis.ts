@@ -22,22 +22,24 @@ export type RedisSettings = {
   readonly onDisk?: boolean;
   /** What it may hold, `64mb`; beyond it, it refuses writes. */
   readonly maxMemory?: string;
+  /** More options of redis-server. */
+  readonly flags?: readonly string[];
+  /** It watches another, as this file of its own says. */
+  readonly sentinel?: string;
 };
 
 /** A redis-server of one test file: on a unix socket in a folder of its own, gone with both when it is stopped. */
-export async function startRedis({
-  onDisk = false,
-  maxMemory = '0',
-}: RedisSettings = {}): Promise<PrivateRedis> {
+export async function startRedis(settings: RedisSettings = {}): Promise<PrivateRedis> {
   const folder = await mkdtemp(join(tmpdir(), 'corral-redis-'));
   const socket = join(folder, 'redis.sock');
-  let server = await launch(folder, socket, onDisk, maxMemory);
+  const argv = argvOf(folder, socket, settings);
+  let server = await launch(socket, argv);
   return {
     socket,
     restart: async (holding) => {
       await kill(server);
       if (holding === 'nothing') await rm(join(folder, 'appendonlydir'), { recursive: true, force: true });
-      server = await launch(folder, socket, onDisk, maxMemory);
+      server = await launch(socket, argv);
     },
     freeze: () => void server.kill('SIGSTOP'),
     thaw: () => void server.kill('SIGCONT'),
@@ -55,18 +57,18 @@ async function kill(server: ChildProcess): Promise<void> {
   await exited;
 }
 
-async function launch(
-  folder: string,
-  socket: string,
-  onDisk: boolean,
-  maxMemory: string,
-): Promise<ChildProcess> {
-  const flags = ['--port', '0', '--unixsocket', socket, '--dir', folder, '--save', ''];
-  await rm(socket, { force: true });
-  // The kernel ends it with us: a test runner that is killed cannot.
+function argvOf(folder: string, socket: string, settings: RedisSettings): readonly string[] {
+  const { onDisk = false, maxMemory = '0', flags = [], sentinel } = settings;
+  const common = ['--port', '0', '--unixsocket', socket, '--dir', folder];
+  if (sentinel !== undefined) return ['redis-server', sentinel, ...common, ...flags, '--sentinel'];
   // `everysec`, its default, answers writes that are not in the file yet while the disk is busy.
   const kept = onDisk ? ['--appendonly', 'yes', '--appendfsync', 'always'] : ['--appendonly', 'no'];
-  const argv = ['redis-server', ...flags, '--maxmemory', maxMemory, ...kept];
+  return ['redis-server', ...common, '--save', '', '--maxmemory', maxMemory, ...kept, ...flags];
+}
+
+async function launch(socket: string, argv: readonly string[]): Promise<ChildProcess> {
+  await rm(socket, { force: true });
+  // The kernel ends it with us: a test runner that is killed cannot.
   const server = spawn('setpriv', ['--pdeathsig', 'KILL', '--', ...argv], { stdio: 'ignore' });
   const failed = new Promise<never>((_, reject) => {
     server.once('error', reject);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../src/ports/clock.ts';
 
-/** Something the gateway cannot work without. `check` rejects, or resolves to a sentence about what is missing. */
+/** Something that this gateway itself cannot work without. `check` rejects, or resolves to a sentence about what is missing. */
 export type Need = { readonly name: string; readonly check: () => Promise<string | null> };
 
 export type Missing = { readonly name: string; readonly reason: string };

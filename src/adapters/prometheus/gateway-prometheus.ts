@@ -2,15 +2,19 @@ import { failureRow } from '../../failure/codes.ts';
 import type { FailureCode } from '../../failure/codes.ts';
 import type { Face } from '../../model/face.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
+import type { StateHealth } from '../../ports/fleet/server.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../ports/gateway-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
+import { stateMetrics } from './state-metrics.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;
   /** Counts what is told to the event log. */
   readonly told: (event: FleetEvent) => void;
+  /** Shows what this process sees of fleet state now. */
+  readonly fleetState: (health: StateHealth) => void;
   /** Everything in the text format that Prometheus scrapes; `underWay` by kind of work. */
   readonly render: (gauges: GatewayGauges, underWay: Readonly<Record<string, number>>) => Promise<string>;
 };
@@ -24,6 +28,7 @@ export function createGatewayPrometheus(): GatewayPrometheus {
   return {
     metrics: doorMetrics(instruments),
     told: eventMetrics(instruments),
+    fleetState: stateMetrics(instruments),
     render: (now, underWay) => {
       show(now, underWay);
       return instruments.render();

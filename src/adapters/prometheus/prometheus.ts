@@ -2,17 +2,21 @@ import { failureRow } from '../../failure/codes.ts';
 import type { FailureCode } from '../../failure/codes.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
+import type { StateHealth } from '../../ports/fleet/server.ts';
 import type { TemplateCounts } from '../../ports/fleet/pool.ts';
 import { apiMetrics } from './api-metrics.ts';
 import type { ApiCall } from './api-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
+import { stateMetrics } from './state-metrics.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;
   /** Counts what is told to the event log. */
   readonly told: (event: FleetEvent) => void;
+  /** Shows what this process sees of fleet state now. */
+  readonly fleetState: (health: StateHealth) => void;
   /** Counts a call of the engine's API as it ended. */
   readonly apiCall: (call: ApiCall) => void;
   /** Everything in the text format that Prometheus scrapes. */
@@ -42,6 +46,7 @@ export function createPrometheus(): Prometheus {
       ...loopMetrics(instruments, failed),
     },
     told: eventMetrics(instruments),
+    fleetState: stateMetrics(instruments),
     apiCall: apiMetrics(instruments),
     render: instruments.render,
     contentType: instruments.contentType,

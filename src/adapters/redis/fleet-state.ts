@@ -8,6 +8,8 @@ import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { ReportStore } from '../../ports/fleet/reports.ts';
 import { callStore } from './call-store.ts';
 import { claimStore } from './claim-store.ts';
+import { asFailure } from '../../failure/failure.ts';
+import type { StateHealth, StateServer } from '../../ports/fleet/server.ts';
 import { Connection, openSubscriber, type ConnectionOptions } from './connection.ts';
 import { environmentStore } from './environment-store.ts';
 import { gradeStore } from './grade-store.ts';
@@ -54,6 +56,8 @@ export type FleetState = {
   adoptRedis(holding: 'empty' | 'persisted'): Promise<Adoption>;
   /** Resolves when Redis answers and holds this fleet; throws `state_unavailable` or `recovering`. */
   ping(): Promise<void>;
+  /** Whether it can be used now, and what Redis says of itself. Never throws. */
+  health(): Promise<StateHealth>;
   close(): Promise<void>;
 };
 
@@ -73,7 +77,11 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);
     const memory = memoryStore(connection.client, keys);
     const rowBytes = await rowShare(memory, options.rowBytesOfTenant);
-    return { ...assemble(run, keys, messages, rowBytes, disconnect), memory };
+    return {
+      ...assemble(run, keys, messages, rowBytes, disconnect),
+      memory,
+      health: () => healthOf(run, connection.server),
+    };
   } catch (thrown) {
     disconnect();
     throw classifyTrouble(thrown);
@@ -92,7 +100,7 @@ function assemble(
   messages: Messages,
   rowBytesOfTenant: number,
   disconnect: () => void,
-): Omit<FleetState, 'memory'> {
+): Omit<FleetState, 'memory' | 'health'> {
   return {
     claims: claimStore(run, keys, messages, rowBytesOfTenant),
     calls: callStore(run),
@@ -108,4 +116,14 @@ function assemble(
     },
     close: async () => disconnect(),
   };
+}
+
+async function healthOf(run: RunScript, server: StateServer | null): Promise<StateHealth> {
+  try {
+    await run('draining', 0);
+    return { state: 'up', reason: null, server };
+  } catch (thrown) {
+    const { code, message } = asFailure(thrown);
+    return { state: code === 'recovering' ? 'recovering' : 'away', reason: message, server };
+  }
 }

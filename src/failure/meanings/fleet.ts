@@ -6,7 +6,8 @@ export const fleetItself = {
   state_unavailable: {
     means:
       'Redis does not answer, or cannot serve: it is loading, out of memory, or a replica that may not write. Of one rollout: it has lost the dataset row, and the request did not bring it again.',
-    evidence: '`redis`: its own words. `/readyz` of every gateway says `redis`.',
+    evidence:
+      '`redis`: its own words. `fleet_state` of `/readyz`, and `corral_redis_up`, of every process that cannot reach it.',
     operator:
       'Bring Redis back; nothing else is needed. Sandboxes go on meanwhile, and finished answers wait in their journals.',
   },

@@ -55,6 +55,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
       clock: systemClock,
     },
     needs: [],
+    fleetState: () => Promise.resolve({ state: 'up', reason: null, server: null }),
     limitations: () => Promise.resolve([]),
     metrics: prometheus.metrics,
     renderMetrics: (gauges) => prometheus.render(gauges, {}),

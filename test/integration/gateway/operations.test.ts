@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { StateHealth } from '../../../src/ports/fleet/server.ts';
 import { startGateway } from './gateway-under-test.ts';
 import type { GatewayUnderTest } from './gateway-under-test.ts';
 
@@ -25,7 +26,7 @@ describe('the operators’ addresses', () => {
     gateway = await startGateway({
       limitations: () => Promise.resolve(['no memory limit: no cgroup']),
       needs: [
-        { name: 'redis', check: () => Promise.reject(new Error('connection refused')) },
+        { name: 'key', check: () => Promise.reject(new Error('no such file')) },
         { name: 'fleet', check: () => Promise.resolve(null) },
         { name: 'isolation', check: () => Promise.resolve('one user only') },
         { name: 'slow', check: () => new Promise(() => undefined) },
@@ -36,12 +37,48 @@ describe('the operators’ addresses', () => {
     expect(JSON.parse(text)).toEqual({
       status: 'not ready',
       missing: [
-        { name: 'redis', reason: expect.stringContaining('connection refused') },
+        { name: 'key', reason: expect.stringContaining('no such file') },
         { name: 'isolation', reason: 'one user only' },
         { name: 'slow', reason: expect.stringContaining('no answer') },
       ],
       limitations: ['no memory limit: no cgroup'],
+      fleet_state: { state: 'up', reason: null, redis: null },
     });
+  });
+
+  it('/readyz is about the gateway itself: without Redis it holds requests, says so, and stays in its Service', async () => {
+    const server = {
+      version: '7.2.4',
+      evictionPolicy: 'noeviction',
+      memoryLimitBytes: 1024,
+      appendOnly: true,
+    };
+    const health: StateHealth = { state: 'away', reason: 'connection refused', server };
+    gateway = await startGateway({ fleetState: () => Promise.resolve(health) });
+    const { status, text } = await get('/readyz');
+    expect([status, JSON.parse(text)]).toMatchObject([
+      200,
+      {
+        status: 'ready',
+        missing: [],
+        fleet_state: {
+          state: 'away',
+          reason: 'connection refused',
+          redis: {
+            version: '7.2.4',
+            maxmemory_policy: 'noeviction',
+            maxmemory_bytes: 1024,
+            append_only: true,
+          },
+        },
+      },
+    ]);
+  });
+
+  it('/readyz answers a probe in time also while Redis answers nobody', async () => {
+    gateway = await startGateway({ fleetState: () => new Promise(() => undefined) });
+    const { status, text } = await get('/readyz');
+    expect([status, JSON.parse(text)]).toMatchObject([200, { fleet_state: { state: 'away' } }]);
   });
 
   it('/metrics counts answers and failures, and tells the event loop’s lag', async () => {

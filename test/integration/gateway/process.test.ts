@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, symlink, unlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -34,10 +34,18 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-type Line = { readonly message: string; readonly url?: string; readonly error?: string };
+type Line = {
+  readonly message: string;
+  readonly url?: string;
+  readonly error?: string;
+  readonly reason?: string;
+};
 
-/** Starts the process and gives its first log line. */
-async function start(changes: Record<string, string> = {}): Promise<readonly [ChildProcess, Line]> {
+/** Starts the process and gives its first log line that says one of these. */
+async function start(
+  changes: Record<string, string> = {},
+  ...saying: readonly string[]
+): Promise<readonly [ChildProcess, Line]> {
   const child = spawn(process.execPath, [join(root, 'services/gateway/main.ts')], {
     stdio: ['pipe', 'ignore', 'pipe'],
     env: {
@@ -53,8 +61,21 @@ async function start(changes: Record<string, string> = {}): Promise<readonly [Ch
     },
   });
   running.push(child);
-  const [line] = (await once(createInterface({ input: child.stderr }), 'line')) as [string];
-  return [child, JSON.parse(line) as Line];
+  return [child, await lineOf(child, ['listening', 'the gateway cannot start', ...saying])];
+}
+
+const linesOf = new WeakMap<ChildProcess, AsyncIterator<string>>();
+
+async function lineOf(child: ChildProcess, messages: readonly string[]): Promise<Line> {
+  if (child.stderr === null) throw new Error('its log is not read');
+  const lines = linesOf.get(child) ?? createInterface({ input: child.stderr })[Symbol.asyncIterator]();
+  linesOf.set(child, lines);
+  for (;;) {
+    const { value, done } = await lines.next();
+    if (done === true) throw new Error(`it ended without saying ${messages.join(' or ')}`);
+    const line = JSON.parse(value) as Line;
+    if (messages.includes(line.message)) return line;
+  }
 }
 
 it('the process serves both faces over the real fleet state, and ends cleanly when its parent is gone', async () => {
@@ -65,7 +86,21 @@ it('the process serves both faces over the real fleet state, and ends cleanly wh
   const ready = await fetch(`${url ?? ''}/readyz`);
   expect([ready.status, await ready.json()]).toEqual([
     200,
-    { status: 'ready', missing: [], limitations: null },
+    {
+      status: 'ready',
+      missing: [],
+      limitations: null,
+      fleet_state: {
+        state: 'up',
+        reason: null,
+        redis: {
+          version: expect.stringMatching(/^\d+\./),
+          maxmemory_policy: 'noeviction',
+          maxmemory_bytes: null,
+          append_only: false,
+        },
+      },
+    },
   ]);
 
   const environments = await fetch(`${url ?? ''}/v1/environments`, { headers });
@@ -96,3 +131,34 @@ it('a process that cannot start says why and exits 1', async () => {
   if (child.exitCode === null) await once(child, 'exit');
   expect(child.exitCode).toBe(1);
 });
+
+it('a process that is started before its Redis waits and says why each second, and serves when it is there', async () => {
+  const late = join(folder, 'late.sock');
+  const [child, waiting] = await start({ CORRAL_REDIS: late }, 'waiting for Redis');
+  expect(waiting.reason).toContain('ENOENT');
+  expect((await lineOf(child, ['waiting for Redis'])).reason).toContain('ENOENT');
+  await symlink(redis.socket, late);
+  const { url } = await lineOf(child, ['listening']);
+  expect((await fetch(`${url ?? ''}/readyz`)).status).toBe(200);
+  expect(await (await fetch(`${url ?? ''}/metrics`)).text()).toMatch(/^corral_redis_up 1$/mu);
+  await unlink(late);
+}, 30_000);
+
+it('a process that waits for Redis ends at once when it is told to', async () => {
+  const [child] = await start({ CORRAL_REDIS: join(folder, 'never.sock') }, 'waiting for Redis');
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  expect(await exited).toEqual([0, null]);
+});
+
+it('a Redis that forgets keys when it is full is refused, with what to do, unless the operator says otherwise', async () => {
+  const forgetful = await startRedis({ flags: ['--maxmemory-policy', 'volatile-lru'] });
+  const [child, { error }] = await start({ CORRAL_REDIS: forgetful.socket });
+  expect(error).toContain('maxmemory-policy volatile-lru');
+  expect(error).toContain('CORRAL_REDIS_MAY_EVICT=1');
+  if (child.exitCode === null) await once(child, 'exit');
+  expect(child.exitCode).toBe(1);
+  const [, { message }] = await start({ CORRAL_REDIS: forgetful.socket, CORRAL_REDIS_MAY_EVICT: '1' });
+  expect(message).toBe('listening');
+  await forgetful.stop();
+}, 30_000);
