@@ -49,6 +49,8 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
   const queue = new Queue<TicketJob>(place.queue, {
     prefix: place.prefix,
     connection,
+    // It would be asked once, and an answer that is lost then would make every later offer fail. Fleet state looks at it.
+    skipVersionCheck: true,
     // Nobody reads the queue's event stream; a short one costs nothing.
     streams: { events: { maxLen: 100 } },
   });
