@@ -118,8 +118,10 @@ const contactMs = 1_000;
 
 /** Says that callers can be heard. Nothing is told of one that fails: whoever needs fleet state tells of it. */
 function keepContact({ lifecycle, clock, onTrouble }: GatewayWorld, signal: AbortSignal): Promise<void> {
+  let heardAtMs = clock.monotonicMs();
   return every({ intervalMs: contactMs, clock, signal, onError: onTrouble }, async () => {
-    await lifecycle.keepContact();
+    await lifecycle.keepContact(clock.monotonicMs() - heardAtMs);
+    heardAtMs = clock.monotonicMs();
   }).done;
 }
 

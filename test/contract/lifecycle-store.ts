@@ -60,8 +60,8 @@ export function describeLifecycleStore(name: string, open: () => Promise<Lifecyc
 
     it('in a run that has not lapsed nothing is released, and contact that was kept gives nothing back', async () => {
       expect(await lifecycle.releaseLapsed(tenant, run, 10)).toBe(0);
-      await lifecycle.keepContact();
-      expect(await lifecycle.keepContact()).toBe(0);
+      await lifecycle.keepContact(0);
+      expect(await lifecycle.keepContact(0)).toBe(0);
     });
 
     it('lapsed runs come at most so many at a time', async () => {

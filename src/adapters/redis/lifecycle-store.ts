@@ -21,7 +21,7 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
     lapsedRuns: async (limit) => listOf(await run('lapsed-runs', limit)).map((name) => runOf(textOf(name))),
     releaseLapsed: async (tenant, ofRun, limit) =>
       numberOf(await run('release-lapsed', runName(tenant, ofRun), limit)),
-    keepContact: async () => numberOf(await run('keep-contact')),
+    keepContact: async (silentMs) => numberOf(await run('keep-contact', Math.round(silentMs))),
   };
 }
 

@@ -35,9 +35,10 @@ export interface LifecycleStore {
   releaseLapsed(tenant: TenantId, run: RunId, limit: number): Promise<number>;
   /**
    * A gateway reaches fleet state; to be said every second. While none does, nothing ends because its caller was silent.
-   * Returns the milliseconds that were given back to all callers, because nobody had said so for so long.
+   * `silentMs`: how long this gateway did not reach it, for fleet state that has forgotten. Returns the milliseconds that
+   * were given back to all callers, because nobody had said so for so long.
    */
-  keepContact(): Promise<number>;
+  keepContact(silentMs: number): Promise<number>;
 }
 
 /** Grading: one at a time, a stored score is never recomputed. */

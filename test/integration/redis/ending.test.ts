@@ -239,7 +239,7 @@ describe('an outage, while which no gateway reaches fleet state,', () => {
     await world.fleet.claims.claim(native('granted'));
     await world.outage(60 * minute);
     expect(await tidyUp()).toEqual(untouched);
-    expect(await world.fleet.lifecycle.keepContact()).toBe(60 * minute);
+    expect(await world.fleet.lifecycle.keepContact(0)).toBe(60 * minute);
     expect(await tidyUp()).toEqual(untouched);
     const after = await recordOf(world.fleet, rollout.key);
     expect(after).toMatchObject({ state: 'active', leaseUntilMs: rollout.leaseUntilMs + 60 * minute });
@@ -250,7 +250,7 @@ describe('an outage, while which no gateway reaches fleet state,', () => {
     await world.fleet.claims.claim(native('a'));
     await world.step(4 * minute);
     await world.outage(10 * minute);
-    await world.fleet.lifecycle.keepContact();
+    await world.fleet.lifecycle.keepContact(0);
     await world.step(minute - 1);
     expect(await lapsed()).toEqual([]);
     await world.step(1);
@@ -267,11 +267,20 @@ describe('an outage, while which no gateway reaches fleet state,', () => {
     await world.step(20 * minute);
     await world.outage(12 * minute);
     expect((await world.fleet.calls.admit(admitOf(rollout, 'first'))).kind).toBe('dispatch');
-    await world.fleet.lifecycle.keepContact();
+    await world.fleet.lifecycle.keepContact(0);
     expect((await world.fleet.calls.admit(admitOf(rollout, 'second'))).kind).toBe('dispatch');
     await world.step(11 * minute);
     const late = await world.fleet.calls.admit(admitOf(rollout, 'third'));
     expect(late).toMatchObject({ kind: 'refused', reason: 'time_spent' });
+  });
+
+  test('is not charged to it either by a Redis that has forgotten it, and takes the word of a gateway', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a');
+    await world.outage(35 * minute);
+    await world.redis.del('corral:{test}:contact');
+    expect(await world.fleet.lifecycle.keepContact(12 * minute)).toBe(12 * minute);
+    expect((await world.fleet.calls.admit(admitOf(rollout, 'next'))).kind).toBe('dispatch');
   });
 
   test('keeps the place of whoever waits in line', async () => {
@@ -280,7 +289,7 @@ describe('an outage, while which no gateway reaches fleet state,', () => {
     await world.fleet.claims.claim(claimOf('second'));
     await world.outage(10 * minute);
     await tidyUp();
-    await world.fleet.lifecycle.keepContact();
+    await world.fleet.lifecycle.keepContact(0);
     await world.fleet.claims.claim(claimOf('second'));
     await world.fleet.claims.claim(claimOf('first'));
     expect(await world.fleet.claims.claim(claimOf('second'))).toMatchObject({ kind: 'waiting', ahead: 1 });
@@ -295,7 +304,7 @@ describe('an outage, while which no gateway reaches fleet state,', () => {
   test('of a few seconds is none: a word that came late gives nothing back', async () => {
     await world.fleet.claims.claim(native('a'));
     await world.outage(5_000);
-    expect(await world.fleet.lifecycle.keepContact()).toBe(0);
+    expect(await world.fleet.lifecycle.keepContact(0)).toBe(0);
   });
 });
 

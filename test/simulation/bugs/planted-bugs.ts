@@ -43,8 +43,8 @@ const plantedBugsByName = {
     "untilMs = nowMs + 1000\n  redis.call('ZADD', key.leases,",
   ),
   'a rollout expires while its command runs': replacing(
-    "return redis.call('SCARD', key.inFlight .. id) > 0 or",
-    'return nowMs < 0 or',
+    "return not inTouch or redis.call('SCARD', key.inFlight .. id) > 0 or",
+    'return not inTouch or',
     'math.max(tonumber(leaseMs), nowMs + timeoutMs + idleMs)',
     'nowMs + 500',
   ),

@@ -1,9 +1,11 @@
 -- A gateway reaches this Redis. The first to say so after an outage gives its length back to all that ends by silence:
 -- leases of rollouts and runs, grants and places; and to the time that rollouts have. Returns it. All at once, which for
 -- 10,000 rollouts takes some 100 ms, because what is half done would end the other half; and once an outage.
-local known, gapMs = redis.call('EXISTS', key.contact) == 1, outageMs()
+-- A Redis that has forgotten when it was last spoken to takes the gateway's own word.
+local ownMs, known = tonumber(ARGV[2]), redis.call('EXISTS', key.contact) == 1
+local gapMs = known and outageMs() or (ownMs > inTouchMs and ownMs or 0)
 redis.call('SET', key.contact, nowMs)
-if not known or gapMs == 0 then return 0 end
+if gapMs == 0 then return 0 end
 
 -- What was renewed since is as fresh as it can be.
 local function shift(name, latestMs)
