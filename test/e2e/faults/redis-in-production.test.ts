@@ -76,7 +76,8 @@ async function demote(): Promise<void> {
 async function empty(): Promise<void> {
   await inRedis(real, async (redis) => {
     await redis.multi().flushall().function('FLUSH').exec();
-    for (const type of ['normal', 'pubsub']) await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+    for (const type of ['normal', 'pubsub'])
+      await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
   });
 }
 

@@ -109,6 +109,22 @@ test('over TLS whose certificate an authority of our own has signed; without its
   });
 });
 
+test('by way of sentinels over TLS, which have a password of their own', async () => {
+  const { ca, key, certificate } = await certificates();
+  const [port, watch] = await Promise.all([freePort(0), freePort(0)]);
+  const files = ['--tls-cert-file', certificate, '--tls-key-file', key, '--tls-ca-cert-file', ca];
+  const tls = [...files, '--tls-auth-clients', 'no'];
+  await redisWith('--tls-port', String(port), ...tls);
+  const configuration = join(folder, 'sentinel.conf');
+  const lines = [`sentinel monitor ours 127.0.0.1 ${port} 1`, 'requirepass theirs', 'tls-replication yes'];
+  await writeFile(configuration, `${lines.join('\n')}\n`);
+  const flags = ['--tls-port', String(watch), ...tls];
+  servers.push(await startRedis({ sentinel: configuration, flags }));
+  const sentinelPassword = join(folder, 'sentinel-password');
+  await writeFile(sentinelPassword, 'theirs\n');
+  await worksAt(`rediss-sentinel://127.0.0.1:${watch}/ours`, { ...noFiles, ca, sentinelPassword });
+});
+
 test('with a user and a password from files; with another password it is said that it is that', async () => {
   const { socket } = await redisWith();
   const admin = new Redis(socket);
