@@ -49,6 +49,11 @@ test('sizes by environment and the address to listen at are read', () => {
 test.each([
   { wrong: { CORRAL_FLEET: 'Not A Name' }, says: 'CORRAL_FLEET is "Not A Name"' },
   { wrong: { CORRAL_REDIS: 'localhost' }, says: 'CORRAL_REDIS is "localhost"' },
+  {
+    wrong: { CORRAL_REDIS: 'redis-sentinel://host:26379' },
+    says: 'redis-sentinel://host:port,host:port/name',
+  },
+  { wrong: { CORRAL_REDIS_CA_FILE: '/ca' }, says: 'CORRAL_REDIS asks for no TLS: write rediss://' },
   { wrong: { CORRAL_POOL_OVERRIDES: '{"shell": {"size": 2}}' }, says: 'CORRAL_POOL_OVERRIDES is' },
   { wrong: { CORRAL_POOL_OVERRIDES: '[1' }, says: 'CORRAL_POOL_OVERRIDES is' },
   { wrong: { CORRAL_CONTROLLER_LISTEN: '9100' }, says: 'not host:port such as 127.0.0.1:9100' },

@@ -1,8 +1,7 @@
 import type { RedisOptions } from 'ioredis';
 
 /** `rediss-sentinel://user:password@host:26379,host:26379/name/0`: the sentinels, and the name of what they watch. */
-const sentinelUrl =
-  /^(?<scheme>rediss?)-sentinel:\/\/(?:(?<username>[^:@/]*):(?<password>[^@/]*)@)?(?<hosts>[^@/]+)\/(?<name>[^/]+)(?:\/(?<db>\d+))?$/;
+const sentinelSchemes = ['redis-sentinel://', 'rediss-sentinel://'] as const;
 const sentinelPort = 26_379;
 
 /** What is asked of a sentinel is one word, and the next one is as good. */
@@ -14,11 +13,11 @@ const sentinelTimeoutMs = 1_000;
  */
 export function endpointOf(address: string): RedisOptions {
   if (address.startsWith('/')) return { path: address };
-  const sentinels = sentinelUrl.exec(address)?.groups;
-  if (sentinels !== undefined) return sentinelsOf(sentinels);
+  const scheme = sentinelSchemes.find((one) => address.startsWith(one));
+  if (scheme !== undefined) return sentinelsOf(scheme, address.slice(scheme.length));
   const url = new URL(address);
   return {
-    host: url.hostname.replaceAll(/[[\]]/g, ''),
+    host: bare(url.hostname),
     port: Number(url.port || 6379),
     db: Number(url.pathname.slice(1) || 0),
     ...credentials(url.username, url.password),
@@ -26,17 +25,19 @@ export function endpointOf(address: string): RedisOptions {
   };
 }
 
-function sentinelsOf(parts: Readonly<Record<string, string | undefined>>): RedisOptions {
-  const { scheme, username = '', password = '', hosts = '', name = '', db } = parts;
+function sentinelsOf(scheme: (typeof sentinelSchemes)[number], rest: string): RedisOptions {
+  const at = rest.lastIndexOf('@');
+  const [username = '', password = ''] = at === -1 ? [] : rest.slice(0, at).split(':');
+  const [hosts = '', name = '', db = '0'] = rest.slice(at + 1).split('/');
   return {
     sentinels: hosts.split(',').map(hostAndPort),
     name: decodeURIComponent(name),
-    db: Number(db ?? 0),
+    db: Number(db),
     role: 'master',
     sentinelCommandTimeout: sentinelTimeoutMs,
     sentinelRetryStrategy: () => sentinelTimeoutMs,
     ...credentials(username, password),
-    ...(scheme === 'rediss' ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
+    ...(scheme === 'rediss-sentinel://' ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {}),
   };
 }
 
@@ -47,7 +48,10 @@ function credentials(username: string, password: string): RedisOptions {
   };
 }
 
+/** An IPv6 address stands in brackets, as in a URL. */
 function hostAndPort(text: string): { readonly host: string; readonly port: number } {
-  const [, host = text, port] = /^(.*?)(?::(\d+))?$/.exec(text.trim()) ?? [];
-  return { host: host.replaceAll(/[[\]]/g, ''), port: Number(port ?? sentinelPort) };
+  const { hostname, port } = new URL(`redis://${text.trim()}`);
+  return { host: bare(hostname), port: Number(port || sentinelPort) };
 }
+
+const bare = (hostname: string) => (hostname.startsWith('[') ? hostname.slice(1, -1) : hostname);

@@ -10,7 +10,9 @@ export type Identity = {
 
 /** Null where it does not name itself, as something else than Redis would not. */
 export function identityOf(info: string): Identity | null {
-  const read = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+  const lines = info.split('\n').map((line) => [line.slice(0, line.indexOf(':')), valueIn(line)] as const);
+  const told = new Map(lines);
+  const read = (name: string) => told.get(name) ?? '';
   if (read('run_id') === '') return null;
   const limitBytes = Number(read('maxmemory'));
   return {
@@ -24,6 +26,8 @@ export function identityOf(info: string): Identity | null {
     },
   };
 }
+
+const valueIn = (line: string) => line.slice(line.indexOf(':') + 1).trim();
 
 /** Its scripts are functions, which older ones do not have. */
 const oldestMajor = 7;

@@ -65,10 +65,13 @@ beforeAll(async () => {
       CORRAL_MAX_HELD_BODY_BYTES: String(heldBytes),
     },
   });
-  const [line] = (await once(createInterface({ input: gateway.stderr ?? process.stdin }), 'line')) as [
-    string,
-  ];
-  url = (JSON.parse(line) as { url: string }).url;
+  for await (const line of createInterface({ input: gateway.stderr ?? process.stdin })) {
+    const said = JSON.parse(line) as { readonly url?: string };
+    if (said.url === undefined) continue;
+    url = said.url;
+    break;
+  }
+  gateway.stderr?.resume();
 }, 30_000);
 afterAll(async () => {
   over.abort();
