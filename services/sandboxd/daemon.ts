@@ -1,5 +1,5 @@
 import type { Identity } from '../../src/protocol/sandboxd/wire.ts';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { maxCallsOfLife, protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { callStarter } from './calls/start-call.ts';
@@ -15,7 +15,7 @@ const journalLimits = {
   /** A rollout's parallel calls are a handful; more is a caller gone wrong. */
   waiting: 256,
   /** Ids and digests of that many cost about 2 MB; a rollout's budget is some dozens of calls. */
-  calls: 4096,
+  calls: maxCallsOfLife,
 };
 
 /** All that one life of sandboxd knows; made once by `main.ts`. */

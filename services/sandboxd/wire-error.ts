@@ -10,6 +10,7 @@ const statusOf = {
   not_bound: 409,
   already_bound: 409,
   call_conflict: 409,
+  calls_used_up: 409,
   graded: 409,
   expired: 410,
   answer_confirmed: 410,

@@ -3,7 +3,6 @@ import { Failure } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import type { ObtainDeps, Occupied } from '../claiming/obtain-sandbox.ts';
-import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import { settleGraceMs } from './carry-out.ts';
@@ -21,7 +20,7 @@ export type Admitted = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
 /**
  * Asks for admission at once where this process has claimed for the rollout before, which is all that later calls
  * need; else, and whenever the rollout is not active, it obtains a sandbox first. Throws the rollout's own code when
- * it is barred, and whatever `obtainSandbox` throws.
+ * it is barred, and whatever `obtainSandbox` throws; what of it may pass is for the caller to try again.
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
@@ -30,17 +29,15 @@ export async function admitOrObtain(
   deadline: Deadline,
 ): Promise<Admitted> {
   const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
-  return patiently(deps.clock, deadline, async () => {
-    const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
-    let occupied = work.acquainted ? null : await obtain().catch(unlessOver);
-    for (;;) {
-      const reply = await admit(deps.calls, work, timeoutMs, occupied);
-      if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
-      if (reply.kind !== 'not_active') return reply;
-      // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
-      occupied = await obtain();
-    }
-  });
+  const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
+  let occupied = work.acquainted ? null : await obtain().catch(unlessOver);
+  for (;;) {
+    const reply = await admit(deps.calls, work, timeoutMs, occupied);
+    if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
+    if (reply.kind !== 'not_active') return reply;
+    // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
+    occupied = await obtain();
+  }
 }
 
 const overCodes: ReadonlySet<FailureCode> = new Set([

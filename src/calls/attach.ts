@@ -33,7 +33,7 @@ export async function attachToCall(
   const target = targetOf(rollout);
   const timeoutMs = knownTimeoutMs(work);
   const ask = (waitMs: number, signal: AbortSignal) => deps.link.attach(target, call, waitMs, signal);
-  return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, ask }, deadline);
+  return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, toSend: false, ask }, deadline);
 }
 
 /** How long a recorded call is waited for at most; what its request said is not kept. */

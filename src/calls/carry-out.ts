@@ -1,4 +1,5 @@
 import { Deadline } from '../waiting/deadline.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
@@ -9,14 +10,16 @@ import { exchange } from './exchange.ts';
 import type { ExchangeDeps } from './exchange.ts';
 import type { Judged } from './judge-answer.ts';
 import { settlementOfForgotten, settlementOfUnknown } from './losses.ts';
-import type { Ongoing } from '../waiting/ongoing.ts';
-import { answerFrom, judgeNow, settle } from './settling.ts';
+import { refusedResult } from './model-failures.ts';
+import type { Joined, Ongoing } from '../waiting/ongoing.ts';
+import { answerFrom, judgeNow, settle, settleRefused } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
 import { lostCommandEvent } from './settled-event.ts';
 import type { Running, Tracked } from './work.ts';
 
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {
+    readonly calls: Pick<CallStore, 'unsent'>;
     readonly ongoing: Ongoing<CallResult>;
     readonly confirmations: Pick<Confirmations, 'add'>;
   };
@@ -30,8 +33,32 @@ export async function awaitOngoing(
   running: Running,
   deadline: Deadline,
 ): Promise<CallResult> {
-  const { key, call } = running.work;
-  const ongoing = deps.ongoing.join(`${key} ${call}`, () => carryOut(deps, running));
+  const ongoing = deps.ongoing.join(nameOf(running.work), () => carryOut(deps, running));
+  return untilDeadline(deps, running.work, ongoing, deadline);
+}
+
+/**
+ * Joins the work of this process on the call, if there is any; else null. A repeat that came here needs no admission of its
+ * own, and asking for one would look like somebody else who sends the call.
+ */
+export function joinOngoing(
+  deps: CarryOutDeps,
+  work: Tracked,
+  deadline: Deadline,
+): Promise<CallResult> | null {
+  const result = deps.ongoing.find(nameOf(work));
+  return result === null ? null : untilDeadline(deps, work, { result, joined: true }, deadline);
+}
+
+/** With other arguments it is another call: admission finds the conflict. */
+const nameOf = ({ key, call, digest }: Tracked): string => `${key} ${call} ${digest}`;
+
+async function untilDeadline(
+  deps: CarryOutDeps,
+  { call }: Tracked,
+  ongoing: Joined<CallResult>,
+  deadline: Deadline,
+): Promise<CallResult> {
   const result = await deps.ongoing.until(ongoing.result, deadline);
   if (result !== 'still_running') return ongoing.joined ? { ...result, replayed: true } : result;
   throw new Failure('still_running', `call ${call} is still running; send it again to wait for it`, {
@@ -49,11 +76,32 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
       return answerFrom(deps, running.work, exchanged);
     case 'unknown':
       return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
+    case 'unsent':
+      return takeBack(deps, running, exchanged);
+    case 'calls_used_up':
+      return settleRefused(deps, running.work, refusedResult(running.work, 'budget_spent'));
     case 'forgotten':
       return settleWithoutAnswer(deps, running, settlementOfForgotten(running.work));
     case 'answered':
       return settleAnswer(deps, running, exchanged.answer);
   }
+}
+
+/**
+ * Unless somebody else was told to send it too, it has no outcome now, and a repeat may run. Who only asks what became of it
+ * knows nothing; a controller says what it came to when its time is over.
+ */
+async function takeBack(
+  deps: CarryOutDeps,
+  { work, toSend }: Running,
+  { tries, detail }: { readonly tries: number; readonly detail: string },
+): Promise<never> {
+  if (toSend) await deps.calls.unsent(work.key, work.call, work.counted);
+  const message = toSend ? 'the call could not be sent' : 'nobody could be asked what became of the call';
+  throw new Failure('sandboxd_unreachable', `${message}: ${detail}`, {
+    admitted: toSend ? 'no' : 'unknown',
+    evidence: { call: work.call, tries },
+  });
 }
 
 /** Whether its sandbox was lost under it, by whomever, and we are the ones who know what it had run. */

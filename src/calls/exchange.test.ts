@@ -24,7 +24,7 @@ function running(ask: Running['ask']): Running {
   const environment = fakeEnvironment();
   const known = { key: rollout.key, claim: repeatedClaim(rollout, environment), environment, known: true };
   const work = trackedCall(known, callId('c1'), 'shell', 'digest');
-  return { work, rollout, timeoutMs: 1_000, waitedMs: 0, ask };
+  return { work, rollout, timeoutMs: 1_000, waitedMs: 0, toSend: true, ask };
 }
 
 const untilMs = 31_000;
@@ -61,7 +61,7 @@ test('a sandbox that falls silent after it has answered: unknown, half a minute 
   };
   const exchanging = exchange(deps, running(ask), Deadline.in(clock, untilMs));
   await clock.advance(265_000);
-  expect(await exchanging).toMatchObject({ kind: 'unknown', admitted: 'unknown' });
+  expect(await exchanging).toMatchObject({ kind: 'unknown' });
 });
 
 const silent: Running['ask'] = async () => {
@@ -69,6 +69,6 @@ const silent: Running['ask'] = async () => {
   throw new LinkError({ kind: 'not_sent', detail: 'connection refused' });
 };
 
-test('a sandbox that never answered: unknown at the deadline', async () => {
-  expect(await exchanged(silent, untilMs + 3_000)).toMatchObject({ kind: 'unknown', admitted: 'no' });
+test('a sandbox that took no connection until the deadline: the call was never sent', async () => {
+  expect(await exchanged(silent, untilMs + 3_000)).toMatchObject({ kind: 'unsent' });
 });

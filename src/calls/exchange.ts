@@ -1,13 +1,12 @@
 import { patiently, pauseMs } from '../waiting/patience.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import type { Admitted } from '../model/outcome.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
-import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/wakes.ts';
 import { targetOf } from '../claiming/target.ts';
 import { callConflict } from './call-conflict.ts';
@@ -24,18 +23,14 @@ export type ExchangeDeps = {
 /**
  * How the exchange ended. `settled_elsewhere`: another gateway stored the answer, or the loss was recorded. `forgotten`:
  * it was stored and confirmed, and fleet state has it as running: Redis forgot the answer. A confirmation follows the
- * storing, so the journal's word and a later look there cannot cross.
+ * storing, so the journal's word and a later look there cannot cross. `unsent`: not by us, who never had a
+ * connection. `calls_used_up`: the sandbox has had as many calls as it takes, and this one was not among them.
  */
 export type Exchanged =
   | { readonly kind: 'answered'; readonly answer: CallAnswer }
   | { readonly kind: 'settled_elsewhere'; readonly summary: CallSummary; readonly answer: string | null }
-  | { readonly kind: 'forgotten' }
-  | {
-      readonly kind: 'unknown';
-      readonly admitted: Admitted;
-      readonly tries: number;
-      readonly detail: string;
-    };
+  | { readonly kind: 'forgotten' | 'calls_used_up' }
+  | { readonly kind: 'unknown' | 'unsent'; readonly tries: number; readonly detail: string };
 
 /** One held request to sandboxd; it answers `running` after that, so a dead connection is noticed. */
 const longestPollMs = 30_000;
@@ -47,7 +42,8 @@ const silenceMs = 30_000;
 /**
  * Sends a dispatched call until somebody knows how it ended. Sending again is safe: it is a PUT by call id to one boot
  * of one sandbox, and that boot's journal runs it once. Between tries fleet state is asked, where a loss or another
- * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown. A sandboxd that
+ * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown, unless it was
+ * never sent at all. A sandboxd that
  * answers is being asked: a policy that sends more calls at once than its sandbox runs must not make their outcome
  * unknown by their waiting, so each word of it moves the deadline. It ends every call that it runs by itself.
  *
@@ -68,6 +64,7 @@ export async function exchange(deps: ExchangeDeps, running: Running, until: Dead
     } catch (thrown) {
       if (!(thrown instanceof LinkError)) throw thrown;
       detail = thrown.message;
+      if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
       if (isFull(thrown)) deadline = deadline.orLaterIn(silenceMs);
       reached = (await afterTrouble(deps, running, thrown, deadline)) || reached;
       const recorded = await recordedSoFar(deps, running);
@@ -75,17 +72,20 @@ export async function exchange(deps: ExchangeDeps, running: Running, until: Dead
       if (recorded !== null && wasConfirmed(thrown)) return { kind: 'forgotten' };
       await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
     }
-    if (deadline.passed) return { kind: 'unknown', admitted: reached ? 'unknown' : 'no', tries, detail };
+    if (deadline.passed) return { kind: reached ? 'unknown' : 'unsent', tries, detail };
   }
 }
 
 /** It lives and has no room now: nothing ran, and nobody has to guess. */
-const isFull = ({ trouble }: LinkError): boolean =>
-  trouble.kind === 'refused' && trouble.code === 'journal_full';
+const isFull = (error: LinkError): boolean => hasCode(error, 'journal_full');
 
 /** It is done, and somebody has said that its answer is stored. */
-export function wasConfirmed({ trouble }: LinkError): boolean {
-  return trouble.kind === 'refused' && trouble.code === 'answer_confirmed';
+export function wasConfirmed(error: LinkError): boolean {
+  return hasCode(error, 'answer_confirmed');
+}
+
+function hasCode({ trouble }: LinkError, code: SandboxdError): boolean {
+  return trouble.kind === 'refused' && trouble.code === code;
 }
 
 /** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */

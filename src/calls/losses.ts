@@ -2,20 +2,14 @@ import { Failure } from '../failure/failure.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
-import type { Exchanged } from './exchange.ts';
 import type { Tracked } from './work.ts';
 
 /** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
 export function settlementOfUnknown(
   work: Tracked,
-  unknown: Extract<Exchanged, { kind: 'unknown' }>,
+  { tries, detail }: { readonly tries: number; readonly detail: string },
 ): Omit<Settlement, 'waitedMs'> {
-  const evidence = {
-    call: work.call,
-    tries: unknown.tries,
-    admitted: unknown.admitted,
-    detail: unknown.detail,
-  };
+  const evidence = { call: work.call, tries, admitted: 'unknown', detail };
   return {
     key: work.key,
     call: work.call,
@@ -23,7 +17,7 @@ export function settlementOfUnknown(
     tool: work.tool,
     outcome: 'infrastructure_failure',
     code: 'outcome_unknown',
-    admitted: unknown.admitted,
+    admitted: 'unknown',
     exitCode: null,
     durationMs: null,
     outputBytes: 0,

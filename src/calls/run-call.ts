@@ -4,12 +4,11 @@ import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
-import type { CallRequest } from '../protocol/sandboxd/wire.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
 import { callConflict } from './call-conflict.ts';
 import type { CallResult } from './call-result.ts';
-import { awaitOngoing } from './carry-out.ts';
+import { awaitOngoing, joinOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
 import { brokenResult, refusedResult } from './model-failures.ts';
 import { answerExpired, answerFrom, settleRefused } from './settling.ts';
@@ -25,12 +24,29 @@ export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<S
  *     ├─ settled ─────────▶ the recorded answer, replayed
  *     ├─ refused, broken ─▶ the model's own failure: settled as such, an answer
  *     └─ dispatch ────────▶ exchange with sandboxd ──▶ judge ──▶ settle once ──▶ the answer, stored before it is sent
+ *                             └─ never sent ──▶ taken back, and from the top again
  *
- * Whoever asks waits until `deadline`; the work itself goes on and a repeat attaches. Throws only `Failure`.
+ * Whoever asks waits until `deadline`, and what may pass is tried again until then; the work itself goes on and a repeat
+ * attaches. Throws only `Failure`.
  */
 export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline): Promise<CallResult> {
   const startedMs = deps.clock.monotonicMs();
-  if (work.todo.kind === 'refuse') return refuse(deps, work, work.todo, deadline);
+  const { todo } = work;
+  if (todo.kind === 'refuse') return refuse(deps, work, todo, deadline);
+  return patiently(
+    deps.clock,
+    deadline,
+    async () =>
+      joinOngoing(deps, work, deadline) ?? (await admitAndSend(deps, { ...work, todo }, startedMs, deadline)),
+  );
+}
+
+async function admitAndSend(
+  deps: RunCallDeps,
+  work: Sendable,
+  startedMs: number,
+  deadline: Deadline,
+): Promise<CallResult> {
   const admitted = await admitOrObtain(deps, work, work.todo.request.timeoutMs, deadline);
   const waitedMs = Math.round(deps.clock.monotonicMs() - startedMs);
   switch (admitted.kind) {
@@ -45,20 +61,17 @@ export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline)
     case 'broken':
       return settleRefused(deps, work, brokenResult(work, admitted.rollout.broken ?? 'unknown'));
     case 'dispatch':
-      return awaitOngoing(deps, sending(deps, work, work.todo.request, admitted.rollout, waitedMs), deadline);
+      return awaitOngoing(deps, sending(deps, work, admitted.rollout, waitedMs), deadline);
   }
 }
 
-function sending(
-  deps: RunCallDeps,
-  work: Work,
-  request: CallRequest,
-  rollout: RolloutRecord,
-  waitedMs: number,
-): Running {
+type Sendable = Work & { readonly todo: Extract<Todo, { kind: 'run' }> };
+
+function sending(deps: RunCallDeps, work: Sendable, rollout: RolloutRecord, waitedMs: number): Running {
+  const { request } = work.todo;
   const target = targetOf(rollout);
   const ask: Running['ask'] = (waitMs, signal) => deps.link.call(target, work.call, request, waitMs, signal);
-  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, ask };
+  return { work, rollout, timeoutMs: request.timeoutMs, waitedMs, toSend: true, ask };
 }
 
 /** A call that the model got wrong: recorded like every other, in a rollout that it may have to open first. */

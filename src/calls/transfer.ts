@@ -8,6 +8,7 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CommandUser } from '../protocol/sandboxd/wire.ts';
 import { Deadline } from '../waiting/deadline.ts';
+import { patiently } from '../waiting/patience.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
 import { settleTransfer } from './settle-transfer.ts';
@@ -64,7 +65,10 @@ async function admitTransfer(
   // No caller can use this id, because theirs hold no space; each transfer is one of its own.
   const call = callId(`corral ${tool} ${deps.random.text(16)}`);
   const work = { key, claim, environment, call, tool, digest: tool, acquainted: known, counted: false };
-  const admitted = await admitOrObtain(deps, work, transferMs, Deadline.in(deps.clock, transferMs));
+  const deadline = Deadline.in(deps.clock, transferMs);
+  const admitted = await patiently(deps.clock, deadline, () =>
+    admitOrObtain(deps, work, transferMs, deadline),
+  );
   if (admitted.kind === 'dispatch') return { work, target: targetOf(admitted.rollout) };
   throw refusal('rollout_closed', 'rollout' in admitted ? admitted.rollout : null);
 }

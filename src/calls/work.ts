@@ -47,6 +47,8 @@ export type Running = {
   readonly timeoutMs: number;
   /** Time until the rollout had its sandbox; never charged to the command. */
   readonly waitedMs: number;
+  /** Whether fleet state told us to send it; else it was sent by somebody, and we only ask what became of it. */
+  readonly toSend: boolean;
   /** Asks sandboxd for the answer, and may be asked again: sends the call, or attaches to it. */
   readonly ask: Ask;
 };

@@ -132,6 +132,7 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     admit: unused,
     overdue: unused,
     withdraw: unused,
+    unsent: unused,
     lookup: unused,
     list: async () => [own, ...summaries],
     settle: async () => ({ first: true, answer: null, summary: own, digest: 'd', tainted }),

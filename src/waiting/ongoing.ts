@@ -29,6 +29,11 @@ export class Ongoing<Result> {
     return { result, joined: false };
   }
 
+  /** What is under way under that name; null: nothing. */
+  find(name: string): Promise<Result> | null {
+    return this.#byName.get(name) ?? null;
+  }
+
   /** The result, or `still_running` when the deadline comes first. */
   async until(result: Promise<Result>, deadline: Deadline): Promise<Result | 'still_running'> {
     const settled = new AbortController();

@@ -22,6 +22,7 @@ export class FakeSandboxLink implements SandboxLink {
   readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
   readonly #lives = new Map<string, SandboxLife>();
+  readonly #refusing = new Set<SandboxId>();
   readonly #cuts = new EventEmitter().setMaxListeners(0);
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
 
@@ -43,6 +44,16 @@ export class FakeSandboxLink implements SandboxLink {
   /** Breaks every connection to it that waits for a call's answer; what runs goes on. */
   cut(sandbox: SandboxId): void {
     this.#cuts.emit(sandbox);
+  }
+
+  /** Takes no connection, and those that are there break, until it accepts again; what runs in it goes on. */
+  refuse(sandbox: SandboxId): void {
+    this.#refusing.add(sandbox);
+    this.cut(sandbox);
+  }
+
+  accept(sandbox: SandboxId): void {
+    this.#refusing.delete(sandbox);
   }
 
   failNext(method: keyof SandboxLink, trouble: LinkTrouble): void {
@@ -142,7 +153,8 @@ export class FakeSandboxLink implements SandboxLink {
     const [planned] = at === -1 ? [] : this.#troubles.splice(at, 1);
     if (planned !== undefined) throw new LinkError(planned.trouble);
     const life = this.#lives.get(target.sandbox);
-    if (life === undefined) throw new LinkError({ kind: 'not_sent', detail: 'connection refused' });
+    if (life === undefined || this.#refusing.has(target.sandbox))
+      throw new LinkError({ kind: 'not_sent', detail: 'connection refused' });
     if (target.boot !== null && target.boot !== life.boot) {
       throw new LinkError({ kind: 'other_boot', boot: life.boot });
     }

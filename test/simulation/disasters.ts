@@ -124,6 +124,7 @@ export function planDisasters(world: World): void {
   if (world.faults.calm) return;
   const chance = new Chance(`seed ${world.seed}`).fork('disasters');
   strikeBeforeGrades(world, chance.fork('before grades'));
+  cutOff(world, chance.fork('cut off'));
   const kinds: readonly (keyof typeof disasters)[] = [
     ...(Object.keys(disasters) as (keyof typeof disasters)[]),
     ...likely,
@@ -149,6 +150,22 @@ function strikeBeforeGrades(world: World, chance: Chance): void {
     const box = world.sandboxes.all().find(({ daemon }) => ownerText(daemon.identity().owner) === owner);
     if (box !== undefined) restart(world, box, 'its sandboxd restarts just before the grade');
   };
+}
+
+const cutOffShare = 0.5;
+
+/** Nobody gets a connection for longer than any call is tried for, and nothing else is wrong with it. */
+function cutOff(world: World, chance: Chance): void {
+  if (!chance.happens(cutOffShare)) return;
+  world.scheduler.after(chance.between(4_100, 9_000), 'fate', 'cuts off', () => {
+    if (world.faults.over) return;
+    toSomeBox(world, chance, (box) => {
+      const durationMs = chance.between(45_000, 90_000);
+      const says = `takes no connection for ${seconds(durationMs)}`;
+      world.faults.note('sandbox cut off', says, { part: box.sandbox });
+      box.cutOffUntilMs = world.scheduler.nowMs + durationMs;
+    });
+  });
 }
 
 function toSomeBox(world: World, chance: Chance, strike: (box: Box) => void): void {

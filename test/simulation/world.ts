@@ -203,7 +203,7 @@ export class World {
   }
 
   #wireWorld(name: string) {
-    const { scheduler, faults, sandboxes, story } = this;
-    return { scheduler, faults, sandboxes, story, chance: this.#chance.fork(`wire ${name}`) };
+    const { scheduler, faults, sandboxes, story, truth } = this;
+    return { scheduler, faults, sandboxes, story, truth, chance: this.#chance.fork(`wire ${name}`) };
   }
 }

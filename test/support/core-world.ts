@@ -7,6 +7,7 @@ import type { Tool } from '../../src/model/environment.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
 import { noTags, sandboxAddress } from '../../src/model/rollout.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Judge } from '../../src/ports/judge.ts';
 import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '../../services/gateway/core.ts';
@@ -76,14 +77,14 @@ export class CoreWorld implements AsyncDisposable {
   }
 
   /** Another gateway of the same fleet: it shares nothing with the first but Redis and the sandboxes. */
-  gateway(judge: Judge = noJudge): WiredCore {
+  gateway(judge: Judge = noJudge, clock: Clock = systemClock): WiredCore {
     return createGatewayCore({
       ...this.state,
       published: this.state.environments,
       link: this.link,
       judge,
       catalog: createCatalog([this.environment]),
-      clock: systemClock,
+      clock,
       random: this.#random,
       secret: () => undefined,
       record: (event) => this.events.push(event),

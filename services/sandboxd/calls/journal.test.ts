@@ -153,7 +153,7 @@ describe('Journal', () => {
   it('takes no more calls than one life may have, nor more waiting ones', () => {
     const small = journalOf({ ...roomy, calls: 1 }).journal;
     small.receive('a', request());
-    expect(() => small.receive('b', request())).toThrow(refusal('journal_full'));
+    expect(() => small.receive('b', request())).toThrow(refusal('calls_used_up'));
     const tight = journalOf({ ...roomy, bytes: 10_000, waiting: 1 }).journal;
     for (const callId of ['a', 'b']) tight.receive(callId, request('d', 4000));
     expect(() => tight.receive('c', request())).toThrow(refusal('journal_full'));

@@ -45,7 +45,7 @@ export class Journal {
     this.#start = start;
   }
 
-  /** Takes a new call or finds a known one. Throws `call_conflict`, `answer_confirmed`, `graded` or `journal_full`. */
+  /** Takes a new call or finds a known one. Throws `call_conflict`, `answer_confirmed`, `graded`, `calls_used_up` or `journal_full`. */
   receive(callId: string, request: CallRequest): JournalEntry {
     const known = this.#entries.get(callId);
     if (known !== undefined) return matching(known, request.digest);
@@ -114,14 +114,11 @@ export class Journal {
   }
 
   #requireSpace(): void {
+    if (this.#entries.size >= this.#limits.calls)
+      throw new WireError('calls_used_up', `${this.#entries.size} calls were received: no further is taken`);
     const waiting = this.#waiting().length;
-    if (this.#entries.size >= this.#limits.calls || waiting >= this.#limits.waiting) {
-      const counts = `${this.#entries.size} calls received, ${waiting} waiting`;
-      throw new WireError(
-        'journal_full',
-        `no further call is taken: ${counts}; confirm answers that are stored`,
-      );
-    }
+    if (waiting < this.#limits.waiting) return;
+    throw new WireError('journal_full', `${waiting} calls wait for room; confirm answers that are stored`);
   }
 
   #waiting(): readonly JournalEntry[] {

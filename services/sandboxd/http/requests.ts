@@ -1,7 +1,7 @@
 import {
   maxBindLabel,
   maxCallLabel,
-  maxConfirmedTogether,
+  maxCallsOfLife,
   maxKeptBytes,
 } from '../../../src/protocol/sandboxd/wire.ts';
 import type {
@@ -125,7 +125,7 @@ function scalar(value: unknown, name: string): string | number | boolean {
 export function parseConfirm(body: unknown): ConfirmRequest {
   const { calls } = shape.fields(body, 'the body');
   const ids = shape.list(calls, 'calls', shape.text);
-  shape.whole(ids.length, 'the number of calls', 0, maxConfirmedTogether);
+  shape.whole(ids.length, 'the number of calls', 0, maxCallsOfLife);
   return { calls: ids };
 }
 

@@ -28,6 +28,9 @@ export function callStore(run: RunScript): CallStore {
       listOf(await run('overdue-calls', graceMs, lookAgainMs, limit)).map(overdueOf),
     withdraw: async ({ rollout, summary, lookAgainAtMs }, counted) =>
       (await run('withdraw-call', rollout.key, summary.call, counted ? 1 : 0, lookAgainAtMs)) === 1,
+    unsent: async (key, call, counted) => {
+      await run('unsent-call', key, call, counted ? 1 : 0);
+    },
     lookup: async (key, call) => {
       const reply = await run('lookup-call', key, call);
       if (reply === null) return null;

@@ -50,6 +50,7 @@ export const scriptNames = [
   'swap',
   'take-back-grants',
   'take-errands',
+  'unsent-call',
   'withdraw-call',
   'withdraw-sandbox',
 ] as const;

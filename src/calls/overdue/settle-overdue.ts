@@ -108,7 +108,7 @@ async function act(
     case 'confirmed':
       return settleAs(tools, overdue, work, { settlement: settlementOfForgotten(work), result: null });
     case 'silent': {
-      const settlement = settlementOfUnknown(work, { ...word, kind: 'unknown', admitted: 'unknown' });
+      const settlement = settlementOfUnknown(work, word);
       return settleAs(tools, overdue, work, { settlement, result: null });
     }
     case 'answered': {

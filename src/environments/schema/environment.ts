@@ -29,6 +29,10 @@ const TextsYaml = strict({
 /** sandboxd keeps 4,096 calls of a life; some of them are the setup's, the grader's and the trainer's own. */
 const mostToolCalls = 4000;
 
+/** Each is a call of the same journal. */
+const mostSetupCommands = 32;
+const SetupCommands = Type.Array(Argv, { maxItems: mostSetupCommands });
+
 const Limits = strict({
   tool_calls: Type.Optional(
     Type.Integer({
@@ -53,12 +57,9 @@ export const EnvironmentSchema = strict(
     description: Type.Optional(Type.String()),
     sandbox: SandboxSchema,
     setup: Type.Optional(
-      Type.Union(
-        [Type.Array(Argv), strict({ commands: Type.Array(Argv), timeout: Type.Optional(Duration) })],
-        {
-          description: 'a list of commands, or {commands, timeout}',
-        },
-      ),
+      Type.Union([SetupCommands, strict({ commands: SetupCommands, timeout: Type.Optional(Duration) })], {
+        description: `a list of at most ${mostSetupCommands} commands, or {commands, timeout}`,
+      }),
     ),
     expose: Type.Optional(
       Type.Array(

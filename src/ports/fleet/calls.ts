@@ -118,4 +118,9 @@ export interface CallStore {
    * the budget. False: it was sent again or settled meanwhile.
    */
   withdraw(overdue: OverdueCall, counted: boolean): Promise<boolean>;
+  /**
+   * Whoever was told to send it by one `admit` has surely not done so. When all have said this, it has no outcome, and a
+   * repeat may be sent. Not to be said twice, so not to be tried again when nobody knows whether it was heard.
+   */
+  unsent(key: RolloutKey, call: CallId, counted: boolean): Promise<void>;
 }

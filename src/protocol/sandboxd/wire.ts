@@ -43,6 +43,7 @@ export type SandboxdError =
   | 'not_bound' // 409
   | 'already_bound' // 409: /prepare after /bind
   | 'call_conflict' // 409: same id, other digest
+  | 'calls_used_up' // 409: as many calls as one life may have were received; this one never will be
   | 'graded' // 409: grading has begun, and what is asked for is no grade
   | 'expired' // 410
   | 'answer_confirmed' // 410: the call is done and its bytes were confirmed: whoever confirmed has them
@@ -54,7 +55,7 @@ export type SandboxdError =
   | 'file_error' // 422: the path's own fault, as its user sees it; `errno` says which
   | 'prepare_failed' // 422
   | 'internal' // 500
-  | 'journal_full'; // 503: more calls than one life may have, or more than may wait for room
+  | 'journal_full'; // 503: more calls than may wait for room; there is room when others have ended
 
 /** Body of every answer that is not 2xx. */
 export type SandboxdErrorBody = {
@@ -122,7 +123,7 @@ export type PrepareRequest = {
   readonly commands: readonly (readonly string[])[];
   readonly timeoutMs: number;
 };
-/** At most {@link maxConfirmedTogether} ids. */
+/** At most {@link maxCallsOfLife} ids. */
 export type ConfirmRequest = { readonly calls: readonly string[] };
 export type PrepareReply = { readonly ok: true; readonly durationMs: number };
 
@@ -201,8 +202,8 @@ export type CallRequest = {
   readonly label?: string;
 };
 
-/** As many calls as one life may have. */
-export const maxConfirmedTogether = 4096;
+/** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */
+export const maxCallsOfLife = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
 

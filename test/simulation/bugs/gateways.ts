@@ -156,6 +156,26 @@ export function failedJudgeIsZero(ports: GatewayWorld): GatewayWorld {
   return { ...ports, judge: { score } };
 }
 
+/** What was never sent is taken for what may have been. */
+export function taintsTheUnsent(ports: GatewayWorld): GatewayWorld {
+  const unsent: GatewayWorld['calls']['unsent'] = async (key, call) => {
+    const known = await ports.calls.lookup(key, call);
+    if (known === null) return;
+    await ports.calls.settle({
+      ...known.summary,
+      key,
+      digest: known.digest,
+      outcome: 'infrastructure_failure',
+      code: 'outcome_unknown',
+      answer: null,
+      taint: { code: 'outcome_unknown', evidence: {} },
+      broken: null,
+      idleMs: 60_000,
+    });
+  };
+  return { ...ports, calls: { ...ports.calls, unsent } };
+}
+
 /** Finish and delete say that they have been heard. */
 export function endsNothing(ports: GatewayWorld): GatewayWorld {
   const close: GatewayWorld['lifecycle']['close'] = async (key) => {

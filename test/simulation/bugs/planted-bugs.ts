@@ -9,6 +9,7 @@ import {
   failedJudgeIsZero,
   madeUpExit,
   seesEverything,
+  taintsTheUnsent,
   takesAllForScorable,
   tellsTheModel,
 } from './gateways.ts';
@@ -38,6 +39,7 @@ const plantedBugsByName = {
   ),
   'waiting is charged to the command': { gateway: chargesTheWait },
   'a score does not ask whether its sandbox is still there': { gateway: seesEverything },
+  'a call that was never sent taints its rollout': { gateway: taintsTheUnsent },
   'a lease is renewed by nobody': replacing(
     "write(id, 'leaseUntilMs', untilMs)\n  redis.call('ZADD', key.leases,",
     "untilMs = nowMs + 1000\n  redis.call('ZADD', key.leases,",

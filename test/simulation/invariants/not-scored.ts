@@ -21,6 +21,18 @@ export const notScored: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
+  'a call that nobody can have sent taints nothing': (world) => {
+    if (mayHaveForgotten(world)) return null;
+    for (const { told, rollout, call } of world.ledger.requests) {
+      if (told?.kind !== 'failure' || told.code !== 'outcome_unknown') continue;
+      const owner = ownerKey(rollout.run, rollout.name);
+      const sandbox = world.redis.scripts.state.rollouts.get(owner)?.sandbox;
+      if (sandbox != null && !world.truth.doubted.has(sandbox))
+        return `${rollout.name} ${call} was told so, and every connection to ${sandbox} was refused or answered`;
+    }
+    return null;
+  },
+
   'a score is of the sandbox that ran the calls': (world) => {
     for (const request of world.ledger.requests) {
       if (request.told?.kind !== 'score') continue;
@@ -30,6 +42,13 @@ export const notScored: Readonly<Record<string, Invariant>> = {
     return null;
   },
 };
+
+/** What a gateway that was killed or stood still had sent is known to nobody; nor is what Redis has forgotten. */
+function mayHaveForgotten({ faults }: World): boolean {
+  return ['gateway killed', 'gateway paused', 'redis replaced', 'replica promoted'].some((fault) =>
+    faults.struck.has(fault),
+  );
+}
 
 export function isTaint({ told }: Request): boolean {
   return told?.kind === 'failure' && failureRow(told.code).taints;

@@ -3,11 +3,15 @@ import type { DaemonWorld } from './daemon.ts';
 
 export type MakeDaemon = (world: DaemonWorld, sandbox: string, boot: string) => Daemon;
 
-/** A machine and the daemon that lives in it. `stalled`: stopped or starved, so that nothing is answered for now. */
+/**
+ * A machine and the daemon that lives in it. `stalled`: stopped or starved, so that nothing is answered for now. `cutOff`: it
+ * runs, and takes no connection.
+ */
 export type Box = {
   readonly sandbox: string;
   daemon: Daemon;
   stalledUntilMs: number;
+  cutOffUntilMs: number;
 };
 
 /** The machines that run now. */
@@ -24,7 +28,7 @@ export class Sandboxes {
 
   /** A machine's first life. */
   start(sandbox: string): Box {
-    const box = { sandbox, daemon: this.#boot(sandbox), stalledUntilMs: 0 };
+    const box = { sandbox, daemon: this.#boot(sandbox), stalledUntilMs: 0, cutOffUntilMs: 0 };
     this.#boxes.set(sandbox, box);
     return box;
   }

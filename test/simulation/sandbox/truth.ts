@@ -29,6 +29,8 @@ export type Life = {
 export class Truth {
   readonly executions: Execution[] = [];
   readonly lives: Life[] = [];
+  /** Sandboxes of which somebody, after a call was sent, could not know whether it had arrived. */
+  readonly doubted = new Set<string>();
   /** Raised by every change, so that invariants look only when there is something new. */
   changes = 0;
 

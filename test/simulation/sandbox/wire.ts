@@ -8,6 +8,7 @@ import type { Scheduler } from '../engine/scheduler.ts';
 import type { Story } from '../engine/story.ts';
 import type { Daemon } from './daemon.ts';
 import type { Box, Sandboxes } from './sandboxes.ts';
+import type { Truth } from './truth.ts';
 
 export type WireWorld = {
   readonly scheduler: Scheduler;
@@ -15,6 +16,7 @@ export type WireWorld = {
   readonly chance: Chance;
   readonly sandboxes: Sandboxes;
   readonly story: Story;
+  readonly truth: Truth;
 };
 
 export type Question<Answer> = {
@@ -91,7 +93,8 @@ class Exchange<Answer> {
     if ((this.#over || !this.#process.alive) && !faults.strikes('link_late', 'nobody')) return;
     if (faults.strikes('link_refused', this.#hurt)) return this.#fail(refused('connection refused'));
     const box = sandboxes.find(this.#target.sandbox);
-    if (box === undefined || !box.daemon.alive) return this.#fail(refused('connection refused'));
+    if (box === undefined || !box.daemon.alive || box.cutOffUntilMs > this.#world.scheduler.nowMs)
+      return this.#fail(refused('connection refused'));
     if (faults.strikes('link_cut_before', this.#hurt)) return this.#fail(cut('connection reset'));
     return this.#reach(box);
   }
@@ -145,6 +148,8 @@ class Exchange<Answer> {
   }
 
   #fail(error: LinkError): void {
+    const isOfCall = /^(?:call|attach) /.test(this.#question.what);
+    if (isOfCall && error.trouble.kind === 'maybe_sent') this.#world.truth.doubted.add(this.#target.sandbox);
     this.#finish(() => this.#client.reject(error));
   }
 

@@ -29,6 +29,8 @@ end
 local function admitAgain(summary, text)
   if summary[2] ~= digest then return { 'conflict', false } end
   if isSettled(summary) then return settledReply(summary, text) end
+  summary[4] = summary[4] + 1
+  writeCall(id, call, summary)
   -- A repeat may be sent with a shorter time than the call that it attaches to has.
   redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, overdueName(id, call))
   extendLease()

@@ -2,7 +2,5 @@
 -- has sent it again since it was handed out as overdue: `lookAgainAtMs` is its deadline still.
 local id, call, counted, lookAgainAtMs = unpack(ARGV, 2)
 if tonumber(redis.call('ZSCORE', key.callDeadlines, overdueName(id, call)) or 0) ~= tonumber(lookAgainAtMs) then return 0 end
-landed(id, call)
-redis.call('HDEL', key.calls .. id, call)
-if counted == '1' then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
+withdraw(id, call, counted)
 return 1

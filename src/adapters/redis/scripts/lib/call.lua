@@ -1,10 +1,12 @@
 -- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first
 -- dispatch that never changes.
---   1 tool  2 digest  3 startedAtMs  4 dispatched  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
+--   1 tool  2 digest  3 startedAtMs  4 dispatched: how many were told to send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
 --   10 waitedMs  11 outputBytes  12 answered
 
 local answersKept = 16
-local callsMax = 10000 -- of one rollout, uncounted ones included: 2 MB of summaries
+-- Of one rollout, uncounted ones included. Below the 4,096 that its sandbox's journal has room for: the rest are for the
+-- setup's and the grader's own.
+local callsMax = 4000
 
 local function readCall(id, call)
   local text = redis.call('HGET', key.calls .. id, call)
@@ -35,6 +37,13 @@ end
 local function landed(id, call)
   redis.call('SREM', key.inFlight .. id, call)
   redis.call('ZREM', key.callDeadlines, overdueName(id, call))
+end
+
+-- It was never sent: dispatched → unknown, so that a repeat may run.
+local function withdraw(id, call, counted)
+  landed(id, call)
+  redis.call('HDEL', key.calls .. id, call)
+  if counted == '1' then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
 end
 
 local function keepAnswer(id, call, answer)
