@@ -23,24 +23,26 @@ const bindPatienceMs = 10_000;
 /**
  * Binds a granted sandbox to its rollout. A bind that timed out may have landed: it is sent again, and the same owner
  * is accepted again. A wake-up of the rollout between two tries that fail says that the sandbox is gone, most likely,
- * so the next failure is the last. Throws what the link throws.
+ * so the next failure is the last. Returns which of the `programs` are not there. Throws what the link throws.
  */
 export async function bindSandbox(
   { link, clock, wakes }: BindDeps,
   rollout: RolloutRecord,
   environment: Environment,
   until: Deadline,
-): Promise<void> {
+  programs: readonly string[],
+): Promise<readonly string[]> {
   const target = targetOf(rollout);
-  const request = bindRequest(rollout, environment);
+  const request = { ...bindRequest(rollout, environment), programs };
   const deadline = until.orIn(bindPatienceMs);
   const woken = new AbortController();
   const stopListening = wakes.on(rollout.key, () => woken.abort());
   try {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        await link.bind(target, request, AbortSignal.timeout(Math.max(1, deadline.remainingMs)));
-        return;
+        const signal = AbortSignal.timeout(Math.max(1, deadline.remainingMs));
+        const { missing = [] } = await link.bind(target, request, signal);
+        return missing;
       } catch (thrown) {
         const isLast = woken.signal.aborted || deadline.remainingMs <= pauseMs(attempt);
         if (isLast || !mayPass(thrown)) throw thrown;

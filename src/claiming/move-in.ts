@@ -1,5 +1,9 @@
+import { chooseTemplate } from '../environments/choose-template.ts';
+import { imageText } from '../environments/image-text.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
+import { isOpen } from '../model/environment.ts';
 import type { Environment } from '../model/environment.ts';
+import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ActivationStamp } from '../ports/fleet/claims.ts';
@@ -8,6 +12,7 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
 import type { Deadline } from '../waiting/deadline.ts';
+import { fixedPrograms } from '../tools/fixed-programs.ts';
 import { untilEnded } from '../waiting/until-ended.ts';
 import { bindSandbox } from './bind-sandbox.ts';
 import type { BindDeps } from './bind-sandbox.ts';
@@ -15,8 +20,8 @@ import { targetOf } from './target.ts';
 
 export type MovedIn =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }
-  /** This sandbox will not do; another may. */
-  | { readonly kind: 'refused'; readonly failure: Failure };
+  /** It did not work out. `another`: this sandbox will not do, and another may; else every other would fail likewise. */
+  | { readonly kind: 'refused'; readonly failure: Failure; readonly another: boolean };
 
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
 export type SetupOf = (environment: Environment, rollout: RolloutRecord) => readonly CallRequest[];
@@ -56,14 +61,29 @@ export class MoveIn {
     // What its row lacks, or a row that is lost, another sandbox does not mend.
     const steps = this.#deps.setupOf(environment, rollout);
     try {
-      await bindSandbox(this.#deps, rollout, environment, deadline);
-      await this.#setUp(target, steps);
+      const missing = await this.#bindAndSetUp(rollout, environment, steps, deadline);
+      if (missing.length > 0)
+        return { kind: 'refused', failure: programsMissing(environment, rollout, missing), another: false };
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
-      return { kind: 'refused', failure };
+      return { kind: 'refused', failure, another: true };
     }
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
+  }
+
+  /** Its tools' programs may be the setup's own doing: then sandboxd looks for them with a second bind. Returns those missing. */
+  async #bindAndSetUp(
+    rollout: RolloutRecord,
+    environment: Environment,
+    steps: readonly CallRequest[],
+    deadline: Deadline,
+  ): Promise<readonly string[]> {
+    const programs = [...fixedPrograms(environment).keys()];
+    if (steps.length === 0) return bindSandbox(this.#deps, rollout, environment, deadline, programs);
+    await bindSandbox(this.#deps, rollout, environment, deadline, []);
+    await this.#setUp(targetOf(rollout), steps);
+    return bindSandbox(this.#deps, rollout, environment, deadline, programs);
   }
 
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {
@@ -103,8 +123,32 @@ function setupFailed(index: number, answer: CallAnswer | 'running'): Failure {
   });
 }
 
+/** The author's own mistake, or the image's: the same in every sandbox. */
+function programsMissing(
+  environment: Environment,
+  rollout: RolloutRecord,
+  missing: readonly string[],
+): Failure {
+  const image = imageWords(environment, rollout);
+  const toolsOf = fixedPrograms(environment);
+  const each = missing.map((program) => `${program} of ${(toolsOf.get(program) ?? []).join(' and ')}`);
+  const message =
+    `the image ${image} lacks programs of the tools of environment ${environment.name}, ` +
+    `or their user may not run them: ${each.join(', ')}; mend the image, or the tools' commands`;
+  return new Failure('setup_failed', message, {
+    evidence: { image, programs: missing.join(' ') },
+  });
+}
+
+function imageWords({ name, template }: Environment, { item }: RolloutRecord): string {
+  if (!isOpen(template)) return imageText(template.image);
+  if (item === null) return 'of its row';
+  return imageText(chooseTemplate({ name, template }, JSON.parse(item) as Item).image);
+}
+
 function describeEnding(answer: CallAnswer): string {
   const { ending, stderr } = answer;
+  if (ending.kind === 'not_started') return `not started: ${ending.message}`;
   const how = ending.kind === 'exited' ? `exit code ${ending.exitCode}` : ending.kind.replace('_', ' ');
   return stderr.head === '' ? how : `${how}: ${stderr.head.slice(0, 500)}`;
 }

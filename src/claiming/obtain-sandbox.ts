@@ -54,6 +54,7 @@ export async function obtainSandbox(
       deps.moveIn.into(rollout, environment, waitUntil),
     );
     if (moved.kind === 'accepted') return { rollout, activation: moved.activation };
+    if (!moved.another) throw moved.failure;
     await deps.claims.swap(rollout.key, rollout.generation, moved.failure.message, moved.failure.evidence);
     if (swaps >= mostSwaps || waitUntil.passed) throw moved.failure;
   }

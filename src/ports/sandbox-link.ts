@@ -1,4 +1,5 @@
 import type {
+  BindReply,
   BindRequest,
   CallAnswer,
   CallRequest,
@@ -61,7 +62,7 @@ export interface SandboxLink {
     signal: AbortSignal,
   ): Promise<PrepareReply>;
   probe(target: SandboxTarget, depth: ProbeDepth, signal: AbortSignal): Promise<ProbeReply>;
-  bind(target: SandboxTarget, request: BindRequest, signal: AbortSignal): Promise<Identity>;
+  bind(target: SandboxTarget, request: BindRequest, signal: AbortSignal): Promise<BindReply>;
   /** Starts the call once, or attaches; `running` when `waitMs` passed before it was done. */
   call(
     target: SandboxTarget,

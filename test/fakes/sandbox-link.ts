@@ -3,7 +3,13 @@ import { WireError } from '../../services/sandboxd/wire-error.ts';
 import type { SandboxId } from '../../src/model/ids.ts';
 import { LinkError } from '../../src/ports/sandbox-link.ts';
 import type { LinkTrouble, SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import type { BindRequest, CallAnswer, CallRequest, Identity } from '../../src/protocol/sandboxd/wire.ts';
+import type {
+  BindReply,
+  BindRequest,
+  CallAnswer,
+  CallRequest,
+  Identity,
+} from '../../src/protocol/sandboxd/wire.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
 
 export { answering } from './sandbox-life.ts';
@@ -18,6 +24,8 @@ export type Behaviour = (request: CallRequest) => CallAnswer | Promise<CallAnswe
 export class FakeSandboxLink implements SandboxLink {
   readonly ran: string[] = [];
   readonly binds: string[] = [];
+  /** Programs that no sandbox has. */
+  readonly missing = new Set<string>();
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
@@ -72,10 +80,11 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('probe', target, (life) => life.probe());
   }
 
-  bind(target: SandboxTarget, request: BindRequest): Promise<Identity> {
+  bind(target: SandboxTarget, request: BindRequest): Promise<BindReply> {
     return this.#ask('bind', target, (life) => {
       if (life.bind(request)) this.binds.push(target.sandbox);
-      return life.identity();
+      const missing = (request.programs ?? []).filter((program) => this.missing.has(program));
+      return { ...life.identity(), missing };
     });
   }
 

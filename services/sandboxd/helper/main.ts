@@ -5,6 +5,7 @@
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   get PATH    the file on stdout
  *   probe       nothing but a look whether the workspace can be written
+ *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH   what a grader finds before its turn, and what it leaves after it
  *   as-policy DOOR …   the grader's program of that name: see its file
  *
@@ -34,6 +35,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'read-score': {
       const { reportScore } = await import('./grader-files.ts');
       return reportScore(object);
+    }
+    case 'missing': {
+      const { reportMissing } = await import('./missing.ts');
+      return reportMissing(object, rest);
     }
     case 'as-policy': {
       const { asPolicy } = await import('./as-policy.ts');

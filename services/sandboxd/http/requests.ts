@@ -31,12 +31,13 @@ const builtins = ['read_file', 'write_file', 'list_files', 'search'] as const;
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
 export function parseBind(body: unknown): BindRequest {
-  const { protocol, owner, expiresInMs, label } = shape.fields(body, 'the body');
+  const { protocol, owner, expiresInMs, label, programs } = shape.fields(body, 'the body');
   return {
     protocol: shape.whole(protocol, 'protocol', 1, 1_000_000),
     owner: parseOwner(owner),
     expiresInMs: shape.whole(expiresInMs, 'expiresInMs', 1, longestMs),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxBindLabel) }),
+    ...(programs === undefined ? {} : { programs: shape.list(programs, 'programs', shape.text) }),
   };
 }
 

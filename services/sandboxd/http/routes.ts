@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Health, ProbeReply, StillRunning } from '../../../src/protocol/sandboxd/wire.ts';
+import type { BindReply, Health, ProbeReply, StillRunning } from '../../../src/protocol/sandboxd/wire.ts';
 import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
@@ -86,7 +86,11 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
   const body = parseBind(await readJson(request));
   const isFirst = daemon.binding.bind(body, monotonicMs());
   if (isFirst) endAtExpiry(daemon, body.expiresInMs);
-  return { status: 200, body: identityOf(daemon) };
+  const { programs = [] } = body;
+  if (programs.length === 0) return { status: 200, body: identityOf(daemon) };
+  const { missingPrograms } = await import('../programs/missing.ts');
+  const reply: BindReply = { ...identityOf(daemon), missing: await missingPrograms(daemon, programs) };
+  return { status: 200, body: reply };
 }
 
 async function startCall({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {

@@ -2,7 +2,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { LinkError } from '../../ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../ports/sandbox-link.ts';
 import { bootHeader, sandboxHeader } from '../../protocol/sandboxd/wire.ts';
-import type { CallAnswer, FileReply, Identity, SandboxdErrorBody } from '../../protocol/sandboxd/wire.ts';
+import type {
+  BindReply,
+  CallAnswer,
+  FileReply,
+  Identity,
+  SandboxdErrorBody,
+} from '../../protocol/sandboxd/wire.ts';
 
 /**
  * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or
@@ -37,6 +43,11 @@ export function parseJson(text: string): unknown {
  */
 export function identity(json: unknown): Identity {
   return has(json, 'boot', 'string') && has(json, 'calls', 'object') ? (json as Identity) : malformed();
+}
+
+export function bindReply(json: unknown): BindReply {
+  const reply: BindReply = identity(json);
+  return reply.missing === undefined || Array.isArray(reply.missing) ? reply : malformed();
 }
 
 export function okReply(json: unknown): { readonly ok: true; readonly durationMs: number } {

@@ -1,7 +1,7 @@
 import type { CallId, SandboxId } from '../../model/ids.ts';
 import type { SandboxLink } from '../../ports/sandbox-link.ts';
 import type { CommandUser, ConfirmRequest } from '../../protocol/sandboxd/wire.ts';
-import { callAnswer, fileReply, identity, okReply } from './answers.ts';
+import { bindReply, callAnswer, fileReply, identity, okReply } from './answers.ts';
 import { createPools } from './pools.ts';
 import { ask, askForBytes } from './request.ts';
 import type { Question, RequestContext } from './request.ts';
@@ -27,7 +27,7 @@ export function createSandboxdHttpLink(
     probe: (target, depth, signal) => ask(context, target, post(`/probe?depth=${depth}`), okReply, signal),
     prepare: (target, commands, timeoutMs, signal) =>
       ask(context, target, onceOnly(post('/prepare', { commands, timeoutMs }, timeoutMs)), okReply, signal),
-    bind: (target, request, signal) => ask(context, target, post('/bind', request), identity, signal),
+    bind: (target, request, signal) => ask(context, target, post('/bind', request), bindReply, signal),
     call: (target, call, request, waitMs, signal) =>
       ask(context, target, { ...callPath(call, waitMs), method: 'PUT', json: request }, callAnswer, signal),
     attach: (target, call, waitMs, signal) =>

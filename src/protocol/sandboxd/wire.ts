@@ -6,7 +6,7 @@
  *   GET    /identity                        {@link Identity}
  *   POST   /prepare       {@link PrepareRequest}   before bind only: runs the template's `prepare`: {@link PrepareReply}
  *   POST   /probe?depth=  {@link ProbeDepth}       starts a no-op as the command's user: {@link ProbeReply}
- *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link Identity} | 409 bound_elsewhere
+ *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link BindReply} | 409 bound_elsewhere
  *   PUT    /calls/{id}?waitMs=  {@link CallRequest}    starts once or attaches: 200 {@link CallAnswer} | 202 {@link StillRunning}
  *   GET    /calls/{id}?waitMs=              attaches: 200 | 202 | 404 unknown_call | 410 answer_confirmed
  *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
@@ -117,7 +117,15 @@ export type BindRequest = {
    * owner, so that it can be written again when Redis has forgotten it. At most {@link maxBindLabel} characters.
    */
   readonly label?: string;
+  /** Programs to be looked for, as a command's argv would name them; the answer says which are not there. */
+  readonly programs?: readonly string[];
 };
+
+/**
+ * `missing`: of the programs asked for, those that the command's user cannot run; only told before the first call. An older
+ * sandboxd does not look.
+ */
+export type BindReply = Identity & { readonly missing?: readonly string[] };
 
 export type PrepareRequest = {
   readonly commands: readonly (readonly string[])[];

@@ -14,9 +14,20 @@ grader: { kind: command, command: [sh, -c, 'exit 3'], on_exit: 0, on_timeout: 0,
 pool: { min_ready: 0, max: 4 }
 `;
 
+/** One of its tools runs a program that is nowhere. */
+const lacking = `
+name: lacking
+sandbox: { image: host, disk: 64Mi }
+tools:
+  shell: { builtin: shell }
+  look_up: { command: [no-such-program, "{query}"], description: looks up, parameters: { query: string } }
+grader: { kind: text, answer: output_text, reference: item.answer, match: exact }
+pool: { min_ready: 0, max: 4 }
+`;
+
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, broken } });
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, broken, lacking } });
 });
 afterAll(() => corral.stop());
 
@@ -55,7 +66,7 @@ test('a person reads in one line whether sandboxes are closed', async () => {
 test('an environment that is not there is the caller’s mistake, and the ones that are there are named', async () => {
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
-  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: broken, shell/);
+  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: broken, lacking, shell/);
 });
 
 test('a grader that fails on an untouched sandbox is broken, whatever score its bad ending has', async () => {
@@ -81,6 +92,18 @@ test('a folder on PATH that the policy can write is not in order: a grader would
       detail: expect.stringContaining(
         'programs on PATH: /workspace; a grader must not run or read anything there',
       ),
+    }),
+  );
+});
+
+test('a tool whose program is not in the image is found before a job is, with tool, program and image', async () => {
+  const { exitCode, printed } = await preflight('--json', 'lacking');
+  expect(exitCode).not.toBe(exitCodes.done);
+  expect((JSON.parse(printed) as PreflightReport).checks).toContainEqual(
+    expect.objectContaining({
+      what: 'tool look_up',
+      ok: false,
+      detail: expect.stringContaining('the image host lacks programs'),
     }),
   );
 });
