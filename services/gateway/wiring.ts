@@ -69,13 +69,13 @@ function wireServer(
     core: wired.core,
     desk: world.state,
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock },
-    needs: [],
+    needs: [{ name: 'fleet_key', check: () => Promise.resolve(world.keyDoubt.reason()) }],
     fleetState: () => world.state.health(),
     limitations: () => world.node?.limitations() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
       prometheus.fleetState(await world.state.health());
-      return prometheus.render(gauges, wired.load());
+      return prometheus.render({ ...gauges, keyRefusals: world.keyDoubt.refusals() }, wired.load());
     },
     log,
     fileBytes: config.maxFileBytes,

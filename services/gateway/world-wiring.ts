@@ -11,6 +11,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { createSandboxTokens } from '../../src/platform/tokens.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
+import { createKeyDoubt } from './key-doubt.ts';
 
 /** Redis answers in well under a millisecond; seconds mean that it does not. */
 const redisTimeoutMs = 2_000;
@@ -35,14 +36,19 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     { ...system, log },
   );
   const events = createEventLog({ folder: config.eventLogFolder, process: 'gateway', log, ...system });
-  const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
+  const keyDoubt = createKeyDoubt(log, systemClock);
+  const link = createSandboxdHttpLink({
+    tokenOf: (sandbox) => tokens.tokenOf(sandbox),
+    connectTimeoutMs,
+    onAnswer: keyDoubt.answered,
+  });
   const judge = createHttpJudge(system);
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
     await events.flush();
     await Promise.all([link.close(), judge.close(), node?.close(), state.close()]);
   };
-  return { ...system, catalog, state, events, link, judge, node, close };
+  return { ...system, catalog, state, events, link, keyDoubt, judge, node, close };
 }
 
 const nodeOf = (socketPath: string) => createLocalProvider({ socketPath, clock: systemClock });

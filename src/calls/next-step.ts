@@ -56,6 +56,8 @@ function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextS
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };
   // Nothing ran; there is room again when answers are confirmed.
   if (refused.code === 'journal_full') return { kind: 'again', reached: false };
+  // It is not gone: our own key is wrong, and whoever has the right one may be asked next.
+  if (refused.code === 'unauthorized') return { kind: 'again', reached: false };
   return {
     kind: 'fail',
     reason: `sandboxd refused with ${refused.status} ${refused.code}: ${refused.message}`,

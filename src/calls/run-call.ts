@@ -1,5 +1,4 @@
 import type { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -24,20 +23,17 @@ export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<S
  *     ├─ settled ─────────▶ the recorded answer, replayed
  *     ├─ refused, broken ─▶ the model's own failure: settled as such, an answer
  *     └─ dispatch ────────▶ exchange with sandboxd ──▶ judge ──▶ settle once ──▶ the answer, stored before it is sent
- *                             └─ never sent ──▶ taken back, and from the top again
+ *                             └─ never sent ──▶ taken back: `sandboxd_unreachable`
  *
- * Whoever asks waits until `deadline`, and what may pass is tried again until then; the work itself goes on and a repeat
- * attaches. Throws only `Failure`.
+ * Whoever asks waits until `deadline`; the work itself goes on and a repeat attaches. Throws only `Failure`; what may pass is
+ * for the caller to try again, from the top.
  */
 export async function runCall(deps: RunCallDeps, work: Work, deadline: Deadline): Promise<CallResult> {
   const startedMs = deps.clock.monotonicMs();
   const { todo } = work;
-  if (todo.kind === 'refuse') return refuse(deps, work, todo, deadline);
-  return patiently(
-    deps.clock,
-    deadline,
-    async () =>
-      joinOngoing(deps, work, deadline) ?? (await admitAndSend(deps, { ...work, todo }, startedMs, deadline)),
+  if (todo.kind === 'refuse') return refuse(deps, work, todo);
+  return (
+    joinOngoing(deps, work, deadline) ?? (await admitAndSend(deps, { ...work, todo }, startedMs, deadline))
   );
 }
 
@@ -79,9 +75,8 @@ async function refuse(
   deps: RunCallDeps,
   work: Work,
   todo: Extract<Todo, { kind: 'refuse' }>,
-  deadline: Deadline,
 ): Promise<CallResult> {
-  const claim = await patiently(deps.clock, deadline, () => deps.claims.claim(work.claim));
+  const claim = await deps.claims.claim(work.claim);
   if (claim.kind === 'refused') throw refusal(claim.code, claim.rollout);
   return settleRefused(deps, work, refusedResult(work, todo.code, todo.text));
 }

@@ -67,7 +67,7 @@ export class MoveIn {
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
-      return { kind: 'refused', failure, another: true };
+      return { kind: 'refused', failure, another: !refusesUs(thrown) };
     }
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
   }
@@ -100,6 +100,16 @@ export class MoveIn {
 const setupCall = (index: number) => callId(`corral setup ${index}`);
 
 const tenancy = (key: RolloutKey, generation: number): string => `${key} ${generation}`;
+
+/**
+ * It lives, and takes neither our token nor our words: we are what is wrong, and it works for others. One that speaks only
+ * another version of the protocol is of no use to anybody.
+ */
+function refusesUs(thrown: unknown): boolean {
+  if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return false;
+  const { status, code } = thrown.trouble;
+  return status === 401 || (status === 400 && code !== 'protocol_mismatch');
+}
 
 function unreachable(error: LinkError): Failure {
   return new Failure(

@@ -54,10 +54,18 @@ export async function obtainSandbox(
       deps.moveIn.into(rollout, environment, waitUntil),
     );
     if (moved.kind === 'accepted') return { rollout, activation: moved.activation };
-    if (!moved.another) throw moved.failure;
-    await deps.claims.swap(rollout.key, rollout.generation, moved.failure.message, moved.failure.evidence);
-    if (swaps >= mostSwaps || waitUntil.passed) throw moved.failure;
+    const { failure } = moved;
+    if (!moved.another) throw failure;
+    const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);
+    if (swaps >= mostSwaps || waitUntil.passed || isKept(reply, rollout)) throw failure;
   }
+}
+
+/** The template has had too many swaps of late. */
+function isKept(reply: ClaimReply, { generation }: RolloutRecord): boolean {
+  return (
+    reply.kind === 'held' && reply.rollout.state === 'claimed' && reply.rollout.generation === generation
+  );
 }
 
 async function holdInLine(

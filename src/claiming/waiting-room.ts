@@ -19,6 +19,8 @@ export class WaitingRoom {
   readonly #onTrouble: (error: unknown) => void;
   /** How many requests are here for each rollout. */
   readonly #seats = new Map<RolloutKey, number>();
+  /** Of those who wait to be granted: how to make them look. Who is moving in is not to be disturbed by its own renewal. */
+  readonly #knocks = new Map<RolloutKey, Set<() => void>>();
   readonly #stopping = new AbortController();
   #heartbeat: Promise<void> | null = null;
 
@@ -49,7 +51,10 @@ export class WaitingRoom {
     read: () => Promise<Result | null>,
   ): Promise<Result | null> {
     let knock = new AbortController();
-    const stopListening = this.#wakes.on(key, () => knock.abort());
+    const look = () => knock.abort();
+    const stopListening = this.#wakes.on(key, look);
+    const knocks = this.#knocks.get(key) ?? new Set();
+    this.#knocks.set(key, knocks.add(look));
     try {
       for (;;) {
         const result = await read();
@@ -59,6 +64,8 @@ export class WaitingRoom {
       }
     } finally {
       stopListening();
+      knocks.delete(look);
+      if (knocks.size === 0 && this.#knocks.get(key) === knocks) this.#knocks.delete(key);
     }
   }
 
@@ -94,6 +101,10 @@ export class WaitingRoom {
     const keys = [...this.#seats.keys()];
     const states = await this.#claims.renew(keys);
     // One that fleet state does not know was forgotten with its place: whoever holds it claims anew.
-    for (const key of keys) if (states.get(key)?.kind !== 'waiting') this.#wakes.wake(key);
+    for (const key of keys) if (states.get(key)?.kind !== 'waiting') this.#knock(key);
+  }
+
+  #knock(key: RolloutKey): void {
+    for (const look of this.#knocks.get(key) ?? []) look();
   }
 }

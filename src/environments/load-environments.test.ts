@@ -182,6 +182,11 @@ limits: { output_bytes: 3 }
       'must be at least 3720 s, rollout with',
     ],
     [
+      'a longer life than a sandbox takes',
+      'limits: { hard_life: 25h }',
+      'limits.hard_life must be at most 24 h',
+    ],
+    [
       'more calls than a sandbox keeps',
       'limits: { tool_calls: 4001 }',
       'must be a whole number from 1 to 4000',

@@ -41,11 +41,11 @@ const lookAgainMs = 200;
  *                                                       ├─ calls running, graded elsewhere ──▶ look again
  *                                                       └─ tainted, expired, closed ──▶ its code: the veto
  *
- * A grading goes on when the request's time is up. Throws only `Failure`; a grader that failed is `grader_failed`,
- * never a score.
+ * A grading goes on when the request's time is up. Throws only `Failure`, and what may pass is for the caller to try again; a
+ * grader that failed is `grader_failed`, never a score.
  */
 export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<Grade> {
-  const rollout = await patiently(deps.clock, deadline, () => withItsSandbox(deps, work, deadline));
+  const rollout = await withItsSandbox(deps, work, deadline);
   const unseen = await checkNamedCalls(deps, work, rollout, deadline);
   const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout, unseen));
   const grade = await deps.ongoing.until(ongoing.result, deadline);

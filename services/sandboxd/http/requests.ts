@@ -1,4 +1,5 @@
 import {
+  longestLifeMs,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
@@ -19,8 +20,8 @@ import type {
 import { WireError } from '../wire-error.ts';
 import * as shape from './shape.ts';
 
-/** A day; timers count to 24 of them, and no sandbox is meant to live for one. */
-const longestMs = 86_400_000;
+/** Nothing lasts longer than a sandbox may. */
+const longestMs = longestLifeMs;
 /** The request may be held for as long as any trainer waits, ten minutes. */
 const longestWaitMs = 600_000;
 const longestIdLength = 256;

@@ -16,8 +16,11 @@ export type GatewayPrometheus = {
   /** Shows what this process sees of fleet state now. */
   readonly fleetState: (health: StateHealth) => void;
   /** Everything in the text format that Prometheus scrapes; `underWay` by kind of work. */
-  readonly render: (gauges: GatewayGauges, underWay: Readonly<Record<string, number>>) => Promise<string>;
+  readonly render: (gauges: AllGauges, underWay: Readonly<Record<string, number>>) => Promise<string>;
 };
+
+/** `keyRefusals`: answers of sandboxes that refused this gateway's token, since its start. */
+type AllGauges = GatewayGauges & { readonly keyRefusals?: number };
 
 const faces = ['rft', 'native'] as const satisfies readonly Face[];
 
@@ -62,9 +65,14 @@ function gauges({ gauge }: Instruments) {
     'Lateness of the event loop since the last look',
     ['quantile'],
   );
-  return (now: GatewayGauges, work: Readonly<Record<string, number>>) => {
+  const keyRefusals = gauge(
+    'corral_gateway_key_refusals',
+    'Answers of sandboxes that refused this gateway, whose fleet key is wrong, since its start',
+  );
+  return (now: AllGauges, work: Readonly<Record<string, number>>) => {
     requests.set(now.heldRequests);
     bytes.set(now.heldBodyBytes);
+    keyRefusals.set(now.keyRefusals ?? 0);
     for (const [kind, count] of Object.entries(work)) underWay.set({ kind }, count);
     lag.set({ quantile: '0.5' }, now.loopLag.p50Ms / 1000);
     lag.set({ quantile: '0.99' }, now.loopLag.p99Ms / 1000);

@@ -43,6 +43,7 @@ export const keyNames = {
   ticket: 'ticket:',
   prewarm: 'prewarm:',
   breaker: 'breaker:',
+  swaps: 'swaps:',
 
   run: 'run:',
   runs: 'runs:',

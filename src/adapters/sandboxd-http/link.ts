@@ -10,6 +10,8 @@ export type SandboxdHttpOptions = {
   /** The token of one sandbox; derived, never stored. */
   readonly tokenOf: (sandbox: SandboxId) => string;
   readonly connectTimeoutMs: number;
+  /** Hears the status of every answer of a sandbox's own sandboxd. */
+  readonly onAnswer?: RequestContext['onAnswer'];
 };
 
 /**
@@ -20,7 +22,8 @@ export function createSandboxdHttpLink(
   options: SandboxdHttpOptions,
 ): SandboxLink & { close(): Promise<void> } {
   const pools = createPools({ connectTimeoutMs: options.connectTimeoutMs });
-  const context: RequestContext = { pools, tokenOf: options.tokenOf };
+  const { tokenOf, onAnswer = () => undefined } = options;
+  const context: RequestContext = { pools, tokenOf, onAnswer };
 
   return {
     identity: (target, signal) => ask(context, target, get('/identity'), identity, signal),

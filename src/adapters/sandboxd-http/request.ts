@@ -19,7 +19,11 @@ export type Question = {
   readonly repeatable?: boolean;
 };
 
-export type RequestContext = { readonly pools: Pools; readonly tokenOf: (sandbox: SandboxId) => string };
+export type RequestContext = {
+  readonly pools: Pools;
+  readonly tokenOf: (sandbox: SandboxId) => string;
+  readonly onAnswer: (sandbox: SandboxId, status: number) => void;
+};
 
 type Answer = Dispatcher.ResponseData;
 
@@ -126,6 +130,7 @@ async function trySend(
   try {
     const answer = await dispatch(lease.dispatcher, optionsOf(context, target, question), until);
     checkSpeaker(target, answer.statusCode, answer.headers);
+    context.onAnswer(target.sandbox, answer.statusCode);
     if (answer.statusCode >= 300) throw refusalOf(answer.statusCode, await answer.body.text());
     return { answer, release: lease.release };
   } catch (error) {

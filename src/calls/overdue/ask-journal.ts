@@ -32,7 +32,10 @@ const patienceMs = 10_000;
 /** It only looks; a daemon on a busy machine takes longer than its millisecond. */
 const answerMs = 3_000;
 
-/** Asks without waiting for the call. Throws `unclassified` when sandboxd breaks the protocol. */
+/**
+ * Asks without waiting for the call. Throws `unclassified` when sandboxd breaks the protocol, and
+ * `sandboxd_unreachable` when it refuses us: that says nothing of the call.
+ */
 export async function askJournal(
   { link, clock }: AskJournalTools,
   target: SandboxTarget,
@@ -56,6 +59,8 @@ export async function askJournal(
 /** Null: nothing was said; another try may hear something. */
 function wordIn(error: LinkError): JournalWord | null {
   if (wasConfirmed(error)) return { kind: 'confirmed' };
+  if (error.trouble.kind === 'refused' && error.trouble.code === 'unauthorized')
+    throw new Failure('sandboxd_unreachable', `the sandbox refuses us: ${error.message}`);
   const step = nextStep(error.trouble);
   switch (step.kind) {
     case 'again':

@@ -5,6 +5,7 @@ import { versionOf } from '../digest.ts';
 import type { Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
+import { longestLifeMs } from '../../protocol/sandboxd/wire.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
@@ -87,6 +88,12 @@ function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
     0,
     ...Object.values(tools).map(({ timeoutMs }) => Math.min(timeoutMs, longestTimeoutMs)),
   );
+  if (limits.hardLifeMs > longestLifeMs) {
+    report(
+      ['limits', 'hard_life'],
+      `must be at most ${longestLifeMs / 3_600_000} h: no sandbox takes a rollout for longer`,
+    );
+  }
   const lifeMs = limits.rolloutMs + lastCallMs + limits.gradeMs;
   if (limits.hardLifeMs < lifeMs) {
     report(

@@ -55,7 +55,8 @@ export interface ClaimStore {
   renew(keys: readonly RolloutKey[]): Promise<ReadonlyMap<RolloutKey, ClaimReply>>;
   /**
    * Its sandbox would not take it: give it up and stand at the head of the line. Compare-and-set on `generation`,
-   * and only while no call was dispatched; a loser gets the current state like everybody else.
+   * and only while no call was dispatched; a loser gets the current state like everybody else, and
+   * so does one whose template has had too many of late.
    */
   swap(key: RolloutKey, generation: number, reason: string, evidence: Evidence): Promise<ClaimReply>;
   /** Which version a run uses: the first asker pins it. */

@@ -107,6 +107,9 @@ export const maxBindLabel = 4096;
 /** Longest {@link CallRequest.label}, in characters. */
 export const maxCallLabel = 64;
 
+/** The longest {@link BindRequest.expiresInMs}: a day; timers count to 24 of them, and no sandbox is meant to live for one. */
+export const longestLifeMs = 86_400_000;
+
 export type BindRequest = {
   readonly protocol: number;
   readonly owner: WireOwner;

@@ -19,7 +19,7 @@ async function cutOff() {
   const world = await CoreWorld.start();
   const sandbox: SandboxId = await world.ready();
   const { core } = world.gateway(undefined, quickClock(times));
-  await world.sh('trace_1', 'call_1', 'echo', core);
+  await world.sh('trace_1', 'call_1', 'echo');
   world.link.refuse(sandbox);
   return { world, sandbox, core };
 }

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { createFakeClock } from '../../test/fakes/clock.ts';
+import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { bindSandbox } from './bind-sandbox.ts';
+import { WaitingRoom } from './waiting-room.ts';
+import { Wakes } from './wakes.ts';
+
+const refused = () => Promise.reject(new LinkError({ kind: 'not_sent', detail: 'connection refused' }));
+
+test('a sandbox that takes no connection has its ten seconds, also while its rollout says that it is still there', async () => {
+  const clock = createFakeClock();
+  const rollout = fakeRollout({ state: 'claimed' });
+  const held = { kind: 'held', rollout } as const;
+  const claims = { onWake: () => () => undefined, renew: async () => new Map([[rollout.key, held]]) };
+  const wakes = new Wakes(claims);
+  const room = new WaitingRoom(claims, wakes, clock, () => undefined);
+  const deps = { link: { bind: refused }, clock, wakes };
+  const deadline = Deadline.in(clock, 60_000);
+  const startMs = clock.monotonicMs();
+  let endedAfterMs = 0;
+  const bound = room
+    .attend(rollout.key, () => bindSandbox(deps, rollout, fakeEnvironment(), deadline, []))
+    .catch(() => (endedAfterMs = clock.monotonicMs() - startMs));
+  await clock.advance(15_000);
+  await bound;
+  expect(endedAfterMs).toBeGreaterThan(8_000);
+  await room.close();
+});

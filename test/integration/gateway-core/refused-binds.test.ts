@@ -1,0 +1,54 @@
+import { expect, test, vi } from 'vitest';
+import type { SandboxId } from '../../../src/model/ids.ts';
+import { answering } from '../../fakes/sandbox-link.ts';
+import { CoreWorld } from '../../support/core-world.ts';
+
+const wrongKey = { kind: 'refused', status: 401, code: 'unauthorized', message: 'not our token' } as const;
+const wrongWords = { kind: 'refused', status: 400, code: 'invalid_request', message: 'expiresInMs' } as const;
+const failing = { commands: [['false']], timeoutMs: 1_000 };
+
+const phases = async (world: CoreWorld) => {
+  const known = await world.state.pool.known();
+  return [...known.values()].map(({ phase }) => phase);
+};
+
+/** A second rollout or try may be served meanwhile, so what counts is that none of them is on its way out. */
+async function draining(world: CoreWorld): Promise<number> {
+  return (await phases(world)).filter((phase) => phase === 'draining').length;
+}
+
+test.each([
+  ['another fleet key', wrongKey],
+  ['words that it does not understand', wrongWords],
+])(
+  'sandboxes that refuse this gateway for %s are kept, and the rollout goes on where it can',
+  async (_why, trouble) => {
+    await using world = await CoreWorld.start();
+    const sandboxes: SandboxId[] = [];
+    for (let count = 0; count < 8; count += 1) sandboxes.push(await world.ready());
+    for (let count = 0; count < 4; count += 1) world.link.failNext('bind', trouble);
+    expect(await world.sh('trace_1', 'call_1', 'echo')).toMatchObject({ output: 'echo' });
+    expect(world.link.binds).toEqual(sandboxes.slice(0, 1));
+    expect(await draining(world)).toBe(0);
+  },
+);
+
+test('a call that a sandbox refuses for the gateway’s key is told as nothing of the rollout’s: it goes on later', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.failNext('call', wrongKey);
+  expect(await world.sh('trace_1', 'call_2', 'echo')).toMatchObject({ output: 'echo' });
+});
+
+test('a template whose sandboxes all fail its setup loses no more than 60 in a minute, however many ask', async () => {
+  await using world = await CoreWorld.start({ setup: failing });
+  for (let count = 0; count < 100; count += 1) await world.ready();
+  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 1 } });
+  const asked = Array.from({ length: 20 }, (_, index) =>
+    world.sh(`trace_${index}`, 'call_1', 'echo').catch((thrown: unknown) => thrown),
+  );
+  for (const told of await Promise.all(asked)) expect(told).toMatchObject({ code: 'setup_failed' });
+  await vi.waitUntil(async () => (await draining(world)) > 0);
+  expect(await draining(world)).toBe(60);
+});
