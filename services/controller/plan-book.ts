@@ -28,7 +28,10 @@ export type PlanBook = {
 /** The hard life of wire.md's default: for a version that nobody publishes any more. */
 const defaultHardLifeMs = 2 * 3_600_000;
 
-/** Publishes the newest versions at its first refresh, so that every gateway and controller can serve them. */
+/** Fleet state forgets a version that nobody has named for 14 days. */
+const announceAgainMs = 24 * 3_600_000;
+
+/** Publishes the newest versions at its first refresh, and every day, so that every gateway and controller can serve them. */
 export function createPlanBook(
   store: EnvironmentStore,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -38,11 +41,13 @@ export function createPlanBook(
   let published: readonly Environment[] = [];
   const planAll = () => planPools(settings.newest, published, settings.poolOverrides, chosen.all());
   let plans = planAll();
-  let announced = false;
+  let announcedAtMs = -Infinity;
 
   const refresh = async () => {
-    if (!announced) await Promise.all(settings.newest.map((environment) => store.publish(environment)));
-    announced = true;
+    if (clock.monotonicMs() - announcedAtMs > announceAgainMs) {
+      await Promise.all(settings.newest.map((environment) => store.publish(environment)));
+      announcedAtMs = clock.monotonicMs();
+    }
     published = await store.published();
     plans = planAll();
   };

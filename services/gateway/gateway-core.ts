@@ -19,7 +19,9 @@ import { verdictOf } from '../../src/grading/verdict-of.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import { Failure } from '../../src/failure/failure.ts';
 import { Deadline } from '../../src/waiting/deadline.ts';
+import { inTime } from '../../src/waiting/in-time.ts';
 import { patiently } from '../../src/waiting/patience.ts';
 import type {
   CallResult,
@@ -44,15 +46,25 @@ export type GatewayCoreDeps = {
   readonly catalog: EnvironmentCatalog;
 };
 
+/** Beyond a request's time: what ends with it by itself says more of why, and has to ask fleet state for it. */
+const tellingMs = 3_000;
+
 /** Joins the features for both faces: each method finds the rollout, lets one feature work, and shows the result. */
 export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
   const { clock } = deps.calls;
-  const inTime = (waitMs: number) => Deadline.in(clock, waitMs);
+  const deadlineIn = (waitMs: number) => Deadline.in(clock, waitMs);
   /**
    * What a repeat may mend is tried again in here until the request's time is up: on the RFT face three quick refusals
-   * lose the rollout. Calls and grades may be repeated, because each is known by its id.
+   * lose the rollout. Calls and grades may be repeated, because each is known by its id. Whatever it waits for then, a
+   * setup for instance, the request is answered; what it has begun goes on, and a repeat joins it.
    */
-  const held = <Result>(deadline: Deadline, step: () => Promise<Result>) => patiently(clock, deadline, step);
+  const held = async <Result>(deadline: Deadline, step: () => Promise<Result>): Promise<Result> => {
+    const result = await inTime(clock, deadline.later(tellingMs), patiently(clock, deadline, step));
+    if (result !== 'late') return result;
+    throw new Failure('still_running', 'the time of this request is up; send it again to wait on', {
+      admitted: 'unknown',
+    });
+  };
   const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.acquaint.claims, caller, ref);
 
   async function run(rollout: Acquainted, work: Work, deadline: Deadline): Promise<CallResult> {
@@ -73,7 +85,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     },
     prewarm: (caller, request) => prewarm(deps.prewarm, caller, request),
     async toolCall(caller: Caller, request: ToolCallRequest) {
-      const deadline = inTime(request.waitMs);
+      const deadline = deadlineIn(request.waitMs);
       const rollout = await held(deadline, () =>
         acquaint(deps.acquaint, caller, request.rollout, request.open),
       );
@@ -81,21 +93,21 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     },
     async exec(caller: Caller, request: ExecRequest) {
       const { rollout: ref, waitMs, ...exec } = request;
-      const deadline = inTime(waitMs);
+      const deadline = deadlineIn(waitMs);
       const rollout = await held(deadline, () => acquaint(deps.acquaint, caller, ref, null));
       return run(rollout, planExec(rollout, exec), deadline);
     },
     async attach(caller, ref, call, waitMs) {
-      const deadline = inTime(waitMs);
+      const deadline = deadlineIn(waitMs);
       const record = await held(deadline, () => find(caller, ref));
       const rollout = await held(deadline, () => acquaintWith(deps.acquaint, record));
-      return attachToCall(deps.calls, rollout, record, call, deadline);
+      return held(deadline, () => attachToCall(deps.calls, rollout, record, call, deadline));
     },
     async cancel(caller, ref, call) {
       await cancelCall(deps.calls, await find(caller, ref), call);
     },
     async grade(caller: Caller, request: GradeRequest) {
-      const deadline = inTime(request.waitMs);
+      const deadline = deadlineIn(request.waitMs);
       const work = await held(deadline, () => planGrade(deps.acquaint, caller, request));
       return held(deadline, () => gradeRollout(deps.grading, work, deadline));
     },

@@ -6,7 +6,9 @@ import type { Tracked } from './work.ts';
 
 /** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
 export function settlementOfUnknown(
-  work: Tracked,
+  work: Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {
+    readonly environment: { readonly limits: Pick<Tracked['environment']['limits'], 'idleMs'> };
+  },
   { tries, detail }: { readonly tries: number; readonly detail: string },
 ): Omit<Settlement, 'waitedMs'> {
   const evidence = { call: work.call, tries, admitted: 'unknown', detail };

@@ -175,6 +175,11 @@ limits: { output_bytes: 3 }
   test.each<[string, string, string]>([
     ['an exposed field that the grader compares with', 'expose: [answer]', 'expose.0 exposes answer'],
     ['a setup step that uses a hidden field', 'setup: [[echo, "{item.answer}"]]', 'answer is not in expose'],
+    [
+      'a setup that outlasts every repeat of the first call',
+      'setup: { commands: [[sleep, "1"], [sleep, "2"]], timeout: 20m }',
+      'setup.timeout takes up to 40 min',
+    ],
     ['a text with a word that nothing fills', 'texts: { exit_code: "{kode}" }', 'uses {kode}'],
     [
       'a life in which its grade does not end',

@@ -91,6 +91,24 @@ async function gradeOnce(
 ): Promise<Grade> {
   const callsUntil = Deadline.in(deps.clock, work.environment.limits.gradeMs);
   await settleOpenCalls(deps, work, rollout, callsUntil);
+  for (let turns = 0; turns < mostTurns; turns += 1) {
+    const grade = await takeTurn(deps, work, rollout, unseen, callsUntil);
+    if (grade !== null) return grade;
+  }
+  throw new Failure('grader_failed', 'fleet state forgot each turn of the grader before its score came');
+}
+
+/** As many as one rollout has. */
+const mostTurns = 3;
+
+/** Null: fleet state has forgotten the turn, after a failover; the rollout is to be graded again. */
+async function takeTurn(
+  deps: GradeDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  unseen: number,
+  callsUntil: Deadline,
+): Promise<Grade | null> {
   const { begun, deadline } = await begin(deps, work, rollout, callsUntil);
   if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
   if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
@@ -139,7 +157,7 @@ async function storeGrade(
   job: GradeJob,
   evaluation: Evaluation,
   unseen: number,
-): Promise<Grade> {
+): Promise<Grade | null> {
   if (evaluation.kind === 'discarded') {
     throw new Failure(
       'grader_failed',
@@ -156,6 +174,7 @@ async function storeGrade(
       calls_unseen: unseen,
     }),
   );
+  if (stored === null) return null;
   if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
   const detail = {
     ...evaluation.detail,

@@ -29,6 +29,11 @@ export class Deadline {
     return new Deadline(this.#clock, this.#atMs - durationMs);
   }
 
+  /** This one, moved `durationMs` later. */
+  later(durationMs: number): Deadline {
+    return new Deadline(this.#clock, this.#atMs + durationMs);
+  }
+
   /** Whole milliseconds, because timers and signals take no others. */
   get remainingMs(): number {
     return Math.max(0, Math.ceil(this.#atMs - this.#clock.monotonicMs()));

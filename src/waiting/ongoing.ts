@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Deadline } from './deadline.ts';
+import { inTime } from './in-time.ts';
 
 export type Joined<Result> = { readonly result: Promise<Result>; readonly joined: boolean };
 
@@ -36,16 +37,8 @@ export class Ongoing<Result> {
 
   /** The result, or `still_running` when the deadline comes first. */
   async until(result: Promise<Result>, deadline: Deadline): Promise<Result | 'still_running'> {
-    const settled = new AbortController();
-    const timeIsUp = this.#clock
-      .sleep(deadline.remainingMs, settled.signal)
-      .then(() => 'still_running' as const);
-    try {
-      return await Promise.race([result, timeIsUp]);
-    } finally {
-      // With a reason at hand no error is made, which each call would pay for.
-      settled.abort('settled');
-    }
+    const seen = await inTime(this.#clock, deadline, result);
+    return seen === 'late' ? 'still_running' : seen;
   }
 
   /** Resolves when nothing is under way any more; for a process that stops. */

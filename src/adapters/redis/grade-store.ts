@@ -44,6 +44,7 @@ function beginOf(reply: Reply): GradeBegin {
 
 function scoreOf(reply: Reply, key: string) {
   const [kind, extra] = listOf(reply);
+  if (kind === 'forgotten') return null;
   if (kind === 'barred') {
     const code = textOf(extra) as FailureCode;
     throw new Failure(code, `the score of ${key} came too late to count: ${code}`);

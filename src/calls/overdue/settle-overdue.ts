@@ -43,7 +43,7 @@ const confirmMs = 5_000;
  *   running       left: the sandbox ends it at its own timeout, and it is asked about again
  *   not known     it never arrived and nothing ran: withdrawn, so that a repeat may run
  *   another life  the sandbox that was meant is gone: the one door of loss
- *   no answer     nobody can say whether it ran: `outcome_unknown`
+ *   no answer     nobody can say whether it ran: `outcome_unknown`; likewise where nobody knows its environment
  *
  * Safe beside gateways that live and other controllers: a call settles once, and one that was sent again is not withdrawn.
  * Returns what became of how many. Throws the first failure, after all were tried.
@@ -62,7 +62,7 @@ export async function settleOverdueCalls(
 
 async function settleOne(tools: OverdueTools, overdue: OverdueCall): Promise<OverdueEnd> {
   const work = await workOf(tools, overdue);
-  if (work === null) return 'left';
+  if (work === null) return settleUnjudged(tools, overdue);
   if (!isIdText(work.call)) return endTransfer(tools, work);
   const word = await askJournal(tools, targetOf(overdue.rollout), work.call);
   const end = await act(tools, overdue, work, word);
@@ -71,7 +71,7 @@ async function settleOne(tools: OverdueTools, overdue: OverdueCall): Promise<Ove
   return end;
 }
 
-/** Null where its environment is known to nobody any more: the rollout's hard life ends it. */
+/** Null where its environment is known to nobody any more. */
 async function workOf(
   { environments }: OverdueTools,
   { rollout, summary, digest }: OverdueCall,
@@ -80,6 +80,20 @@ async function workOf(
   if (environment === null) return null;
   const known = { key: rollout.key, claim: repeatedClaim(rollout, environment), environment, known: true };
   return trackedCall(known, summary.call, summary.tool, digest);
+}
+
+/** Its lease ends with its rollout's taint, so this is hardly ever waited for. */
+const idleMs = 15 * 60_000;
+
+/** Whatever its sandbox would say, nobody knows any more which of its tool's exit codes are the model's. */
+async function settleUnjudged({ calls, log }: OverdueTools, overdue: OverdueCall): Promise<OverdueEnd> {
+  const { rollout, summary, digest } = overdue;
+  const detail = `its environment's version ${rollout.version} is known to nobody any more`;
+  const { call, tool } = summary;
+  const unjudged = { key: rollout.key, call, tool, digest, environment: { limits: { idleMs } } };
+  await calls.settle({ ...settlementOfUnknown(unjudged, { tries: 0, detail }), waitedMs: 0 });
+  log.warn('nobody can judge a call that is overdue', { rollout: rollout.key, call, detail });
+  return 'settled';
 }
 
 /** The journal has no transfers, and whoever sent or read one is gone with its connection. */

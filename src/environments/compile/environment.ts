@@ -44,8 +44,19 @@ function compileSetup({ setup = [] }: EnvironmentYaml, expose: readonly string[]
       if (broken !== null) report(place, broken);
     }
   }
-  return { commands, timeoutMs: parseDurationMs(timeout ?? '60s') };
+  const timeoutMs = parseDurationMs(timeout ?? '60s');
+  if (commands.length * timeoutMs > longestSetupMs) {
+    const place = Array.isArray(setup) ? ['setup'] : ['setup', 'timeout'];
+    report(
+      place,
+      `takes up to ${(commands.length * timeoutMs) / 60_000} min: its commands, each with the timeout, may take ${longestSetupMs / 60_000} min together, for as long as platforms repeat a first call`,
+    );
+  }
+  return { commands, timeoutMs };
 }
+
+/** Four requests of 540 s. */
+const longestSetupMs = 4 * 540_000;
 
 /** What the model can read in its sandbox is no test of it. */
 function checkExposed({ expose, grader }: Pick<Environment, 'expose' | 'grader'>, report: Report): void {

@@ -48,13 +48,13 @@ export interface GradeStore {
    * and `seenIn` is the one that it was seen to live in.
    */
   begin(key: RolloutKey, gradeMs: number, inSandbox: boolean, seenIn?: SandboxId | null): Promise<GradeBegin>;
-  /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. */
+  /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. Null: it has forgotten the turn. */
   score(
     key: RolloutKey,
     turn: number,
     score: number,
     detail: Evidence,
-  ): Promise<{ readonly first: boolean; readonly score: number }>;
+  ): Promise<{ readonly first: boolean; readonly score: number } | null>;
   /** It can never be scored, by this code; a stored score stands. True for the first to say so. */
   discard(key: RolloutKey, code: FailureCode): Promise<boolean>;
   /** This turn failed; another may run, three at most. */

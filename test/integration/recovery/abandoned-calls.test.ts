@@ -125,6 +125,13 @@ test('an answer that says that the tool’s backend failed taints, as it would h
   expect(verdicts(world)).toMatchObject([{ verdict: { code: 'dependency_failed' } }]);
 });
 
+test('a call whose environment nobody knows any more is settled too, as what nobody can judge', async () => {
+  await using world = await abandoned();
+  await sent(world);
+  expect(await world.settleOverdue(world.link, false)).toEqual({ settled: 1 });
+  expect(await world.record('a')).toMatchObject({ taint: { code: 'outcome_unknown' }, inFlight: 0 });
+});
+
 test('a file transfer whose gateway died holds its rollout no longer', async () => {
   await using world = await RecoveryWorld.start();
   await world.ready();

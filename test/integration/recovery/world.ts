@@ -85,13 +85,13 @@ export class RecoveryWorld implements AsyncDisposable {
   }
 
   /** What it does about calls that nobody has settled by their deadline, which for all that are in flight is now. */
-  async settleOverdue(link: OverdueTools['link'] = this.link) {
+  async settleOverdue(link: OverdueTools['link'] = this.link, versionIsKept = true) {
     const { redis, state, events } = this.core;
     await inRedis(redis.socket, async (client) => {
       const calls = await client.zrange(keys('callDeadlines'), '0', '-1');
       await Promise.all(calls.map((call) => client.zadd(keys('callDeadlines'), 1, call)));
     });
-    await state.environments.publish(this.core.environment);
+    if (versionIsKept) await state.environments.publish(this.core.environment);
     const recorder = { ...state, clock: this.clock, record: (event: FleetEvent) => void events.push(event) };
     const calls = recordTaints(state.calls, recorder);
     const lifecycle = recordEnds(state.lifecycle, recorder);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { environmentName, environmentVersion } from '../../../src/model/ids.ts';
 import { anyPlace } from '../../../src/model/environment.ts';
 import type { Environment } from '../../../src/model/environment.ts';
-import { minute, startWorld, template, type World } from './world.ts';
+import { claimOf, minute, startWorld, template, type World } from './world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -73,4 +73,12 @@ test('versions of the last 14 days are listed; one that is still loaded stays', 
   await world.step(2 * day);
   const published = await world.fleet.environments.published();
   expect(published.map(({ version }) => version)).toEqual(['v1']);
+});
+
+test('a version is kept for 14 days after its last new rollout, so that whoever settles its calls finds it', async () => {
+  await world.fleet.environments.publish(environmentOf('v1'));
+  await world.step(13 * day);
+  await world.fleet.claims.claim(claimOf('a', { version: environmentVersion('v1') }));
+  await world.step(2 * day);
+  expect((await world.fleet.environments.published()).map(({ version }) => version)).toEqual(['v1']);
 });

@@ -3,7 +3,7 @@
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
 -- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
 -- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have.
-local joined, runs, groups, tenants, nobodyWaits, written = {}, {}, {}, {}, {}, {}
+local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
 local rowBytesMax = tonumber(ARGV[2])
 
 local function later(command, name, first, second)
@@ -27,6 +27,15 @@ local function digits(number)
   return text
 end
 
+local versionKeptMs = 14 * 24 * 3600 * 1000 -- as `publish-environment` is told
+
+-- A version lives for as long after its last new rollout, far longer than any rollout: whoever settles its calls finds it.
+local function keepVersion(version)
+  if redis.call('PEXPIRE', key.environment .. version, versionKeptMs) == 1 then
+    redis.call('ZADD', key.environments, nowMs, version)
+  end
+end
+
 local function writeJoined()
   for _, arguments in pairs(joined) do redis.call(unpack(arguments)) end
   for name, group in pairs(groups) do writeGroup(name, group) end
@@ -37,7 +46,8 @@ local function writeJoined()
   for tenant, rows in pairs(tenants) do
     if rows.bytes > rows.before then redis.call('INCRBY', key.rowBytes .. tenant, rows.bytes - rows.before) end
   end
-  joined, runs, groups, tenants = {}, {}, {}, {}
+  for version in pairs(versions) do keepVersion(version) end
+  joined, runs, groups, tenants, versions = {}, {}, {}, {}, {}
 end
 
 local function theRun(run)
@@ -149,6 +159,7 @@ local function create(claim, wave, ...)
   keepRow(claim)
   if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
   renewRun(claim.run, claim.face)
+  versions[claim.version] = true
 end
 
 -- The reply leaves out what the claim itself says.

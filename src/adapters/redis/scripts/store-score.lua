@@ -6,8 +6,8 @@ if not state then return { 'barred', 'rollout_unknown' } end
 if stored then return { 'later', stored } end
 local barred = barredCode(state, taintCode, closedBy)
 if barred then return { 'barred', barred } end
--- A turn that is not known was begun before Redis forgot it: it may be graded again.
-if tonumber(turn) > tonumber(read(id, 'gradeTurn') or 0) then return { 'barred', 'grader_failed' } end
+-- A turn that is not known was begun before Redis forgot it: it is to be graded again.
+if tonumber(turn) > tonumber(read(id, 'gradeTurn') or 0) then return { 'forgotten' } end
 
 local idleMs, hardEndMs, discarded = read(id, 'idleMs', 'hardEndMs', 'discard')
 -- Three turns were used up and the trainer was told so: a late score must not contradict it.
