@@ -3,7 +3,6 @@ import { createFakeClock } from '../../test/fakes/clock.ts';
 import { fakeEnvironment } from '../../test/fakes/environment.ts';
 import { fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
-import { Deadline } from '../waiting/deadline.ts';
 import { bindSandbox } from './bind-sandbox.ts';
 import { WaitingRoom } from './waiting-room.ts';
 import { Wakes } from './wakes.ts';
@@ -18,11 +17,10 @@ test('a sandbox that takes no connection has its ten seconds, also while its rol
   const wakes = new Wakes(claims);
   const room = new WaitingRoom(claims, wakes, clock, () => undefined);
   const deps = { link: { bind: refused }, clock, wakes };
-  const deadline = Deadline.in(clock, 60_000);
   const startMs = clock.monotonicMs();
   let endedAfterMs = 0;
   const bound = room
-    .attend(rollout.key, () => bindSandbox(deps, rollout, fakeEnvironment(), deadline, []))
+    .attend(rollout.key, () => bindSandbox(deps, rollout, fakeEnvironment(), []))
     .catch(() => (endedAfterMs = clock.monotonicMs() - startMs));
   await clock.advance(15_000);
   await bound;

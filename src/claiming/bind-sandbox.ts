@@ -7,7 +7,7 @@ import { labelText } from '../protocol/rollout/label.ts';
 import type { RolloutLabel } from '../protocol/rollout/label.ts';
 import { protocolVersion } from '../protocol/sandboxd/wire.ts';
 import { pauseMs } from '../waiting/patience.ts';
-import type { Deadline } from '../waiting/deadline.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './wakes.ts';
 
@@ -17,7 +17,10 @@ export type BindDeps = {
   readonly wakes: Wakes;
 };
 
-/** How long a granted sandbox may refuse connections before it is given up for another. */
+/**
+ * How long a granted sandbox may refuse connections before it is given up for another, however little time is left to the
+ * request that began it: others join it, and a sandbox that was cut off in the middle would be wasted.
+ */
 const bindPatienceMs = 10_000;
 
 /**
@@ -29,12 +32,11 @@ export async function bindSandbox(
   { link, clock, wakes }: BindDeps,
   rollout: RolloutRecord,
   environment: Environment,
-  until: Deadline,
   programs: readonly string[],
 ): Promise<readonly string[]> {
   const target = targetOf(rollout);
   const request = { ...bindRequest(rollout, environment), programs };
-  const deadline = until.orIn(bindPatienceMs);
+  const deadline = Deadline.in(clock, bindPatienceMs);
   const woken = new AbortController();
   const stopListening = wakes.on(rollout.key, () => woken.abort());
   try {

@@ -11,7 +11,6 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import type { Deadline } from '../waiting/deadline.ts';
 import { fixedPrograms } from '../tools/fixed-programs.ts';
 import { untilEnded } from '../waiting/until-ended.ts';
 import { bindSandbox } from './bind-sandbox.ts';
@@ -47,21 +46,21 @@ export class MoveIn {
     this.#deps = deps;
   }
 
-  into(rollout: RolloutRecord, environment: Environment, deadline: Deadline): Promise<MovedIn> {
+  into(rollout: RolloutRecord, environment: Environment): Promise<MovedIn> {
     const which = tenancy(rollout.key, rollout.generation);
     const underway = this.#underway.get(which);
     if (underway !== undefined) return underway;
-    const moving = this.#move(rollout, environment, deadline).finally(() => this.#underway.delete(which));
+    const moving = this.#move(rollout, environment).finally(() => this.#underway.delete(which));
     this.#underway.set(which, moving);
     return moving;
   }
 
-  async #move(rollout: RolloutRecord, environment: Environment, deadline: Deadline): Promise<MovedIn> {
+  async #move(rollout: RolloutRecord, environment: Environment): Promise<MovedIn> {
     const target = targetOf(rollout);
     // What its row lacks, or a row that is lost, another sandbox does not mend.
     const steps = this.#deps.setupOf(environment, rollout);
     try {
-      const missing = await this.#bindAndSetUp(rollout, environment, steps, deadline);
+      const missing = await this.#bindAndSetUp(rollout, environment, steps);
       if (missing.length > 0)
         return { kind: 'refused', failure: programsMissing(environment, rollout, missing), another: false };
     } catch (thrown) {
@@ -77,13 +76,12 @@ export class MoveIn {
     rollout: RolloutRecord,
     environment: Environment,
     steps: readonly CallRequest[],
-    deadline: Deadline,
   ): Promise<readonly string[]> {
     const programs = [...fixedPrograms(environment).keys()];
-    if (steps.length === 0) return bindSandbox(this.#deps, rollout, environment, deadline, programs);
-    await bindSandbox(this.#deps, rollout, environment, deadline, []);
+    if (steps.length === 0) return bindSandbox(this.#deps, rollout, environment, programs);
+    await bindSandbox(this.#deps, rollout, environment, []);
     await this.#setUp(targetOf(rollout), steps);
-    return bindSandbox(this.#deps, rollout, environment, deadline, programs);
+    return bindSandbox(this.#deps, rollout, environment, programs);
   }
 
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {

@@ -50,9 +50,7 @@ export async function obtainSandbox(
   for (let swaps = 0; ; swaps += 1) {
     const rollout = await holdInLine(deps, request, waitUntil);
     if (rollout.state !== 'claimed') return { rollout, activation: null };
-    const moved = await deps.room.attend(rollout.key, () =>
-      deps.moveIn.into(rollout, environment, waitUntil),
-    );
+    const moved = await deps.room.attend(rollout.key, () => deps.moveIn.into(rollout, environment));
     if (moved.kind === 'accepted') return { rollout, activation: moved.activation };
     const { failure } = moved;
     if (!moved.another) throw failure;

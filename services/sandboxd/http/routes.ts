@@ -6,6 +6,7 @@ import type { JournalEntry } from '../calls/journal-entry.ts';
 import { monotonicMs } from '../clock.ts';
 import { endAtExpiry, identityOf } from '../daemon.ts';
 import type { Daemon } from '../daemon.ts';
+import { missingPrograms } from '../programs/missing.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
 import {
@@ -88,7 +89,6 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
   if (isFirst) endAtExpiry(daemon, body.expiresInMs);
   const { programs = [] } = body;
   if (programs.length === 0) return { status: 200, body: identityOf(daemon) };
-  const { missingPrograms } = await import('../programs/missing.ts');
   const reply: BindReply = { ...identityOf(daemon), missing: await missingPrograms(daemon, programs) };
   return { status: 200, body: reply };
 }
