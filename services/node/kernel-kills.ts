@@ -19,17 +19,30 @@ export type KernelKills = {
   close(): void;
 };
 
-const forMachine =
-  /^Out of memory(?: \(.*\))?: Killed process \d+ \(.*\) total-vm:.*, UID:(\d+) pgtables:[^()]*$/;
-const forGroup =
-  /^oom-kill:constraint=\w+,.*?(?:global_oom|oom_memcg=([^,]*)),task_memcg=([^,]*),task=.*,uid=(\d+)$/;
-
 /** The id in a line that tells of a kill for the machine, or for a group above the process's own; null in any other. */
 export function killedForMachine(line: string): number | null {
-  const [, uid] = forMachine.exec(line) ?? [];
-  if (uid !== undefined) return Number(uid);
-  const [, lacking, own, victim] = forGroup.exec(line) ?? [];
-  return victim === undefined || lacking === own ? null : Number(victim);
+  if (line.startsWith('Out of memory')) {
+    const isKill = line.includes(': Killed process ') && line.includes(userBefore);
+    return isKill ? numberAt(line, line.lastIndexOf(userBefore) + userBefore.length) : null;
+  }
+  if (!line.startsWith('oom-kill:constraint=')) return null;
+  const [who = '', of = ''] = splitAt(line, ',task_memcg=');
+  const [own = '', victim = ''] = splitAt(of, ',task=');
+  if (who.slice(who.lastIndexOf(',')) === `,oom_memcg=${own}`) return null;
+  return numberAt(victim, victim.lastIndexOf(',uid=') + ',uid='.length);
+}
+
+const userBefore = ', UID:';
+
+/** Before and behind the first `mark`; empty where it is missing. */
+function splitAt(text: string, mark: string): readonly string[] {
+  const at = text.indexOf(mark);
+  return at < 0 ? [] : [text.slice(0, at), text.slice(at + mark.length)];
+}
+
+function numberAt(text: string, at: number): number | null {
+  const value = Number.parseInt(text.slice(at), 10);
+  return Number.isNaN(value) ? null : value;
 }
 
 /** Longer than any record: the kernel cuts its own at 1 KiB, and escapes at most fourfold. */
@@ -48,7 +61,8 @@ export function openKernelKills(): KernelKills | null {
 /** Ids in the log are those of the first user namespace. */
 function isOfThisHost(): boolean {
   try {
-    return /^\s*0\s+0\s+4294967295\s*$/.test(readFileSync('/proc/self/uid_map', 'utf8'));
+    const map = readFileSync('/proc/self/uid_map', 'utf8').split(' ').filter(Boolean);
+    return map.map(Number).join(' ') === `0 0 ${2 ** 32 - 1}`;
   } catch {
     return false;
   }

@@ -67,8 +67,8 @@ const shortOfLimitBytes = 2 * 1024 * 1024;
 
 /** The number in a line `NAME N`, as both versions write them. */
 function countIn(text: string, name: 'oom' | 'oom_kill'): number | null {
-  const found = new RegExp(`^${name} (\\d+)$`, 'm').exec(text);
-  return found === null ? null : Number(found[1]);
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `));
+  return line === undefined ? null : Number(line.slice(name.length));
 }
 
 /** Of memory with swap first, where that is limited too; each counts what the other did not refuse. */

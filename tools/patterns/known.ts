@@ -41,16 +41,6 @@ export const known: readonly Known[] = [
     because: 'what the first repeats cannot be the colon behind it, and nothing behind the second can fail',
   },
   {
-    file: 'services/node/cgroups/create-groups.ts',
-    pattern: String.raw`^oom_kill (\d+)$`,
-    because: "the kernel's own file",
-  },
-  {
-    file: 'services/sandboxd/evidence.ts',
-    pattern: String.raw`^oom_kill (\d+)$`,
-    because: "the kernel's own file",
-  },
-  {
     file: 'services/sandboxd/helper/tools/search.ts',
     pattern: null,
     because:
