@@ -100,8 +100,8 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   evicted: no(
     'The node must be short. Within its limits a sandbox may use more than it requests, and such are thrown out first: set requests to the limits where nodes run short.',
   ),
-  node_out_of_memory: no(
-    'The machine must be short of memory; a sandbox at its own limit is killed for that, and it is the model’s. Within its limits it may use more than it requests: set requests to the limits where machines run short.',
+  node_out_of_memory: setting(
+    'One sandbox at its own limit is killed for that, and it is the model’s. Where machines promise more memory than they have, many at once can use up what there is: set requests to the limits, and `CORRAL_NODE_MEMORY_PERCENT` to 100 on one machine.',
   ),
   preempted: no('The scheduler or the market decides.'),
   node_lost: no(
