@@ -8,7 +8,8 @@ name: shell
 sandbox: { image: host, disk: 16Mi, memory: 96Mi, processes: 32 }
 tools:
   shell: { builtin: shell, timeout: 5s }
-  missing: { command: [not-there, '{command}'], parameters: { command: string } }
+  own: { command: [./own, '{command}'], parameters: { command: string } }
+setup: [[ln, -s, /bin/echo, own]]
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 1, max: 2 }
 `;
@@ -21,6 +22,7 @@ afterAll(() => corral.stop());
 
 const trace = 'errs';
 const shell = (call: string, command: string) => corral.rft.call({ trace, call, command });
+const own = (call: string) => corral.rft.call({ trace, call, tool: 'own', command: 'x' });
 
 /** All of it in one rollout, one after another, so that each also shows that the one before left the sandbox usable. */
 const cases = [
@@ -66,9 +68,10 @@ test('an exit code that looks like an out of memory is recorded as what it was, 
   expect(codeOf('more memory than there is')).toBe('command_out_of_memory');
 });
 
-test('a tool whose own program is not there: text for the model, not an exit code', async () => {
-  const answer = await corral.rft.call({ trace, call: 'missing', tool: 'missing', command: 'x' });
-  expect(answer).toMatchObject({
+test('a tool whose own program the model has removed: text for it, not an exit code', async () => {
+  expect(await own('there')).toMatchObject({ status: 200, body: { output: 'x\n' } });
+  expect(await shell('removes', 'rm own')).toMatchObject({ status: 200 });
+  expect(await own('missing')).toMatchObject({
     status: 200,
     body: { output: expect.stringContaining('could not be started') },
   });
