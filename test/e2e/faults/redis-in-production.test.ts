@@ -1,3 +1,5 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,7 +28,13 @@ let corral: FleetOfTest;
 let proxy: RedisProxy;
 let successor: PrivateRedis;
 let real: string;
+let secrets: string;
+let passwordFile: string;
 beforeAll(async () => {
+  secrets = await mkdtemp(join(tmpdir(), 'corral-secrets-'));
+  passwordFile = join(secrets, 'password');
+  await writeFile(passwordFile, '');
+  process.env['CORRAL_REDIS_PASSWORD_FILE'] = passwordFile;
   corral = await startFleetOfTest({ environments });
   successor = await startRedis();
   const socket = join(corral.fleet.stateDir, 'redis', 'redis.sock');
@@ -39,6 +47,8 @@ afterAll(async () => {
   await proxy.close();
   await corral.stop();
   await successor.stop();
+  delete process.env['CORRAL_REDIS_PASSWORD_FILE'];
+  await rm(secrets, { recursive: true });
 });
 
 async function inRedis<Result>(socket: string, use: (redis: Redis) => Promise<Result>): Promise<Result> {
@@ -81,17 +91,29 @@ async function empty(): Promise<void> {
   });
 }
 
+/** As a rotation does it: in Redis first, and in the mounted Secret a while later. Of the successor, which serves by now. */
+async function changePassword(): Promise<void> {
+  await inRedis(successor.socket, async (redis) => {
+    await redis.config('SET', 'requirepass', 'another');
+    for (const type of ['normal', 'pubsub'])
+      await redis.call('CLIENT', 'KILL', 'TYPE', type, 'SKIPME', 'yes');
+  });
+  setTimeout(() => void writeFile(passwordFile, 'another\n'), 3_000);
+}
+
 test.each([
   { fault: 'silent', strike: async () => proxy.silence() },
   { fault: 'emptied', strike: empty },
   { fault: 'demoted', strike: demote },
+  { fault: 'given another password', strike: changePassword },
 ])(
   'a Redis that was $fault while rollouts ran: served again within 10 s, nothing ran twice, all are scored as they were',
   async ({ fault, strike }) => {
-    const [idle, busy, fresh] = [`${fault}_idle`, `${fault}_busy`, `${fault}_fresh`] as const;
+    const named = fault.replaceAll(' ', '_');
+    const [idle, busy, fresh] = [`${named}_idle`, `${named}_busy`, `${named}_fresh`] as const;
     expect(await call(idle, 'c1')).toMatchObject(said('c1'));
     expect(await call(busy, 'c1')).toMatchObject(said('c1'));
-    const opening = { rollout_id: `${fault}_native`, environment: 'shell' };
+    const opening = { rollout_id: `${named}_native`, environment: 'shell' };
     expect((await corral.native.post('/v1/rollouts', opening)).status).toBe(201);
     const native = { call_id: 'n1', name: 'shell', arguments: { command: 'true' } };
     const path = `/v1/rollouts/${opening.rollout_id}`;
