@@ -1,20 +1,33 @@
 import type { Groups } from './cgroups/groups.ts';
+import type { KernelKills } from './kernel-kills.ts';
 import type { OwnIds } from './own-ids.ts';
 import { mib, mostPromised } from './sandbox/memory-room.ts';
 import type { MemoryRoom } from './sandbox/memory-room.ts';
 
+export type HostParts = {
+  readonly groups: Pick<Groups, 'version' | 'limitations'>;
+  readonly ids: Pick<OwnIds, 'namespaces' | 'stageFolder' | 'shared'>;
+  readonly memoryRoom: MemoryRoom;
+  readonly kernelKills: KernelKills | null;
+};
+
 /** What this host cannot enforce or tell apart, in sentences for a person. */
-export function limitationsOf(
-  groups: Pick<Groups, 'limitations'>,
-  ids: Pick<OwnIds, 'stageFolder' | 'shared'>,
-  memoryRoom: MemoryRoom,
-): readonly string[] {
+export function limitationsOf(host: HostParts): readonly string[] {
   return [
-    ...groups.limitations,
-    ...limitationsOfIds(ids),
-    ...limitationsOfMemory(memoryRoom),
+    ...host.groups.limitations,
+    ...limitationsOfIds(host.ids),
+    ...limitationsOfMemory(host.memoryRoom),
+    ...limitationsOfBlame(host),
     'A disk limit counts as memory: /workspace and /tmp are kept in memory, and what is written there counts toward the memory limit too.',
     'Sandboxes share this host’s kernel: for code that attacks the kernel, run on a cluster with gVisor or Kata.',
+  ];
+}
+
+/** v2 counts by itself who lacked memory; see `memory-account.ts`. */
+function limitationsOfBlame({ groups, ids, kernelKills }: HostParts): readonly string[] {
+  if (groups.version !== 'v1' || (kernelKills !== null && ids.namespaces !== null)) return [];
+  return [
+    'This host’s control groups (version 1) do not tell whose want of memory a kill was for, and the kernel’s log cannot say it here: that takes /dev/kmsg, and user ids of each sandbox’s own. Where a sandbox has ever used all of its memory, files included, what the machine kills in it counts as its own doing.',
   ];
 }
 

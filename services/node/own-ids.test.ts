@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createFakeClock } from '../../test/fakes/clock.ts';
 import { createFakeLog } from '../../test/fakes/log.ts';
 import { limitationsOf } from './limitations.ts';
+import type { HostParts } from './limitations.ts';
 import { chooseOwnIds } from './own-ids.ts';
 import type { OwnIds } from './own-ids.ts';
 
@@ -34,16 +35,17 @@ function choose(userNamespaces: 'auto' | 'require' | 'off', changes: { isRoot?: 
   return { log, chosen: chooseOwnIds(options) };
 }
 
-const noGroups = { limitations: [] };
-const room = { percent: 100, read: () => ({ totalBytes: 1, availableBytes: 1 }) };
+const groups = { version: 'v1', limitations: [] } as const;
+const memoryRoom = { percent: 100, read: () => ({ totalBytes: 1, availableBytes: 1 }) };
+const kernelKills = { next: () => [], close: () => undefined };
+const limitations = (host: Pick<HostParts, 'ids'> & Partial<HostParts>) =>
+  limitationsOf({ groups, memoryRoom, kernelKills, ...host }).join(' ');
 
 it('where no sandbox starts in a namespace of its own, the ids are shared and it is said why', async () => {
   const { log, chosen } = choose('auto');
   const ids = await chosen;
   expect(ids.namespaces).toBeNull();
-  expect(limitationsOf(noGroups, ids, room).join(' ')).toMatch(
-    /one user id .* could not be had: cannot mount proc/,
-  );
+  expect(limitations({ ids })).toMatch(/one user id .* could not be had: cannot mount proc/);
   expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn' }));
 });
 
@@ -57,5 +59,12 @@ it('nor does one that is not root', async () => {
 
 it('where they are switched off, that is said too', async () => {
   const ids = await choose('off').chosen;
-  expect(limitationsOf(noGroups, ids, room).join(' ')).toContain('CORRAL_NODE_USER_NAMESPACES is off');
+  expect(limitations({ ids })).toContain('CORRAL_NODE_USER_NAMESPACES is off');
+});
+
+it('a host that cannot tell whose want of memory a kill was for says so', async () => {
+  const ids = await choose('off').chosen;
+  expect(limitations({ ids })).toContain('whose want of memory');
+  const counted = { version: 'v2', limitations: [] } as const;
+  expect(limitations({ ids, groups: counted, kernelKills: null })).not.toContain('whose want of memory');
 });

@@ -85,7 +85,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
   const ids = await chooseOwnIds({ config, name, isRoot, clock, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
-  const limitations = limitationsOf(groups, ids, memoryRoom);
+  const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills });
   const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);
 
   const stopping = new AbortController();
