@@ -17,10 +17,11 @@ export type WorkOptions = {
 /**
  * How soon a dead worker's tickets go to another: between lock and lock + check. The same in every worker, because
  * the one that checked last sets when the next check may be. Twice-run tickets are harmless (their reservation is the
- * same), so the lock may be short; it is renewed at half its time.
+ * same), so the lock may be short; it is renewed at half its time. Together they leave room within the ten seconds after
+ * which a fleet works again, also with a ticket that was on its way when the connection broke.
  */
-const lockDurationMs = 10_000;
-const stalledCheckMs = 5_000;
+const lockDurationMs = 5_000;
+const stalledCheckMs = 2_000;
 /** Deaths of workers that one ticket survives; a ticket that kills its workers must end some time. */
 const maxStalls = 5;
 /** Seconds of one blocking wait for a ticket: half of the silence after which a connection is given up for dead. */
