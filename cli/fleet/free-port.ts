@@ -1,21 +1,41 @@
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { CommandError } from '../command-error.ts';
 
+/**
+ * Ports that any process may listen at, below those that kernels give to outgoing connections (32768 and up, where nobody
+ * changed it): such a connection of anybody could take the port before its owner listens.
+ */
+const lowest = 20_000;
+const beyond = 30_000;
+/** A machine on which so many of them are taken has none to give. */
+const mostTries = 100;
+
 /** `port` if it is free on loopback, any free one for 0. Throws a CommandError if it is taken. */
-export function freePort(port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', (error) => reject(taken(port, error)));
-    server.listen({ host: '127.0.0.1', port }, () => {
-      const address = server.address();
-      server.close(() => resolve(address !== null && typeof address === 'object' ? address.port : port));
-    });
-  });
+export async function freePort(port: number): Promise<number> {
+  for (let tries = 1; ; tries += 1) {
+    const candidate = port === 0 ? randomInt(lowest, beyond) : port;
+    try {
+      await listenOnce(candidate);
+      return candidate;
+    } catch (thrown) {
+      if (port !== 0 || tries === mostTries) throw taken(candidate, thrown);
+    }
+  }
 }
 
-const taken = (port: number, cause: Error): CommandError =>
+async function listenOnce(port: number): Promise<void> {
+  const server = createServer();
+  server.listen({ host: '127.0.0.1', port });
+  await once(server, 'listening');
+  server.close();
+  await once(server, 'close');
+}
+
+const taken = (port: number, cause: unknown): CommandError =>
   new CommandError(
-    `port ${port} on 127.0.0.1 cannot be used (${cause.message})`,
+    `port ${port} on 127.0.0.1 cannot be used (${cause instanceof Error ? cause.message : String(cause)})`,
     'this machine',
     'stop what listens there, or choose another with --port (0 takes any free one)',
     cause,
