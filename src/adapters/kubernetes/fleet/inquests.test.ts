@@ -86,6 +86,18 @@ test('an object that is deleted meanwhile ends its inquest, also one that a list
   expect(await inquests.conclude()).toEqual([]);
 });
 
+test('a pod whose removal we asked for meanwhile was deleted, and nothing is looked into', async () => {
+  const { clock, asked, inquests } = setUp(async () => []);
+  const removed = fakePodView({ phase: 'gone', ending: { cause: 'deleted', evidence: {} } });
+  inquests.shown(killed, running);
+  expect(inquests.closed(removed)).toBe(removed);
+  inquests.shown(killed, running);
+  expect(inquests.shown(removed, running)).toBe(removed);
+  await clock.advance(3_000);
+  expect(await inquests.conclude()).toEqual([]);
+  expect(asked).toEqual([]);
+});
+
 test('every other end is told at once', () => {
   const { inquests } = setUp(async () => []);
   const evicted = fakePodView({ phase: 'gone', ending: { cause: 'evicted', evidence: {} } });

@@ -66,7 +66,11 @@ export function createInquests({ clock, shortagesOf }: InquestTools): Inquests {
     shown: (view, before) => {
       const ending = concluded.get(view.uid);
       if (ending !== undefined) return { ...view, ending };
-      if (view.killedForMemoryAtMs === null) return view;
+      if (view.killedForMemoryAtMs === null) {
+        // Whoever asked for its removal meanwhile has its end explained.
+        open.delete(view.uid);
+        return view;
+      }
       const inquest = open.get(view.uid);
       if (inquest === undefined) open.set(view.uid, { view, openedAtMs: clock.monotonicMs() });
       else inquest.view = view;
@@ -76,7 +80,8 @@ export function createInquests({ clock, shortagesOf }: InquestTools): Inquests {
       const ending = concluded.get(view.uid);
       concluded.delete(view.uid);
       if (ending !== undefined) return { ...view, ending };
-      return open.delete(view.uid) ? { ...view, ending: untold(view.ending, 'its pod was deleted') } : view;
+      const cutShort = open.delete(view.uid) && view.killedForMemoryAtMs !== null;
+      return cutShort ? { ...view, ending: untold(view.ending, 'its pod was deleted') } : view;
     },
     keepOnly: (views) => {
       const there = new Set(views.map(({ uid }) => uid));
