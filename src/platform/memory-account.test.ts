@@ -72,7 +72,7 @@ describe('whose want of memory a kill was for', () => {
   it('in a pod the pod is refused before its container: the peak decides, and it never came near: the machine’s', async () => {
     const far = { 'memory.peak': 200 * mebibyte, 'memory.max': 256 * mebibyte };
     expect(await ofV2([0, 0], [0, 1], far, true)).toEqual({ count: 1, lackedBy: 'machine' });
-    const near = { 'memory.peak': 255 * mebibyte, 'memory.max': 256 * mebibyte };
+    const near = { 'memory.peak': 242 * mebibyte, 'memory.max': 256 * mebibyte };
     expect(await ofV2([0, 0], [0, 1], near, true)).toEqual({ count: 1, lackedBy: 'sandbox' });
   });
 

@@ -55,15 +55,18 @@ function peakSaysOwn({ kills: file, limitAlsoAbove }: MemoryFiles): boolean {
   const isV1 = file.endsWith(v1File);
   if (!isV1 && !limitAlsoAbove) return false;
   const [peak, limit] = (isV1 ? v1Peak : v2Peak).map((name) => readOrEmpty(join(dirname(file), name)).trim());
-  return !peak || !limit || Number(peak) >= Number(limit) - shortOfLimitBytes;
+  return !peak || !limit || Number(peak) >= Number(limit) - shortOf(Number(limit));
 }
 
 const v1File = 'memory.oom_control';
 const v1Peak = ['memory.max_usage_in_bytes', 'memory.limit_in_bytes'];
 const v2Peak = ['memory.peak', 'memory.max'];
 
-/** What a peak may fall short of the limit by: the kernel charges some pages at a time, and a pod's pause holds below 1 MiB. */
-const shortOfLimitBytes = 2 * 1024 * 1024;
+/**
+ * What a peak may fall short of the limit by: the kernel charges 64 pages at a time on each processor (4 MiB of large
+ * pages), and a pod's pause holds a MiB or two. Rather too much: who stays below would be acquitted of its own doing.
+ */
+const shortOf = (limitBytes: number) => Math.max(2 * 1024 * 1024, limitBytes / 16);
 
 /** The number in a line `NAME N`, as both versions write them. */
 function countIn(text: string, name: 'oom' | 'oom_kill'): number | null {

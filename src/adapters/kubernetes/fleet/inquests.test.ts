@@ -70,6 +70,15 @@ test('events that cannot be read are asked for again, and in the end nobody is b
   expect(asked).toHaveLength(2);
 });
 
+test('a step whose pods all end so at once asks each of their nodes once', async () => {
+  const { clock, asked, inquests } = setUp(async () => []);
+  for (let pod = 0; pod < 100; pod += 1)
+    inquests.shown({ ...killed, uid: `uid-${pod}`, node: `node-${pod % 4}` }, null);
+  await clock.advance(3_000);
+  expect(await inquests.conclude()).toHaveLength(100);
+  expect(asked.toSorted()).toEqual(['node-0', 'node-1', 'node-2', 'node-3']);
+});
+
 test('a pod that has never been told is not told before its end is known', () => {
   const { inquests } = setUp(async () => []);
   expect(inquests.shown(killed, null)).toBeNull();

@@ -49,8 +49,8 @@ export function createInquests({ clock, shortagesOf }: InquestTools): Inquests {
   const open = new Map<string, Inquest>();
   const concluded = new Map<string, Ending>();
 
-  const conclusionOf = async (inquest: Inquest): Promise<PodView | null> => {
-    const shortages = await shortagesOf(inquest.view.node ?? '').catch(reasonOf);
+  const conclusionOf = async (inquest: Inquest, asked: Promise<readonly Shortage[] | string>) => {
+    const shortages = await asked;
     const { view, openedAtMs } = inquest;
     const unread = typeof shortages === 'string';
     // It may have been closed while the events were read.
@@ -91,7 +91,13 @@ export function createInquests({ clock, shortagesOf }: InquestTools): Inquests {
     conclude: async () => {
       const nowMs = clock.monotonicMs();
       const due = [...open.values()].filter(({ openedAtMs }) => nowMs - openedAtMs >= settleMs);
-      return (await Promise.all(due.map(conclusionOf))).filter((view) => view !== null);
+      // A whole step may end so at once: each node is asked once for all of its pods.
+      const byNode = Map.groupBy(due, ({ view }) => view.node ?? '');
+      const views = [...byNode].flatMap(([node, inquests]) => {
+        const asked = shortagesOf(node).catch(reasonOf);
+        return inquests.map((inquest) => conclusionOf(inquest, asked));
+      });
+      return (await Promise.all(views)).filter((view) => view !== null);
     },
   };
 }
