@@ -79,6 +79,11 @@ export async function drainNode(cluster: Cluster, node: string): Promise<void> {
   await kubectl(cluster, ['drain', node, ...withAll]);
 }
 
+/** No pod is placed on it any more; those that are there stay. */
+export async function cordonNode(cluster: Cluster, node: string): Promise<void> {
+  await kubectl(cluster, ['cordon', node]);
+}
+
 export async function uncordonNode(cluster: Cluster, node: string): Promise<void> {
   await kubectl(cluster, ['uncordon', node]);
 }

@@ -1,4 +1,5 @@
 import { createDoubts } from '../../src/lifecycle/doubts.ts';
+import { createLeaving } from '../../src/lifecycle/leaving.ts';
 import { createLosses } from '../../src/lifecycle/losses.ts';
 import { createDrain } from '../../src/pool/drain.ts';
 import { createCollector } from '../../src/pool/garbage/collect.ts';
@@ -37,10 +38,16 @@ export function createRemoval(
   loops.run('doubts', doubtsMs, async (signal) => {
     if ((await doubts.check(signal)) > 0) drain.poke();
   });
+  const leaving = createLeaving(ports.pool);
+  const withdrawing = loops.run('leaving', hintedMs, async () => {
+    if ((await leaving.withdraw()) > 0) drain.poke();
+  });
   const watched = watch(ports, loops, (event) => {
     presence.apply(event);
     losses.apply(event);
     doubts.apply(event);
+    leaving.apply(event);
+    if (event.kind === 'leaving') withdrawing.poke();
     if (event.kind === 'gone' || event.kind === 'listed') telling.poke();
   });
   loops.run('overdue', hintedMs, () => endOverdueLaunches(ports));

@@ -103,6 +103,7 @@ export type LossCause =
   | 'deleted'
   | 'evicted'
   | 'preempted'
+  | 'node_drained'
   | 'node_lost'
   | 'pod_replaced'
   | 'boot_changed'

@@ -29,6 +29,7 @@ const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
   evicted: false,
   node_out_of_memory: false,
   preempted: false,
+  node_drained: false,
   node_lost: false,
   pod_replaced: false,
   expired: false,

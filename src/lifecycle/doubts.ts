@@ -3,7 +3,6 @@ import type { Evidence } from '../failure/failure.ts';
 import type { SandboxId } from '../model/ids.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { PoolStore } from '../ports/fleet/pool.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { ProviderEvent } from '../ports/sandbox-provider.ts';
@@ -14,7 +13,7 @@ import type { LossTools } from './losses.ts';
  * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for
  * deletion. Each is dialled every second until the doubt is over:
  *
- *   doubted ── answers ──▶ alive, whatever its node says; but a new rollout shall not get it
+ *   doubted ── answers ──▶ alive, whatever its node says; `leaving.ts` keeps new rollouts off it
  *      │  ▲                  │
  *      │  └── stops to ──────┘
  *      └── silent for {@link silentMs} ──▶ lost, with the cause that the provider named
@@ -28,7 +27,6 @@ export type Doubts = {
 
 export type DoubtTools = LossTools & {
   readonly link: Pick<SandboxLink, 'identity'>;
-  readonly pool: Pick<PoolStore, 'withdraw'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 };
 
@@ -44,7 +42,6 @@ type Doubt = {
   readonly cause: LossCause;
   readonly evidence: Evidence;
   silentSinceMs: number | null;
-  withdrawn: boolean;
 };
 
 export function createDoubts(tools: DoubtTools): Doubts {
@@ -52,15 +49,13 @@ export function createDoubts(tools: DoubtTools): Doubts {
 
   const apply = (event: ProviderEvent) => {
     if (event.kind === 'doubted') {
-      const { silentSinceMs = null, withdrawn = false } = doubts.get(event.sandbox) ?? {};
+      const { silentSinceMs = null } = doubts.get(event.sandbox) ?? {};
       const { address, cause, evidence } = event;
-      doubts.set(event.sandbox, { address, cause, evidence, silentSinceMs, withdrawn });
+      doubts.set(event.sandbox, { address, cause, evidence, silentSinceMs });
     } else if (event.kind === 'trusted' || event.kind === 'gone') doubts.delete(event.sandbox);
   };
 
   const checkOne = async (sandbox: SandboxId, doubt: Doubt, signal: AbortSignal): Promise<boolean> => {
-    if (!doubt.withdrawn) await tools.pool.withdraw(sandbox);
-    doubt.withdrawn = true;
     const nowMs = tools.clock.monotonicMs();
     if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
     else doubt.silentSinceMs ??= nowMs;

@@ -74,3 +74,15 @@ test('who waits for a sandbox that will not run hears why, in the provider’s w
   await expect(presence.running(sandbox, never)).rejects.toMatchObject(failure);
   expect(presence.isGone(sandbox)).toBe(false);
 });
+
+test('a start whose place is going away is given up at once and is not its template’s failure; one that runs is left', async () => {
+  const presence = createPresence();
+  const waiting = presence.running(sandbox, never);
+  const leaving = { kind: 'leaving', sandbox, why: 'its node takes no more pods' } as const;
+  presence.apply(leaving);
+  await expect(waiting).rejects.toMatchObject({ code: 'provider_unavailable' });
+  const other = sandboxId('sandbox-2');
+  presence.apply({ ...running, sandbox: other });
+  presence.apply({ ...leaving, sandbox: other });
+  expect(await presence.running(other, never)).toBe(address);
+});

@@ -55,6 +55,8 @@ export function createPresence(): Presence {
     }
   };
 
+  const isStarting = (sandbox: SandboxId) => !addresses.has(sandbox);
+
   const apply = (event: ProviderEvent) => {
     switch (event.kind) {
       case 'running':
@@ -65,6 +67,8 @@ export function createPresence(): Presence {
         return listed(event);
       case 'cannot_start':
         return cannotStart(event.sandbox, unableToStart(event));
+      case 'leaving':
+        return isStarting(event.sandbox) ? cannotStart(event.sandbox, startedInVain(event)) : undefined;
       case 'doubted':
       case 'trusted':
         return; // It runs, as far as anybody knows.
@@ -106,6 +110,11 @@ function absent(
 ): readonly SandboxId[] {
   const there = new Set(listed.sandboxes.filter((one) => one.phase !== 'gone').map((one) => one.sandbox));
   return [...running.keys()].filter((sandbox) => !there.has(sandbox));
+}
+
+/** Not its template's failure: it is started again, elsewhere. */
+function startedInVain({ sandbox, why }: Extract<ProviderEvent, { kind: 'leaving' }>) {
+  return new Failure('provider_unavailable', `sandbox ${sandbox} was given up as it started: ${why}`);
 }
 
 function unableToStart({

@@ -60,10 +60,11 @@ export type StartFailureCode = Extract<
  *   gone          final
  *   cannot_start  to the process that created it, before its start timeout is over: waiting longer is no use. It is not
  *                 gone: whoever gives up the start destroys it
+ *   leaving       it will not stay where it is, whether it starts or runs: a rollout on it may go on, no new one shall get it
  *   doubted       it may be lost, and the provider cannot tell: ask at its address. `cause`: what it was if nobody answers
  *   trusted       the doubt is over
  *
- * A provider that always knows never says the last three.
+ * A provider that always knows never says the last four.
  */
 export type ProviderEvent =
   | { readonly kind: 'listed'; readonly sandboxes: readonly ProvidedSandbox[] }
@@ -82,6 +83,7 @@ export type ProviderEvent =
       readonly message: string;
       readonly evidence: Evidence;
     }
+  | { readonly kind: 'leaving'; readonly sandbox: SandboxId; readonly why: string }
   | {
       readonly kind: 'doubted';
       readonly sandbox: SandboxId;

@@ -17,6 +17,7 @@ export const fakeNode = (changes: Partial<NodeView> = {}): NodeView => ({
   ready: true,
   why: null,
   memoryPressure: false,
+  keptOffBy: [],
   userNamespaces: true,
   ...changes,
 });

@@ -14,6 +14,7 @@ export function fakePodView(changes: Partial<PodView> = {}): PodView {
     expiresAtMs: null,
     uid: 'uid-1',
     node: 'node-1',
+    tolerations: [],
     startedAtMs: 0,
     trouble: null,
     marked: null,

@@ -45,7 +45,7 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
       if (untilMs === null) throw tooManyAnnounce();
       return numberOf(untilMs);
     },
-    withdraw: async (sandbox) => numberOf(await run('withdraw-sandbox', sandbox)) === 1,
+    withdraw: async (sandbox, why) => numberOf(await run('withdraw-sandbox', sandbox, why)) === 1,
     retire: async (template, maxAgeMs, keepReady) =>
       numberOf(await run('retire', template, maxAgeMs, keepReady)),
     forget: async (sandbox) => {

@@ -103,6 +103,7 @@ export const lossByPolicy: Readonly<Record<LossCause, ByPolicy>> = {
   node_out_of_memory: setting(
     'One sandbox at its own limit is killed for that, and it is the model’s. Where machines promise more memory than they have, many at once can use up what there is: set requests to the limits, and `CORRAL_NODE_MEMORY_PERCENT` to 100 on one machine.',
   ),
+  node_drained: no('Only who runs the cluster, its autoscaler or the market empties nodes.'),
   preempted: no('The scheduler or the market decides.'),
   node_lost: no(
     'A machine fails, or the policy has left its sandbox, which is another page: the isolation’s.',

@@ -31,6 +31,13 @@ export const lossCauses = {
     operator:
       'Give sandboxes a priority class, or keep them off spot machines; both are cheaper than repeated rollouts.',
   },
+  node_drained: {
+    means:
+      'Its node was emptied: a drain, an upgrade, an autoscaler, a spot notice or an orderly shutdown, which did not wait for the rollout.',
+    evidence: 'The pod’s disruption condition, and the node’s name.',
+    operator:
+      'Let drains wait: a disruption budget for claimed sandboxes holds them back until their rollouts end. Spot machines give at most two minutes; keep long rollouts off them.',
+  },
   node_lost: {
     means:
       'Its machine is gone or silent. On one machine: the `node` process ended, and its sandboxes with it.',

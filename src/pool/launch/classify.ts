@@ -11,12 +11,13 @@ export type LaunchFailure = {
   readonly evidence: Evidence;
 };
 
-/** Codes by which a provider says itself why a start failed. */
+/** Codes by which a provider says itself why a start failed, or must be made elsewhere. */
 const providersOwn: ReadonlySet<FailureCode> = new Set([
   'image_unavailable',
   'unschedulable',
   'start_failed',
   'start_timeout',
+  'provider_unavailable',
 ]);
 
 /** Why a start failed, from what was thrown and where it stood. What fits nothing is `start_failed`, with the error as evidence. */

@@ -102,8 +102,11 @@ export interface PoolStore {
   announce(template: TemplateDigest, announcement: Announcement): Promise<number>;
   /** Sends unclaimed ready sandboxes older than `maxAgeMs`, or more than `keepReady` and what is announced, to draining. */
   retire(template: TemplateDigest, maxAgeMs: number, keepReady: number): Promise<number>;
-  /** Sends one that may be lost to draining, if it is ready and nobody's; whether it was. */
-  withdraw(sandbox: SandboxId): Promise<boolean>;
+  /**
+   * Sends one that will not stay to draining, if it is nobody's, ready or still starting; whether it was. A start that ends
+   * so is not its template's failure: `why` is for people.
+   */
+  withdraw(sandbox: SandboxId, why: string): Promise<boolean>;
   /** The provider no longer has it: forget it. */
   forget(sandbox: SandboxId): Promise<void>;
   /** Every sandbox that fleet state knows, for comparison with the provider's list. */

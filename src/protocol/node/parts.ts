@@ -96,6 +96,7 @@ const lossCauses = {
   deleted: true,
   evicted: true,
   preempted: true,
+  node_drained: true,
   node_lost: true,
   pod_replaced: true,
   boot_changed: true,

@@ -251,9 +251,27 @@ describe('withdrawing', () => {
   test('sends a sandbox that is nobody’s to be destroyed, and leaves one that is somebody’s to its rollout', async () => {
     const [claimed, free] = (await world.supply(2)).map(sandboxId);
     await held(world.fleet, claimOf('a'));
-    const withdraw = (sandbox = sandboxId('unknown')) => world.fleet.pool.withdraw(sandbox);
+    const withdraw = (sandbox = sandboxId('unknown')) =>
+      world.fleet.pool.withdraw(sandbox, 'its node is drained');
     expect([await withdraw(claimed), await withdraw(free), await withdraw()]).toEqual([false, true, false]);
     expect(await drainingOf(world.fleet)).toEqual([free]);
+  });
+
+  test('one that still starts is given up: who waits gets another, and ready comes too late for it', async () => {
+    await wait('a');
+    const leaving = await reserve([target(0)], 1);
+    if (leaving === null) throw new Error('nothing was wanted');
+    expect(await world.fleet.pool.withdraw(leaving.sandbox, 'its node is drained')).toBe(true);
+    expect(await ready(leaving.sandbox)).toBeNull();
+    expect((await recordOf(world.fleet, keyOf('a'))).state).toBe('waiting');
+    expect(await drainingOf(world.fleet)).toEqual([leaving.sandbox]);
+    expect(await counts()).toMatchObject({
+      breaker: 'closed',
+      lastFailure: { code: 'provider_unavailable' },
+    });
+    const next = await reserve([target(0)], 1);
+    if (next === null) throw new Error('its slot was not given back');
+    expect(await ready(next.sandbox)).toBe(keyOf('a'));
   });
 });
 

@@ -13,7 +13,7 @@ export type NodeBook = {
 /** More nodes than an autoscaler removes while a pod of one of them still stands. */
 const rememberedRemoved = 1_000;
 
-/** Its methods return the names of the nodes whose readiness changed. */
+/** Its methods return the names of the nodes that became ready or ceased to be, or whose taints changed. */
 export function createNodeBook(): NodeBook {
   const nodes = new Map<string, NodeView>();
   const removed = new Set<string>();
@@ -21,7 +21,7 @@ export function createNodeBook(): NodeBook {
   const put = (view: NodeView): readonly string[] => {
     const before = nodes.get(view.name);
     nodes.set(view.name, view);
-    return before?.ready === view.ready || (before === undefined && view.ready) ? [] : [view.name];
+    return isNews(before ?? healthy, view) ? [view.name] : [];
   };
   const remove = (view: NodeView): readonly string[] => {
     removed.add(view.name);
@@ -58,3 +58,9 @@ export function createNodeBook(): NodeBook {
     },
   };
 }
+
+/** What a node is taken for as long as nobody has told of it. */
+const healthy: Pick<NodeView, 'ready' | 'keptOffBy'> = { ready: true, keptOffBy: [] };
+
+const isNews = (before: typeof healthy, { ready, keptOffBy }: NodeView) =>
+  before.ready !== ready || JSON.stringify(before.keptOffBy) !== JSON.stringify(keptOffBy);

@@ -3,13 +3,14 @@ import { fakeNode } from '../../../../test/fakes/pod-object.ts';
 import { fakePodView, startingView } from '../../../../test/fakes/pod-view.ts';
 import { sandboxId } from '../../../model/ids.ts';
 import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import type { NodeView } from '../truth/node-view.ts';
 import { createPodBook } from './pod-book.ts';
 
 const kinds = (events: readonly ProviderEvent[]) => events.map(({ kind }) => kind);
 const failed = fakePodView({ phase: 'gone', address: null, ending: { cause: 'evicted', evidence: {} } });
 
 function book() {
-  const node = { ...fakeNode() };
+  const node: { -readonly [Field in keyof NodeView]: NodeView[Field] } = { ...fakeNode() };
   return { node, book: createPodBook(() => node) };
 }
 
@@ -59,7 +60,7 @@ test('a running sandbox is doubted while its node is not ready, once, and not wh
   pods.changed(startingView({ sandbox: sandboxId('starting') }));
   node.ready = false;
   node.why = 'NodeStatusUnknown';
-  expect(pods.nodeChanged('node-1')).toMatchObject([
+  expect(pods.nodeChanged('node-1').filter(({ kind }) => kind !== 'leaving')).toMatchObject([
     {
       kind: 'doubted',
       sandbox: 'sandbox-1',
@@ -77,12 +78,13 @@ test('a pod that somebody marked for deletion is doubted with the reason; on a d
   const { book: pods, node } = book();
   pods.changed(fakePodView());
   expect(pods.changed(fakePodView({ marked: 'evicted' }))).toMatchObject([
+    { kind: 'leaving', why: 'its pod is marked for deletion' },
     { kind: 'doubted', cause: 'evicted' },
   ]);
   pods.changed(fakePodView({ sandbox: sandboxId('other') }));
   node.ready = false;
   const marked = fakePodView({ sandbox: sandboxId('other'), marked: 'deleted' });
-  expect(pods.changed(marked)).toMatchObject([{ kind: 'doubted', cause: 'node_lost' }]);
+  expect(pods.changed(marked)).toMatchObject([{ kind: 'leaving' }, { kind: 'doubted', cause: 'node_lost' }]);
 });
 
 test('a pod that was marked while its node was silent is lost with the node, though the node is back when it goes', () => {
@@ -91,4 +93,30 @@ test('a pod that was marked while its node was silent is lost with the node, tho
   const evicted = { marked: 'evicted', ending: { cause: 'evicted', evidence: {} } } as const;
   expect(pods.changed(fakePodView(evicted))).toEqual([]);
   expect(pods.deleted(fakePodView(evicted))).toMatchObject([{ kind: 'gone', cause: 'node_lost' }]);
+});
+
+test('whatever starts or runs on a node that takes no more pods is leaving, told once, and again after the node was back', () => {
+  const { book: pods, node } = book();
+  pods.changed(fakePodView());
+  pods.changed(startingView({ sandbox: sandboxId('starting') }));
+  pods.changed(fakePodView({ sandbox: sandboxId('bears-it'), tolerations: [{ operator: 'Exists' }] }));
+  const drained = [{ key: 'spot/interrupted', effect: 'NoSchedule' }];
+  node.keptOffBy = drained;
+  const why = 'its node takes no more pods (spot/interrupted:NoSchedule)';
+  const leaving = [
+    { kind: 'leaving', sandbox: 'sandbox-1', why },
+    { kind: 'leaving', sandbox: 'starting', why },
+  ];
+  expect(pods.nodeChanged('node-1')).toEqual(leaving);
+  expect(pods.nodeChanged('node-1')).toEqual([]);
+  node.keptOffBy = [];
+  expect(pods.nodeChanged('node-1')).toEqual([]);
+  node.keptOffBy = drained;
+  expect(pods.nodeChanged('node-1')).toEqual(leaving);
+});
+
+test('a pod that lands on a node as it is emptied is leaving from its first sight', () => {
+  const { book: pods, node } = book();
+  node.keptOffBy = [{ key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' }];
+  expect(kinds(pods.listed([fakePodView()]))).toEqual(['listed', 'leaving']);
 });

@@ -2,6 +2,7 @@ import type { LossCause } from '../../../failure/codes.ts';
 import type { Evidence } from '../../../failure/failure.ts';
 import type { SandboxId } from '../../../model/ids.ts';
 import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import { leavingOf } from '../truth/keeps-off.ts';
 import type { NodeView } from '../truth/node-view.ts';
 import { providedOf } from './pod-view.ts';
 import type { PodView } from './pod-view.ts';
@@ -12,13 +13,14 @@ import type { PodView } from './pod-view.ts';
  *   starting ──▶ running ◀──▶ doubted        (running and trusted are told, doubted is told)
  *      └────────────┴────────────┴──▶ gone   (told once; the pod stays in the book until its object is deleted)
  *
+ * Beside it, `leaving` is told once of each that will not stay where it is, whether it starts, runs or is doubted.
  * A pod of the same name with another uid is another pod: the first is gone, and the second is nobody's sandbox.
  */
 export type PodBook = {
   listed(views: readonly PodView[]): readonly ProviderEvent[];
   changed(view: PodView): readonly ProviderEvent[];
   deleted(view: PodView): readonly ProviderEvent[];
-  /** The node is ready or no longer so. */
+  /** The node is ready or no longer so, or its taints are others. */
   nodeChanged(name: string): readonly ProviderEvent[];
   get(sandbox: SandboxId): PodView | null;
   all(): readonly PodView[];
@@ -27,9 +29,21 @@ export type PodBook = {
 export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBook {
   const views = new Map<SandboxId, PodView>();
   const doubted = new Map<SandboxId, LossCause>();
+  const leaving = new Set<SandboxId>();
 
-  const doubtEvents = (view: PodView): readonly ProviderEvent[] => {
-    const doubt = doubtOf(view, view.node === null ? null : nodeOf(view.node));
+  const prospects = (view: PodView): readonly ProviderEvent[] => {
+    const node = view.node === null ? null : nodeOf(view.node);
+    return [...leavingEvents(view, node), ...doubtEvents(view, node)];
+  };
+  const leavingEvents = (view: PodView, node: NodeView | null): readonly ProviderEvent[] => {
+    const why = whyLeaving(view, node);
+    const isTold = leaving.has(view.sandbox);
+    if (why === null) leaving.delete(view.sandbox);
+    else leaving.add(view.sandbox);
+    return why === null || isTold ? [] : [{ kind: 'leaving', sandbox: view.sandbox, why }];
+  };
+  const doubtEvents = (view: PodView, node: NodeView | null): readonly ProviderEvent[] => {
+    const doubt = doubtOf(view, node);
     const before = doubted.get(view.sandbox);
     if (doubt === null) {
       doubted.delete(view.sandbox);
@@ -41,6 +55,7 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
   };
   const gone = ({ sandbox, ending }: PodView): ProviderEvent => {
     doubted.delete(sandbox);
+    leaving.delete(sandbox);
     return { kind: 'gone', sandbox, ...ending };
   };
 
@@ -54,7 +69,7 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
     if (before?.phase === 'gone') return [];
     views.set(view.sandbox, view);
     if (view.phase === 'gone') return [gone(view)];
-    return [...(before?.phase === 'running' ? [] : runningEvents(view)), ...doubtEvents(view)];
+    return [...(before?.phase === 'running' ? [] : runningEvents(view)), ...prospects(view)];
   };
   const deleted = (shown: PodView): readonly ProviderEvent[] => {
     const before = views.get(shown.sandbox);
@@ -72,7 +87,7 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
       ...events.filter(({ kind }) => kind === 'gone'),
       { kind: 'listed', sandboxes: providedOf([...views.values()]) },
       // What runs is in the list.
-      ...events.filter(({ kind }) => kind === 'doubted' || kind === 'trusted'),
+      ...events.filter(({ kind }) => kind === 'leaving' || kind === 'doubted' || kind === 'trusted'),
     ];
   };
 
@@ -80,7 +95,7 @@ export function createPodBook(nodeOf: (name: string) => NodeView | null): PodBoo
     listed,
     changed,
     deleted,
-    nodeChanged: (name) => [...views.values()].filter(({ node }) => node === name).flatMap(doubtEvents),
+    nodeChanged: (name) => [...views.values()].filter(({ node }) => node === name).flatMap(prospects),
     get: (sandbox) => views.get(sandbox) ?? null,
     all: () => [...views.values()],
   };
@@ -101,9 +116,19 @@ function replaced(view: PodView, before = view): PodView {
  * somebody had wanted a healthy node empty.
  */
 function asMarked(view: PodView, before: PodView | undefined): PodView {
-  if (before?.marked !== 'node_lost' || view.ending.cause !== 'evicted') return view;
+  if (before?.marked !== 'node_lost' || !wantedEmpty.has(view.ending.cause)) return view;
   const marked = view.marked === null ? null : 'node_lost';
   return { ...view, marked, ending: { ...view.ending, cause: 'node_lost' } };
+}
+
+const wantedEmpty: ReadonlySet<LossCause> = new Set(['evicted', 'node_drained']);
+
+/** It shall have no new rollout; one that it has goes on until somebody takes the pod away. */
+function whyLeaving({ phase, marked, tolerations }: PodView, node: NodeView | null): string | null {
+  if (phase === 'gone') return null;
+  if (marked !== null) return 'its pod is marked for deletion';
+  if (node === null) return null;
+  return node.ready ? leavingOf(tolerations, node.keptOffBy) : 'its node is not ready';
 }
 
 type Doubted = Extract<ProviderEvent, { kind: 'doubted' }>;

@@ -7,9 +7,10 @@ import { sandboxContainerName } from '../pod/container.ts';
 import { readMarks } from '../pod/labels.ts';
 import { endingOf, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
 import type { Ending } from '../truth/ending.ts';
+import { tolerationsThatMatter } from '../truth/keeps-off.ts';
 import type { NodeView } from '../truth/node-view.ts';
 import { isPod } from '../truth/objects.ts';
-import type { PodObject } from '../truth/objects.ts';
+import type { PodObject, Toleration } from '../truth/objects.ts';
 import { startTrouble } from '../truth/start-trouble.ts';
 import type { StartTrouble } from '../truth/start-trouble.ts';
 
@@ -17,6 +18,8 @@ import type { StartTrouble } from '../truth/start-trouble.ts';
 export type PodView = ProvidedSandbox & {
   readonly uid: string;
   readonly node: string | null;
+  /** Of its node's taints, which it bears. */
+  readonly tolerations: readonly Toleration[];
   /** The kubelet's `status.startTime`. */
   readonly startedAtMs: number | null;
   /** Why it does not run; null where it does, or takes its normal course. */
@@ -56,6 +59,7 @@ export function podView(object: unknown, context: ViewContext): PodView | null {
     createdAtMs: Date.parse(metadata.creationTimestamp),
     startedAtMs: status?.startTime === undefined ? null : Date.parse(status.startTime),
     node: spec?.nodeName ?? null,
+    tolerations: tolerationsThatMatter(spec?.tolerations ?? []),
     trouble: phase === 'running' ? null : startTrouble(object),
     marked: metadata.deletionTimestamp === undefined || asked ? null : (toldBy(object, node) ?? 'deleted'),
     killedForMemoryAtMs: phase === 'gone' ? killedForMemoryAtMs(facts) : null,

@@ -2,6 +2,7 @@ import { commandsAsSandboxd } from '../../../failure/broken-by.ts';
 import type { LossCause } from '../../../failure/codes.ts';
 import type { Evidence } from '../../../failure/failure.ts';
 import type { Users } from '../pod/users.ts';
+import { leavingOf } from './keeps-off.ts';
 import type { NodeView } from './node-view.ts';
 import type { Condition, ContainerState, PodObject } from './objects.ts';
 
@@ -24,8 +25,8 @@ export type EndingFacts = {
  * (Preempting), `pkg/kubelet/active_deadline.go` (DeadlineExceeded), `pkg/util/node` (NodeLost).
  *
  *   we asked for its removal                    deleted
- *   status.reason, by {@link podReasons}        evicted, preempted, node_lost, expired, or its own disk limit
- *   condition DisruptionTarget, by reason       preempted, evicted, node_lost
+ *   status.reason, by {@link podReasons}        evicted, preempted, node_lost, node_drained, expired, or its own disk limit
+ *   condition DisruptionTarget, by reason       preempted, node_lost, node_drained where its node takes no more pods, evicted
  *   deletionTimestamp                           deleted: by somebody else, who left no reason
  *   the container ended: killed for memory      out_of_memory, unless `inquests.ts` finds that the node had none
  *                        any other signal       sandboxd_killed
@@ -55,18 +56,21 @@ function causeOf({ pod, node, container, asked }: EndingFacts): LossCause {
 }
 
 /** Who takes this pod away, by its own status; null where it does not say. */
-export function toldBy({ status }: PodObject, node: NodeView | null): LossCause | null {
+export function toldBy({ spec, status }: PodObject, node: NodeView | null): LossCause | null {
   const { reason = '', message = '', conditions = [] } = status ?? {};
   if (reason === 'Evicted') return ownDiskLimit.test(message) ? 'out_of_disk' : 'evicted';
   const disruption = conditions.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True');
-  return podReasons[reason] ?? (disruption === undefined ? null : disruptedBy(disruption, node));
+  const ofNode = node === null ? null : leavingOf(spec?.tolerations ?? [], node.keptOffBy);
+  return (
+    podReasons[reason] ?? (disruption === undefined ? null : disruptedBy(disruption, node, ofNode !== null))
+  );
 }
 
 const podReasons: Readonly<Record<string, LossCause>> = {
   Preempting: 'preempted',
   // A node that shuts down in order: `Terminated` since 1.22, before it `Shutdown`; `NodeShutdown` refuses new pods.
-  Terminated: 'node_lost',
-  Shutdown: 'node_lost',
+  Terminated: 'node_drained',
+  Shutdown: 'node_drained',
   NodeShutdown: 'node_lost',
   NodeLost: 'node_lost',
   DeadlineExceeded: 'expired',
@@ -80,17 +84,17 @@ const ownDiskLimit =
   /^(Usage of EmptyDir volume .* exceeds the limit|Pod ephemeral local storage usage exceeds|Container \S+ exceeded its local ephemeral storage limit)/;
 
 // A NoExecute taint is put by whoever wants a node empty; the node controller is only one of them.
-function disruptedBy({ reason = '' }: Condition, node: NodeView | null): LossCause {
+function disruptedBy({ reason = '' }: Condition, node: NodeView | null, nodeLeaves: boolean): LossCause {
   switch (reason) {
     case 'PreemptionByScheduler':
       return 'preempted';
     case 'DeletionByPodGC':
       return 'node_lost';
     case 'DeletionByTaintManager':
-      return node === null || !node.ready ? 'node_lost' : 'evicted';
+      return node === null || !node.ready ? 'node_lost' : 'node_drained';
     default:
       // EvictionByEvictionAPI, TerminationByKubelet, and what a newer cluster adds.
-      return 'evicted';
+      return nodeLeaves ? 'node_drained' : 'evicted';
   }
 }
 

@@ -1,4 +1,6 @@
+import { keptOffBy } from './keeps-off.ts';
 import { isNode } from './objects.ts';
+import type { Taint } from './objects.ts';
 
 /** What is kept of a node: enough to judge the pods on it. */
 export type NodeView = {
@@ -8,6 +10,8 @@ export type NodeView = {
   /** In the cluster's words, why it is not ready. */
   readonly why: string | null;
   readonly memoryPressure: boolean;
+  /** It is on its way out, or was never meant for everybody: pods that do not tolerate these are no longer placed there. */
+  readonly keptOffBy: readonly Taint[];
   /** Its runtime says that it can give a pod ids of its own. */
   readonly userNamespaces: boolean;
 };
@@ -23,6 +27,7 @@ export function nodeView(object: unknown): NodeView | null {
     ready: isReady,
     why: isReady ? null : `${ready?.reason ?? 'NotReady'}: ${ready?.message ?? ''}`.slice(0, 300),
     memoryPressure: conditions.some(({ type, status }) => type === 'MemoryPressure' && status === 'True'),
+    keptOffBy: keptOffBy(object),
     userNamespaces: handlers.some(
       ({ name = '', features }) => name === '' && features?.userNamespaces === true,
     ),

@@ -42,6 +42,12 @@ const Condition = Type.Object({
 });
 export type Condition = Static<typeof Condition>;
 
+/** Read as they are: what is unknown of them is answered for in `keeps-off.ts`. */
+const Toleration = Type.Object({ key: text, operator: text, value: text, effect: text });
+export type Toleration = Static<typeof Toleration>;
+const Taint = Type.Object({ key: Type.String(), value: text, effect: Type.String() });
+export type Taint = Static<typeof Taint>;
+
 const Texts = Type.Optional(Type.Record(Type.String(), Type.String()));
 
 const PodObject = Type.Object({
@@ -57,6 +63,7 @@ const PodObject = Type.Object({
     Type.Object({
       nodeName: text,
       hostUsers: Type.Optional(Type.Boolean()),
+      tolerations: Type.Optional(Type.Array(Toleration)),
       containers: Type.Optional(
         Type.Array(
           Type.Object({
@@ -87,6 +94,12 @@ export const isPod = (value: unknown): value is PodObject => podCheck.Check(valu
 
 const NodeObject = Type.Object({
   metadata: Type.Object({ name: Type.String() }),
+  spec: Type.Optional(
+    Type.Object({
+      unschedulable: Type.Optional(Type.Boolean()),
+      taints: Type.Optional(Type.Array(Taint)),
+    }),
+  ),
   status: Type.Optional(
     Type.Object({
       conditions: Type.Optional(Type.Array(Condition)),
@@ -104,7 +117,7 @@ const NodeObject = Type.Object({
     }),
   ),
 });
-type NodeObject = Static<typeof NodeObject>;
+export type NodeObject = Static<typeof NodeObject>;
 
 const nodeCheck = Compile(NodeObject);
 export const isNode = (value: unknown): value is NodeObject => nodeCheck.Check(value);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { nodesOf, untilNodesAreReady } from '../../../../infra/cluster/api.ts';
 import {
+  cordonNode,
   cutNode,
   drainNode,
   freezeKubelet,
@@ -25,7 +26,7 @@ let corral: ClusterFleetOfTest;
 beforeAll(async () => {
   corral = await startClusterFleetOfTest({
     name: 'nodes',
-    environments: { n1: onNode('n1'), n2: onNode('n2') },
+    environments: { n1: onNode('n1'), n2: onNode('n2'), anywhere: podEnvironment('anywhere') },
   });
 });
 afterEach(() => untilNodesAreReady(corral.cluster));
@@ -33,6 +34,7 @@ afterAll(() => corral.stop());
 
 const onN1 = rolloutsOf(() => corral, 'n1');
 const onN2 = rolloutsOf(() => corral, 'n2');
+const anywhere = rolloutsOf(() => corral, 'anywhere');
 
 const untilGivenUp = (node: string) =>
   eventually(
@@ -94,15 +96,58 @@ test('a kubelet is killed: rollouts on its node go on, until the cluster takes t
   await onN2.expectLostInFlight(late, 'node_lost');
 });
 
-test('a node is drained: its rollouts are lost as evicted, the others go on, and a new one is served there after it', async () => {
+test('a node is drained: its rollouts are lost with the drain, the others go on, and a new one is served there after it', async () => {
   const busy = await onN1.running('drained');
   expect(await onN2.call('undrained', 'c1')).toMatchObject(ran(1));
   await drainNode(corral.cluster, 'n1');
   try {
-    await onN1.expectLostInFlight(busy, 'evicted');
+    await onN1.expectLostInFlight(busy, 'node_drained');
     await onN2.expectScored('undrained', 1);
   } finally {
     await uncordonNode(corral.cluster, 'n1');
   }
   expect(await onN1.call('after-drain', 'c1')).toMatchObject(ran(1));
 });
+
+test('a node is cordoned: what is free there is replaced elsewhere, and a rollout on it goes on and is scored', async () => {
+  expect(await onN1.call('cordoned', 'c1')).toMatchObject(ran(1));
+  for (const [left, other] of [
+    ['n2', 'n1'],
+    ['n1', 'n2'],
+  ] as const) {
+    await cordonNode(corral.cluster, left);
+    try {
+      // All of them: at least one round finds free ones on the node that is left.
+      await expect.poll(nodesOfFree).toEqual([other, other]);
+    } finally {
+      if (left === 'n2') await uncordonNode(corral.cluster, left);
+    }
+  }
+  try {
+    expect(await onN1.call('cordoned', 'c2')).toMatchObject(ran(2));
+    expect(await anywhere.call('elsewhere', 'c1')).toMatchObject(ran(1));
+    expect(await corral.podOf('elsewhere')).toMatchObject({ node: 'n2' });
+    await onN1.expectScored('cordoned', 2);
+  } finally {
+    await uncordonNode(corral.cluster, 'n1');
+  }
+});
+
+/** Where the free, ready sandboxes of `anywhere` are. */
+async function nodesOfFree(): Promise<readonly string[]> {
+  const selector = '--selector=corral.dev/claimed!=true';
+  const { items } = JSON.parse(await corral.kubectl(['get', 'pods', selector, '--output=json'])) as {
+    items: readonly {
+      metadata: { deletionTimestamp?: string };
+      spec: { nodeName?: string; nodeSelector?: object };
+      status: { phase: string };
+    }[];
+  };
+  const free = items.filter(
+    ({ metadata, spec, status }) =>
+      spec.nodeSelector === undefined &&
+      metadata.deletionTimestamp === undefined &&
+      status.phase === 'Running',
+  );
+  return free.map(({ spec }) => spec.nodeName ?? 'nowhere');
+}
