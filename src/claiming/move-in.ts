@@ -1,9 +1,5 @@
-import { chooseTemplate } from '../environments/choose-template.ts';
-import { imageText } from '../environments/image-text.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import { isOpen } from '../model/environment.ts';
 import type { Environment } from '../model/environment.ts';
-import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ActivationStamp } from '../ports/fleet/claims.ts';
@@ -11,10 +7,10 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import { fixedPrograms } from '../tools/fixed-programs.ts';
 import { untilEnded } from '../waiting/until-ended.ts';
 import { bindSandbox } from './bind-sandbox.ts';
 import type { BindDeps } from './bind-sandbox.ts';
+import { fixedPrograms, programsMissing } from './missing-programs.ts';
 import { targetOf } from './target.ts';
 
 export type MovedIn =
@@ -129,29 +125,6 @@ function setupFailed(index: number, answer: CallAnswer | 'running'): Failure {
   return new Failure('setup_failed', `setup step ${index + 1} of the environment failed: ${seen}`, {
     evidence: { step: index + 1, seen },
   });
-}
-
-/** The author's own mistake, or the image's: the same in every sandbox. */
-function programsMissing(
-  environment: Environment,
-  rollout: RolloutRecord,
-  missing: readonly string[],
-): Failure {
-  const image = imageWords(environment, rollout);
-  const toolsOf = fixedPrograms(environment);
-  const each = missing.map((program) => `${program} of ${(toolsOf.get(program) ?? []).join(' and ')}`);
-  const message =
-    `the image ${image} lacks programs of the tools of environment ${environment.name}, ` +
-    `or their user may not run them: ${each.join(', ')}; mend the image, or the tools' commands`;
-  return new Failure('setup_failed', message, {
-    evidence: { image, programs: missing.join(' ') },
-  });
-}
-
-function imageWords({ name, template }: Environment, { item }: RolloutRecord): string {
-  if (!isOpen(template)) return imageText(template.image);
-  if (item === null) return 'of its row';
-  return imageText(chooseTemplate({ name, template }, JSON.parse(item) as Item).image);
 }
 
 function describeEnding(answer: CallAnswer): string {
