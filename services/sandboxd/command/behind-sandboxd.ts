@@ -9,9 +9,9 @@ import {
   statSync,
 } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { payloadBehind } from '../../../src/protocol/sandboxd/payload-layout.ts';
 import type { Config } from '../config.ts';
+import { foldersAbove, placesOf } from '../programs/where.ts';
 
 /** What a process is started with. */
 type Start = {
@@ -41,9 +41,10 @@ const mostFolders = 64;
 
 /** Where the program is found, if everybody may run what is found first; null for all else. */
 function placeOf(program: string, { cwd, env }: Start): string | null {
-  // An empty one is the folder in which it starts.
-  const folders = program.includes('/') ? [''] : (env['PATH']?.split(':', mostFolders) ?? []);
-  const found = folders.map((folder) => resolve(cwd, folder, program)).find(mayBeThere);
+  const { PATH } = env;
+  // Without a PATH the folders are the choice of who starts it.
+  if (PATH === undefined && !program.includes('/')) return null;
+  const found = placesOf(program, PATH ?? '', cwd, mostFolders).find(mayBeThere);
   return found !== undefined && everybodyMayRun(found) ? found : null;
 }
 
@@ -70,7 +71,7 @@ function everybodyMayRun(path: string): boolean {
 function beginningFor(path: string): string {
   try {
     const real = realpathSync.native(path);
-    const isReachable = onTheWay(dirname(real)).every((folder) => isOpen(statSync(folder)));
+    const isReachable = foldersAbove(real).every((folder) => isOpen(statSync(folder)));
     return isReachable ? beginningOf(real) : '';
   } catch {
     return '';
@@ -78,11 +79,6 @@ function beginningFor(path: string): string {
 }
 
 const isOpen = ({ mode }: Stats) => (mode & othersMayRun) !== 0;
-
-/** The folder and all above it. */
-function onTheWay(folder: string): readonly string[] {
-  return folder === '/' ? [folder] : [folder, ...onTheWay(dirname(folder))];
-}
 
 /** The kernel looks no further for what a file is. */
 const beginningBytes = 256;

@@ -1,11 +1,10 @@
 import { realpathSync, statSync } from 'node:fs';
 import type { Stats } from 'node:fs';
-import { dirname } from 'node:path';
 import { commandEnv } from '../command/command-env.ts';
 import type { Config } from '../config.ts';
 import type { Daemon } from '../daemon.ts';
 import { processUser } from '../users.ts';
-import { placesOf } from './where.ts';
+import { foldersAbove, placesOf } from './where.ts';
 
 /** A helper takes a tenth of a second; the rest is for a burst. */
 const longestMs = 20_000;
@@ -56,11 +55,6 @@ function surelyRuns(place: string, who: Who): boolean {
   } catch {
     return false;
   }
-}
-
-function foldersAbove(path: string): readonly string[] {
-  const folder = dirname(path);
-  return folder === path ? [] : [folder, ...foldersAbove(folder)];
 }
 
 /** Of a folder: may pass through it. Commands are in no group but their own. */
