@@ -2,12 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { callId, rolloutId } from '../../../src/model/ids.ts';
 import type { SandboxId } from '../../../src/model/ids.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import type { Clock } from '../../../src/ports/clock.ts';
 import { callDigest } from '../../../src/tools/call-digest.ts';
-import { quickClock } from '../../fakes/quick-clock.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
 
 const times = 100;
+/** Real time, so many times as fast: for waits of minutes beside a real Redis. */
+const quickClock: Clock = {
+  nowMs: () => systemClock.nowMs(),
+  monotonicMs: () => systemClock.monotonicMs() * times,
+  sleep: (durationMs, signal) => systemClock.sleep(durationMs / times, signal),
+};
 /** Of the quick clock: more than a call of two seconds is tried for, which is half a minute beyond. */
 const aWhile = () => sleep(60_000 / times);
 
@@ -18,7 +25,7 @@ const view = (world: CoreWorld) =>
 async function cutOff() {
   const world = await CoreWorld.start();
   const sandbox: SandboxId = await world.ready();
-  const { core } = world.gateway(undefined, quickClock(times));
+  const { core } = world.gateway(undefined, quickClock);
   await world.sh('trace_1', 'call_1', 'echo');
   world.link.refuse(sandbox);
   return { world, sandbox, core };
