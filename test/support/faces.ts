@@ -141,8 +141,8 @@ export const toldLost = {
   tainted: true,
 } as const;
 
-/** A sandbox that did not start: nothing ran, and the same may be sent again. */
-export const toldNotStarted = {
+/** Ours, and nothing ran: the same may be sent again. */
+export const toldNothingRan = {
   status: 503,
   blame: 'infrastructure',
   admitted: 'no',

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
 import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { expectFailure, facesOf } from '../../support/faces.ts';
+import { expectFailure, facesOf, toldNothingRan } from '../../support/faces.ts';
 import type { Faces } from '../../support/faces.ts';
 import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
@@ -28,9 +28,6 @@ afterAll(async () => {
   await corral.stop();
 });
 
-const later = { status: 503, admitted: 'no', retryable: true, tainted: false } as const;
-const ours = { ...later, blame: 'infrastructure' } as const;
-
 /** A row of nearly 1 MB. */
 const item = (id: string) => ({ id, answer: '42', text: 'x'.repeat(950_000) });
 
@@ -48,7 +45,7 @@ test('rows that fill their tenant’s share: 503 on both faces, the caller’s o
   for (const name of ['a', 'b', 'c']) {
     expect(await faces.native.open(name, 'shell', item(name))).toMatchObject({ status: 201 });
   }
-  const full = { ...later, code: 'rows_full', blame: 'caller' } as const;
+  const full = { ...toldNothingRan, code: 'rows_full', blame: 'caller' } as const;
   expectFailure(await faces.native.open('d', 'shell', item('d')), full);
   expectFailure(await faces.rft.grade({ trace: 'd', item: item('d') }), { ...full, rollout_id: 'd' });
   await faces.native.post('/v1/rollouts/a/finish', {});
@@ -59,8 +56,8 @@ test('rows that fill their tenant’s share: 503 on both faces, the caller’s o
 test('a gateway that holds as much as it may: 503 on both faces, and what it holds is answered', async () => {
   const [one, other] = [await hold('one'), await hold('other')];
   const told = await faces.rft.call({ trace: 'third', call: 'c1', command: 'echo hi' });
-  expectFailure(told, { ...ours, code: 'gateway_overloaded' });
-  expectFailure(await faces.native.open('third'), { ...ours, code: 'gateway_overloaded' });
+  expectFailure(told, { ...toldNothingRan, code: 'gateway_overloaded' });
+  expectFailure(await faces.native.open('third'), { ...toldNothingRan, code: 'gateway_overloaded' });
   await Promise.all([one.tell(), other.tell()]);
   expect(await Promise.all([one.held, other.held])).toMatchObject([{ status: 200 }, { status: 200 }]);
 });
@@ -70,8 +67,8 @@ test('a gateway that was told to stop: 503 for what is new, and what it holds is
   process.kill(small.pid() ?? 0, 'SIGTERM');
   await expect.poll(async () => (await faces.native.get('/readyz')).status).toBe(503);
   const told = await faces.rft.call({ trace: 'late', call: 'c1', command: 'echo hi' });
-  expectFailure(told, { ...ours, code: 'shutting_down' });
-  expectFailure(await faces.native.open('late'), { ...ours, code: 'shutting_down' });
+  expectFailure(told, { ...toldNothingRan, code: 'shutting_down' });
+  expectFailure(await faces.native.open('late'), { ...toldNothingRan, code: 'shutting_down' });
   await last.tell();
   expect(await last.held).toMatchObject({ status: 200, body: { output: 'done\n' } });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure, toldNotStarted } from '../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-const full = { ...toldNotStarted, code: 'line_full' } as const;
+const full = { ...toldNothingRan, code: 'line_full' } as const;
 /** Waiting rollouts of one run. */
 const bound = 2_000;
 const together = 50;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure, toldNotStarted } from '../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 import { partPid } from '../../support/parts-of-fleet.ts';
@@ -25,7 +25,7 @@ test('an engine that answers nobody: 503 with its code, and the rollout gets its
   const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo hi' } };
   const inVain = await corral.native.post('/v1/rollouts/first/calls?wait_s=25', call);
   process.kill(node, 'SIGCONT');
-  expectFailure(inVain, { ...toldNotStarted, code: 'provider_unavailable', rollout_id: 'first' });
+  expectFailure(inVain, { ...toldNothingRan, code: 'provider_unavailable', rollout_id: 'first' });
   const again = await corral.native.post('/v1/rollouts/first/calls', call);
   expect(again).toMatchObject({ status: 200, body: { output: 'hi\n' } });
 });

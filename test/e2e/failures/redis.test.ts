@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stateFolderAt } from '../../../cli/fleet/state-folder.ts';
-import { expectFailure } from '../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../support/faces.ts';
 import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 import { partPid } from '../../support/parts-of-fleet.ts';
@@ -12,13 +12,6 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-const later = {
-  status: 503,
-  blame: 'infrastructure',
-  admitted: 'no',
-  retryable: true,
-  tainted: false,
-} as const;
 const viewOf = (rollout: string) => corral.native.get(`/v1/rollouts/${rollout}`);
 const pidOf = (part: 'redis' | 'controller') => partPid(corral.fleet.stateDir, part);
 
@@ -27,7 +20,7 @@ test('a Redis that answers nobody: 503 for who does not wait, and nothing is los
   process.kill(pidOf('redis'), 'SIGSTOP');
   const told = await viewOf('silent');
   process.kill(pidOf('redis'), 'SIGCONT');
-  expectFailure(told, { ...later, code: 'state_unavailable', rollout_id: 'silent' });
+  expectFailure(told, { ...toldNothingRan, code: 'state_unavailable', rollout_id: 'silent' });
   await expect.poll(async () => (await viewOf('silent')).status).toBe(200);
 });
 
@@ -39,7 +32,7 @@ test('a Redis that was emptied, until a controller has written the fleet back: 5
   await expect.poll(async () => codeOf(await viewOf('emptied'))).toBe('recovering');
   const told = await viewOf('emptied');
   process.kill(controller, 'SIGCONT');
-  expectFailure(told, { ...later, code: 'recovering' });
+  expectFailure(told, { ...toldNothingRan, code: 'recovering' });
   await expect
     .poll(() => viewOf('emptied'), { timeout: 30_000 })
     .toMatchObject({
@@ -55,7 +48,13 @@ test('a record that somebody’s hand has broken: 500 on both faces, ours, and n
   const [record = ''] = await redis.keys(`*:rollout:*/${trace}/*`);
   await redis.rename(record, 'aside');
   await redis.set(record, 'no hash');
-  const bug = { ...later, status: 500, code: 'unclassified', retryable: false, admitted: 'unknown' } as const;
+  const bug = {
+    ...toldNothingRan,
+    status: 500,
+    code: 'unclassified',
+    retryable: false,
+    admitted: 'unknown',
+  } as const;
   expectFailure(await viewOf(trace), bug);
   expectFailure(await corral.rft.call({ trace, call: 'c2', command: 'echo hi' }), bug);
   expectFailure(await corral.rft.grade({ trace }), bug);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure } from '../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
@@ -20,12 +20,8 @@ beforeAll(async () => {
 afterAll(() => corral.stop());
 
 const failed = {
-  status: 503,
+  ...toldNothingRan,
   code: 'setup_failed',
-  blame: 'infrastructure',
-  admitted: 'no',
-  retryable: true,
-  tainted: false,
   evidence: { step: 1, seen: expect.stringContaining('exit code 3: the corpus is not here') },
 } as const;
 

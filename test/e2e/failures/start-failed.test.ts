@@ -5,7 +5,7 @@ import { Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { stateFolderAt } from '../../../cli/fleet/state-folder.ts';
 import { ticketPlace } from '../../../src/adapters/bullmq/tickets.ts';
-import { expectFailure, toldNotStarted } from '../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../support/faces.ts';
 import { startFleetOfTest } from '../../support/fleet.ts';
 import type { FleetOfTest } from '../../support/fleet.ts';
 
@@ -50,7 +50,7 @@ test.concurrent.each(cases)(
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
     const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=40`, call);
-    const expected = { ...toldNotStarted, code, message: expect.stringContaining(words) };
+    const expected = { ...toldNothingRan, code, message: expect.stringContaining(words) };
     expectFailure(native, { ...expected, rollout_id: environment });
     expectFailure(await held, { ...expected, rollout_id: `rft_${environment}` });
   },

@@ -3,7 +3,7 @@ import type { FailureCode } from '../../../../src/failure/codes.ts';
 import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { apiCallsOf, metricsOf } from '../../../support/controller-metrics.ts';
-import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../../support/faces.ts';
 
 /** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s, since no command may have over 480 s. */
 const failing = (name: string, image: string, rest: string) =>
@@ -48,7 +48,7 @@ test.concurrent.each(cases)(
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
     const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=35`, call);
-    const told = { ...toldNotStarted, code, message: expect.stringContaining(words) as string };
+    const told = { ...toldNothingRan, code, message: expect.stringContaining(words) as string };
     expectFailure(native, { ...told, rollout_id: environment, call_id: 'c1' });
     expectFailure(await held, { ...told, rollout_id: `rft-${environment}`, call_id: 'c1' });
     expect((await corral.native.get(`/v1/rollouts/rft-${environment}`)).body).toMatchObject({

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
 import { apiCallsOf } from '../../../support/controller-metrics.ts';
-import { expectFailure, toldNotStarted } from '../../../support/faces.ts';
+import { expectFailure, toldNothingRan } from '../../../support/faces.ts';
 
 const pool = '{ min_ready: 0, max: 6 }';
 const environments = {
@@ -48,7 +48,7 @@ test('a quota that stays spent is told as unschedulable in its own words, and ma
   const command = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
   const refused = await corral.native.post('/v1/rollouts/g/calls?wait_s=12', command);
   expectFailure(refused, {
-    ...toldNotStarted,
+    ...toldNothingRan,
     code: 'unschedulable',
     message: expect.stringContaining('exceeded quota: two') as string,
     rollout_id: 'g',
