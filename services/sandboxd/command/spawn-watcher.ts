@@ -33,6 +33,5 @@ function watch(underWay: Int32Array): never {
   }
 }
 
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread of Node's has no origin
 parentPort?.postMessage('watching');
 watch(workerData as Int32Array);
