@@ -37,8 +37,8 @@ export async function patiently<Result>(
 
 /**
  * Codes that a repeat by the trainer may mend and a repeat in here does not: time that is up, a gateway that must not
- * hold more, rows that would only be sent to a full share of Redis once a second, a setup that has already failed in several sandboxes, and starts that failed for as long as there was
- * time to wait in line.
+ * hold more, rows that would only be sent to a full share of Redis once a second, a setup that has already failed in
+ * several sandboxes, and starts that failed for as long as there was time to wait in line.
  */
 const leavesAtOnce: ReadonlySet<FailureCode> = new Set([
   'still_running',
