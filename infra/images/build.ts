@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { bareImage, corralImage, demoImage, sandboxdImage } from './catalogue.ts';
+import { bareImage, corralImage, demoImage, redisImage, sandboxdImage } from './catalogue.ts';
 import type { ImageName } from './catalogue.ts';
 import { keepNewest } from './keep-newest.ts';
 import { writeArchive } from './oci/archive.ts';
@@ -26,6 +26,7 @@ const makers: Readonly<Record<ImageName, (cacheDir: string) => Promise<Image>>> 
   sandboxd: sandboxdImage,
   bare: bareImage,
   demo: demoImage,
+  redis: redisImage,
 };
 
 /** Of each image, and of payloads: two checkouts that take turns, and one whose archive is about to be imported. */

@@ -17,6 +17,7 @@ export const imageNames = {
   sandboxd: 'corral.local/sandboxd:dev',
   bare: 'corral.local/bare:dev',
   demo: 'corral.local/demo:dev',
+  redis: 'corral.local/redis:dev',
 } as const;
 
 export type ImageName = keyof typeof imageNames;
@@ -70,6 +71,18 @@ export async function demoImage(cacheDir: string): Promise<Image> {
     name: imageNames.demo,
     layers: [...layers, layer(await ownPrograms()), repositories],
     config: { Cmd: ['sh'], Env: ['PATH=/usr/bin:/bin'] },
+  };
+}
+
+/** This machine's Redis, for a fleet in pods where no registry can be asked. Who installs a fleet brings their own. */
+export async function redisImage(): Promise<Image> {
+  const programs = await Promise.all(
+    ['/usr/bin/redis-server', '/usr/bin/redis-cli'].map((path) => program(path)),
+  );
+  return {
+    name: imageNames.redis,
+    layers: [layer([...programs.flat(), ...etc])],
+    config: { Entrypoint: ['redis-server'], Env: ['PATH=/usr/bin'], User: serviceUser },
   };
 }
 
