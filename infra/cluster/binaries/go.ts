@@ -1,10 +1,20 @@
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CommandError } from '../../../cli/command-error.ts';
 import { run, tryRun } from '../machine/run.ts';
 
 const modules = join(import.meta.dirname, '..', 'go');
 
+export const moduleNames = async (): Promise<readonly string[]> => (await readdir(modules)).toSorted();
+
 export const moduleFolder = (module: string): string => join(modules, module);
+
+/** Everything that we say of a module: go.mod, go.sum, and the source of a program of ours. */
+export async function moduleFiles(module: string): Promise<readonly Buffer[]> {
+  const folder = moduleFolder(module);
+  const names = (await readdir(folder)).toSorted();
+  return Promise.all(names.map((name) => readFile(join(folder, name))));
+}
 
 /** The slowest build takes 3 minutes on two idle cores; a busy machine may take long. */
 const buildTimeoutMs = 30 * 60_000;

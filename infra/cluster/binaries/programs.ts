@@ -1,7 +1,7 @@
 /** A program that is built from a Go module pinned in `../go/MODULE/go.mod`. */
 export type Program = {
   readonly name: string;
-  readonly module: 'kubernetes' | 'kwok' | 'cni';
+  readonly module: 'kubernetes' | 'kwok' | 'cni' | 'helm' | 'coredns';
   readonly package: string;
   /** What to tell whoever waits for its first build, measured on two cores; shared packages are built once. */
   readonly firstBuild: string;
@@ -34,10 +34,14 @@ export const clusterPrograms: readonly Program[] = [
   kubernetes('kube-scheduler', 'some seconds'),
   kubernetes('kubelet', 'some seconds'),
   kubernetes('kubectl', 'some seconds'),
+  kubernetes('kube-proxy', 'some seconds'),
   cni('bridge', 'main'),
   cni('loopback', 'main'),
   cni('host-local', 'ipam'),
   cni('portmap', 'meta'),
+  { name: 'helm', module: 'helm', package: 'helm.sh/helm/v4/cmd/helm', firstBuild: 'about 2 minutes' },
+  // Ours, with the few plugins that a cluster of tests needs: CoreDNS' own program has fifty.
+  { name: 'coredns', module: 'coredns', package: '.', firstBuild: 'under a minute' },
 ];
 
 export const kwok: Program = {

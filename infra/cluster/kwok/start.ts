@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { kubectl } from '../api.ts';
 import type { Cluster } from '../api.ts';
+import { keptText } from '../binaries/cache.ts';
 import { startDaemon } from '../machine/daemon.ts';
 import { inNamespace } from '../machine/namespace.ts';
 import { fakePodRange, hubAddress } from '../plan.ts';
@@ -31,17 +31,7 @@ const kwokArgv = (cluster: Cluster, stages: string): readonly string[] => [
 
 async function writeStages(cluster: Cluster): Promise<string> {
   const file = join(cluster.folder, 'kwok-stages.yaml');
-  await writeFile(file, withColdStart(await keptStages(cluster.programs)));
+  const stages = await keptText(cluster.programs, 'kwok-stages.yaml', readStages);
+  await writeFile(file, withColdStart(stages));
   return file;
-}
-
-/** Kept beside the programs, so that a machine which has those needs no module cache. */
-async function keptStages(programs: string): Promise<string> {
-  const file = join(programs, 'kwok-stages.yaml');
-  if (!existsSync(file)) {
-    const building = `${file}.${process.pid}`;
-    await writeFile(building, await readStages());
-    await rename(building, file);
-  }
-  return readFile(file, 'utf8');
 }
