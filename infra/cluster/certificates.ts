@@ -36,6 +36,8 @@ const inTheHub: readonly Certificate[] = [
   { name: 'controller-manager', subject: '/CN=system:kube-controller-manager' },
   { name: 'scheduler', subject: '/CN=system:kube-scheduler' },
 ];
+/** Every node's, as most clusters have it: one user, who reads Services everywhere. */
+const kubeProxy: Certificate = { name: 'kube-proxy', subject: '/CN=system:kube-proxy' };
 const kubeletClient: Certificate = {
   name: 'kubelet-client',
   subject: '/O=system:masters/CN=apiserver-kubelet-client',
@@ -50,12 +52,12 @@ export async function makeCertificates(plan: ClusterPlan): Promise<void> {
   const folder = plan.certificates;
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await Promise.all([makeAuthority(folder), makeServiceAccountKey(folder)]);
-  const nodes = plan.nodes.map(({ name }) => ofNode(name));
-  const all = [apiServer, kubeletClient, ...inTheHub, ...nodes];
+  const onNodes = [kubeProxy, ...plan.nodes.map(({ name }) => ofNode(name))];
+  const all = [apiServer, kubeletClient, ...inTheHub, ...onNodes];
   await Promise.all(all.map((certificate) => sign(folder, certificate)));
   await Promise.all([
     ...inTheHub.map(({ name }) => writeKubeconfig(folder, name, apiAddressInHub)),
-    ...nodes.map(({ name }) => writeKubeconfig(folder, name, apiAddress)),
+    ...onNodes.map(({ name }) => writeKubeconfig(folder, name, apiAddress)),
   ]);
   await copyFile(join(folder, 'admin.kubeconfig'), plan.kubeconfig);
 }

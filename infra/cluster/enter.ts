@@ -8,7 +8,7 @@ export const clusterVariable = 'CORRAL_CLUSTER';
 
 /**
  * Runs a command in the hub, where the API server and every pod are reached by their addresses, with KUBECONFIG set and
- * kubectl on the PATH. Resolves with its exit code; ends it, and rejects, when the signal aborts.
+ * kubectl and helm on the PATH. Resolves with its exit code; ends it, and rejects, when the signal aborts.
  */
 export function runInCluster(
   cluster: Cluster,

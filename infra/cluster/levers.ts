@@ -14,6 +14,7 @@ import { setWire } from './network.ts';
 import { kubeletOf, startKubelet as launchKubelet } from './node/start.ts';
 import { etcdAddress } from './plan.ts';
 import type { NodePlan } from './plan.ts';
+import { restartServices } from './services/start.ts';
 
 /** How tests break a cluster, and mend it again. Nodes are named as in the cluster: `n1`, `n2`. */
 
@@ -48,12 +49,14 @@ export function startApiServer(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Starts scheduler, controllers and kubelets anew. After an outage of the API server each of them first lets its pause pass
- * (client-go doubles it up to 30 s and adds as much again by chance); started anew, it is back within seconds.
+ * Starts anew whoever follows the API: scheduler, controllers, kubelets, and what makes Services work. After an outage of
+ * the API server each of them first lets its pause pass (client-go doubles it up to 30 s and adds as much again by chance);
+ * started anew, it is back within seconds.
  */
 export async function restartFollowers(cluster: Cluster): Promise<void> {
   await Promise.all([controllerManager, scheduler].map((part) => stopDaemon(cluster.pids, part)));
   startControllers(cluster);
+  await restartServices(cluster);
   await Promise.all(
     cluster.nodes.map(async ({ name }) => {
       await killKubelet(cluster, name);

@@ -18,9 +18,10 @@ export async function statusOf(cluster: Cluster): Promise<string> {
   ].join('\n');
 }
 
-export const howToUse = ({ name, hub, kubeconfig }: Cluster): readonly string[] => [
-  `run a command in it:  npm run cluster -- run --name ${name} -- kubectl get pods -A`,
+export const howToUse = ({ name, hub, kubeconfig, nodes }: Cluster): readonly string[] => [
+  `run a command in it:  npm run cluster -- run --name ${name} -- kubectl get pods -A   (helm is there too)`,
   `or by hand, as root:  KUBECONFIG=${kubeconfig} nsenter --net=/run/netns/${hub} COMMAND`,
+  ...nodes.slice(0, 1).map(({ address }) => `a Service's NodePort: ${address}:PORT, from inside`),
   `take it down:         npm run cluster -- down --name ${name}`,
 ];
 

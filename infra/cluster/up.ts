@@ -13,11 +13,13 @@ import { takeDown } from './down.ts';
 import { unlessInterrupted } from './interruption.ts';
 import { makeBuiltInImages } from './images/built-in.ts';
 import { importImages } from './images/import.ts';
+import { addKinds } from './kinds.ts';
 import { joinNode, makeHub } from './network.ts';
 import { startContainerd, startKubelet, writeNodeFiles } from './node/start.ts';
 import { startFakeNodes } from './kwok/start.ts';
 import { planCluster } from './plan.ts';
 import type { ClusterPlan, ClusterWish } from './plan.ts';
+import { startServices, untilServicesWork } from './services/start.ts';
 
 export type Start = ClusterWish & {
   /** Archives of images to give to every node, beside the built-in ones. */
@@ -25,9 +27,9 @@ export type Start = ClusterWish & {
 };
 
 /**
- * Builds what is missing, starts a cluster and waits until every node is Ready and pods are accepted: about 10 s when all
- * is built. What was started of one that does not come up, or is interrupted, is taken down again. Throws a CommandError
- * when the name is taken, and the signal's reason when it aborts.
+ * Builds what is missing, starts a cluster and waits until every node is Ready, pods are accepted and Services work: about
+ * 10 s when all is built. What was started of one that does not come up, or is interrupted, is taken down again. Throws a
+ * CommandError when the name is taken, and the signal's reason when it aborts.
  */
 export async function startCluster(
   { images, ...wish }: Start,
@@ -86,13 +88,15 @@ async function startAll(cluster: Cluster, images: readonly string[], told: Told)
   // Images are imported while the API server starts; a kubelet without an API server would only complain.
   await Promise.all([startControlPlane(cluster), prepareNodes(cluster, images)]);
   for (const node of cluster.nodes) await startKubelet(cluster, node, cluster.programs);
+  await startServices(cluster);
   if (cluster.fakeNodes > 0) await startFakeNodes(cluster);
-  await Promise.all([untilNodesAreReady(cluster), untilPodsAreAccepted(cluster)]);
+  await Promise.all([untilNodesAreReady(cluster), untilPodsAreAccepted(cluster), untilServicesWork(cluster)]);
 }
 
 async function startControlPlane(cluster: Cluster): Promise<void> {
   await untilApiAnswers(cluster);
   startControllers(cluster);
+  await addKinds(cluster);
 }
 
 async function prepareNodes(cluster: Cluster, images: readonly string[]): Promise<void> {

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { hubAddress } from '../plan.ts';
 import type { ClusterPlan, NodePlan } from '../plan.ts';
+import { clusterDomain } from '../services/argv.ts';
 
 /** The kubelet's configuration file. JSON, which is YAML too. */
 export function kubeletConfig(plan: ClusterPlan, node: NodePlan): string {
@@ -21,6 +23,8 @@ export function kubeletConfig(plan: ClusterPlan, node: NodePlan): string {
       cgroupRoot: `/${node.controlGroup}`,
       failCgroupV1: false,
       failSwapOn: false,
+      clusterDNS: [hubAddress],
+      clusterDomain,
       resolvConf: join(node.folder, 'resolv.conf'),
       podLogsDir: join(node.folder, 'logs'),
       maxPods: 110,

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { planCluster } from '../plan.ts';
+import { corefile } from '../services/argv.ts';
 import { containerdConfig } from './containerd-config.ts';
 import { kubeletConfig } from './kubelet-config.ts';
 import { podNetwork } from './pod-network.ts';
@@ -32,6 +33,12 @@ test('the kubelet listens, finds containerd and puts pods where its node is', ()
     cgroupRoot: '/corral-x-n2',
     containerRuntimeEndpoint: `unix://${second.folder}/containerd.sock`,
   });
+});
+
+test('pods ask for names where CoreDNS listens, and find their own namespace first', () => {
+  const config = JSON.parse(kubeletConfig(plan, first)) as { readonly clusterDNS: readonly string[] };
+  expect(config).toMatchObject({ clusterDNS: ['10.250.0.1'], clusterDomain: 'cluster.local' });
+  expect(corefile(plan)).toContain(`bind ${config.clusterDNS[0]}`);
 });
 
 test('a full disk of the machine evicts no pod and removes no image', () => {

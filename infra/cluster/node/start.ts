@@ -27,7 +27,7 @@ export async function writeNodeFiles(plan: ClusterPlan, node: NodePlan, programs
     writeFile(join(node.folder, 'containerd.toml'), containerdConfig(node, settings)),
     writeFile(join(node.folder, 'kubelet.yaml'), kubeletConfig(plan, node)),
     writeFile(join(node.folder, 'cni', '10-corral.conflist'), podNetwork(node)),
-    // No name server: what a pod asks for by name, it must not find by accident.
+    // No name server of the machine's: what a pod asks for by name, it must not find by accident.
     writeFile(join(node.folder, 'resolv.conf'), ''),
   ]);
 }
