@@ -6,10 +6,9 @@ import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
+import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { createSandboxTokens } from '../../src/platform/tokens.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { ControllerConfig } from './config.ts';
@@ -25,7 +24,7 @@ const connectTimeoutMs = 2_000;
 /** Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw. */
 export async function runController(config: ControllerConfig, log: Log): Promise<() => Promise<void>> {
   const catalog = await loadPermitted(config.environmentsDir, config.policyFile);
-  const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
+  const tokens = await openFleetTokens(config.fleetKeyFile);
   const onTrouble = (error: Error) => log.warn('trouble with Redis', errorFields(error));
   const system = { clock: systemClock, random: systemRandom };
   const state = await awaitFleetState(
@@ -82,8 +81,12 @@ export async function runController(config: ControllerConfig, log: Log): Promise
           },
         });
 
+  const stopping = new AbortController();
+  const keyWatch = tokens.watch({ clock: systemClock, log, signal: stopping.signal });
+
   return async () => {
-    await controller.stop();
+    stopping.abort();
+    await Promise.all([keyWatch.done, controller.stop()]);
     await events.flush();
     await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);
   };

@@ -8,6 +8,8 @@ import { tenantId } from '../../src/model/ids.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { Log } from '../../src/ports/log.ts';
+import { createFakeLog } from '../../test/fakes/log.ts';
+import { mountSecret } from '../../test/support/mounted-secret.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
 
 let folder: string;
@@ -46,6 +48,20 @@ it('a key file that is made, swapped and broken while the gateway runs: the last
   watch.poke();
   await expect.poll(() => errors.length).toBe(1);
   expect(ring.keys()).toEqual([key]);
+  stop.abort();
+  await watch.done;
+});
+
+it('the keys of a mounted Secret whose links are swapped are in force, without a restart', async () => {
+  const secret = await mountSecret(join(folder, 'secret'), 'keys.json', formatKeyFile([]));
+  const ring = await openKeyRing(secret.path, false);
+  const stop = new AbortController();
+  const log = createFakeLog();
+  const watch = watchKeys(ring, systemClock, log, stop.signal);
+  await secret.write(formatKeyFile([key]));
+  watch.poke();
+  await expect.poll(() => ring.keys()).toEqual([key]);
+  expect(log.lines).toMatchObject([{ message: 'the keys have changed', fields: { keys: 1 } }]);
   stop.abort();
   await watch.done;
 });

@@ -27,13 +27,16 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const wired = wireCore(config, world, prometheus, log);
   const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();
-  const keyWatch = watchKeys(keyRing, world.clock, log, stopping.signal);
+  const watches = [
+    watchKeys(keyRing, world.clock, log, stopping.signal),
+    world.tokens.watch({ clock: world.clock, log, signal: stopping.signal }),
+  ];
   return {
     start: () => server.listen(config.host, config.port),
     stop: async () => {
       await server.stop(config.shutdownGraceMs);
       stopping.abort();
-      await Promise.all([keyWatch.done, wired.close()]);
+      await Promise.all([...watches.map(({ done }) => done), wired.close()]);
       await world.close();
     },
   };

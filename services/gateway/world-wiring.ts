@@ -5,10 +5,9 @@ import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
+import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { createSandboxTokens } from '../../src/platform/tokens.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
 import { createKeyDoubt } from './key-doubt.ts';
@@ -23,7 +22,7 @@ export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 /** Everything outside the process that a gateway needs, and how to let go of it. Throws what loading and connecting throw. */
 export async function openWorld(config: GatewayConfig, log: Log) {
   const catalog = await loadPermitted(config.environmentsFolder, config.policyFile);
-  const tokens = createSandboxTokens(await ensureFleetKeys(config.fleetKeyFile));
+  const tokens = await openFleetTokens(config.fleetKeyFile);
   const system = { clock: systemClock, random: systemRandom };
   const state = await awaitFleetState(
     {
@@ -48,7 +47,7 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     await events.flush();
     await Promise.all([link.close(), judge.close(), node?.close(), state.close()]);
   };
-  return { ...system, catalog, state, events, link, keyDoubt, judge, node, close };
+  return { ...system, catalog, tokens, state, events, link, keyDoubt, judge, node, close };
 }
 
 const nodeOf = (socketPath: string) => createLocalProvider({ socketPath, clock: systemClock });

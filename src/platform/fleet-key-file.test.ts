@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -17,9 +17,23 @@ test('many processes that make the key at once all get the same one, in a file o
   expect(await readdir(dirname(path))).toEqual(['fleet.key']);
 });
 
-test('two keys are the current one and the one being rotated out', () => {
-  const [current, previous] = ['ab'.repeat(32), 'cd'.repeat(32)];
-  expect(parseFleetKeys(`# rotated in May\n${current}\n${previous}\n`)).toEqual({ current, previous });
+test('a key file that is there is only read: nothing is written beside it', async () => {
+  await writeFile(path, 'ab'.repeat(32));
+  const file = await open(path);
+  // Nobody, root neither, can make a file in this folder; whoever tries fails.
+  const keys = await ensureFleetKeys(`/proc/self/fd/${file.fd}`);
+  await file.close();
+  expect(keys).toEqual({ current: 'ab'.repeat(32), other: null });
+});
+
+test('two keys are the current one and the other one while keys are rotated', () => {
+  const [current, other] = ['ab'.repeat(32), 'cd'.repeat(32)];
+  expect(parseFleetKeys(`# rotated in May\n${current}\n${other}\n`)).toEqual({ current, other });
+});
+
+test('the same key twice is refused: nobody could tell which one a sandbox was made under', () => {
+  const key = 'ab'.repeat(32);
+  expect(() => parseFleetKeys(`${key}\n${key}`)).toThrow('cannot be told apart');
 });
 
 test('a key that is too short, or a third one, is refused with what to do', async () => {

@@ -1,20 +1,23 @@
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { keyMark } from './tokens.ts';
 import type { FleetKeys } from './tokens.ts';
 
-/** One key a line, the current one first; a second line is the key that is being rotated out. */
+/** One key a line, the current one first; a second line is the other one while keys are rotated. */
 export function parseFleetKeys(text: string): FleetKeys {
   const lines = text.split('\n').map((line) => line.trim());
-  const [current, previous, ...more] = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  const [current, other = null, ...more] = lines.filter((line) => line !== '' && !line.startsWith('#'));
   if (current === undefined || more.length > 0) {
     throw new Error('a fleet key file has one key, or two while keys are rotated, each on its own line');
   }
-  const short = [current, previous].find((key) => key !== undefined && !keyPattern.test(key));
-  if (short !== undefined) {
+  if (![current, other ?? current].every((key) => keyPattern.test(key))) {
     throw new Error('a fleet key is at least 64 hex digits; make one with: openssl rand -hex 32');
   }
-  return { current, previous: previous ?? null };
+  if (other !== null && keyMark(other) === keyMark(current)) {
+    throw new Error('the two fleet keys cannot be told apart; make another with: openssl rand -hex 32');
+  }
+  return { current, other };
 }
 
 const keyPattern = /^[0-9a-f]{64,}$/i;
@@ -29,8 +32,22 @@ export async function readFleetKeys(path: string): Promise<FleetKeys> {
   }
 }
 
-/** Makes the key file (mode 0600) if there is none, then reads it. Any number of processes may do it at once. */
+/**
+ * Reads the key file; makes it (mode 0600) if there is none. Any number of processes may do it at once. One that is there
+ * is only read: a Secret is mounted read-only.
+ */
 export async function ensureFleetKeys(path: string): Promise<FleetKeys> {
+  if (!(await isThere(path))) await makeFleetKey(path);
+  return readFleetKeys(path);
+}
+
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    (thrown: unknown) => !hasCode(thrown, 'ENOENT'),
+  );
+
+async function makeFleetKey(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
   await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
@@ -38,11 +55,11 @@ export async function ensureFleetKeys(path: string): Promise<FleetKeys> {
     // A link fails where the name is taken: the first one wins, whole, and everybody reads his.
     await link(draft, path);
   } catch (thrown) {
-    if (!isTaken(thrown)) throw thrown;
+    if (!hasCode(thrown, 'EEXIST')) throw thrown;
   } finally {
     await rm(draft);
   }
-  return readFleetKeys(path);
 }
 
-const isTaken = (thrown: unknown) => thrown instanceof Error && 'code' in thrown && thrown.code === 'EEXIST';
+const hasCode = (thrown: unknown, code: string) =>
+  thrown instanceof Error && 'code' in thrown && thrown.code === code;

@@ -6,7 +6,7 @@ const older = 'aa'.repeat(32);
 const newer = 'bb'.repeat(32);
 
 test('a token depends on the fleet key and on the sandbox', () => {
-  const tokens = createSandboxTokens({ current: older, previous: null });
+  const tokens = createSandboxTokens({ current: older, other: null });
   const random = createFakeRandom();
   const one = tokens.newSandbox(random);
   const other = tokens.newSandbox(random);
@@ -18,8 +18,8 @@ test('a token depends on the fleet key and on the sandbox', () => {
 
 test('while keys are rotated, old sandboxes keep their token and new ones get the new key', () => {
   const random = createFakeRandom();
-  const before = createSandboxTokens({ current: older, previous: null });
-  const during = createSandboxTokens({ current: newer, previous: older });
+  const before = createSandboxTokens({ current: older, other: null });
+  const during = createSandboxTokens({ current: newer, other: older });
   const old = before.newSandbox(random);
   const fresh = during.newSandbox(random);
   expect(during.tokenOf(old)).toBe(before.tokenOf(old));
@@ -27,7 +27,7 @@ test('while keys are rotated, old sandboxes keep their token and new ones get th
 });
 
 test('ids fit into host names and socket paths', () => {
-  const sandbox = createSandboxTokens({ current: older, previous: null }).newSandbox(createFakeRandom());
+  const sandbox = createSandboxTokens({ current: older, other: null }).newSandbox(createFakeRandom());
   expect(sandbox).toMatch(/^s[0-9a-f]{4}-[0-9a-z]{13}$/);
 });
 

@@ -7,14 +7,14 @@ import type { Random } from '../ports/random.ts';
  * Who may speak to a sandbox: whoever holds the fleet key, from which every sandbox's token is derived. The sandbox
  * gets only the token's sha256, so nothing that can be read inside it, or in the provider's records, opens another.
  *
- * While keys are rotated there are two. Sandboxes that live keep the token of the older one, so a sandbox's id carries
- * the mark of the key it was made under, and no one has to try both.
+ * While keys are rotated there are two. Sandboxes that live keep the token of the key they were made under, so a
+ * sandbox's id carries its mark, and no one has to try both.
  */
 export type FleetKeys = {
   /** Makes tokens of new sandboxes. */
   readonly current: string;
-  /** Still opens sandboxes that were made under it. */
-  readonly previous: string | null;
+  /** Opens sandboxes that were made under it: the one before, or the next, under which other processes make them already. */
+  readonly other: string | null;
 };
 
 export type SandboxTokens = {
@@ -35,11 +35,11 @@ export function tokenSha256(token: string): string {
 
 export function createSandboxTokens(keys: FleetKeys): SandboxTokens {
   const prefix = `s${keyMark(keys.current)}-`;
-  const previousPrefix = keys.previous === null ? null : `s${keyMark(keys.previous)}-`;
+  const otherPrefix = keys.other === null ? null : `s${keyMark(keys.other)}-`;
   return {
     tokenOf: (sandbox) => {
-      const old = previousPrefix !== null && sandbox.startsWith(previousPrefix);
-      return sandboxToken(old && keys.previous !== null ? keys.previous : keys.current, sandbox);
+      const isOther = otherPrefix !== null && sandbox.startsWith(otherPrefix);
+      return sandboxToken(isOther && keys.other !== null ? keys.other : keys.current, sandbox);
     },
     newSandbox: (random) => sandboxId(prefix + random.text(randomLength)),
   };
@@ -48,6 +48,6 @@ export function createSandboxTokens(keys: FleetKeys): SandboxTokens {
 /** 36^13 ids: two alike among a million sandboxes in a hundred million fleets. */
 const randomLength = 13;
 
-// Four hex digits tell two keys apart and say nothing useful of 256 secret bits.
-const keyMark = (key: string) =>
+/** Four hex digits tell two keys apart and say nothing useful of 256 secret bits. */
+export const keyMark = (key: string) =>
   createHmac('sha256', key).update('corral key mark').digest('hex').slice(0, 4);

@@ -10,7 +10,7 @@ import { createFakeLog } from '../../fakes/log.ts';
 import { createFakeMetrics } from '../../fakes/metrics.ts';
 import type { Engine } from './engine.ts';
 
-const tokens = createSandboxTokens({ current: 'ab'.repeat(32), previous: null });
+const tokens = createSandboxTokens({ current: 'ab'.repeat(32), other: null });
 
 /** Errors of connections that a test cuts on purpose. */
 const ignored = () => undefined;

@@ -24,7 +24,7 @@ export type ControllerParts = {
 /** Sandboxes that may be starting at once. */
 export const startBudget = 6;
 
-const tokens = createSandboxTokens({ current: 'simulated fleet key', previous: null });
+const tokens = createSandboxTokens({ current: 'simulated fleet key', other: null });
 
 /** The simulated Redis is never full. */
 const boundless: FleetMemory = {
