@@ -105,6 +105,8 @@ export function gatewayPart(options: PartsOptions): PartSpec {
       CORRAL_LISTEN: listen,
       CORRAL_KEYS_FILE: options.folder.keysFile,
       CORRAL_DEVELOPMENT_KEY: options.developmentKey,
+      // No load balancer has to hear of it first, and who presses Ctrl-C waits for the prompt.
+      CORRAL_DRAIN_DELAY_MS: '0',
       CORRAL_SHUTDOWN_GRACE_MS: String(gatewayOwnGraceMs),
     },
     isReady: (signal) => httpAnswers(`http://${listen}/readyz`, signal),

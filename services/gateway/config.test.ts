@@ -24,6 +24,7 @@ describe('the gateway’s settings', () => {
       maxHeldBodyBytes: 536_870_912,
       maxFileBytes: 268_435_456,
       maxTenantRowBytes: 268_435_456,
+      drainDelayMs: 15_000,
       shutdownGraceMs: 560_000,
     });
   });

@@ -26,6 +26,7 @@ export type GatewayConfig = {
   readonly maxTenantRowBytes: number;
   readonly maxHeldRequests: number;
   readonly maxHeldBodyBytes: number;
+  readonly drainDelayMs: number;
   readonly shutdownGraceMs: number;
   /** What environments mean by `{secret: NAME}`: the variables `CORRAL_SECRET_NAME`. */
   readonly secrets: ReadonlyMap<string, string>;
@@ -118,6 +119,13 @@ function readBounds(reader: ConfigReader) {
       512 * mebibyte,
       16 * 1024 * mebibyte,
     ),
+    // A probe every two seconds or so, the endpoints' way to every node and load balancer: seconds, and some to spare.
+    drainDelayMs: reader.whole('CORRAL_DRAIN_DELAY_MS', {
+      purpose: 'how long a gateway that was told to stop serves on',
+      fallback: 15_000,
+      min: 0,
+      max: 600_000,
+    }),
     // The longest request is held 540 s; a little more, so that it can still be answered.
     shutdownGraceMs: whole(
       'CORRAL_SHUTDOWN_GRACE_MS',

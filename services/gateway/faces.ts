@@ -32,9 +32,13 @@ const jsonLimits: JsonLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 
 /** Both faces; every request passes the hold gate first, then its key, and only then its body is read. */
 export async function addFaces(app: App, parts: FaceParts, gate: HoldGate): Promise<void> {
   const requireScope = createRequireScope(parts.doors);
-  app.addHook('onRequest', (request, _reply, done) => {
-    request.state = newRequestState();
-    request.state.hold = gate.enter();
+  app.addHook('onRequest', (request, reply, done) => {
+    const state = newRequestState();
+    request.state = state;
+    state.hold = gate.enter((failure) => {
+      void reply.send(failure);
+      state.cutOff = true;
+    });
     done();
   });
   acceptJsonBodies(app, jsonLimits);

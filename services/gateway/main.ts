@@ -7,22 +7,25 @@ import { wireGateway } from './wiring.ts';
 
 /** After the grace of held requests: settling, flushing and closing take at most this. */
 const closingMs = 10_000;
+/** After a second signal: telling those who are held takes a second at most, and the event log less. */
+const hurriedMs = 3_000;
 
 /** What there is to be stopped while it waits for Redis. */
-const nothingYet = () => Promise.resolve();
+const nothingYet = (_hurry: AbortSignal) => Promise.resolve();
 
 closeInheritedDescriptors();
 try {
   const config = readGatewayConfig(process.env);
   const log = createLogger({ service: 'gateway', level: config.logLevel, clock: systemClock });
   let stop = nothingYet;
-  onShutdown(() => stop(), {
+  onShutdown((_reason, hurry) => stop(hurry), {
     log,
-    graceMs: config.shutdownGraceMs + closingMs,
+    graceMs: config.drainDelayMs + config.shutdownGraceMs + closingMs,
+    hurriedMs,
     exitWithParent: config.exitWithParent,
   });
   const gateway = await wireGateway(config, log);
-  stop = () => gateway.stop();
+  stop = (hurry) => gateway.stop(hurry);
   log.info('listening', { url: await gateway.start() });
 } catch (thrown) {
   const log = createLogger({ service: 'gateway', level: 'info', clock: systemClock });

@@ -2,6 +2,8 @@ import type { FailureListener } from './http/answer-failure.ts';
 import { createApp } from './http/create-app.ts';
 import { HoldGate } from './http/hold-gate.ts';
 import type { HoldLimits } from './http/hold-gate.ts';
+import { createLeave } from './http/leave.ts';
+import type { Leave } from './http/leave.ts';
 import { addFaces, listNativeRoutes } from './faces.ts';
 import type { FaceParts } from './faces.ts';
 import { measureLoopLag } from './operations/loop-lag.ts';
@@ -27,11 +29,8 @@ export type GatewayParts = FaceParts & {
 export type GatewayServer = {
   /** Resolves to the URL it listens at; port 0 takes a free one. */
   listen(host: string, port: number): Promise<string>;
-  /**
-   * Fails readiness and takes nothing new; resolves when everything held was answered, or `graceMs` have passed and
-   * the rest was cut off.
-   */
-  stop(graceMs: number): Promise<void>;
+  /** Resolves when everything that came was answered, the last of it with having been cut off. */
+  readonly stop: Leave;
 };
 
 /** Both faces and the operators' addresses over one gateway core. */
@@ -54,13 +53,9 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });
 
-  const stop = async (graceMs: number): Promise<void> => {
-    const answered = new AbortController();
-    await Promise.race([gate.close(), parts.doors.clock.sleep(graceMs, answered.signal)]);
-    answered.abort();
-    const closed = app.close();
-    if (gate.requests > 0) app.server.closeAllConnections();
-    await closed;
+  const leave = createLeave(app, gate, parts.doors.clock);
+  const stop: Leave = async (leaving) => {
+    await leave(leaving);
     lag.stop();
   };
   return { listen: (host, port) => app.listen({ host, port }), stop };

@@ -15,9 +15,12 @@ import type { KeyRing } from '../../src/access/key-ring.ts';
 export type Gateway = {
   /** Resolves to the URL it listens at. */
   start(): Promise<string>;
-  /** Finishes what is held, settles what runs, and lets go of everything. */
-  stop(): Promise<void>;
+  /** Leaves, finishes what is held, settles what runs, and lets go of everything; once hurried, as little of it as may be. */
+  stop(hurry: AbortSignal): Promise<void>;
 };
+
+/** A call that outlasts the grace is settled by whoever repeats it, or by a controller. */
+const settlingMs = 5_000;
 
 /** Everything a gateway process is made of, not yet listening. */
 export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
@@ -33,11 +36,14 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   ];
   return {
     start: () => server.listen(config.host, config.port),
-    stop: async () => {
-      await server.stop(config.shutdownGraceMs);
+    stop: async (hurry) => {
+      const { drainDelayMs, shutdownGraceMs: graceMs } = config;
+      await server.stop({ drainDelayMs, graceMs, hurry });
       stopping.abort();
-      await Promise.all([...watches.map(({ done }) => done), wired.close()]);
-      await world.close();
+      const settled = Promise.all([...watches.map(({ done }) => done), wired.close()]).then(() => true);
+      const late = world.clock.sleep(settlingMs, hurry).then(() => false);
+      // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
+      await ((await Promise.race([settled, late])) ? world.close() : world.events.flush());
     },
   };
 }

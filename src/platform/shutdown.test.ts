@@ -9,11 +9,11 @@ let child: ChildProcess | null = null;
 afterEach(() => void child?.kill('SIGKILL'));
 
 /** A process whose stop handler is the given code; it says "up" when its handlers are set. */
-async function startProcess(stop: string, graceMs = 10_000) {
+async function startProcess(stop: string, graceMs = 10_000, hurriedMs?: number) {
   const quiet = '{ debug() {}, info() {}, warn() {}, error() {} }';
   const program = `
     const { onShutdown } = await import(${shutdown});
-    onShutdown(async (reason) => { console.log(reason); ${stop} }, { log: ${quiet}, graceMs: ${graceMs}, exitWithParent: true });
+    onShutdown(async (reason, hurry) => { console.log(reason); ${stop} }, { log: ${quiet}, graceMs: ${graceMs}, hurriedMs: ${hurriedMs}, exitWithParent: true });
     setInterval(() => {}, 1000);
     console.log('up');`;
   const started = spawn(process.execPath, ['--input-type=module', '-e', program], {
@@ -45,6 +45,25 @@ test('a second signal ends it although the handler still waits', async () => {
   process.kill('SIGINT');
   await said('SIGINT');
   process.kill('SIGINT');
+  expect(await exitCode()).toBe(130);
+});
+
+const untilHurried = `await new Promise((resolve) => hurry.addEventListener('abort', resolve)); console.log('hurried');`;
+
+test('a second signal hurries a handler that can be hurried, which says its last words', async () => {
+  const { process, said, exitCode } = await startProcess(untilHurried, 10_000, 5_000);
+  process.kill('SIGTERM');
+  await said('SIGTERM');
+  process.kill('SIGTERM');
+  await said('hurried');
+  expect(await exitCode()).toBe(130);
+});
+
+test('a handler that is hurried and takes longer than it may is ended', async () => {
+  const { process, said, exitCode } = await startProcess('await new Promise(() => {});', 10_000, 50);
+  process.kill('SIGTERM');
+  await said('SIGTERM');
+  process.kill('SIGTERM');
   expect(await exitCode()).toBe(130);
 });
 

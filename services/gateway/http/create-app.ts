@@ -8,6 +8,7 @@ import type { App } from './app.ts';
 import { faceOf } from './face-of.ts';
 import type { HoldGate } from './hold-gate.ts';
 import { takeOverNodeAnswers } from './raw-errors.ts';
+import { whole } from './read-body.ts';
 import { serverOptions } from './server-options.ts';
 
 export type AppListeners = {
@@ -29,11 +30,14 @@ export function createApp(gate: HoldGate, listeners: AppListeners): App {
   ignoreBodies(app);
   app.decorateRequest('state', null);
   app.addHook('onSend', (request, reply, payload, done) => {
+    // One answer: the second is dropped here.
+    if (request.state?.cutOff === true) return;
     // Here, not when the response ends: a client that hung up never lets it end, but its call has been answered.
     request.state?.hold?.release();
     listeners.onAnswer(faceOf(request.raw.url ?? '/'), reply.statusCode);
-    if (gate.closing) void reply.header('connection', 'close');
-    done(null, payload);
+    if (gate.state === 'open') return done(null, payload);
+    void reply.header('connection', 'close');
+    void whole(request.raw).then(() => done(null, payload));
   });
   takeOverNodeAnswers(app.server);
   return app;

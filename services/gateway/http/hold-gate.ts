@@ -6,7 +6,8 @@ import { Failure } from '../../../src/failure/failure.ts';
  * values take once they are parsed.
  *
  *   open      requests come in until a bound is hit, then `gateway_overloaded`
- *   closing   nothing new, `shutting_down`; what is held finishes
+ *   leaving   the same; others are told to go elsewhere
+ *   closing   nothing new, `shutting_down`; what is held finishes, or is cut off
  */
 
 export type HoldLimits = { readonly requests: number; readonly bodyBytes: number };
@@ -14,11 +15,14 @@ export type HoldLimits = { readonly requests: number; readonly bodyBytes: number
 /** One held request. `grow` throws where the bound is hit, and the whole body no longer counts. `release` may be called any number of times. */
 export type Hold = { grow(bytes: number): void; release(): void };
 
+/** Answers a held request at once, whatever it waits for. */
+export type CutOff = (failure: Failure) => void;
+
 export class HoldGate {
   readonly #limits: HoldLimits;
-  #requests = 0;
+  readonly #held = new Set<CutOff>();
   #bodyBytes = 0;
-  #closing = false;
+  #state: 'open' | 'leaving' | 'closing' = 'open';
   readonly #idle = Promise.withResolvers<void>();
 
   constructor(limits: HoldLimits) {
@@ -26,26 +30,27 @@ export class HoldGate {
   }
 
   get requests(): number {
-    return this.#requests;
+    return this.#held.size;
   }
 
   get bodyBytes(): number {
     return this.#bodyBytes;
   }
 
-  get closing(): boolean {
-    return this.#closing;
+  get state(): 'open' | 'leaving' | 'closing' {
+    return this.#state;
   }
 
   /** Takes a request in. Throws `Failure` with `shutting_down` or `gateway_overloaded`. */
-  enter(): Hold {
-    if (this.#closing) {
+  enter(onCutOff: CutOff): Hold {
+    if (this.#state === 'closing') {
       throw new Failure('shutting_down', 'this gateway is stopping; send the request again to another one');
     }
-    if (this.#requests >= this.#limits.requests) throw this.#overloaded('requests', this.#limits.requests);
-    this.#requests += 1;
+    if (this.requests >= this.#limits.requests) throw this.#overloaded('requests', this.#limits.requests);
+    // Its own, so that no two requests are one member of the set.
+    const cutOff: CutOff = (failure) => onCutOff(failure);
+    this.#held.add(cutOff);
     let bytes = 0;
-    let released = false;
     return {
       grow: (more) => {
         if (this.#bodyBytes + more > this.#limits.bodyBytes) {
@@ -58,29 +63,42 @@ export class HoldGate {
         this.#bodyBytes += more;
       },
       release: () => {
-        if (released) return;
-        released = true;
-        this.#leave(bytes);
+        if (this.#held.delete(cutOff)) this.#release(bytes);
       },
     };
   }
 
+  /** From now on others are to be asked; whoever comes nevertheless is taken in. */
+  leave(): void {
+    this.#state = 'leaving';
+  }
+
   /** From now on nothing enters. Resolves when the last held request has left. */
   close(): Promise<void> {
-    this.#closing = true;
-    if (this.#requests === 0) this.#idle.resolve();
+    this.#state = 'closing';
+    if (this.requests === 0) this.#idle.resolve();
     return this.#idle.promise;
   }
 
-  #leave(bytes: number): void {
-    this.#requests -= 1;
+  /** Answers whoever is still held. It is not known here what of it has run. */
+  cutOff(): void {
+    for (const cutOff of this.#held) {
+      cutOff(
+        new Failure('shutting_down', 'this gateway has stopped; send the request again to another one', {
+          admitted: 'unknown',
+        }),
+      );
+    }
+  }
+
+  #release(bytes: number): void {
     this.#bodyBytes -= bytes;
-    if (this.#closing && this.#requests === 0) this.#idle.resolve();
+    if (this.#state === 'closing' && this.requests === 0) this.#idle.resolve();
   }
 
   #overloaded(what: string, limit: number): Failure {
     return new Failure('gateway_overloaded', `this gateway already holds ${limit} ${what}; add gateways`, {
-      evidence: { heldRequests: this.#requests, heldBodyBytes: this.#bodyBytes },
+      evidence: { heldRequests: this.requests, heldBodyBytes: this.#bodyBytes },
     });
   }
 }

@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { Failure } from '../../../src/failure/failure.ts';
 
 /**
@@ -66,4 +68,17 @@ export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
       cause: error,
     });
   }
+}
+
+/** A body of a megabyte takes milliseconds; who sends for longer than this may see a reset. */
+const wholeMs = 1_000;
+
+/**
+ * Resolves when nothing of a request is on its way any more: with its connection closed before, its client would see a reset
+ * instead of the answer.
+ */
+export async function whole(request: IncomingMessage): Promise<void> {
+  if (request.complete) return;
+  request.resume();
+  await finished(request, { signal: AbortSignal.timeout(wholeMs) }).catch(() => undefined);
 }

@@ -12,6 +12,8 @@ export type RequestState = {
   /** Told in the error body as soon as they are known. */
   rollout: RolloutId | null;
   call: CallId | null;
+  /** It was told that this gateway has stopped; what its work comes to is for the repeat. */
+  cutOff: boolean;
 };
 
 export const newRequestState = (): RequestState => ({
@@ -20,6 +22,7 @@ export const newRequestState = (): RequestState => ({
   written: null,
   rollout: null,
   call: null,
+  cutOff: false,
 });
 
 declare module 'fastify' {

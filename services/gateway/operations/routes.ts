@@ -21,6 +21,11 @@ export type Operations = {
   readonly routes: readonly DescribedRoute[];
 };
 
+const goes = {
+  leaving: 'it is leaving: it still serves, but others are to be asked',
+  closing: 'it is stopping: it takes nothing new and finishes what it holds',
+} as const;
+
 /** For operators and probes; no key, nothing of any tenant. */
 export function operationRoutes(app: App, operations: Operations): void {
   app.get('/healthz', () => ({ status: 'ok' }));
@@ -35,7 +40,8 @@ export function operationRoutes(app: App, operations: Operations): void {
       describeHealth(fleetState, clock),
     ]);
     const missing = [...found];
-    if (operations.gate.closing) missing.push({ name: 'gateway', reason: 'it is stopping' });
+    if (operations.gate.state !== 'open')
+      missing.push({ name: 'gateway', reason: goes[operations.gate.state] });
     const status = missing.length === 0 ? 'ready' : 'not ready';
     return reply
       .code(missing.length === 0 ? 200 : 503)

@@ -40,10 +40,11 @@ export const fleetItself = {
       'Mostly nothing: the trainer sends smaller rows, or keeps fewer rollouts open. With memory to spare, raise `maxmemory` and `CORRAL_MAX_TENANT_ROW_BYTES` and start the gateways again.',
   },
   shutting_down: {
-    means: 'This gateway was told to stop: it takes nothing new and finishes what it holds.',
+    means:
+      'This gateway was told to stop: it takes nothing new and finishes what it holds. What it could not finish within its grace is told this too, with `admitted: unknown`: the same request at another gateway joins what was begun.',
     evidence: '`/readyz` of that gateway is 503 and says `gateway`.',
     operator:
-      'Nothing, while gateways are being replaced. A load balancer that goes on sending does not look at `/readyz`.',
+      'Nothing, while gateways are being replaced; of many with `admitted: unknown`, the grace is too short ([how they leave](operators.md#gateways-that-leave)). A load balancer that goes on sending does not look at `/readyz`.',
   },
   unclassified: {
     means: 'An error that nobody has given a code. It counts as ours, and it is a bug.',

@@ -1,4 +1,5 @@
 import type { RunDesk } from '../../../services/gateway/native/run-routes.ts';
+import type { Leaving } from '../../../services/gateway/http/leave.ts';
 import { createGatewayServer } from '../../../services/gateway/server.ts';
 import type { GatewayParts } from '../../../services/gateway/server.ts';
 import { createGatewayPrometheus } from '../../../src/adapters/prometheus/gateway-prometheus.ts';
@@ -15,7 +16,7 @@ export type GatewayUnderTest = {
   readonly core: FakeGatewayCore;
   readonly url: string;
   readonly port: number;
-  readonly stop: (graceMs: number) => Promise<void>;
+  readonly stop: (graceMs: number, leaving?: Partial<Leaving>) => Promise<void>;
   /** Headers of a key with these scopes. */
   readonly headersOf: (...scopes: Scope[]) => Record<string, string>;
 };
@@ -69,7 +70,9 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     const key = made.find(({ key: { scopes: has } }) => has.some((scope) => scopes.includes(scope)));
     return { authorization: `Bearer ${key?.presented ?? ''}`, 'content-type': 'application/json' };
   };
-  return { core, url, port: Number(new URL(url).port), stop: (graceMs) => server.stop(graceMs), headersOf };
+  const stop: GatewayUnderTest['stop'] = (graceMs, leaving = {}) =>
+    server.stop({ drainDelayMs: 0, graceMs, hurry: new AbortController().signal, ...leaving });
+  return { core, url, port: Number(new URL(url).port), stop, headersOf };
 }
 
 const silent = (): void => undefined;

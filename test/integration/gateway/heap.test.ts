@@ -60,6 +60,7 @@ beforeAll(async () => {
       CORRAL_ENVIRONMENTS: folder,
       CORRAL_FLEET_KEY_FILE: join(folder, 'fleet.key'),
       CORRAL_EVENT_LOG_DIR: join(folder, 'events'),
+      CORRAL_DRAIN_DELAY_MS: '0',
       CORRAL_DEVELOPMENT_KEY: 'secret',
       CORRAL_EXIT_WITH_PARENT: '1',
       CORRAL_MAX_HELD_BODY_BYTES: String(heldBytes),

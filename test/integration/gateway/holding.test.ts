@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { FakeGatewayCore } from '../../fakes/gateway-core.ts';
 import { startGateway } from './gateway-under-test.ts';
@@ -29,6 +30,14 @@ function toolCall(gateway: GatewayUnderTest, call: string, padding = 0): Promise
     method: 'POST',
     headers: gateway.headersOf('rft:tools'),
     body: bodyOf(call, padding),
+  });
+}
+
+function exec(gateway: GatewayUnderTest, call: string): Promise<Response> {
+  return fetch(`${gateway.url}/v1/rollouts/trace_1/exec`, {
+    method: 'POST',
+    headers: gateway.headersOf('native'),
+    body: JSON.stringify({ call_id: call, argv: ['true'] }),
   });
 }
 
@@ -145,13 +154,83 @@ describe('a gateway that stops', () => {
     await expect(fetch(`${gateway.url}/healthz`)).rejects.toThrow();
   });
 
-  it('cuts off what is not done when its grace is over', async () => {
+  it('tells what is not done when its grace is over, on both faces, that it may have run and is to be sent again', async () => {
     const gateway = await start(10);
-    holdCalls(gateway.core);
-    const held = toolCall(gateway, 'c1').catch(() => 'cut off');
-    await asked(gateway.core, 1);
+    const letGo = holdCalls(gateway.core);
+    const held = [toolCall(gateway, 'c1'), exec(gateway, 'c2')];
+    await asked(gateway.core, 2);
     await gateway.stop(1);
     started = [];
-    expect(await held).toBe('cut off');
+    letGo();
+    for (const answer of await Promise.all(held)) {
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).not.toBeNull();
+      const told = { code: 'shutting_down', admitted: 'unknown', retryable: true, tainted: false };
+      expect(await answer.json()).toMatchObject({ error: told });
+    }
+  });
+
+  it('that is hurried cuts off at once, also while it is still leaving', async () => {
+    const gateway = await start(10);
+    holdCalls(gateway.core);
+    const held = toolCall(gateway, 'c1');
+    await asked(gateway.core, 1);
+    const hurry = new AbortController();
+    const stopped = gateway.stop(60_000, { drainDelayMs: 60_000, hurry: hurry.signal });
+    started = [];
+    hurry.abort();
+    expect(await codeOf(await held)).toBe('shutting_down');
+    await stopped;
+  });
+
+  it('waits for nobody who has connected and asked for nothing', async () => {
+    const gateway = await start(10);
+    const silent = connect(gateway.port, '127.0.0.1');
+    await once(silent, 'connect');
+    const closed = once(silent, 'close');
+    await gateway.stop(60_000);
+    started = [];
+    await closed;
+  });
+
+  it('reads the whole of what it refuses first: its client sees the refusal, and no reset', async () => {
+    const gateway = await start(10);
+    const letGo = holdCalls(gateway.core);
+    const held = toolCall(gateway, 'c1');
+    await asked(gateway.core, 1);
+    const stopped = gateway.stop(10_000);
+    started = [];
+    const text = bodyOf('c2', 1_000_000);
+    const head = `POST /rft/shell/tools/shell HTTP/1.1\r\nhost: x\r\ncontent-length: ${text.length}\r\n\r\n`;
+    const socket = connect(gateway.port, '127.0.0.1');
+    let seen = '';
+    socket.on('data', (chunk) => (seen += chunk.toString()));
+    socket.write(head + text.slice(0, 10));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(seen).toBe('');
+    socket.write(text.slice(10));
+    await once(socket, 'close');
+    expect(seen).toContain('503 Service Unavailable');
+    expect(seen).toContain('shutting_down');
+    letGo();
+    await held;
+    await stopped;
+  });
+});
+
+describe('a gateway that leaves', () => {
+  it('serves as ever, is not ready, says so, and ends every connection with its answer', async () => {
+    const gateway = await start(10);
+    const hurry = new AbortController();
+    const stopped = gateway.stop(10_000, { drainDelayMs: 60_000, hurry: hurry.signal });
+    started = [];
+    const ready = await fetch(`${gateway.url}/readyz`);
+    expect([ready.status, ready.headers.get('connection')]).toEqual([503, 'close']);
+    expect(await ready.text()).toContain('leaving');
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+    const answer = await toolCall(gateway, 'c1');
+    expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
+    hurry.abort();
+    await stopped;
   });
 });

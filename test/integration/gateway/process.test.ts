@@ -55,6 +55,7 @@ async function start(
       CORRAL_ENVIRONMENTS: join(root, 'environments'),
       CORRAL_FLEET_KEY_FILE: join(folder, 'fleet.key'),
       CORRAL_EVENT_LOG_DIR: join(folder, 'events'),
+      CORRAL_DRAIN_DELAY_MS: '0',
       CORRAL_DEVELOPMENT_KEY: 'secret',
       CORRAL_EXIT_WITH_PARENT: '1',
       ...changes,

@@ -1,0 +1,64 @@
+import type { Server } from 'node:http';
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { App } from './app.ts';
+import type { HoldGate } from './hold-gate.ts';
+
+/*
+ * How a gateway leaves:
+ *
+ *   leaving   it serves as ever, but is not ready, and ends every connection with its answer: whoever spreads requests
+ *             needs seconds to hear of it, and would find a closed door meanwhile
+ *   closing   nothing new, `shutting_down`; what is held finishes
+ *   cut off   what is still held is told `shutting_down` too: a repeat at another gateway joins what was begun here
+ *   closed    answers that are on their way have gone out, and every connection ends
+ */
+
+export type Leaving = {
+  readonly drainDelayMs: number;
+  /** How long held requests may finish. */
+  readonly graceMs: number;
+  /** Aborted: cut off at once. */
+  readonly hurry: AbortSignal;
+};
+
+/** An answer of some hundred bytes is out in milliseconds; who does not read it does not need it. */
+const lastWordsMs = 1_000;
+
+export type Leave = (leaving: Leaving) => Promise<void>;
+
+/** To be called before the application listens. */
+export function createLeave(app: App, gate: HoldGate, clock: Clock): Leave {
+  const answers = watchAnswers(app.server);
+  return async ({ drainDelayMs, graceMs, hurry }) => {
+    gate.leave();
+    await clock.sleep(drainDelayMs, hurry);
+    const over = new AbortController();
+    const graceOver = clock.sleep(graceMs, AbortSignal.any([hurry, over.signal]));
+    await Promise.race([gate.close(), graceOver]);
+    gate.cutOff();
+    // A file that is being sent is not held any more, and cannot be answered otherwise.
+    await Promise.race([answers.allSent(), graceOver]);
+    await Promise.race([answers.allSent(), clock.sleep(lastWordsMs, over.signal)]);
+    over.abort();
+    const closed = app.close();
+    // Node would wait for a connection that has never sent anything.
+    app.server.closeAllConnections();
+    await closed;
+  };
+}
+
+/** Follows every answer until its last byte has left this process, or its client has gone. */
+function watchAnswers(server: Server) {
+  let unsent = 0;
+  let sent = Promise.withResolvers<void>();
+  server.on('request', (_request, response) => {
+    unsent += 1;
+    response.once('close', () => {
+      unsent -= 1;
+      if (unsent > 0) return;
+      sent.resolve();
+      sent = Promise.withResolvers();
+    });
+  });
+  return { allSent: () => (unsent === 0 ? Promise.resolve() : sent.promise) };
+}

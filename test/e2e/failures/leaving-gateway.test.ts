@@ -1,0 +1,123 @@
+import { Agent, request } from 'node:http';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
+import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
+import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
+
+const [drainDelayMs, graceMs] = [2_000, 2_000];
+const rollouts = ['a', 'b', 'c', 'd', 'e'];
+const callsEach = 20;
+/** Longer than a gateway holds anybody from SIGTERM on, so that all of them are cut off. */
+const commandS = 8;
+
+let corral: FleetOfTest;
+let leaving: ExtraGateway;
+const kept = new Agent({ keepAlive: true });
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+  const folder = join(dirname(corral.fleet.stateDir), 'environments');
+  leaving = await startExtraGateway(corral.fleet, folder, undefined, {
+    CORRAL_DRAIN_DELAY_MS: String(drainDelayMs),
+    CORRAL_SHUTDOWN_GRACE_MS: String(graceMs),
+  });
+});
+afterAll(async () => {
+  kept.destroy();
+  await leaving.stop();
+  await corral.stop();
+});
+
+type Told = { readonly status: number; readonly connection: string | undefined; readonly text: string };
+type Call = { readonly trace: string; readonly call: string; readonly command: string };
+
+/** Plain HTTP that tries nothing again; rejects with whatever breaks the connection. */
+function send(url: string, agent: Agent | false, { trace, call, command }: Call): Promise<Told> {
+  const body = {
+    type: 'function_call',
+    id: `fc_${call}`,
+    call_id: call,
+    name: 'shell',
+    arguments: JSON.stringify({ command }),
+    trace_id: trace,
+  };
+  const headers = { authorization: `Bearer ${corral.fleet.apiKey}`, 'content-type': 'application/json' };
+  return new Promise((resolve, reject) => {
+    const asked = request(`${url}/rft/shell/tools/shell`, { method: 'POST', headers, agent }, (answer) => {
+      let text = '';
+      answer.on('data', (chunk: Buffer) => (text += chunk.toString()));
+      answer.on('error', reject);
+      answer.on('end', () =>
+        resolve({ status: answer.statusCode ?? 0, connection: answer.headers.connection, text }),
+      );
+    });
+    asked.on('error', reject);
+    asked.end(JSON.stringify(body));
+  });
+}
+
+/** One short call after another, until the gateway says that it is stopping. */
+async function lane(agent: Agent | false, trace: string, name: string): Promise<readonly Told[]> {
+  const told: Told[] = [];
+  for (let count = 0; told.at(-1)?.status !== 503; count += 1) {
+    told.push(await send(leaving.url, agent, { trace, call: `${name}-${count}`, command: 'echo hi' }));
+  }
+  return told;
+}
+
+test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and repeats elsewhere run nothing twice', async () => {
+  const calls = rollouts.flatMap((trace) =>
+    Array.from({ length: callsEach }, (_, at) => ({
+      trace,
+      call: `held-${at}`,
+      command: `echo held-${at} >> ran; sleep ${commandS}; echo done`,
+    })),
+  );
+  const held = Promise.all(calls.map((call, at) => send(leaving.url, at % 2 === 0 && kept, call)));
+  const inFlight = async (trace: string) => (await corral.native.get(`/v1/rollouts/${trace}`)).body;
+  for (const trace of rollouts) {
+    await expect.poll(() => inFlight(trace), { timeout: 20_000 }).toMatchObject({ in_flight: callsEach });
+  }
+  process.kill(leaving.pid() ?? 0, 'SIGTERM');
+  const lanes = await Promise.all([lane(kept, 'f', 'kept'), lane(false, 'f', 'new')]);
+  for (const told of lanes) {
+    expect(told.slice(0, -1).every(({ status }) => status === 200)).toBe(true);
+    expect(told.length).toBeGreaterThan(2);
+    expect(told.at(-1)).toMatchObject({
+      connection: 'close',
+      text: expect.stringContaining('shutting_down'),
+    });
+  }
+  for (const { status, text } of await held) {
+    expect(status).toBe(503);
+    expect(JSON.parse(text)).toMatchObject({ error: { code: 'shutting_down', admitted: 'unknown' } });
+  }
+  const again = await Promise.all(calls.map((call) => send(corral.fleet.gatewayUrl, false, call)));
+  expect(again.every(({ status, text }) => status === 200 && text.includes('done'))).toBe(true);
+  for (const trace of rollouts) {
+    const ran = await corral.rft.call({ trace, call: 'count', command: 'wc -l < ran; sort -u ran | wc -l' });
+    expect(ran).toMatchObject({ status: 200, body: { output: `${callsEach}\n${callsEach}\n` } });
+  }
+}, 120_000);
+
+test('a second SIGTERM while it is leaving: whom it holds is told at once, also then with 503', async () => {
+  await expect.poll(() => isReady(), { timeout: 20_000 }).toBe(true);
+  const held = send(leaving.url, false, { trace: 'g', call: 'c1', command: `sleep ${commandS}; echo done` });
+  await expect
+    .poll(async () => (await corral.native.get('/v1/rollouts/g')).body)
+    .toMatchObject({ in_flight: 1 });
+  const pid = leaving.pid() ?? 0;
+  process.kill(pid, 'SIGTERM');
+  await expect.poll(() => isReady()).toBe(false);
+  const secondAtMs = performance.now();
+  process.kill(pid, 'SIGTERM');
+  expect(await held).toMatchObject({ status: 503, text: expect.stringContaining('shutting_down') });
+  expect(performance.now() - secondAtMs).toBeLessThan(drainDelayMs);
+}, 60_000);
+
+const isReady = () =>
+  fetch(`${leaving.url}/readyz`, { headers: { connection: 'close' } }).then(
+    ({ ok }) => ok,
+    () => false,
+  );
