@@ -10,7 +10,7 @@ import type { ControllerSettings } from './settings.ts';
 import { createPresence } from '../../src/pool/presence.ts';
 
 export type Controller = {
-  /** What it still waits for before it can work, in words; empty: ready. */
+  /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
   missing(): readonly string[];
   /** Starts nothing new, gives running launches back to the queue, and resolves when every loop has ended. */
   stop(): Promise<void>;
@@ -54,7 +54,11 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   });
 
   return {
-    missing: () => [...launching.missing(), ...removal.missing()],
+    missing: () => [
+      ...launching.missing(),
+      ...removal.missing(),
+      ...(stopping.signal.aborted ? ['controller: it is stopping'] : []),
+    ],
     stop: async () => {
       forgetHints();
       stopping.abort();

@@ -36,7 +36,8 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
   loops.run('work', workAgainMs, (signal) => ports.queue.work(options.startBudget, handle, signal));
   return {
     poke: supply.poke,
-    missing: () => (supply.works() ? [] : ['fleet state: Redis has not answered']),
+    // Redis away later is told beside it: the others have no other Redis, and restarting this one mends nothing.
+    missing: () => (supply.hasWorked() ? [] : ['fleet state: Redis has not answered']),
   };
 }
 

@@ -5,8 +5,8 @@ import type { ControllerPorts } from './ports.ts';
 
 export type RunningLoop = {
   readonly poke: () => void;
-  /** Whether its last step succeeded; false before the first has ended. */
-  readonly works: () => boolean;
+  /** Whether a step of it has ever succeeded. */
+  readonly hasWorked: () => boolean;
 };
 
 export type Loops = {
@@ -20,19 +20,18 @@ export type Loops = {
 export function createLoops({ clock, log, metrics }: ControllerPorts, signal: AbortSignal): Loops {
   const ends: Promise<void>[] = [];
   const run: Loops['run'] = (name, intervalMs, step) => {
-    let works = false;
+    let hasWorked = false;
     const onError = (thrown: unknown) => {
-      works = false;
       if (isRecovering(thrown)) return log.debug(`${name} waits until fleet state is written back`);
       metrics.loopFailed(name, asFailure(thrown).code);
       log.error(`${name} failed`, errorFields(thrown));
     };
     const loop = every({ intervalMs, clock, signal, onError }, async (signal) => {
       await step(signal);
-      works = true;
+      hasWorked = true;
     });
     ends.push(loop.done);
-    return { poke: loop.poke, works: () => works };
+    return { poke: loop.poke, hasWorked: () => hasWorked };
   };
   return { run, ended: async () => void (await Promise.all(ends)) };
 }

@@ -8,7 +8,7 @@ import type { App } from './app.ts';
 import { faceOf } from './face-of.ts';
 import type { HoldGate } from './hold-gate.ts';
 import { takeOverNodeAnswers } from './raw-errors.ts';
-import { whole } from './read-body.ts';
+import { onceWhole } from './read-body.ts';
 import { serverOptions } from './server-options.ts';
 
 export type AppListeners = {
@@ -37,7 +37,7 @@ export function createApp(gate: HoldGate, listeners: AppListeners): App {
     listeners.onAnswer(faceOf(request.raw.url ?? '/'), reply.statusCode);
     if (gate.state === 'open') return done(null, payload);
     void reply.header('connection', 'close');
-    void whole(request.raw).then(() => done(null, payload));
+    onceWhole(request.raw, () => done(null, payload));
   });
   takeOverNodeAnswers(app.server);
   return app;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import { finished } from 'node:stream';
 import type { Readable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { Failure } from '../../../src/failure/failure.ts';
 
 /**
@@ -74,11 +74,11 @@ export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
 const wholeMs = 1_000;
 
 /**
- * Resolves when nothing of a request is on its way any more: with its connection closed before, its client would see a reset
+ * Goes on when nothing of a request is on its way any more: with its connection closed before, its client would see a reset
  * instead of the answer.
  */
-export async function whole(request: IncomingMessage): Promise<void> {
-  if (request.complete) return;
+export function onceWhole(request: IncomingMessage, goOn: () => void): void {
+  if (request.complete) return goOn();
   request.resume();
-  await finished(request, { signal: AbortSignal.timeout(wholeMs) }).catch(() => undefined);
+  finished(request, { signal: AbortSignal.timeout(wholeMs) }, () => goOn());
 }

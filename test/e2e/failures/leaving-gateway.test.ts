@@ -57,6 +57,8 @@ function send(url: string, agent: Agent | false, { trace, call, command }: Call)
   });
 }
 
+const viewOf = async (trace: string) => (await corral.native.get(`/v1/rollouts/${trace}`)).body;
+
 /** One short call after another, until the gateway says that it is stopping. */
 async function lane(agent: Agent | false, trace: string, name: string): Promise<readonly Told[]> {
   const told: Told[] = [];
@@ -75,9 +77,8 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
     })),
   );
   const held = Promise.all(calls.map((call, at) => send(leaving.url, at % 2 === 0 && kept, call)));
-  const inFlight = async (trace: string) => (await corral.native.get(`/v1/rollouts/${trace}`)).body;
   for (const trace of rollouts) {
-    await expect.poll(() => inFlight(trace), { timeout: 20_000 }).toMatchObject({ in_flight: callsEach });
+    await expect.poll(() => viewOf(trace), { timeout: 20_000 }).toMatchObject({ in_flight: callsEach });
   }
   process.kill(leaving.pid() ?? 0, 'SIGTERM');
   const lanes = await Promise.all([lane(kept, 'f', 'kept'), lane(false, 'f', 'new')]);
@@ -104,9 +105,7 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
 test('a second SIGTERM while it is leaving: whom it holds is told at once, also then with 503', async () => {
   await expect.poll(() => isReady(), { timeout: 20_000 }).toBe(true);
   const held = send(leaving.url, false, { trace: 'g', call: 'c1', command: `sleep ${commandS}; echo done` });
-  await expect
-    .poll(async () => (await corral.native.get('/v1/rollouts/g')).body)
-    .toMatchObject({ in_flight: 1 });
+  await expect.poll(() => viewOf('g')).toMatchObject({ in_flight: 1 });
   const pid = leaving.pid() ?? 0;
   process.kill(pid, 'SIGTERM');
   await expect.poll(() => isReady()).toBe(false);

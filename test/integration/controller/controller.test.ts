@@ -68,7 +68,19 @@ test('a pool is filled to its size and not beyond', async () => {
   await ready(6);
   expect(engine.created).toHaveLength(6);
   expect(one.missing()).toEqual([]);
+  const stopped = one.stop();
+  expect(one.missing()).toEqual(['controller: it is stopping']);
+  await stopped;
 });
+
+test('a controller that was ready stays ready while Redis answers nobody', async () => {
+  const { controller: one, log } = await controller();
+  await ready(6);
+  redis.freeze();
+  await eventually('it has seen that', () => log.lines.some(({ message }) => message === 'supply failed'));
+  expect(one.missing()).toEqual([]);
+  redis.thaw();
+}, 20_000);
 
 test('two controllers share the work and together create no sandbox too many', async () => {
   await Promise.all([controller(), controller()]);
