@@ -6,6 +6,7 @@ import { loadCluster } from '../../src/environments/load-cluster.ts';
 import { Name } from '../../src/environments/schema/parts.ts';
 import { CommandError } from '../command-error.ts';
 import type { Terminal } from '../print/terminal.ts';
+import { addInstallationCommands } from './cluster-installation.ts';
 
 type ManifestOptions = {
   readonly file: string;
@@ -24,6 +25,7 @@ export function addClusterCommand(program: Command, terminal: Terminal): void {
     .option('--home <namespace>', 'where the fleet’s own processes run', 'corral')
     .option('--json', 'print a List in JSON instead of YAML', false)
     .action((options: ManifestOptions) => printManifests(options, terminal));
+  addInstallationCommands(cluster, terminal);
 }
 
 async function printManifests(

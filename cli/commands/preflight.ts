@@ -18,6 +18,7 @@ type PreflightOptions = ReadingOptions & {
   readonly hold: string;
   readonly probe: readonly string[];
   readonly kubeconfig?: string;
+  readonly egress: boolean;
 };
 
 export function addPreflightCommand(program: Command, terminal: Terminal): void {
@@ -40,9 +41,15 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
       '--kubeconfig <file>',
       'whose API server no sandbox may reach (default: KUBECONFIG, or the cluster it runs in)',
     );
+  command.option(
+    '--no-egress',
+    'do not try whom sandboxes reach: for a cluster whose network closes nothing',
+  );
   withReadingOptions(command).action(async (environment: string | undefined, options: PreflightOptions) => {
     const rows = options.items === undefined ? null : readRows(options.items);
-    const forbidden = await commonTargets(options.probe, options.kubeconfig ?? null, process.env);
+    const forbidden = options.egress
+      ? await commonTargets(options.probe, options.kubeconfig ?? null, process.env)
+      : null;
     const report = await onSomeFleet(options, terminal, (connection) =>
       preflight(connection, {
         only: environment,

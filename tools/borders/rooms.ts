@@ -208,8 +208,9 @@ export const rooms: readonly Room[] = [
       'src/adapters/event-log/',
       // Pure functions, of what an operator gives to kubectl.
       'src/adapters/kubernetes/manifests/',
-      // Where the API server is, as kubectl finds it.
-      'src/adapters/kubernetes/api/credentials.ts',
+      // Where the API server is, as kubectl finds it, and how it is asked: before a fleet is there, and after it.
+      'src/adapters/kubernetes/api/',
+      'src/adapters/kubernetes/pod/labels.ts',
       'infra/payload/',
     ],
     own: /^cli\//,
@@ -268,10 +269,10 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // A page is written from the tables of failures.
-    may: ['src/failure/'],
+    // A page is written from the tables of failures, and the chart's schema holds those of the operator's files.
+    may: ['src/failure/', 'src/environments/schema/'],
     own: /^tools\//,
-    packages: ['rolldown', 'vitest'],
+    packages: ['rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,
     because: 'the tools check the source from outside',
   },
