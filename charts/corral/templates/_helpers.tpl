@@ -1,0 +1,195 @@
+{{/* Every object is named after the fleet: so are those of `corral cluster manifests`. */}}
+{{- define "corral.fleet" -}}
+{{- .Values.fleet | default .Release.Name -}}
+{{- end -}}
+
+{{- define "corral.sandboxes" -}}
+{{- .Values.sandboxes.namespace.name | default (printf "%s-sandboxes" (include "corral.fleet" .)) -}}
+{{- end -}}
+
+{{- define "corral.name" -}}
+{{- .Values.nameOverride | default "corral" -}}
+{{- end -}}
+
+{{/* By `corral.dev/fleet` everything of a fleet is found again, and removed. */}}
+{{- define "corral.labels" -}}
+app.kubernetes.io/name: {{ include "corral.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+corral.dev/fleet: {{ include "corral.fleet" . }}
+{{- end -}}
+
+{{/* By part-of and component the sandboxes' network policy knows whom to let in; a selector can never change, so no more. */}}
+{{- define "corral.selector" -}}
+app.kubernetes.io/part-of: corral
+app.kubernetes.io/component: {{ .component }}
+corral.dev/fleet: {{ include "corral.fleet" .root }}
+{{- end -}}
+
+{{- define "corral.podLabels" -}}
+{{ include "corral.selector" . }}
+app.kubernetes.io/name: {{ include "corral.name" .root }}
+app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
+{{- with .root.Values.podLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* `dict "root" . "image" .Values.image`: registry, repository and digest, else tag, else the chart's version. */}}
+{{- define "corral.image" -}}
+{{- $registry := .image.registry | default .root.Values.global.imageRegistry -}}
+{{- if $registry }}{{ $registry }}/{{ end }}{{ .image.repository -}}
+{{- if .image.digest }}@{{ .image.digest }}{{ else }}:{{ .image.tag | default .root.Chart.AppVersion }}{{ end -}}
+{{- end -}}
+
+{{- define "corral.pullSecrets" -}}
+{{- with .Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- range . }}
+  - name: {{ . }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* What Pod Security `restricted` asks for, and 65532 is the images' own user. */}}
+{{- define "corral.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+fsGroupChangePolicy: OnRootMismatch
+seccompProfile: { type: RuntimeDefault }
+{{- end -}}
+
+{{- define "corral.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: { drop: [ALL] }
+{{- end -}}
+
+{{- define "corral.fleetKeySecret" -}}
+{{- .Values.fleetKey.existingSecret.name | default (printf "%s-fleet-key" (include "corral.fleet" .)) -}}
+{{- end -}}
+
+{{- define "corral.keysSecret" -}}
+{{- .Values.keys.existingSecret.name | default (printf "%s-keys" (include "corral.fleet" .)) -}}
+{{- end -}}
+
+{{/* Names of the Secrets that a job makes, as a JSON list. */}}
+{{- define "corral.ownSecrets" -}}
+{{- $fleet := include "corral.fleet" . -}}
+{{- $own := list -}}
+{{- if not .Values.fleetKey.existingSecret.name }}{{ $own = append $own "fleet-key" }}{{ end -}}
+{{- if not .Values.keys.existingSecret.name }}{{ $own = append $own "keys" }}{{ end -}}
+{{- if .Values.redis.bundled.enabled }}{{ $own = append $own "redis" }}{{ end -}}
+{{- toJson $own -}}
+{{- end -}}
+
+{{/* A hook's objects are no part of the release: they go by themselves, and what a failed one said is printed before. */}}
+{{- define "corral.hook" -}}
+helm.sh/hook: {{ .hook }}
+helm.sh/hook-weight: {{ .weight | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
+helm.sh/hook-output-log-policy: hook-failed
+{{- end -}}
+
+{{/* `{{ include "corral.clusterFile" . }}`: cluster.yaml, from the values that Helm must know and those it only hands on. */}}
+{{- define "corral.clusterFile" -}}
+{{- $image := include "corral.image" (dict "root" . "image" .Values.sandboxd.image) -}}
+{{- $ways := dict "initContainer" (dict "init_container" $image) "imageVolume" (dict "image_volume" $image) "baked" "baked" -}}
+{{- $file := merge (dict "namespace" (include "corral.sandboxes" .) "sandboxd" (get $ways .Values.sandboxd.delivery)) (deepCopy .Values.clusterConfig) -}}
+{{- if and .Values.sandboxes.priorityClass.create (not (dig "placement" "priority_class" "" .Values.clusterConfig)) -}}
+{{- $_ := set $file "placement" (merge (dict "priority_class" (include "corral.priorityClass" .)) (deepCopy (.Values.clusterConfig.placement | default dict))) -}}
+{{- end -}}
+{{- toYaml $file -}}
+{{- end -}}
+
+{{- define "corral.priorityClass" -}}
+corral-{{ include "corral.fleet" . }}-sandboxes
+{{- end -}}
+
+{{/* Where files of environments come from; empty: they are in the image. */}}
+{{- define "corral.environmentsConfigMap" -}}
+{{- if .Values.environments.inline -}}
+{{ include "corral.fleet" . }}-environments
+{{- else -}}
+{{ .Values.environments.existingConfigMap }}
+{{- end -}}
+{{- end -}}
+
+{{- define "corral.environmentsFolder" -}}
+{{- if or (include "corral.environmentsConfigMap" .) .Values.environments.image.repository -}}
+/etc/corral/environments
+{{- else -}}
+/app/environments
+{{- end -}}
+{{- end -}}
+
+{{/* Where every common distribution has its name servers. */}}
+{{- define "corral.nameServers" -}}
+to:
+  - namespaceSelector:
+      matchLabels: { kubernetes.io/metadata.name: kube-system }
+    podSelector:
+      matchLabels: { k8s-app: kube-dns }
+ports:
+  - { protocol: UDP, port: 53 }
+  - { protocol: TCP, port: 53 }
+{{- end -}}
+
+{{/* What gateways and controllers both need: name servers, sandboxes, and their Redis. */}}
+{{- define "corral.fleetEgress" -}}
+- {{- include "corral.nameServers" . | nindent 2 }}
+- to:
+    - namespaceSelector:
+        matchLabels: { kubernetes.io/metadata.name: {{ include "corral.sandboxes" . }} }
+  ports: [{ protocol: TCP, port: {{ .Values.clusterConfig.port | default 8911 | int }} }]
+{{- if .Values.redis.bundled.enabled }}
+- to:
+    - podSelector:
+        matchLabels:
+          {{- include "corral.selector" (dict "root" . "component" "redis") | nindent 10 }}
+  ports: [{ protocol: TCP, port: 6379 }]
+{{- else }}
+- ports:
+    {{- range .Values.networkPolicy.redisPorts }}
+    - { protocol: TCP, port: {{ int . }} }
+    {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The pod of a job that runs one command of `corral`, under an account of its own: `dict "root" . "component" "setup" "args" (list …)`. */}}
+{{- define "corral.jobSpec" -}}
+backoffLimit: 3
+# A Job that cannot be scheduled, or whose image is not there, must not hold an installation for ever.
+activeDeadlineSeconds: 600
+template:
+  metadata:
+    labels:
+      {{- include "corral.podLabels" . | nindent 6 }}
+  spec:
+    restartPolicy: Never
+    serviceAccountName: {{ include "corral.fleet" .root }}-{{ .component }}
+    {{- include "corral.pullSecrets" .root | nindent 4 }}
+    securityContext:
+      {{- include "corral.podSecurity" .root | nindent 6 }}
+    {{- with .root.Values.controller.nodeSelector }}
+    nodeSelector:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with .root.Values.controller.tolerations }}
+    tolerations:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    containers:
+      - name: {{ .component }}
+        image: {{ include "corral.image" (dict "root" .root "image" .root.Values.image) }}
+        imagePullPolicy: {{ .root.Values.image.pullPolicy }}
+        args: {{ toJson .args }}
+        resources: { requests: { cpu: 50m, memory: 128Mi }, limits: { memory: 512Mi } }
+        securityContext:
+          {{- include "corral.containerSecurity" .root | nindent 10 }}
+{{- end -}}

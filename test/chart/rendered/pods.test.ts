@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { secretKinds, secretName } from '../../../cli/installation/secrets.ts';
+import { readControllerConfig } from '../../../services/controller/config.ts';
+import { readGatewayConfig } from '../../../services/gateway/config.ts';
+import { oneOf, render, valueSets } from '../../support/helm.ts';
+import type { Rendered, ValueSet } from '../../support/helm.ts';
+
+type Variable = { readonly name: string; readonly value?: string; readonly valueFrom?: object };
+type Mount = { readonly name: string; readonly mountPath: string; readonly subPath?: string };
+type Container = {
+  readonly env?: readonly Variable[];
+  readonly volumeMounts?: readonly Mount[];
+  readonly securityContext: object;
+};
+type Volume = { readonly name: string; readonly secret?: { readonly secretName: string } };
+type Pod = {
+  readonly terminationGracePeriodSeconds: number;
+  readonly automountServiceAccountToken?: boolean;
+  readonly serviceAccountName?: string;
+  readonly securityContext: object;
+  readonly containers: readonly [Container, ...Container[]];
+  readonly initContainers?: readonly Container[];
+  readonly volumes?: readonly Volume[];
+};
+type Template = { readonly template: { readonly spec: Pod } };
+
+const fleetOf = (set: ValueSet) => (set === 'gitops' ? 'blue' : 'red');
+
+/** Specs of all pods that the chart makes, itself or by a Deployment, a StatefulSet or a Job. */
+const podsOf = (objects: readonly Rendered[]): readonly Pod[] =>
+  objects.flatMap(({ kind, spec }) => {
+    if (kind === 'Pod') return [spec as Pod];
+    return ['Deployment', 'StatefulSet', 'Job'].includes(kind) ? [(spec as Template).template.spec] : [];
+  });
+
+/** Of a Deployment's pods. */
+const templateOf = (objects: readonly Rendered[], name: string): Template['template'] =>
+  (oneOf(objects, 'Deployment', name)['spec'] as Template).template;
+
+const podOf = (objects: readonly Rendered[], name: string): Pod => templateOf(objects, name).spec;
+
+/** As the process finds them; what comes out of a Secret is some text, an address where one is asked for. */
+const variablesOf = ({ containers: [{ env = [] }] }: Pod): Readonly<Record<string, string>> =>
+  Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'redis://redis:6379']));
+
+describe.each(valueSets)('pods of the %s values', (set) => {
+  test('ask for no more than Pod Security `restricted` admits, and write to no root', async () => {
+    const pods = podsOf(await render(set));
+    expect(pods.length).toBeGreaterThan(2);
+    for (const { securityContext, containers, initContainers = [] } of pods) {
+      expect(securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      for (const container of [...containers, ...initContainers])
+        expect(container.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+    }
+  });
+
+  test('mount folders, never single files, which would not change with their Secret', async () => {
+    const mounts = podsOf(await render(set)).flatMap(({ containers }) =>
+      containers.flatMap(({ volumeMounts = [] }) => volumeMounts),
+    );
+    expect(mounts.filter(({ subPath }) => subPath !== undefined)).toEqual([]);
+  });
+
+  test('name volumes that they have, and have none that they do not name', async () => {
+    for (const { containers, initContainers = [], volumes = [] } of podsOf(await render(set))) {
+      const mounted = [...containers, ...initContainers].flatMap(({ volumeMounts = [] }) => volumeMounts);
+      expect(new Set(mounted.map(({ name }) => name))).toEqual(new Set(volumes.map(({ name }) => name)));
+    }
+  });
+
+  test('have variables that gateways and controllers read without a mistake, and files where they are mounted', async () => {
+    const objects = await render(set);
+    const [gateway, controller] = ['gateway', 'controller'].map((name) =>
+      podOf(objects, `${fleetOf(set)}-${name}`),
+    );
+    if (gateway === undefined || controller === undefined) throw new TypeError('two');
+    expect(readGatewayConfig(variablesOf(gateway))).toMatchObject({ fleet: fleetOf(set), host: '0.0.0.0' });
+    expect(readControllerConfig(variablesOf(controller))).toMatchObject({
+      fleet: fleetOf(set),
+      engine: { kind: 'kubernetes' },
+    });
+    for (const pod of [gateway, controller]) {
+      const mounts = pod.containers[0].volumeMounts ?? [];
+      const files = Object.entries(variablesOf(pod)).filter(([name]) => /_FILE$|_DIR$|POLICY$/.test(name));
+      for (const [name, path] of files)
+        expect(
+          mounts.some(({ mountPath }) => path.startsWith(mountPath)),
+          `${name}=${path}`,
+        ).toBe(true);
+    }
+  });
+
+  test('of gateways are given time to be not ready, to finish what they hold, and to end', async () => {
+    const pod = podOf(await render(set), `${fleetOf(set)}-gateway`);
+    const { CORRAL_DRAIN_DELAY_MS: drain, CORRAL_SHUTDOWN_GRACE_MS: grace } = variablesOf(pod);
+    expect(pod.terminationGracePeriodSeconds).toBe((Number(drain) + Number(grace)) / 1000 + 15);
+    expect(Number(grace)).toBeGreaterThan(540_000);
+  });
+
+  test('have a token only where they speak to the API server', async () => {
+    const objects = await render(set);
+    const accounts = podsOf(objects)
+      .filter(({ automountServiceAccountToken: token }) => token !== false)
+      .map(({ serviceAccountName = '' }) => serviceAccountName.replace(`${fleetOf(set)}-`, ''));
+    expect(['controller', 'setup', 'sweep']).toEqual(expect.arrayContaining(accounts));
+  });
+});
+
+test('Secrets that the installation makes are those that pods mount', async () => {
+  const objects = await render('minimal');
+  const mounted = podsOf(objects).flatMap(({ volumes = [] }) =>
+    volumes.flatMap(({ secret }) => (secret === undefined ? [] : [secret.secretName])),
+  );
+  expect(new Set(mounted)).toEqual(new Set(secretKinds.map((kind) => secretName('red', kind))));
+});
+
+test('where all Secrets are named, no job makes any', async () => {
+  expect((await render('gitops')).filter(({ metadata }) => metadata.name.endsWith('-setup'))).toEqual([]);
+});
+
+/** Of gateways and of controllers, after a change of values: where it is another, its pods are replaced. */
+async function templates(...changes: readonly string[]) {
+  const objects = await render('minimal', ...changes);
+  return {
+    gateway: templateOf(objects, 'red-gateway'),
+    controller: templateOf(objects, 'red-controller'),
+  };
+}
+
+test('a change of environments or policy restarts nobody, and one of cluster.yaml only controllers', async () => {
+  const one = ['--set-json', 'environments.inline={"a":{}}', '--set-json', 'policy={"networks":["a"]}'];
+  const other = ['--set-json', 'environments.inline={"b":{}}', '--set-json', 'policy={"networks":["b"]}'];
+  const before = await templates(...one);
+  expect(await templates(...other)).toEqual(before);
+  const { gateway, controller } = await templates(...one, '--set', 'clusterConfig.node_loss=5s');
+  expect(gateway).toEqual(before.gateway);
+  expect(controller).not.toEqual(before.controller);
+});
