@@ -12,6 +12,8 @@ import { createPresence } from '../../src/pool/presence.ts';
 export type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
   missing(): readonly string[];
+  /** What `newest` of its settings gives is another now: plans are made anew at once. */
+  environmentsChanged(): void;
   /** Starts nothing new, gives running launches back to the queue, and resolves when every loop has ended. */
   stop(): Promise<void>;
 };
@@ -42,7 +44,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   const presence = createPresence();
 
   createRecovery(ports, loops, book);
-  loops.run('plans', plansMs, () => book.refresh());
+  const plans = loops.run('plans', plansMs, () => book.refresh());
   const removal = createRemoval(ports, loops, { presence, book });
   createExpiry(ports, loops, book);
   createMemoryWatch(ports, loops);
@@ -59,6 +61,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
       ...removal.missing(),
       ...(stopping.signal.aborted ? ['controller: it is stopping'] : []),
     ],
+    environmentsChanged: () => plans.poke(),
     stop: async () => {
       forgetHints();
       stopping.abort();

@@ -3,6 +3,8 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { serveOperations } from './http.ts';
 import type { OperationsServer } from './http.ts';
 
+const inForce = { digest: 'abc', from: 'own folder', trouble: null } as const;
+
 let server: OperationsServer;
 let missing: readonly string[] = [];
 beforeEach(async () => {
@@ -11,6 +13,7 @@ beforeEach(async () => {
     missing: () => missing,
     clock: systemClock,
     fleetState: () => Promise.resolve({ state: 'away', reason: 'refused', server: null }),
+    environments: () => inForce,
     metrics: { render: () => Promise.resolve('corral_up 1\n'), contentType: 'text/plain' },
   });
 });
@@ -26,6 +29,7 @@ test('it is ready only when nothing is missing, and says what is', async () => {
     status: 'not ready',
     missing,
     fleet_state: { state: 'away', reason: 'refused', redis: null },
+    environments: inForce,
   });
   missing = [];
   expect((await get('/readyz')).status).toBe(200);

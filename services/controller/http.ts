@@ -3,6 +3,7 @@ import type { Server } from 'node:http';
 import { once } from 'node:events';
 import { describeHealth } from '../../src/platform/state-health.ts';
 import type { Clock } from '../../src/ports/clock.ts';
+import type { EnvironmentsInForce } from '../../src/ports/fleet/catalogs.ts';
 import type { StateHealth } from '../../src/ports/fleet/server.ts';
 
 export type OperationsOptions = {
@@ -10,6 +11,7 @@ export type OperationsOptions = {
   /** What is missing before this controller can work, in words; empty: ready. */
   readonly missing: () => readonly string[];
   readonly fleetState: () => Promise<StateHealth>;
+  readonly environments: () => EnvironmentsInForce;
   readonly clock: Clock;
   readonly metrics: { readonly render: () => Promise<string>; readonly contentType: string };
 };
@@ -41,7 +43,12 @@ async function reply(options: OperationsOptions, method: string, url: string): P
       const ready = waitsFor.length === 0;
       const state = await describeHealth(fleetState, clock);
       const status = ready ? 'ready' : 'not ready';
-      return json(ready ? 200 : 503, { status, missing: waitsFor, fleet_state: state });
+      return json(ready ? 200 : 503, {
+        status,
+        missing: waitsFor,
+        fleet_state: state,
+        environments: options.environments(),
+      });
     }
     case '/metrics':
       return { status: 200, type: metrics.contentType, body: await metrics.render() };

@@ -9,7 +9,7 @@ import { createChosenTemplates } from './chosen-templates.ts';
 import type { ControllerSettings } from './settings.ts';
 
 /**
- * Which templates there are, from the environments given at start, the versions that runs are still pinned to, and the
+ * Which templates there are, from the environments of now, the versions that runs are still pinned to, and the
  * dataset rows that name their images.
  */
 export type PlanBook = {
@@ -31,7 +31,7 @@ const defaultHardLifeMs = 2 * 3_600_000;
 /** Fleet state forgets a version that nobody has named for 14 days. */
 const announceAgainMs = 24 * 3_600_000;
 
-/** Publishes the newest versions at its first refresh, and every day, so that every gateway and controller can serve them. */
+/** Publishes the newest versions when they are others than before, and every day, so that every gateway and controller can serve them. */
 export function createPlanBook(
   store: EnvironmentStore,
   clock: Pick<Clock, 'monotonicMs'>,
@@ -39,13 +39,16 @@ export function createPlanBook(
 ): PlanBook {
   const chosen = createChosenTemplates(store, clock);
   let published: readonly Environment[] = [];
-  const planAll = () => planPools(settings.newest, published, settings.poolOverrides, chosen.all());
+  const planAll = () => planPools(settings.newest(), published, settings.poolOverrides, chosen.all());
   let plans = planAll();
+  let announced: readonly Environment[] = [];
   let announcedAtMs = -Infinity;
 
   const refresh = async () => {
-    if (clock.monotonicMs() - announcedAtMs > announceAgainMs) {
-      await Promise.all(settings.newest.map((environment) => store.publish(environment)));
+    const newest = settings.newest();
+    if (newest !== announced || clock.monotonicMs() - announcedAtMs > announceAgainMs) {
+      await Promise.all(newest.map((environment) => store.publish(environment)));
+      announced = newest;
       announcedAtMs = clock.monotonicMs();
     }
     published = await store.published();
@@ -58,7 +61,7 @@ export function createPlanBook(
     await Promise.all(all().map((environment) => store.publish(environment)));
     await chosen.tellAgain();
   };
-  const all = () => [...settings.newest, ...published];
+  const all = () => [...settings.newest(), ...published];
   const ofVersion = (version: EnvironmentVersion) => all().find((one) => one.version === version);
   const hardEndMs = ({ version, claimedAtMs, placedAtMs }: RolloutRecord) => {
     const hardLifeMs = ofVersion(version)?.limits.hardLifeMs ?? defaultHardLifeMs;

@@ -3,13 +3,16 @@ import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import { loadPermitted } from '../../src/environments/load-permitted.ts';
+import { agreeMs, AgreedEnvironments } from '../../src/environments/agreed-environments.ts';
+import { WatchedFolder } from '../../src/environments/watched-folder.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
 import { systemClock } from '../../src/platform/clock.ts';
+import { every } from '../../src/platform/every.ts';
 import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { ControllerConfig } from './config.ts';
 import { startController } from './controller.ts';
@@ -20,10 +23,12 @@ import { serveOperations } from './http.ts';
 const redisTimeoutMs = 2_000;
 /** A sandbox's address is on this machine or in this cluster: a connection takes milliseconds. */
 const connectTimeoutMs = 2_000;
+/** Of the name under which a process holds its environments: no two of a fleet are the same. */
+const holderLength = 16;
 
 /** Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw. */
 export async function runController(config: ControllerConfig, log: Log): Promise<() => Promise<void>> {
-  const catalog = await loadPermitted(config.environmentsDir, config.policyFile);
+  const folder = await WatchedFolder.open(config.environmentsDir, config.policyFile);
   const tokens = await openFleetTokens(config.fleetKeyFile);
   const onTrouble = (error: Error) => log.warn('trouble with Redis', errorFields(error));
   const system = { clock: systemClock, random: systemRandom };
@@ -31,6 +36,15 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     { ...config.redis, fleet: config.fleet, commandTimeoutMs: redisTimeoutMs, onTrouble },
     { ...system, log },
   );
+  const environments = new AgreedEnvironments({
+    folder,
+    catalogs: state.catalogs,
+    published: state.environments,
+    holder: systemRandom.text(holderLength),
+    log,
+  });
+  // Before the first plan, so that no pool is made of an old folder; without fleet state its own is all it has.
+  await environments.agree().catch(() => undefined);
   const queue = createLaunchQueue({
     redis: config.redis.url,
     files: config.redis.files,
@@ -62,8 +76,14 @@ export async function runController(config: ControllerConfig, log: Log): Promise
       metrics: prometheus.metrics,
       log,
     },
-    { newest: catalog.all(), poolOverrides: config.poolOverrides, startBudget: config.startBudget },
+    {
+      newest: () => environments.all(),
+      poolOverrides: config.poolOverrides,
+      startBudget: config.startBudget,
+    },
   );
+  const stopping = new AbortController();
+  const agreeing = keepAgreeing(environments, () => controller.environmentsChanged(), log, stopping.signal);
   const operations =
     config.listen === null
       ? null
@@ -71,23 +91,42 @@ export async function runController(config: ControllerConfig, log: Log): Promise
           listen: config.listen,
           missing: () => controller.missing(),
           fleetState: () => state.health(),
+          environments: () => environments.inForce(),
           clock: systemClock,
           metrics: {
             render: async () => {
               prometheus.fleetState(await state.health());
+              prometheus.environments(environments.inForce());
               return prometheus.render();
             },
             contentType: prometheus.contentType,
           },
         });
 
-  const stopping = new AbortController();
   const keyWatch = tokens.watch({ clock: systemClock, log, signal: stopping.signal });
 
   return async () => {
     stopping.abort();
-    await Promise.all([keyWatch.done, controller.stop()]);
+    await Promise.all([keyWatch.done, agreeing.done]);
+    await Promise.all([controller.stop(), environments.leave().catch(() => undefined)]);
     await events.flush();
     await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);
   };
+}
+
+/** Follows the folder and the other processes until the signal aborts; what fails is tried again by the next step. */
+function keepAgreeing(
+  environments: AgreedEnvironments,
+  changed: () => void,
+  log: Log,
+  signal: AbortSignal,
+): Loop {
+  const onError = (thrown: unknown) =>
+    log.debug('the environments could not be agreed on', errorFields(thrown));
+  return every({ intervalMs: agreeMs, clock: systemClock, signal, onError }, async () => {
+    const before = environments.all();
+    await environments.step().finally(() => {
+      if (environments.all() !== before) changed();
+    });
+  });
 }

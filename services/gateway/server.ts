@@ -11,12 +11,14 @@ import type { LoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
 import { operationRoutes } from './operations/routes.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../src/ports/gateway-metrics.ts';
+import type { EnvironmentsInForce } from '../../src/ports/fleet/catalogs.ts';
 import type { StateHealth } from '../../src/ports/fleet/server.ts';
 import type { Log } from '../../src/ports/log.ts';
 
 export type GatewayParts = FaceParts & {
   readonly needs: readonly Need[];
   readonly fleetState: () => Promise<StateHealth>;
+  readonly environments: () => EnvironmentsInForce;
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
   readonly metrics: GatewayMetrics;
@@ -49,6 +51,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     clock: parts.doors.clock,
     needs: parts.needs,
     fleetState: parts.fleetState,
+    environments: parts.environments,
     limitations: parts.limitations,
     renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });

@@ -1,5 +1,7 @@
 import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
+import { agreeMs } from '../../src/environments/agreed-environments.ts';
+import { every } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
@@ -30,17 +32,26 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const wired = wireCore(config, world, prometheus, log);
   const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();
+  const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
+  const agreeing = every(
+    { intervalMs: agreeMs, clock: world.clock, signal: stopping.signal, onError: mended },
+    () => world.catalog.step(),
+  );
   const watches = [
     watchKeys(keyRing, world.clock, log, stopping.signal),
     world.tokens.watch({ clock: world.clock, log, signal: stopping.signal }),
+    agreeing,
   ];
   return {
     start: () => server.listen(config.host, config.port),
     stop: async (hurry) => {
+      // Not awaited: what it holds must be answered, whether or not fleet state is there.
+      const left = world.catalog.leave().catch(mended);
       const { drainDelayMs, shutdownGraceMs: graceMs } = config;
       await server.stop({ drainDelayMs, graceMs, hurry });
       stopping.abort();
-      const settled = Promise.all([...watches.map(({ done }) => done), wired.close()]).then(() => true);
+      const ends = [left, wired.close(), ...watches.map(({ done }) => done)];
+      const settled = Promise.all(ends).then(() => true);
       const late = world.clock.sleep(settlingMs, hurry).then(() => false);
       // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
       await ((await Promise.race([settled, late])) ? world.close() : world.events.flush());
@@ -80,10 +91,12 @@ function wireServer(
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock },
     needs: [{ name: 'fleet_key', check: () => Promise.resolve(world.keyDoubt.reason()) }],
     fleetState: () => world.state.health(),
+    environments: () => world.catalog.inForce(),
     limitations: () => world.node?.limitations() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
       prometheus.fleetState(await world.state.health());
+      prometheus.environments(world.catalog.inForce());
       return prometheus.render({ ...gauges, keyRefusals: world.keyDoubt.refusals() }, wired.load());
     },
     log,

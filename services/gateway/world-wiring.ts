@@ -3,7 +3,8 @@ import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import { loadPermitted } from '../../src/environments/load-permitted.ts';
+import { AgreedEnvironments } from '../../src/environments/agreed-environments.ts';
+import { WatchedFolder } from '../../src/environments/watched-folder.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
 import { errorFields } from '../../src/platform/logging.ts';
@@ -16,12 +17,14 @@ import { createKeyDoubt } from './key-doubt.ts';
 const redisTimeoutMs = 2_000;
 /** A sandbox's address is on this machine or in this cluster: a connection takes milliseconds. */
 const connectTimeoutMs = 2_000;
+/** Of the name under which a process holds its environments: no two of a fleet are the same. */
+const holderLength = 16;
 
 export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
 /** Everything outside the process that a gateway needs, and how to let go of it. Throws what loading and connecting throw. */
 export async function openWorld(config: GatewayConfig, log: Log) {
-  const catalog = await loadPermitted(config.environmentsFolder, config.policyFile);
+  const folder = await WatchedFolder.open(config.environmentsFolder, config.policyFile);
   const tokens = await openFleetTokens(config.fleetKeyFile);
   const system = { clock: systemClock, random: systemRandom };
   const state = await awaitFleetState(
@@ -34,6 +37,15 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     },
     { ...system, log },
   );
+  const catalog = new AgreedEnvironments({
+    folder,
+    catalogs: state.catalogs,
+    published: state.environments,
+    holder: systemRandom.text(holderLength),
+    log,
+  });
+  // Before the first request, so that an old folder is not served for a moment; without fleet state its own is all it has.
+  await catalog.agree().catch(() => undefined);
   const events = createEventLog({ folder: config.eventLogFolder, process: 'gateway', log, ...system });
   const keyDoubt = createKeyDoubt(log, systemClock);
   const link = createSandboxdHttpLink({

@@ -28,6 +28,15 @@ export function versionOf(
   return environmentVersion(sha256({ ...environment, template: asWritten, pool: null }));
 }
 
+/**
+ * sha256 of everything that a folder of environments says, so that processes can tell whether they have read the same.
+ * With the pools, which no version has: an operator who resizes one wants it in force.
+ */
+export function catalogDigest(environments: readonly Environment[]): string {
+  const said = environments.map(({ name, version, pool }) => ({ name, version, pool }));
+  return sha256(said.toSorted((a, b) => (a.name < b.name ? -1 : 1)));
+}
+
 function sha256(value: unknown): string {
   return createHash('sha256')
     .update(canonicalize(value) ?? '', 'utf8')

@@ -1,10 +1,9 @@
-import { readFileSync, statSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
 import { createCatalog } from './catalog.ts';
 import { compileEnvironment } from './compile/environment.ts';
 import type { Folder } from './compile/folder.ts';
+import { FilesRead } from './files-read.ts';
 import { EnvironmentMistakes } from './mistakes.ts';
 import type { Mistake, Report } from './mistakes.ts';
 import { checkPolicy, openPolicy, permit } from './policy.ts';
@@ -21,36 +20,46 @@ const hasShape = fileCheck(EnvironmentSchema);
  */
 export async function loadEnvironments(
   folder: string,
-  { policy = openPolicy }: { readonly policy?: OperatorPolicy } = {},
+  { policy = openPolicy, files = new FilesRead() }: Loading = {},
 ): Promise<EnvironmentCatalog> {
   const mistakes: Mistake[] = [];
   const loaded: Loaded[] = [];
-  for (const file of await yamlFiles(folder)) {
-    const source = new YamlSource(file, await readFile(file, 'utf8'));
-    const environment = compileSource(source, policy, mistakes);
+  for (const file of await yamlFiles(folder, files)) {
+    const source = new YamlSource(file, await files.text(file));
+    const environment = compileSource(source, { policy, folder: folderOf(file, files) }, mistakes);
     if (environment !== null) loaded.push({ source, environment });
   }
   mistakes.push(...repeatedNames(loaded));
   if (mistakes.length > 0) throw new EnvironmentMistakes(mistakes);
-  return createCatalog(loaded.map(({ environment }) => environment));
+  return createCatalog(
+    loaded.map(({ environment }) => environment),
+    policy,
+  );
 }
 
+/** `files`: what was read is remembered there. */
+type Loading = { readonly policy?: OperatorPolicy; readonly files?: FilesRead };
 type Loaded = { readonly source: YamlSource; readonly environment: Environment };
 
-async function yamlFiles(folder: string): Promise<readonly string[]> {
-  const names = (await readdir(folder).catch(() => [])).filter((name) => /\.ya?ml$/.test(name)).sort();
+/** Names that begin with a dot are an editor's or the kubelet's own. */
+async function yamlFiles(folder: string, files: FilesRead): Promise<readonly string[]> {
+  const names = (await files.names(folder)).filter((name) => /^[^.].*\.ya?ml$/.test(name));
   if (names.length > 0) return names.map((name) => join(folder, name));
   const message = 'holds no environment; put at least one .yaml file there, or name another folder';
   throw new EnvironmentMistakes([{ file: folder, line: 1, path: '', message }]);
 }
 
 /** The environment, or null where the file has not even the right shape; mistakes of both kinds are added. */
-function compileSource(source: YamlSource, policy: OperatorPolicy, mistakes: Mistake[]): Environment | null {
+function compileSource(
+  source: YamlSource,
+  { policy, folder }: { readonly policy: OperatorPolicy; readonly folder: Folder },
+  mistakes: Mistake[],
+): Environment | null {
   mistakes.push(...source.syntaxMistakes);
   if (source.syntaxMistakes.length > 0) return null;
   const report: Report = (path, message) => mistakes.push(source.mistake(path, message));
   if (!hasShape(source.value, report)) return null;
-  const environment = compileEnvironment(source.value, folderOf(source.file), report);
+  const environment = compileEnvironment(source.value, folder, report);
   checkPolicy(environment, policy, report);
   return permit(environment, policy);
 }
@@ -62,20 +71,11 @@ function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {
   });
 }
 
-function folderOf(file: string): Folder {
+function folderOf(file: string, files: FilesRead): Folder {
   const absolute = (path: string) => resolve(dirname(file), path);
   return {
     absolute,
-    text: (path) => readIfThere(absolute(path)),
-    isFolder: (path) => statSync(absolute(path), { throwIfNoEntry: false })?.isDirectory() ?? false,
+    text: (path) => files.textNow(absolute(path)),
+    isFolder: (path) => files.isFolder(absolute(path)),
   };
-}
-
-/** Why a file cannot be read makes no difference to the sentence: its author sees the name. */
-function readIfThere(path: string): string | null {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return null;
-  }
 }

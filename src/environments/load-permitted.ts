@@ -1,12 +1,19 @@
 import type { EnvironmentCatalog } from '../model/environment.ts';
+import { FilesRead } from './files-read.ts';
 import { loadEnvironments } from './load-environments.ts';
 import { loadPolicy } from './load-policy.ts';
 
 /**
  * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. Throws
- * `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in the environments.
+ * `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in the environments. What was read is
+ * remembered in `files`.
  */
-export async function loadPermitted(folder: string, policyFile: string | null): Promise<EnvironmentCatalog> {
-  if (policyFile === null) return loadEnvironments(folder);
-  return loadEnvironments(folder, { policy: await loadPolicy(policyFile) });
+export async function loadPermitted(
+  folder: string,
+  policyFile: string | null,
+  files: FilesRead = new FilesRead(),
+): Promise<EnvironmentCatalog> {
+  if (policyFile === null) return loadEnvironments(folder, { files });
+  files.textNow(policyFile);
+  return loadEnvironments(folder, { policy: await loadPolicy(policyFile), files });
 }

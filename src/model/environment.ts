@@ -152,4 +152,10 @@ export interface EnvironmentCatalog {
   newest(name: EnvironmentName): Environment | undefined;
   byVersion(version: EnvironmentVersion): Environment | undefined;
   all(): readonly Environment[];
+  /** An environment that others published, held to the policy of this process' operator. */
+  permitted(environment: Environment): Permission;
 }
+
+export type Permission =
+  | { readonly kind: 'permitted'; readonly environment: Environment }
+  | { readonly kind: 'refused'; readonly because: string };

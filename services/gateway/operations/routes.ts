@@ -2,6 +2,7 @@ import { ErrorAnswer } from '../../../src/protocol/native/error.ts';
 import { openApiDocument } from '../../../src/protocol/native/openapi.ts';
 import type { DescribedRoute } from '../../../src/protocol/native/openapi.ts';
 import { describeHealth, probePatienceMs } from '../../../src/platform/state-health.ts';
+import type { EnvironmentsInForce } from '../../../src/ports/fleet/catalogs.ts';
 import type { StateHealth } from '../../../src/ports/fleet/server.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { App } from '../http/app.ts';
@@ -15,6 +16,7 @@ export type Operations = {
   /** What this very process must have to serve; whatever it shares with others is only told. */
   readonly needs: readonly Need[];
   readonly fleetState: () => Promise<StateHealth>;
+  readonly environments: () => EnvironmentsInForce;
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
   readonly renderMetrics: () => Promise<string>;
@@ -45,7 +47,7 @@ export function operationRoutes(app: App, operations: Operations): void {
     const status = missing.length === 0 ? 'ready' : 'not ready';
     return reply
       .code(missing.length === 0 ? 200 : 503)
-      .send({ status, missing, limitations, fleet_state: state });
+      .send({ status, missing, limitations, fleet_state: state, environments: operations.environments() });
   });
 
   app.get('/metrics', async (_request, reply) =>

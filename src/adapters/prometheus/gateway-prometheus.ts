@@ -2,8 +2,10 @@ import { failureRow } from '../../failure/codes.ts';
 import type { FailureCode } from '../../failure/codes.ts';
 import type { Face } from '../../model/face.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
+import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
 import type { StateHealth } from '../../ports/fleet/server.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../ports/gateway-metrics.ts';
+import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
@@ -15,6 +17,8 @@ export type GatewayPrometheus = {
   readonly told: (event: FleetEvent) => void;
   /** Shows what this process sees of fleet state now. */
   readonly fleetState: (health: StateHealth) => void;
+  /** Shows by which environments this process goes. */
+  readonly environments: (now: EnvironmentsInForce) => void;
   /** Everything in the text format that Prometheus scrapes; `underWay` by kind of work. */
   readonly render: (gauges: AllGauges, underWay: Readonly<Record<string, number>>) => Promise<string>;
 };
@@ -32,6 +36,7 @@ export function createGatewayPrometheus(): GatewayPrometheus {
     metrics: doorMetrics(instruments),
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
+    environments: environmentMetrics(instruments),
     render: (now, underWay) => {
       show(now, underWay);
       return instruments.render();

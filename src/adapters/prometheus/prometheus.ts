@@ -2,10 +2,12 @@ import { failureRow } from '../../failure/codes.ts';
 import type { FailureCode } from '../../failure/codes.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
+import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
 import type { StateHealth } from '../../ports/fleet/server.ts';
 import type { TemplateCounts } from '../../ports/fleet/pool.ts';
 import { apiMetrics } from './api-metrics.ts';
 import type { ApiCall } from './api-metrics.ts';
+import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
@@ -17,6 +19,8 @@ export type Prometheus = {
   readonly told: (event: FleetEvent) => void;
   /** Shows what this process sees of fleet state now. */
   readonly fleetState: (health: StateHealth) => void;
+  /** Shows by which environments this process goes. */
+  readonly environments: (now: EnvironmentsInForce) => void;
   /** Counts a call of the engine's API as it ended. */
   readonly apiCall: (call: ApiCall) => void;
   /** Everything in the text format that Prometheus scrapes. */
@@ -47,6 +51,7 @@ export function createPrometheus(): Prometheus {
     },
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
+    environments: environmentMetrics(instruments),
     apiCall: apiMetrics(instruments),
     render: instruments.render,
     contentType: instruments.contentType,

@@ -7,19 +7,23 @@ import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 
 /** Longer than the pause after which a run would come back to its pinned versions. */
-const keptMs = 14 * 24 * 3_600_000;
+export const environmentsKeptMs = 14 * 24 * 3_600_000;
 
 /** Environments come from our own compiler and are stored as they are, so they are not checked again here. */
 export function environmentStore(run: RunScript): EnvironmentStore {
   return {
     publish: async (environment) => {
-      await run('publish-environment', environment.version, JSON.stringify(environment), keptMs);
+      await run('publish-environment', environment.version, JSON.stringify(environment), environmentsKeptMs);
     },
     load: async (version) => {
-      const text = await run('load-environment', version, keptMs);
+      const text = await run('load-environment', version, environmentsKeptMs);
       return text === null ? null : environmentOf(text);
     },
-    published: async () => listOf(await run('list-environments', keptMs)).map(environmentOf),
+    beginning: async (prefix) =>
+      listOf(await run('versions-beginning', prefix, environmentsKeptMs)).map((one) =>
+        environmentVersion(textOf(one)),
+      ),
+    published: async () => listOf(await run('list-environments', environmentsKeptMs)).map(environmentOf),
     choose: (template, chosen) => choose(run, template, chosen),
     chosen: async (sinceMs) => {
       const [atMs, rows] = listOf(await run('list-chosen', sinceMs ?? ''));

@@ -4,9 +4,11 @@ import type { GradeStore, LifecycleStore } from '../../ports/fleet/lifecycle.ts'
 import type { PoolStore } from '../../ports/fleet/pool.ts';
 import type { FleetMemory } from '../../ports/fleet/memory.ts';
 import type { RecoveryStore } from '../../ports/fleet/recovery.ts';
+import type { CatalogStore } from '../../ports/fleet/catalogs.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { ReportStore } from '../../ports/fleet/reports.ts';
 import { callStore } from './call-store.ts';
+import { catalogStore } from './catalog-store.ts';
 import { claimStore } from './claim-store.ts';
 import { asFailure } from '../../failure/failure.ts';
 import type { StateHealth, StateServer } from '../../ports/fleet/server.ts';
@@ -46,6 +48,7 @@ export type FleetState = {
   readonly pool: PoolStore;
   readonly reports: ReportStore;
   readonly environments: EnvironmentStore;
+  readonly catalogs: CatalogStore;
   readonly recovery: RecoveryStore;
   readonly memory: FleetMemory;
   /**
@@ -109,6 +112,7 @@ function assemble(
     pool: poolStore(run, keys, messages),
     reports: reportStore(run),
     environments: environmentStore(run),
+    catalogs: catalogStore(run),
     recovery: recoveryStore(run),
     adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,
     ping: async () => {

@@ -58,6 +58,9 @@ export const keyNames = {
   environments: 'environments',
   chosen: 'chosen',
   choices: 'choices',
+  catalog: 'catalog:',
+  catalogs: 'catalogs',
+  catalogHolders: 'catalog-holders',
 } as const;
 
 export type KeyName = keyof typeof keyNames;

@@ -5,6 +5,8 @@ import type { EnvironmentVersion, TemplateDigest } from '../../model/ids.ts';
 export interface EnvironmentStore {
   publish(environment: Environment): Promise<void>;
   load(version: EnvironmentVersion): Promise<Environment | null>;
+  /** Versions that begin so, of whatever environment, among those that `published` has. */
+  beginning(prefix: string): Promise<readonly EnvironmentVersion[]>;
   /** Every version published in the last 14 days. */
   published(): Promise<readonly Environment[]>;
   /** Tells controllers of a template that a row made; claims and announcements do so themselves. */

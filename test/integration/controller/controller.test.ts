@@ -17,7 +17,8 @@ import { eventually, openController, openState } from './fleet.ts';
 
 const digest = templateDigest('template-a');
 const environment = fakeEnvironment({ pool: { minReady: 6, max: 20, maxAgeMs: 3_600_000 } });
-const settings = { newest: [environment], poolOverrides: new Map(), startBudget: 4 };
+const environments = [environment];
+const settings = { newest: () => environments, poolOverrides: new Map(), startBudget: 4 };
 
 const doomedWorker = join(import.meta.dirname, 'doomed-worker.ts');
 
@@ -146,7 +147,7 @@ test('a controller that is killed in the middle of a launch loses nothing: its t
   });
   await once(doomed.stdout, 'data');
   doomed.kill('SIGKILL');
-  await controller({ ...settings, newest: [one] });
+  await controller({ ...settings, newest: () => [one] });
   // Its lock of 10 s must run out, and the next look for such tickets come.
   await eventually('the sandbox it had reserved is ready', async () => (await counts())?.ready === 1, 25_000);
   expect(engine.created).toEqual([sandboxId('doomed')]);

@@ -57,6 +57,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     },
     needs: [],
     fleetState: () => Promise.resolve({ state: 'up', reason: null, server: null }),
+    environments: () => ({ digest: 'abc', from: 'own folder', trouble: null }),
     limitations: () => Promise.resolve([]),
     metrics: prometheus.metrics,
     renderMetrics: (gauges) => prometheus.render(gauges, {}),

@@ -43,6 +43,7 @@ describe('the operators’ addresses', () => {
       ],
       limitations: ['no memory limit: no cgroup'],
       fleet_state: { state: 'up', reason: null, redis: null },
+      environments: { digest: 'abc', from: 'own folder', trouble: null },
     });
   });
 

@@ -101,6 +101,7 @@ it('the process serves both faces over the real fleet state, and ends cleanly wh
           append_only: false,
         },
       },
+      environments: { digest: expect.stringMatching(/^[0-9a-f]{64}$/), from: 'own folder', trouble: null },
     },
   ]);
 

@@ -82,3 +82,13 @@ test('a version is kept for 14 days after its last new rollout, so that whoever 
   await world.step(2 * day);
   expect((await world.fleet.environments.published()).map(({ version }) => version)).toEqual(['v1']);
 });
+
+test('versions are found by their first digits, as long as they are kept', async () => {
+  for (const version of ['abcdef01', 'abcdef02', 'bbcdef01']) {
+    await world.fleet.environments.publish(environmentOf(version));
+  }
+  expect(await world.fleet.environments.beginning('abcdef')).toEqual(['abcdef01', 'abcdef02']);
+  expect(await world.fleet.environments.beginning('bbcdef01')).toEqual(['bbcdef01']);
+  await world.step(15 * day);
+  expect(await world.fleet.environments.beginning('bbcdef01')).toEqual([]);
+});

@@ -51,5 +51,5 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
 }
 
 export function runController(ports: ControllerPorts): void {
-  startController(ports, { newest: environments, poolOverrides: new Map(), startBudget });
+  startController(ports, { newest: () => environments, poolOverrides: new Map(), startBudget });
 }

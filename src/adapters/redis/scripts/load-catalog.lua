@@ -1,0 +1,2 @@
+-- What the folder of another process says.
+return redis.call('GET', key.catalog .. ARGV[2])

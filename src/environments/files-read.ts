@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+
+/**
+ * Reads files and remembers what it found, so that one can ask later whether they still say the same. By content and
+ * not by watches or times of change: a mounted ConfigMap changes by a swap of links, editors rename what they have
+ * written, and some folders are on disks that tell nobody.
+ */
+export class FilesRead {
+  readonly #found = new Map<string, Found>();
+
+  /** Names in a folder; none where it cannot be read. */
+  async names(folder: string): Promise<readonly string[]> {
+    const names = await namesIn(folder);
+    this.#remember(folder, 'names', names.join('\n'));
+    return names;
+  }
+
+  /** Throws what reading throws. */
+  async text(path: string): Promise<string> {
+    this.#remember(path, 'text', await looks.text(path));
+    return readFile(path, 'utf8');
+  }
+
+  /** Null where it cannot be read. */
+  textNow(path: string): string | null {
+    const text = readIfThere(path);
+    this.#remember(path, 'text', text === null ? nothing : hash(text));
+    return text;
+  }
+
+  isFolder(path: string): boolean {
+    const is = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+    this.#remember(path, 'folder', String(is));
+    return is;
+  }
+
+  /** Whether everything that was read would be found as it was. */
+  async unchanged(): Promise<boolean> {
+    for (const { path, look, fingerprint } of this.#found.values()) {
+      if ((await looks[look](path)) !== fingerprint) return false;
+    }
+    return true;
+  }
+
+  #remember(path: string, look: Look, fingerprint: string): void {
+    this.#found.set(`${look} ${path}`, { path, look, fingerprint });
+  }
+}
+
+type Look = keyof typeof looks;
+type Found = { readonly path: string; readonly look: Look; readonly fingerprint: string };
+
+/** Of what cannot be read; why makes no difference. */
+const nothing = 'nothing';
+
+const looks = {
+  names: async (path: string) => (await namesIn(path)).join('\n'),
+  text: (path: string) => readFile(path, 'utf8').then(hash, () => nothing),
+  folder: async (path: string) =>
+    String(
+      await stat(path).then(
+        (found) => found.isDirectory(),
+        () => false,
+      ),
+    ),
+};
+
+const namesIn = async (folder: string) => (await readdir(folder).catch((): string[] => [])).toSorted();
+
+/** Why a file cannot be read makes no difference to the sentence: its author sees the name. */
+function readIfThere(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+const hash = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
