@@ -105,7 +105,7 @@ export interface GatewayCore {
   close(caller: Caller, rollout: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView>;
   environments(): readonly Environment[];
   /** Environment by reference, or `Failure('unknown_environment')` naming those that exist. */
-  environment(ref: EnvironmentRef): Environment;
+  environment(ref: EnvironmentRef): Promise<Environment>;
 }
 
 /** How the faces tell that something went wrong with a rollout in hand. */

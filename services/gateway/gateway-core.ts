@@ -130,6 +130,6 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       return viewOf((await deps.lifecycle.close(record.key, by)) ?? record);
     },
     environments: () => deps.catalog.all(),
-    environment: (ref: EnvironmentRef) => deps.acquaint.environments.newest(ref),
+    environment: (ref: EnvironmentRef) => deps.acquaint.environments.named(ref),
   };
 }

@@ -60,9 +60,29 @@ async function fromRequest(
     checkSameEnvironment(remembered.environment, opening.environment);
     return { ...remembered, key, known: true };
   }
-  const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
-  const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
-  return { claim, environment, exposed: exposedItem(environment, opening.item), key, known: false };
+  try {
+    const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
+    const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
+    return { claim, environment, exposed: exposedItem(environment, opening.item), key, known: false };
+  } catch (thrown) {
+    if (!(thrown instanceof Failure) || thrown.code !== 'unknown_environment') throw thrown;
+    return withdrawn(deps, caller, ref, opening, thrown);
+  }
+}
+
+/** An environment that is offered no longer: nothing new is opened in it, and what is open in it goes on. */
+async function withdrawn(
+  deps: AcquaintDeps,
+  caller: Caller,
+  ref: RolloutRef,
+  opening: Opening,
+  unknown: Failure,
+): Promise<Acquainted> {
+  const record = await deps.claims.find(ownerOf(caller, ref.rollout, 1), ref.attempt);
+  if (record === null) throw unknown;
+  const rollout = await acquaintWith(deps, record);
+  checkSameEnvironment(rollout.environment, opening.environment);
+  return { ...rollout, exposed: exposedOf(record, rollout.environment) };
 }
 
 async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { createFakeClock } from '../../test/fakes/clock.ts';
+import { offered } from '../../test/fakes/offered.ts';
 import { fakeEnvironment } from '../../test/fakes/environment.ts';
 import { fakeRollout } from '../../test/fakes/rollout-record.ts';
-import { createCatalog } from '../environments/catalog.ts';
 import { itemKey, rolloutId, runId, tenantId } from '../model/ids.ts';
 import { noTags } from '../model/rollout.ts';
 import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
@@ -25,11 +25,11 @@ async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined
     find: async () => null,
     pinVersion: async () => environment.version,
   };
-  const published = { load: async () => null };
+  const published = { load: async () => null, beginning: async () => [] };
   const deps = {
     claims,
     clock: createFakeClock(),
-    environments: new PinnedEnvironments(createCatalog([environment]), claims, published),
+    environments: new PinnedEnvironments(offered([environment]), claims, published),
     acquaintances: new Acquaintances(),
     canonical: (value: unknown) => JSON.stringify(value),
   };

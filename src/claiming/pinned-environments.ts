@@ -1,27 +1,36 @@
 import { Failure } from '../failure/failure.ts';
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
-import { environmentName, environmentVersion } from '../model/ids.ts';
-import type { EnvironmentVersion, RunId, TenantId } from '../model/ids.ts';
+import { environmentName } from '../model/ids.ts';
+import type { EnvironmentName, EnvironmentVersion, RunId, TenantId } from '../model/ids.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { EnvironmentStore } from '../ports/fleet/registry.ts';
 
 /** `name`, or `name@version` with a prefix of at least this many digits of the version. */
 const shortestVersion = 8;
 
+/** The catalog of this process, which others may be ahead of. */
+export type OfferedEnvironments = EnvironmentCatalog & {
+  /** Asks fleet state whether there is something newer. */
+  agree(): Promise<void>;
+};
+
 /**
  * Environments as runs see them: the first use pins a name's version for the whole run, also when the file changes or
  * the gateway restarts meanwhile. Answers are remembered, because a pin never changes.
+ *
+ * Nothing that another process published is used for a new rollout without the policy of this gateway's operator; a
+ * rollout that exists goes on in what it was opened with.
  */
 export class PinnedEnvironments {
-  readonly #catalog: EnvironmentCatalog;
+  readonly #catalog: OfferedEnvironments;
   readonly #claims: Pick<ClaimStore, 'pinVersion'>;
-  readonly #published: Pick<EnvironmentStore, 'load'>;
-  readonly #pins = new Map<string, Environment>();
+  readonly #published: Pick<EnvironmentStore, 'load' | 'beginning'>;
+  readonly #known = new Map<string, Environment>();
 
   constructor(
-    catalog: EnvironmentCatalog,
+    catalog: OfferedEnvironments,
     claims: Pick<ClaimStore, 'pinVersion'>,
-    published: Pick<EnvironmentStore, 'load'>,
+    published: Pick<EnvironmentStore, 'load' | 'beginning'>,
   ) {
     this.#catalog = catalog;
     this.#claims = claims;
@@ -30,28 +39,27 @@ export class PinnedEnvironments {
 
   /** The environment a run uses under this name. Throws `unknown_environment`. */
   async forRun(tenant: TenantId, run: RunId, reference: EnvironmentReference): Promise<Environment> {
-    const asked = this.newest(reference);
+    const asked = await this.named(reference);
     if (reference.version !== null) return asked;
-    const which = JSON.stringify([tenant, run, asked.name]);
-    const known = this.#pins.get(which);
-    if (known !== undefined) return known;
-    const version = await this.#claims.pinVersion(tenant, run, asked.name, asked.version);
-    const pinned = await this.byVersion(version);
-    if (this.#pins.size >= mostPins) this.#pins.clear();
-    this.#pins.set(which, pinned);
-    return pinned;
+    const pinned = await this.#remembered(['run', tenant, run, asked.name], async () =>
+      this.byVersion(await this.#claims.pinVersion(tenant, run, asked.name, asked.version)),
+    );
+    return this.#permitted(pinned);
   }
 
-  /** The newest of that name, or exactly the version named; from this process's own catalog. */
-  newest(reference: EnvironmentReference): Environment {
-    const newest = this.#catalog.newest(environmentName(reference.name));
-    if (newest === undefined) throw unknownEnvironment(reference.name, this.#catalog);
-    if (reference.version === null || isVersion(newest, reference.version)) return newest;
-    const named = this.#catalog.byVersion(environmentVersion(reference.version));
-    if (named === undefined || named.name !== newest.name) {
-      throw unknownEnvironment(`${reference.name}@${reference.version}`, this.#catalog);
-    }
-    return named;
+  /**
+   * The newest of that name, or exactly the version named: of this process' own catalog, else what fleet state has. A
+   * name that is no longer offered has no versions either. Throws `unknown_environment`.
+   */
+  async named({ name, version }: EnvironmentReference): Promise<Environment> {
+    const newest = await this.#newest(environmentName(name));
+    if (newest === undefined) throw unknownEnvironment(name, this.#catalog);
+    if (version === null || isVersion(newest, version)) return newest;
+    const address = `${name}@${version}`;
+    if (version.length < shortestVersion) throw unknownEnvironment(address, this.#catalog);
+    return this.#permitted(
+      await this.#remembered(['address', address], async () => this.#addressed(newest.name, version)),
+    );
   }
 
   async byVersion(version: EnvironmentVersion): Promise<Environment> {
@@ -59,12 +67,52 @@ export class PinnedEnvironments {
     if (here === null) throw unknownEnvironment(`version ${version}`, this.#catalog);
     return here;
   }
+
+  /** Another gateway may have heard of it first. */
+  async #newest(name: EnvironmentName): Promise<Environment | undefined> {
+    const here = this.#catalog.newest(name);
+    if (here !== undefined) return here;
+    await this.#catalog.agree();
+    return this.#catalog.newest(name);
+  }
+
+  async #addressed(name: EnvironmentName, prefix: string): Promise<Environment> {
+    const versions = await this.#published.beginning(prefix);
+    const found = await Promise.all(versions.map((version) => this.#published.load(version)));
+    const [one, ...others] = found.filter((environment) => environment?.name === name);
+    const address = `${name}@${prefix}`;
+    if (others.length > 0)
+      throw new Failure('unknown_environment', `${address} is several versions; write more digits`);
+    if (one === undefined || one === null) throw unknownEnvironment(address, this.#catalog);
+    return one;
+  }
+
+  #permitted(environment: Environment): Environment {
+    const permission = this.#catalog.permitted(environment);
+    if (permission.kind === 'permitted') return permission.environment;
+    const { name, version } = environment;
+    const which = `${name}@${version.slice(0, shortestVersion)}`;
+    throw new Failure(
+      'unknown_environment',
+      `${which} is beyond the policy of this fleet's operator: ${permission.because}`,
+    );
+  }
+
+  async #remembered(which: readonly string[], find: () => Promise<Environment>): Promise<Environment> {
+    const key = JSON.stringify(which);
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const found = await find();
+    if (this.#known.size >= mostKnown) this.#known.clear();
+    this.#known.set(key, found);
+    return found;
+  }
 }
 
 export type EnvironmentReference = { readonly name: string; readonly version: string | null };
 
-/** Runs times environments that one gateway remembers; forgetting costs one round trip. */
-const mostPins = 10_000;
+/** Runs times environments, and addresses, that one gateway remembers; forgetting costs a round trip or two. */
+const mostKnown = 10_000;
 
 function isVersion(environment: Environment, version: string): boolean {
   return version.length >= shortestVersion && environment.version.startsWith(version);

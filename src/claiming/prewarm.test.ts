@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { createFakeClock } from '../../test/fakes/clock.ts';
+import { offered } from '../../test/fakes/offered.ts';
 import { fakeEnvironment, fakeOpenTemplate } from '../../test/fakes/environment.ts';
 import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
 import type { Environment } from '../model/environment.ts';
-import { createCatalog } from '../environments/catalog.ts';
 import { runId, tenantId } from '../model/ids.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 import { prewarm } from './prewarm.ts';
@@ -17,8 +17,8 @@ function world(given: Partial<Environment> = {}) {
   const clock = createFakeClock();
   const environment = { ...fakeEnvironment(), pool: { minReady: 1, max: 50, maxAgeMs: minute }, ...given };
   const pins = { pinVersion: async () => environment.version };
-  const published = { load: async () => null };
-  const environments = new PinnedEnvironments(createCatalog([environment]), pins, published);
+  const published = { load: async () => null, beginning: async () => [] };
+  const environments = new PinnedEnvironments(offered([environment]), pins, published);
   const ask = (rollouts: Prewarm['rollouts'], neededAtMs: number | null, name: string = environment.name) =>
     prewarm({ environments, pool, clock }, caller, {
       environment: { name, version: null },

@@ -58,7 +58,7 @@ export class FakeGatewayCore implements GatewayCore {
 
   environment: GatewayCore['environment'] = (ref) => {
     this.calls.push({ method: 'environment', args: [ref] });
-    throw this.failure ?? new Error('the fake has no environment');
+    return Promise.reject(this.failure ?? new Error('the fake has no environment'));
   };
 
   async *#chunks(): AsyncGenerator<Uint8Array> {

@@ -2,7 +2,7 @@ import { createGatewayCore } from '../../services/gateway/core-wiring.ts';
 import type { WiredCore } from '../../services/gateway/core-wiring.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import type { FleetState } from '../../src/adapters/redis/fleet-state.ts';
-import { createCatalog } from '../../src/environments/catalog.ts';
+import { offered } from '../fakes/offered.ts';
 import type { Tool } from '../../src/model/environment.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
 import { noTags, sandboxAddress } from '../../src/model/rollout.ts';
@@ -83,7 +83,7 @@ export class CoreWorld implements AsyncDisposable {
       published: this.state.environments,
       link: this.link,
       judge,
-      catalog: createCatalog([this.environment]),
+      catalog: offered([this.environment]),
       clock,
       random: this.#random,
       secret: () => undefined,

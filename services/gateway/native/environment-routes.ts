@@ -29,8 +29,8 @@ export function environmentRoutes(app: App, core: GatewayCore): void {
         response: { 200: TrainingJobAnswer },
       },
     },
-    (request) => {
-      const environment = core.environment(environmentRef(request.params.name));
+    async (request) => {
+      const environment = await core.environment(environmentRef(request.params.name));
       return { ...toolDefinitions(environment, endpointOf(request)) };
     },
   );

@@ -3,7 +3,7 @@ import type { GatewayWorld } from '../../../services/gateway/core-wiring.ts';
 import type { GatewayCore } from '../../../services/gateway/core.ts';
 import { createJudge } from '../../../src/adapters/judge-http/http-judge.ts';
 import type { Post } from '../../../src/adapters/judge-http/post.ts';
-import { createCatalog } from '../../../src/environments/catalog.ts';
+import { offered } from '../../fakes/offered.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { SimProcess } from '../engine/process.ts';
 import { environments } from '../environment.ts';
@@ -28,7 +28,7 @@ export function gatewayWorld({ process, fleet, link, post, chance, onTrouble }: 
     published: fleet.environments,
     link,
     judge: createJudge({ clock: process.clock, random: chance }, post),
-    catalog: createCatalog(environments),
+    catalog: offered(environments),
     clock: process.clock,
     random: chance,
     secret: () => undefined,
