@@ -89,19 +89,27 @@ async function gradeOnce(
   rollout: RolloutRecord,
   unseen: number,
 ): Promise<Grade> {
-  const callsUntil = Deadline.in(deps.clock, work.environment.limits.gradeMs);
-  await settleOpenCalls(deps, work, rollout, callsUntil);
+  const until = Deadline.in(deps.clock, work.environment.limits.gradeMs);
+  let seen = { rollout, unseen };
   for (let turns = 0; turns < mostTurns; turns += 1) {
-    const grade = await takeTurn(deps, work, rollout, unseen, callsUntil);
+    // As a repeat would: fleet state may have forgotten the rollout itself, or calls that the platform names.
+    if (turns > 0) seen = await lookAgain(deps, work, until);
+    await settleOpenCalls(deps, work, seen.rollout, until);
+    const grade = await takeTurn(deps, work, seen.rollout, seen.unseen, until);
     if (grade !== null) return grade;
   }
   throw new Failure('grader_failed', 'fleet state forgot each turn of the grader before its score came');
 }
 
+async function lookAgain(deps: GradeDeps, work: GradeWork, until: Deadline) {
+  const rollout = await patiently(deps.clock, until, () => withItsSandbox(deps, work, until));
+  return { rollout, unseen: await checkNamedCalls(deps, work, rollout, until) };
+}
+
 /** As many as one rollout has. */
 const mostTurns = 3;
 
-/** Null: fleet state has forgotten the turn, after a failover; the rollout is to be graded again. */
+/** Null: fleet state has forgotten the turn, or the rollout; it is to be graded again. */
 async function takeTurn(
   deps: GradeDeps,
   work: GradeWork,

@@ -48,7 +48,7 @@ export interface GradeStore {
    * and `seenIn` is the one that it was seen to live in.
    */
   begin(key: RolloutKey, gradeMs: number, inSandbox: boolean, seenIn?: SandboxId | null): Promise<GradeBegin>;
-  /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. Null: it has forgotten the turn. */
+  /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. Null: it has forgotten the turn, or the rollout. */
   score(
     key: RolloutKey,
     turn: number,

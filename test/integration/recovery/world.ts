@@ -13,6 +13,7 @@ import type { OverdueTools } from '../../../src/calls/overdue/settle-overdue.ts'
 import { recordEnds, recordTaints } from '../../../src/lifecycle/record-ends.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { FleetEvent } from '../../../src/ports/event-log.ts';
+import type { Judge } from '../../../src/ports/judge.ts';
 import { LinkError } from '../../../src/ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../../src/ports/sandbox-link.ts';
 import type { RedisSettings } from '../../support/redis.ts';
@@ -42,8 +43,9 @@ export class RecoveryWorld implements AsyncDisposable {
   static async start(
     given: Partial<EnvironmentOfTest> = {},
     settings: RedisSettings = {},
+    judge?: Judge,
   ): Promise<RecoveryWorld> {
-    return new RecoveryWorld(await CoreWorld.start(given, undefined, settings));
+    return new RecoveryWorld(await CoreWorld.start(given, judge, settings));
   }
 
   get link() {

@@ -2,8 +2,7 @@
 local id, turn, evidence = unpack(ARGV, 2)
 local turnsMax = 3
 local state, current, score, idleMs, hardEndMs = read(id, 'state', 'gradeTurn', 'score', 'idleMs', 'hardEndMs')
-if not state then return 0 end
-if not current then return turnsMax end -- begun before Redis forgot it
+if not state or not current then return turnsMax end -- begun before Redis forgot it
 if state == 'grading' and turn == current and not score then
   write(id, 'gradeUntilMs', 0, 'gradeEvidence', evidence)
   leaseUntil(id, nowMs + idleMs, hardEndMs)

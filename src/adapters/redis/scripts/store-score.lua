@@ -2,11 +2,11 @@
 local id, turn, score, detail = unpack(ARGV, 2)
 local state, face, taintCode, closedBy, stored = read(id, 'state', 'face', 'taintCode', 'closedBy', 'score')
 
-if not state then return { 'barred', 'rollout_unknown' } end
+if not state then return { 'forgotten' } end
 if stored then return { 'later', stored } end
 local barred = barredCode(state, taintCode, closedBy)
 if barred then return { 'barred', barred } end
--- A turn that is not known was begun before Redis forgot it: it is to be graded again.
+-- As with a rollout that is not known, a turn that is not was begun before Redis forgot it: it is to be graded again.
 if tonumber(turn) > tonumber(read(id, 'gradeTurn') or 0) then return { 'forgotten' } end
 
 local idleMs, hardEndMs, discarded = read(id, 'idleMs', 'hardEndMs', 'discard')
