@@ -33,17 +33,20 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();
   const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
-  const agreeing = every(
-    { intervalMs: agreeMs, clock: world.clock, signal: stopping.signal, onError: mended },
-    () => world.catalog.step(),
-  );
+  const agree = () =>
+    every({ intervalMs: agreeMs, clock: world.clock, signal: stopping.signal, onError: mended }, () =>
+      world.catalog.step(),
+    );
   const watches = [
     watchKeys(keyRing, world.clock, log, stopping.signal),
     world.tokens.watch({ clock: world.clock, log, signal: stopping.signal }),
-    agreeing,
   ];
   return {
-    start: () => server.listen(config.host, config.port),
+    start: async () => {
+      const url = await server.listen(config.host, config.port);
+      watches.push(agree());
+      return url;
+    },
     stop: async (hurry) => {
       // Not awaited: what it holds must be answered, whether or not fleet state is there.
       const left = world.catalog.leave().catch(mended);

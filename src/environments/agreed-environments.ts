@@ -34,7 +34,8 @@ export class AgreedEnvironments implements EnvironmentCatalog {
   /** What is newest and cannot be used here; it is not tried again until this process' own policy changes. */
   #refused: { readonly digest: string; readonly because: string } | null = null;
   #agreeing: Promise<void> | null = null;
-  #leaving = false;
+  /** Whether this process' own folder counts for others: from its first step until it leaves. */
+  #counts: 'not yet' | 'yes' | 'no more' = 'not yet';
 
   constructor(deps: AgreedDeps) {
     this.#deps = deps;
@@ -58,9 +59,13 @@ export class AgreedEnvironments implements EnvironmentCatalog {
     return this.#own.catalog.permitted(environment);
   }
 
-  /** Looks at the folder and agrees with the others. Throws what fleet state throws. */
+  /**
+   * Looks at the folder and agrees with the others; the first step is for a process that serves, because what one that
+   * cannot start has in its folder is no news for the fleet. Throws what fleet state throws.
+   */
   async step(): Promise<void> {
     const { folder, log } = this.#deps;
+    if (this.#counts === 'not yet') this.#counts = 'yes';
     const seen = await folder.look();
     if (seen === 'changed') this.#takeOwn(offerOf(folder.catalog));
     if (seen === 'mistaken') {
@@ -82,7 +87,7 @@ export class AgreedEnvironments implements EnvironmentCatalog {
 
   /** From now on this process' own folder counts for nobody: an upgrade or a rollback waits for no process that ends. */
   async leave(): Promise<void> {
-    this.#leaving = true;
+    this.#counts = 'no more';
     await this.#deps.catalogs.leave(this.#deps.holder);
   }
 
@@ -122,7 +127,7 @@ export class AgreedEnvironments implements EnvironmentCatalog {
 
   async #newest(own: Offer): Promise<string | null> {
     const { catalogs, holder } = this.#deps;
-    if (this.#leaving) return catalogs.leave(holder);
+    if (this.#counts !== 'yes') return catalogs.leave(holder);
     const hold = () => catalogs.hold(holder, own.digest, this.#ownSinceMs);
     const held = (await hold()) ?? (await this.#publish(own).then(hold));
     if (held === null) return null;

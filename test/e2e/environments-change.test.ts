@@ -134,3 +134,12 @@ test('the folder that changed last counts, whichever it is', async () => {
   await expect.poll(() => versionsAt(other), soon).not.toMatchObject({ shell: before });
   expect(await which(other, 'last', 'run-8')).toBe('four');
 });
+
+test('when the last process with the newest folder is stopped, what the others have counts at once: a rollback', async () => {
+  const before = await versionsAt(corral);
+  await writeFile(otherFileOf('shell'), shell('five'));
+  await expect.poll(() => versionsAt(corral), soon).not.toEqual(before);
+  await Promise.all([controller.stop(), extra.stop()]);
+  // Well before a process that died without a word would be given up.
+  await expect.poll(() => versionsAt(corral), { timeout: 15_000, interval: 100 }).toEqual(before);
+});

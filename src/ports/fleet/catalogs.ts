@@ -16,7 +16,7 @@ export interface CatalogStore {
    * forgotten learns it anew. Null: fleet state does not know that catalog; publish it first.
    */
   hold(holder: string, catalog: string, sinceMs: number | null): Promise<HeldCatalog | null>;
-  /** Holds nothing any more, and hears the newest all the same; null: nobody holds any. */
+  /** Holds nothing, or nothing any more, and hears the newest all the same; null: nobody holds any. */
   leave(holder: string): Promise<string | null>;
   /** Its environments are to be published before. */
   publish(catalog: string, entries: readonly CatalogEntry[]): Promise<void>;

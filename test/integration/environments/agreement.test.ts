@@ -41,7 +41,11 @@ pool: { min_ready: 0, max: ${max} }
 type Files = Readonly<Record<string, string>>;
 
 /** A process with a folder of its own, which says and hears only when it is told to. */
-async function startProcess(holder: string, files: Files, policy: string | null = null) {
+async function startProcess(
+  holder: string,
+  files: Files,
+  { policy = null, serves = true }: { readonly policy?: string | null; readonly serves?: boolean } = {},
+) {
   const folder = await environmentFolder(files);
   const policies = await environmentFolder(policy === null ? {} : { 'policy.yaml': policy });
   const log = createFakeLog();
@@ -56,7 +60,7 @@ async function startProcess(holder: string, files: Files, policy: string | null 
     log,
   });
   const step = () => agreed.step();
-  await step();
+  await (serves ? step() : agreed.agree());
   return {
     agreed,
     log,
@@ -97,6 +101,19 @@ test('an old process that is started again during an upgrade takes the new envir
   await using again = await startProcess('again', one);
   for (const each of [old, recent, again]) await each.step();
   expect([old, recent, again].map((each) => each.description())).toEqual(['two', 'two', 'two']);
+});
+
+test('a process that does not serve yet goes by what the fleet has, and its own folder counts for nobody', async () => {
+  await using a = await startProcess('a', one);
+  await using starting = await startProcess(
+    'starting',
+    { 'shell.yaml': environment('two') },
+    { serves: false },
+  );
+  await a.step();
+  expect([a.description(), starting.description()]).toEqual(['one', 'one']);
+  await starting.step();
+  expect(starting.description()).toBe('two');
 });
 
 test('a rollback is in force when the last new process says that it leaves', async () => {
@@ -148,7 +165,7 @@ test('a folder that cannot be used changes nothing for anybody, and its process 
 
 test('what is newest and beyond a process’ own policy is not used there, whole or in part, until that policy allows it', async () => {
   const policy = 'ceilings: { memory: 64Mi }';
-  await using strict = await startProcess('strict', one, policy);
+  await using strict = await startProcess('strict', one, { policy });
   await using open = await startProcess('open', one);
   await open.write('shell.yaml', environment('large', { memory: '128Mi' }));
   await strict.step();
