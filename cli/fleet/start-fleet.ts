@@ -1,11 +1,11 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { buildPayload } from '../../infra/payload/payload.ts';
 import { loadCluster } from '../../src/environments/load-cluster.ts';
 import { loadPermitted } from '../../src/environments/load-permitted.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { CommandError } from '../command-error.ts';
 import { readKeys, writeKeys } from '../keys/key-store.ts';
 import { developmentKeyIn } from './development-key.ts';
 import { takeFleetLock } from './fleet-lock.ts';
@@ -76,12 +76,26 @@ const startDeadlineMs = 60_000;
  * fault it is and what to do; then nothing is left running.
  */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
+  const buildPayload = await payloadMaker();
   const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
   const running = await start(folder, options, async () => {
     const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
     return { kind: 'local', payloadDir: payload.dir };
   });
   return { ...running, nodeSocket: folder.nodeSocket, sandboxes: () => listLocalSandboxes(folder.node) };
+}
+
+/** Looked for only here: the image of the fleet has the command line, and nothing to make payloads or sandboxes with. */
+async function payloadMaker() {
+  const { buildPayload } = await import('../../infra/payload/payload.ts').catch((cause: unknown) => {
+    throw new CommandError(
+      'this installation cannot start a fleet of its own: it is not a whole checkout',
+      'yours',
+      'name the fleet that you mean with --url, or run it in a checkout of Corral',
+      cause,
+    );
+  });
+  return buildPayload;
 }
 
 /**

@@ -6,7 +6,13 @@ import { busyboxRoot } from './contents/busybox.ts';
 import { dataFolders } from './contents/data-folders.ts';
 import { productionPackages } from './contents/packages.ts';
 import { program } from './contents/program.ts';
-import { isLeftOut, leftOut, leftOutOfPackages, serviceSources } from './contents/sources.ts';
+import {
+  exampleEnvironments,
+  isLeftOut,
+  leftOut,
+  leftOutOfPackages,
+  serviceSources,
+} from './contents/sources.ts';
 import { fileEntry, layer, tree } from './contents/tree.ts';
 import type { Image } from './oci/archive.ts';
 import type { Entry } from './oci/tar.ts';
@@ -28,8 +34,8 @@ const payloadPlace = 'opt/corral';
 const serviceUser = '65532:65532';
 
 /**
- * Gateway and controller in one image: they share nearly every file, a node pulls it once, and a fleet cannot run two
- * versions by mistake. Which of the two runs is the container's argument.
+ * Gateway, controller and command line in one image: they share nearly every file, a node pulls it once, and a fleet cannot
+ * run two versions by mistake. Which of them runs is the container's argument.
  */
 export async function corralImage(): Promise<Image> {
   return {
@@ -126,5 +132,6 @@ async function sources(): Promise<readonly Entry[]> {
     if (source.endsWith('.json')) return [fileEntry(join(repository, source), `app/${source}`, false)];
     return tree(join(repository, source), `app/${source}`, (path) => !isLeftOut(path, leftOut));
   });
-  return (await Promise.all(parts)).flat();
+  const example = tree(join(repository, exampleEnvironments), 'app/environments');
+  return (await Promise.all([...parts, example])).flat();
 }

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { corralImage } from './catalogue.ts';
-import { leftOut, leftOutOfPackages, serviceSources } from './contents/sources.ts';
+import { exampleEnvironments, leftOut, leftOutOfPackages, serviceSources } from './contents/sources.ts';
 
 const read = (name: string) => readFile(join(import.meta.dirname, name), 'utf8');
 const dockerfile = await read('Dockerfile');
@@ -18,12 +18,13 @@ describe('the Dockerfile and the archives made without Docker', () => {
   it('have the same sources', () => {
     const copied = stage('corral').filter(([word, from]) => word === 'COPY' && !from?.startsWith('--from'));
     const sources = copied.map(([, source = '']) => source.replace(/\/$/, ''));
-    expect(sources).toEqual(serviceSources);
+    expect(sources).toEqual([...serviceSources, exampleEnvironments]);
   });
 
   it('leave out the same files', async () => {
     const ignored = (await read('Dockerfile.dockerignore')).split('\n');
     expect(ignored).toEqual(expect.arrayContaining([...leftOut]));
+    expect(ignored.at(-2)).toBe(`!${exampleEnvironments}/*.yaml`);
     for (const pattern of leftOutOfPackages) expect(dockerfile).toContain(`-name '${pattern}'`);
   });
 
