@@ -42,17 +42,34 @@ export async function buildImage(
 ): Promise<BuiltImage> {
   await mkdir(cacheDir, { recursive: true });
   const image = await makers[which](cacheDir);
-  const archive = join(cacheDir, `image-${which}-${await keyOf(image)}.tar`);
+  return keptArchive(cacheDir, { which, key: await keyOf(image), name: image.name }, async () => image);
+}
+
+type Kept = {
+  /** Which of our images, in the name of the file. */
+  readonly which: string;
+  /** A hash of all that goes in. */
+  readonly key: string;
+  readonly name: string;
+};
+
+/** The archive of that key; `make` is asked for the image where there is none yet. */
+export async function keptArchive(
+  cacheDir: string,
+  { which, key, name }: Kept,
+  make: () => Promise<Image>,
+): Promise<BuiltImage> {
+  const archive = join(cacheDir, `image-${which}-${key}.tar`);
   const sizes = `${archive}.json`;
   if (!(await isThere(sizes))) {
     const building = `${archive}.${process.pid}`;
-    const layerBytes = await writeArchive(image, building);
+    const layerBytes = await writeArchive({ ...(await make()), name }, building);
     await rename(building, archive);
     await writeFile(building, JSON.stringify(layerBytes));
     await rename(building, sizes);
     await Promise.all([`image-${which}-`, 'payload-'].map((prefix) => keepNewest(cacheDir, prefix, kept)));
   }
-  return { name: image.name, archive, layerBytes: JSON.parse(await readFile(sizes, 'utf8')) as number[] };
+  return { name, archive, layerBytes: JSON.parse(await readFile(sizes, 'utf8')) as number[] };
 }
 
 const isThere = (path: string): Promise<boolean> =>

@@ -1,23 +1,29 @@
 /**
  * `npm run images`: makes every image as an OCI archive and prints where it is and how large.
+ * `npm run images -- --previous` makes those of the version before this one, for tests of upgrades.
  * `npm run images -- --payload DIR` only puts the payload's files there, for the Dockerfile.
  */
 import { cp } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { buildPayload } from '../payload/payload.ts';
 import { buildImage, defaultCacheDir } from './build.ts';
+import type { BuiltImage } from './build.ts';
 import { imageNames } from './catalogue.ts';
 import type { ImageName } from './catalogue.ts';
+import { buildPreviousImages } from './previous.ts';
 import { sizeLines } from './sizes.ts';
 
-const { values } = parseArgs({ options: { payload: { type: 'string' } } });
+const { values } = parseArgs({ options: { payload: { type: 'string' }, previous: { type: 'boolean' } } });
 
-if (values.payload === undefined) {
-  for (const name of Object.keys(imageNames) as ImageName[]) {
-    const built = await buildImage(name);
-    process.stdout.write(`${sizeLines(built).join('\n')}\n`);
-  }
-} else {
+if (values.payload !== undefined) {
   const { dir } = await buildPayload(defaultCacheDir());
   await cp(dir, values.payload, { recursive: true });
+} else if (values.previous === true) {
+  for (const built of Object.values(await buildPreviousImages())) print(built);
+} else {
+  for (const name of Object.keys(imageNames) as ImageName[]) print(await buildImage(name));
+}
+
+function print(built: BuiltImage): void {
+  process.stdout.write(`${sizeLines(built).join('\n')}\n`);
 }
