@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { environmentName } from '../../src/model/ids.ts';
+import { readEventLogSettings } from '../../src/platform/event-log-settings.ts';
+import type { EventLogSettings } from '../../src/platform/event-log-settings.ts';
 import { logLevels } from '../../src/platform/logging.ts';
 import { readConfig } from '../../src/platform/config.ts';
 import type { ConfigReader, Variables } from '../../src/platform/config.ts';
@@ -17,7 +19,7 @@ export type ControllerConfig = {
   /** What the operator allows environments; null: everything. */
   readonly policyFile: string | null;
   readonly fleetKeyFile: string;
-  readonly eventLogFolder: string;
+  readonly eventLog: EventLogSettings;
   readonly startBudget: number;
   readonly poolOverrides: PoolOverrides;
   /** `host:port` for /healthz, /readyz and /metrics; null: none. */
@@ -59,7 +61,7 @@ const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<Cont
   fleetKeyFile: read.text('CORRAL_FLEET_KEY_FILE', {
     purpose: 'the file with the fleet key; it is made if it is not there',
   }),
-  eventLogFolder: read.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
+  eventLog: readEventLogSettings(read),
   startBudget: read.whole('CORRAL_START_BUDGET', {
     purpose: 'how many sandboxes of the fleet may be starting at once',
     fallback: engine === 'local' ? defaultStartBudget(availableParallelism()) : clusterStartBudget,

@@ -56,7 +56,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const prometheus = createPrometheus();
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
-  const events = createEventLog({ folder: config.eventLogFolder, process: 'controller', log, ...system });
+  const events = createEventLog({ ...config.eventLog, process: 'controller', log, ...system });
   const record = (event: FleetEvent) => {
     events.append(event);
     prometheus.told(event);

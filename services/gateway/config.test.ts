@@ -19,6 +19,7 @@ describe('the gateway’s settings', () => {
       host: '::1',
       port: 9000,
       fleet: 'corral',
+      eventLog: { folder: 'events', stdout: false, maxBytes: 4_294_967_296 },
       keysFile: null,
       maxHeldRequests: 4_000,
       maxHeldBodyBytes: 536_870_912,
@@ -27,6 +28,16 @@ describe('the gateway’s settings', () => {
       drainDelayMs: 15_000,
       shutdownGraceMs: 560_000,
     });
+  });
+
+  it('need no folder for events that go to standard output alone', () => {
+    const { CORRAL_EVENT_LOG_DIR: _folder, ...others } = variables;
+    expect(readGatewayConfig({ ...others, CORRAL_EVENT_LOG_TO: 'stdout' })).toMatchObject({
+      eventLog: { folder: null, stdout: true },
+    });
+    expect(() => readGatewayConfig({ ...others, CORRAL_EVENT_LOG_TO: 'folder,stdout' })).toThrow(
+      'CORRAL_EVENT_LOG_DIR is not set',
+    );
   });
 
   it('name every mistake at once', () => {

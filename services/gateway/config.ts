@@ -1,5 +1,7 @@
 import { readConfig } from '../../src/platform/config.ts';
 import type { ConfigReader, Variables } from '../../src/platform/config.ts';
+import { readEventLogSettings } from '../../src/platform/event-log-settings.ts';
+import type { EventLogSettings } from '../../src/platform/event-log-settings.ts';
 import { logLevels } from '../../src/platform/logging.ts';
 import { readRedisSettings } from '../../src/platform/redis-settings.ts';
 import type { RedisSettings } from '../../src/platform/redis-settings.ts';
@@ -21,7 +23,7 @@ export type GatewayConfig = {
   readonly keysFile: string | null;
   /** Opens everything from this very machine; null: there is none. */
   readonly developmentKey: string | null;
-  readonly eventLogFolder: string;
+  readonly eventLog: EventLogSettings;
   readonly maxFileBytes: number;
   readonly maxTenantRowBytes: number;
   readonly maxHeldRequests: number;
@@ -80,7 +82,7 @@ function readPlaces(reader: ConfigReader) {
     policyFile: reader.optional('CORRAL_POLICY'),
     fleetKeyFile: reader.text('CORRAL_FLEET_KEY_FILE', { purpose: 'the file with the fleet key' }),
     nodeSocket: reader.optional('CORRAL_NODE_SOCKET'),
-    eventLogFolder: reader.text('CORRAL_EVENT_LOG_DIR', { purpose: 'the folder of the event log' }),
+    eventLog: readEventLogSettings(reader),
   };
 }
 

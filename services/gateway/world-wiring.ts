@@ -46,7 +46,7 @@ export async function openWorld(config: GatewayConfig, log: Log) {
   });
   // Before the first request, so that an old folder is not served for a moment; without fleet state its own is all it has.
   await catalog.agree().catch(() => undefined);
-  const events = createEventLog({ folder: config.eventLogFolder, process: 'gateway', log, ...system });
+  const events = createEventLog({ ...config.eventLog, process: 'gateway', log, ...system });
   const keyDoubt = createKeyDoubt(log, systemClock);
   const link = createSandboxdHttpLink({
     tokenOf: (sandbox) => tokens.tokenOf(sandbox),

@@ -1,8 +1,11 @@
-import { readdir } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
+import { startExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
 import { readEvents } from '../../src/adapters/event-log/read-events.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
+import { facesOf } from '../support/faces.ts';
 import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 import type { FleetOfTest } from '../support/fleet.ts';
 
@@ -57,4 +60,24 @@ test('gateway and controller write files of their own', async () => {
   const names = await readdir(join(world.fleet.stateDir, 'events'));
   const writers = names.map((name) => /^events-[\d-]{10}-([a-z]+)-/.exec(name)?.[1]);
   expect(new Set(writers)).toEqual(new Set(['controller', 'gateway']));
+});
+
+test('a gateway that tells its events on standard output needs no folder', async () => {
+  const environments = join(world.fleet.stateDir, '../environments');
+  const gateway = await startExtraGateway(world.fleet, environments, undefined, {
+    CORRAL_EVENT_LOG_TO: 'stdout',
+    CORRAL_EVENT_LOG_DIR: '',
+  });
+  const { rft } = facesOf(gateway.url, world.fleet.apiKey);
+  await rft.call({ trace: 'spoken', call: 'c1', command: 'echo' });
+  await rft.grade({ trace: 'spoken' });
+  await gateway.stop();
+  const said = await readFile(join(stateFolderAt(world.fleet.stateDir).logs, 'extra-gateway.jsonl'), 'utf8');
+  const lines = said.split('\n').filter((line) => line.startsWith('{"kind"'));
+  const events = lines.map((line) => JSON.parse(line) as FleetEvent);
+  expect(events).toMatchObject([
+    { kind: 'call_settled', summary: { call: 'c1' } },
+    { kind: 'verdict', verdict: { kind: 'scorable' }, score: 1 },
+  ]);
+  expect(await eventsOf('spoken')).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -14,12 +14,15 @@ import type { EventFilter } from './read-events.ts';
 const dayMs = 24 * 60 * 60 * 1000;
 let folder: string;
 let nowMs: number;
-let errors: { readonly message: string; readonly fields: LogFields | undefined }[];
+type Said = { readonly message: string; readonly fields: LogFields | undefined };
+let errors: Said[];
+let warnings: Said[];
 
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'corral-events-'));
   nowMs = Date.parse('2026-11-21T12:00:00Z');
   errors = [];
+  warnings = [];
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
@@ -34,7 +37,7 @@ function newLog(changes: Partial<EventLogOptions> = {}) {
     log: {
       debug: silent,
       info: silent,
-      warn: silent,
+      warn: (message, fields) => void warnings.push({ message, fields }),
       error: (message, fields) => void errors.push({ message, fields }),
     },
     ...changes,
@@ -62,6 +65,12 @@ function verdict(rollout: string): FleetEvent {
     suspected: null,
     evidence: {},
   };
+}
+
+async function bytesIn(path: string): Promise<number> {
+  const names = await readdir(path);
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(path, name))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
 }
 
 async function readAll(filter: EventFilter = {}, log = newLog()): Promise<readonly FleetEvent[]> {
@@ -119,6 +128,32 @@ describe('the event log', () => {
     expect(names).toContain('notes.txt');
     expect(names).toContain('events-2026-11-07-gateway-writer00-000001.jsonl');
     expect(names).not.toContain('events-2026-11-06-gateway-writer00-000001.jsonl');
+  });
+
+  it('never takes more bytes than it may: its oldest files go first, also those of others, and that is told', async () => {
+    const eventBytes = Buffer.byteLength(`${JSON.stringify(verdict('trace_00'))}\n`);
+    const bound = { maxBytes: 10 * eventBytes, maxFileBytes: 2 * eventBytes, maxBufferedBytes: eventBytes };
+    await writeFile(
+      join(folder, 'events-2026-11-21-controller-writer00-000001.jsonl'),
+      'x'.repeat(eventBytes),
+    );
+    const log = newLog(bound);
+    const names = Array.from({ length: 20 }, (_, n) => `trace_${n + 10}`);
+    for (const name of names) {
+      log.append(verdict(name));
+      await log.flush();
+      expect(await bytesIn(folder)).toBeLessThanOrEqual(bound.maxBytes);
+    }
+    const kept = (await readAll()).map(({ key }) => key);
+    expect(kept).toEqual(names.slice(-kept.length).map(keyOf));
+    expect(kept.length).toBeGreaterThanOrEqual(6);
+    expect(warnings[0]).toMatchObject({
+      message: expect.stringContaining('CORRAL_EVENT_LOG_MAX_BYTES'),
+      fields: { files: 2, last: expect.stringMatching(/gateway-[0-9a-z]{8}-000001/) },
+    });
+    expect((await readdir(folder)).filter((name) => name.includes('controller'))).toEqual([]);
+    const dropped = warnings.reduce((sum, { fields }) => sum + Number(fields?.['bytes']), 0);
+    expect(dropped).toBe((1 + names.length - kept.length) * eventBytes);
   });
 
   it('keeps two writers of one folder apart', async () => {

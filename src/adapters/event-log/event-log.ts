@@ -1,32 +1,25 @@
-import { mkdir, open, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Clock } from '../../ports/clock.ts';
 import type { EventLog } from '../../ports/event-log.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Random } from '../../ports/random.ts';
-import { dayOf, fileName, nextFile, outdated } from './files.ts';
-import type { EventFile } from './files.ts';
-import { LineBuffer } from './line-buffer.ts';
+import { createFolderWriter } from './folder-writer.ts';
+import { gather } from './gather.ts';
 import { readEvents } from './read-events.ts';
-
-/*
- * The event log as rotating JSONL files.
- *
- *   idle      nothing waits
- *   writing   one batch is on its way to the disk; what is appended meanwhile is the next batch
- *
- * A batch that cannot be written is told and dropped, like lines beyond the buffer: the log is evidence beside the
- * fleet's state, and a full disk must not stop rollouts.
- */
+import { createStdoutWriter } from './stdout-writer.ts';
 
 export type EventLogOptions = {
-  readonly folder: string;
+  /** Null: no files, and nothing to read. */
+  readonly folder: string | null;
+  /** Every event is a line of standard output too; default: not. */
+  readonly stdout?: boolean;
   /** What writes, a-z: part of its files' names. */
   readonly process: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** A file is left for the next one at this size; default 64 MiB, what an editor still opens. */
+  /** Of all files of the folder, whoever wrote them; default: no bound but the days. */
+  readonly maxBytes?: number;
+  /** A file is left for the next one at this size; default 64 MiB, what an editor still opens, and a quarter of all files. */
   readonly maxFileBytes?: number;
   /** Lines waiting for the disk; default 8 MiB, some 10,000 events. */
   readonly maxBufferedBytes?: number;
@@ -34,79 +27,33 @@ export type EventLogOptions = {
   readonly keepDays?: number;
 };
 
-const defaults = { maxFileBytes: 64 * 1024 * 1024, maxBufferedBytes: 8 * 1024 * 1024, keepDays: 14 };
-/** Events are gathered this long between two syncs of the disk: a crash may lose as much, and Redis still has it then. */
-const gatherMs = 100;
-/** Two processes of one name in one folder meet once in 10^12. */
-const writerLength = 8;
+const mebibyte = 1024 * 1024;
 
-/** An event log in `folder`, which is made if need be. Any number of processes may share the folder. */
+/** The event log as JSONL: rotating files in a folder, lines of standard output, or both. Each waits for itself alone. */
 export function createEventLog(given: EventLogOptions): EventLog {
-  const options = { ...defaults, ...given };
-  const buffer = new LineBuffer(options.maxBufferedBytes);
-  const batches = createBatchWriter(options);
-  let writing: Promise<void> | null = null;
-  /** Aborted by a flush, until all that it found is written. */
-  let hurry = new AbortController();
-
-  const writeAll = async (): Promise<void> => {
-    while (!buffer.empty) {
-      const text = buffer.take();
-      await batches.write(text).catch((error: unknown) => {
-        options.log.error('events could not be written', { folder: options.folder, error: String(error) });
-      });
-      await options.clock.sleep(gatherMs, hurry.signal);
-    }
-    writing = null;
-    hurry = new AbortController();
-  };
-
+  const { folder, stdout = false, clock, log, maxBufferedBytes = 8 * mebibyte } = given;
+  const writers = [
+    ...(folder === null
+      ? []
+      : [createFolderWriter({ ...given, folder, ...boundsOf(given, maxBufferedBytes) })]),
+    ...(stdout ? [createStdoutWriter()] : []),
+  ];
+  const places = writers.map((writer) => gather(writer, { clock, log, maxBufferedBytes }));
   return {
     append: (event) => {
-      if (!buffer.add(`${JSON.stringify(event)}\n`)) {
-        options.log.error('the event log is too slow: an event was dropped', { key: event.key });
-      }
-      writing ??= writeAll();
+      const line = `${JSON.stringify(event)}\n`;
+      for (const place of places) place.add(line, event.key);
     },
-    flush: () => {
-      if (writing !== null) hurry.abort('flush');
-      return writing ?? Promise.resolve();
-    },
-    read: (filter) => readEvents(options.folder, filter),
+    flush: async () => void (await Promise.all(places.map((place) => place.flush()))),
+    read: (filter) => (folder === null ? nothing() : readEvents(folder, filter)),
   };
 }
 
-function createBatchWriter(options: typeof defaults & EventLogOptions) {
-  const { folder, clock } = options;
-  const writer = `${options.process}-${options.random.text(writerLength)}`;
-  let file: EventFile | null = null;
-  let writtenBytes = 0;
-
-  const turnTo = async (next: EventFile): Promise<void> => {
-    file = next;
-    writtenBytes = 0;
-    await mkdir(folder, { recursive: true });
-    const old = outdated(await readdir(folder), clock.nowMs(), options.keepDays);
-    await Promise.all(old.map((name) => rm(join(folder, name), { force: true })));
-  };
-
-  const write = async (text: string): Promise<void> => {
-    const first = { day: dayOf(clock.nowMs()), writer, number: 1 };
-    const next = file === null ? first : nextFile(file, writtenBytes, clock.nowMs(), options.maxFileBytes);
-    if (next !== file) await turnTo(next);
-    await appendDurably(join(folder, fileName(next)), text);
-    writtenBytes += Buffer.byteLength(text);
-  };
-  return { write };
+/** A file that is begun has room to be filled, and its last batch to come whole. */
+function boundsOf(given: EventLogOptions, maxBufferedBytes: number) {
+  const { maxBytes = Number.POSITIVE_INFINITY, keepDays = 14 } = given;
+  const maxFileBytes = given.maxFileBytes ?? Math.min(64 * mebibyte, Math.floor(maxBytes / 4));
+  return { keepDays, maxFileBytes, keepBytes: Math.max(0, maxBytes - maxFileBytes - maxBufferedBytes) };
 }
 
-/** Appends and waits until the disk has it. */
-async function appendDurably(path: string, text: string): Promise<void> {
-  const handle = await open(path, 'a', 0o600);
-  try {
-    await handle.appendFile(text);
-    await handle.datasync();
-  } finally {
-    await handle.close();
-  }
-}
+async function* nothing(): AsyncGenerator<never> {}

@@ -43,3 +43,17 @@ export function outdated(names: readonly string[], nowMs: number, keepDays: numb
     return file !== null && file.day < oldest;
   });
 }
+
+export type KeptFile = { readonly name: string; readonly bytes: number; readonly writtenAtMs: number };
+
+/** Those that were written longest ago, as many as must go for the others to have at most `keepBytes`. */
+export function tooMany(files: readonly KeptFile[], keepBytes: number): readonly KeptFile[] {
+  let bytes = files.reduce((sum, file) => sum + file.bytes, 0);
+  const dropped: KeptFile[] = [];
+  for (const file of files.toSorted((one, other) => one.writtenAtMs - other.writtenAtMs)) {
+    if (bytes <= keepBytes) break;
+    bytes -= file.bytes;
+    dropped.push(file);
+  }
+  return dropped;
+}
