@@ -7,7 +7,7 @@ import { wireGateway } from './wiring.ts';
 
 /** After the grace of held requests: settling, flushing and closing take at most this. */
 const closingMs = 10_000;
-/** After a second signal: telling those who are held takes a second at most, and the event log less. */
+/** After a second signal: telling those who are held takes two seconds at most, and the event log less. */
 const hurriedMs = 3_000;
 
 /** What there is to be stopped while it waits for Redis. */

@@ -26,6 +26,10 @@ test('a key file that is there is only read: nothing is written beside it', asyn
   expect(keys).toEqual({ current: 'ab'.repeat(32), other: null });
 });
 
+test('a key file that is not there, in a folder where nothing can be made, is told with what to do', async () => {
+  await expect(ensureFleetKeys('/proc/self/fleet.key')).rejects.toThrow('mount the Secret that has it');
+});
+
 test('two keys are the current one and the other one while keys are rotated', () => {
   const [current, other] = ['ab'.repeat(32), 'cd'.repeat(32)];
   expect(parseFleetKeys(`# rotated in May\n${current}\n${other}\n`)).toEqual({ current, other });

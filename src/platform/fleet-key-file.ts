@@ -37,9 +37,16 @@ export async function readFleetKeys(path: string): Promise<FleetKeys> {
  * is only read: a Secret is mounted read-only.
  */
 export async function ensureFleetKeys(path: string): Promise<FleetKeys> {
-  if (!(await isThere(path))) await makeFleetKey(path);
+  if (!(await isThere(path))) await makeFleetKey(path).catch(cannotMake(path));
   return readFleetKeys(path);
 }
+
+const cannotMake = (path: string) => (thrown: unknown) => {
+  throw new Error(
+    `the fleet key file ${path} is not there and cannot be made (${String(thrown)}); mount the Secret that has it`,
+    { cause: thrown },
+  );
+};
 
 const isThere = (path: string) =>
   access(path).then(

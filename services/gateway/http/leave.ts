@@ -21,8 +21,8 @@ export type Leaving = {
   readonly hurry: AbortSignal;
 };
 
-/** An answer of some hundred bytes is out in milliseconds; who does not read it does not need it. */
-const lastWordsMs = 1_000;
+/** Longer than an answer waits for a request that is still on its way; its own bytes are out in milliseconds. */
+const lastWordsMs = 2_000;
 
 export type Leave = (leaving: Leaving) => Promise<void>;
 
