@@ -31,7 +31,7 @@ export type GatewayParts = FaceParts & {
 export type GatewayServer = {
   /** Resolves to the URL it listens at; port 0 takes a free one. */
   listen(host: string, port: number): Promise<string>;
-  /** Resolves when everything that came was answered, the last of it with having been cut off. */
+  /** Resolves when everybody was answered; those whom the grace leaves over, with having been cut off. */
   readonly stop: Leave;
 };
 

@@ -56,8 +56,9 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
       const ends = [left, wired.close(), ...watches.map(({ done }) => done)];
       const settled = Promise.all(ends).then(() => true);
       const late = world.clock.sleep(settlingMs, hurry).then(() => false);
+      const isSettled = await Promise.race([settled, late]);
       // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
-      await ((await Promise.race([settled, late])) ? world.close() : world.events.flush());
+      await (isSettled ? world.close() : world.events.flush());
     },
   };
 }

@@ -18,11 +18,13 @@ export type Hold = { grow(bytes: number): void; release(): void };
 /** Answers a held request at once, whatever it waits for. */
 export type CutOff = (failure: Failure) => void;
 
+export type GateState = 'open' | 'leaving' | 'closing';
+
 export class HoldGate {
   readonly #limits: HoldLimits;
   readonly #held = new Set<CutOff>();
   #bodyBytes = 0;
-  #state: 'open' | 'leaving' | 'closing' = 'open';
+  #state: GateState = 'open';
   readonly #idle = Promise.withResolvers<void>();
 
   constructor(limits: HoldLimits) {
@@ -37,7 +39,7 @@ export class HoldGate {
     return this.#bodyBytes;
   }
 
-  get state(): 'open' | 'leaving' | 'closing' {
+  get state(): GateState {
     return this.#state;
   }
 
