@@ -50,7 +50,7 @@ export const wrongRequest = {
     means: 'No environment, or no version of one, has the name in the address.',
     evidence: 'The message lists those that exist.',
     operator:
-      'Compare the job’s addresses with `GET /v1/environments`. After a deployment: do all gateways have the same environments folder?',
+      'Compare the job’s addresses with `GET /v1/environments`. Was its file removed, or not taken because of a mistake? `environments` in `/readyz` says so. Versions are kept for 14 days.',
   },
   environment_mismatch: {
     means:
