@@ -56,13 +56,11 @@ export function startApiServer(cluster: Cluster): Promise<void> {
 export async function restartFollowers(cluster: Cluster): Promise<void> {
   await Promise.all([controllerManager, scheduler].map((part) => stopDaemon(cluster.pids, part)));
   startControllers(cluster);
-  await restartServices(cluster);
-  await Promise.all(
-    cluster.nodes.map(async ({ name }) => {
-      await killKubelet(cluster, name);
-      await startKubelet(cluster, name);
-    }),
-  );
+  const kubelets = cluster.nodes.map(async ({ name }) => {
+    await killKubelet(cluster, name);
+    await startKubelet(cluster, name);
+  });
+  await Promise.all([restartServices(cluster), ...kubelets]);
 }
 
 /**
