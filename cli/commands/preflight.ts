@@ -19,6 +19,7 @@ type PreflightOptions = ReadingOptions & {
   readonly probe: readonly string[];
   readonly kubeconfig?: string;
   readonly egress: boolean;
+  readonly hideKey: boolean;
 };
 
 export function addPreflightCommand(program: Command, terminal: Terminal): void {
@@ -41,10 +42,9 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
       '--kubeconfig <file>',
       'whose API server no sandbox may reach (default: KUBECONFIG, or the cluster it runs in)',
     );
-  command.option(
-    '--no-egress',
-    'do not try whom sandboxes reach: for a cluster whose network closes nothing',
-  );
+  command
+    .option('--no-egress', 'do not try whom sandboxes reach: for a cluster whose network closes nothing')
+    .option('--hide-key', 'print $CORRAL_KEY instead of the key: for output that others keep', false);
   withReadingOptions(command).action(async (environment: string | undefined, options: PreflightOptions) => {
     const rows = options.items === undefined ? null : readRows(options.items);
     const forbidden = options.egress
@@ -58,6 +58,7 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
         // On this machine nothing stands in between, so holding a request would only take time.
         holdS: options.url === undefined ? 0 : Number(options.hold),
         forbidden,
+        shownKey: options.hideKey ? '$CORRAL_KEY' : connection.key,
       }),
     );
     show(terminal, options.json, report, (data) => describePreflight(data, terminal.width));

@@ -29,6 +29,8 @@ export type PreflightPlan = {
   readonly holdS: number;
   /** What no sandbox without a network may reach, beside its neighbours; null: whom it reaches is not tried. */
   readonly forbidden: readonly Target[] | null;
+  /** What stands for the key in the printed job. */
+  readonly shownKey: string;
 };
 
 /** Tries everything and tells what was seen; a failed check does not end it. */
@@ -42,7 +44,7 @@ export async function preflight(connection: Connection, plan: PreflightPlan): Pr
   try {
     const tested = await environmentsOf(client, plan.only);
     for (const { name, network } of tested) {
-      const job = await askTrainingJob(client, name, connection);
+      const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;
       const tried = plan.rows ?? (await rowsOf(name, plan.environmentsDir));
       const harmless = await harmlessAnswersOf(name, plan.environmentsDir);

@@ -63,6 +63,14 @@ test('a person reads in one line whether sandboxes are closed', async () => {
   expect(printed).toContain('Everything is in order.');
 });
 
+test('with --hide-key and --no-egress its output may be kept by others, and nobody is tried to be reached', async () => {
+  const { exitCode, printed } = await preflight('--hide-key', '--no-egress', 'shell');
+  expect(exitCode).toBe(exitCodes.done);
+  expect(printed).toContain('Bearer $CORRAL_KEY');
+  expect(printed).not.toContain(corral.fleet.apiKey);
+  expect(printed).not.toMatch(/egress/);
+});
+
 test('an environment that is not there is the caller’s mistake, and the ones that are there are named', async () => {
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
