@@ -27,12 +27,16 @@ export type Rendered = {
   readonly [field: string]: unknown;
 };
 
-/** The namespace that rendered fleets are installed into. */
-export const home = 'corral';
+/** The namespace that rendered fleets are for, and the release's name. */
+export const home = 'rendered-home';
+const release = 'rendered';
 
-/** The chart's text for a release `red`, with more arguments of Helm. */
+/** The fleets' names; without one in the values it is the release's. */
+export const fleetOf = { minimal: release, production: 'red', gitops: 'blue' } as const;
+
+/** The chart's text, with more arguments of Helm. */
 export const renderText = (set: ValueSet, ...more: readonly string[]): Promise<string> =>
-  helm(['template', 'red', chartFolder, '--namespace', home, '--values', valuesFile(set), ...more]);
+  helm(['template', release, chartFolder, '--namespace', home, '--values', valuesFile(set), ...more]);
 
 /** Its objects, hooks among them. Throws for what is no YAML, or says a key twice. */
 export async function render(set: ValueSet, ...more: readonly string[]): Promise<readonly Rendered[]> {

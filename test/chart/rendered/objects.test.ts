@@ -6,6 +6,7 @@ import { manifests } from '../../../src/adapters/kubernetes/manifests/manifests.
 import { loadCluster } from '../../../src/environments/load-cluster.ts';
 import {
   chartFolder,
+  fleetOf,
   helm,
   home,
   oneOf,
@@ -17,7 +18,6 @@ import {
 import type { Rendered } from '../../support/helm.ts';
 
 const ofTheCluster = new Set(['Namespace', 'ClusterRole', 'ClusterRoleBinding', 'PriorityClass']);
-const fleetOf = { minimal: 'red', production: 'red', gitops: 'blue' } as const;
 
 describe.each(valueSets)('the chart with its %s values', (set) => {
   test('is what Helm calls well made', async () => {
@@ -41,7 +41,7 @@ describe.each(valueSets)('the chart with its %s values', (set) => {
         kind: expect.any(String) as string,
       });
       expect(labels?.['corral.dev/fleet'], `${object.kind} ${name}`).toBe(fleetOf[set]);
-      if (object.kind !== 'ConfigMap' || name !== 'red-extra')
+      if (object.kind !== 'ConfigMap' || name !== 'rendered-extra')
         expect(namespace !== undefined, `${object.kind} ${name}`).toBe(!ofTheCluster.has(object.kind));
     }
   });

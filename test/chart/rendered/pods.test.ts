@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { secretKinds, secretName } from '../../../cli/installation/secrets.ts';
 import { readControllerConfig } from '../../../services/controller/config.ts';
 import { readGatewayConfig } from '../../../services/gateway/config.ts';
-import { oneOf, render, valueSets } from '../../support/helm.ts';
-import type { Rendered, ValueSet } from '../../support/helm.ts';
+import { fleetOf, oneOf, render, valueSets } from '../../support/helm.ts';
+import type { Rendered } from '../../support/helm.ts';
 
 type Variable = { readonly name: string; readonly value?: string; readonly valueFrom?: object };
 type Mount = { readonly name: string; readonly mountPath: string; readonly subPath?: string };
@@ -23,8 +23,6 @@ type Pod = {
   readonly volumes?: readonly Volume[];
 };
 type Template = { readonly template: { readonly spec: Pod } };
-
-const fleetOf = (set: ValueSet) => (set === 'gitops' ? 'blue' : 'red');
 
 /** Specs of all pods that the chart makes, itself or by a Deployment, a StatefulSet or a Job. */
 const podsOf = (objects: readonly Rendered[]): readonly Pod[] =>
@@ -78,12 +76,12 @@ describe.each(valueSets)('pods of the %s values', (set) => {
   test('have variables that gateways and controllers read without a mistake, and files where they are mounted', async () => {
     const objects = await render(set);
     const [gateway, controller] = ['gateway', 'controller'].map((name) =>
-      podOf(objects, `${fleetOf(set)}-${name}`),
+      podOf(objects, `${fleetOf[set]}-${name}`),
     );
     if (gateway === undefined || controller === undefined) throw new TypeError('two');
-    expect(readGatewayConfig(variablesOf(gateway))).toMatchObject({ fleet: fleetOf(set), host: '0.0.0.0' });
+    expect(readGatewayConfig(variablesOf(gateway))).toMatchObject({ fleet: fleetOf[set], host: '0.0.0.0' });
     expect(readControllerConfig(variablesOf(controller))).toMatchObject({
-      fleet: fleetOf(set),
+      fleet: fleetOf[set],
       engine: { kind: 'kubernetes' },
     });
     for (const pod of [gateway, controller]) {
@@ -98,7 +96,7 @@ describe.each(valueSets)('pods of the %s values', (set) => {
   });
 
   test('of gateways are given time to be not ready, to finish what they hold, and to end', async () => {
-    const pod = podOf(await render(set), `${fleetOf(set)}-gateway`);
+    const pod = podOf(await render(set), `${fleetOf[set]}-gateway`);
     const { CORRAL_DRAIN_DELAY_MS: drain, CORRAL_SHUTDOWN_GRACE_MS: grace } = variablesOf(pod);
     expect(pod.terminationGracePeriodSeconds).toBe((Number(drain) + Number(grace)) / 1000 + 15);
     expect(Number(grace)).toBeGreaterThan(540_000);
@@ -108,7 +106,7 @@ describe.each(valueSets)('pods of the %s values', (set) => {
     const objects = await render(set);
     const accounts = podsOf(objects)
       .filter(({ automountServiceAccountToken: token }) => token !== false)
-      .map(({ serviceAccountName = '' }) => serviceAccountName.replace(`${fleetOf(set)}-`, ''));
+      .map(({ serviceAccountName = '' }) => serviceAccountName.replace(`${fleetOf[set]}-`, ''));
     expect(['controller', 'setup', 'sweep']).toEqual(expect.arrayContaining(accounts));
   });
 });
@@ -118,7 +116,7 @@ test('Secrets that the installation makes are those that pods mount', async () =
   const mounted = podsOf(objects).flatMap(({ volumes = [] }) =>
     volumes.flatMap(({ secret }) => (secret === undefined ? [] : [secret.secretName])),
   );
-  expect(new Set(mounted)).toEqual(new Set(secretKinds.map((kind) => secretName('red', kind))));
+  expect(new Set(mounted)).toEqual(new Set(secretKinds.map((kind) => secretName(fleetOf.minimal, kind))));
 });
 
 test('where all Secrets are named, no job makes any', async () => {
@@ -129,8 +127,8 @@ test('where all Secrets are named, no job makes any', async () => {
 async function templates(...changes: readonly string[]) {
   const objects = await render('minimal', ...changes);
   return {
-    gateway: templateOf(objects, 'red-gateway'),
-    controller: templateOf(objects, 'red-controller'),
+    gateway: templateOf(objects, `${fleetOf.minimal}-gateway`),
+    controller: templateOf(objects, `${fleetOf.minimal}-controller`),
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chartFolder, helm, renderText } from '../../support/helm.ts';
+import { chartFolder, helm, home, renderText } from '../../support/helm.ts';
 
 // Whoever mistypes a value learns of it, with its place, before anything is asked of the cluster.
 
@@ -61,7 +61,7 @@ describe('the chart refuses, with what to do instead,', () => {
     ],
     [
       'sandboxes among the fleet’s own pods',
-      ['--set', 'sandboxes.namespace.name=corral'],
+      ['--set', `sandboxes.namespace.name=${home}`],
       'cannot share the namespace',
     ],
     ['the namespace default', ['--namespace', 'default'], 'no place for a fleet'],
