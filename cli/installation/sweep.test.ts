@@ -11,9 +11,17 @@ const list = (names: readonly string[]) => ({
 });
 
 /** Pods that are gone some looks after they were asked to go; controllers go by themselves. */
-function cluster(looks: { readonly controllers: number; readonly sandboxes: number }) {
+function cluster(looks: {
+  readonly installed?: boolean;
+  readonly controllers: number;
+  readonly sandboxes: number;
+}) {
   const asked: ApiCall[] = [];
   let { controllers, sandboxes } = looks;
+  const answer = (call: ApiCall) => {
+    if (call.verb === 'list') return listed(call);
+    return { status: call.verb === 'get' && looks.installed === true ? 200 : 404, value: {} };
+  };
   const listed = ({ path }: ApiCall) =>
     path.includes('/corral/')
       ? list(controllers-- > 0 ? ['controller-1'] : [])
@@ -21,7 +29,7 @@ function cluster(looks: { readonly controllers: number; readonly sandboxes: numb
   const api: Api = {
     call: (call) => {
       asked.push(call);
-      return Promise.resolve(call.verb === 'list' ? listed(call) : { status: 404, value: {} });
+      return Promise.resolve(answer(call));
     },
   };
   const removals = () => asked.filter(({ verb }) => verb === 'delete').map(({ path }) => path);
@@ -41,13 +49,13 @@ test('sandboxes go when no controller is left to make new ones, each is removed 
     '/api/v1/namespaces/corral/pods/red-preflight',
   ]);
   const firstRemoval = asked.findIndex(({ verb }) => verb === 'delete');
-  expect(asked.slice(0, firstRemoval).filter(({ path }) => path.includes('/corral/'))).toHaveLength(3);
+  expect(asked.slice(0, firstRemoval).filter(({ path }) => path.includes('/corral/pods'))).toHaveLength(3);
 });
 
 test('a sandboxes’ namespace that goes as a whole is not looked into', async () => {
   const { api, asked } = cluster({ controllers: 0, sandboxes: 0 });
   await sweep(api, { ...plan, sandboxes: null }, createFakeClock());
-  expect(asked.map(({ verb }) => verb)).toEqual(['delete', 'delete']);
+  expect(asked.map(({ verb }) => verb)).toEqual(['get', 'delete', 'delete']);
 });
 
 test('what does not end is named after three minutes, and nothing more is removed', async () => {
@@ -56,5 +64,14 @@ test('what does not end is named after three minutes, and nothing more is remove
   const told = sweep(api, plan, clock).catch((error: unknown) => String(error));
   await clock.advance(200_000);
   expect(await told).toMatch(/still 1 controllers in corral: controller-1/);
+  expect(removals()).toEqual([]);
+});
+
+test('nothing of a fleet that is installed is removed', async () => {
+  const clock = createFakeClock();
+  const { api, removals } = cluster({ installed: true, controllers: 0, sandboxes: 2 });
+  const told = sweep(api, plan, clock).catch((error: unknown) => String(error));
+  await clock.advance(200_000);
+  expect(await told).toMatch(/still 1 Deployments in corral: red-controller/);
   expect(removals()).toEqual([]);
 });

@@ -27,7 +27,10 @@ const everyMs = 1_000;
 export async function sweep(api: Api, plan: Sweep, clock: Clock): Promise<readonly string[]> {
   const { fleet, home, sandboxes, kinds } = plan;
   const told: string[] = [];
-  if (sandboxes !== null) told.push(await removeSandboxes(api, { ...plan, sandboxes }, clock));
+  const giveUpMs = clock.monotonicMs() + patienceMs;
+  // Who renders a chart and applies all of it runs this beside a fleet that is to live.
+  await untilNone(() => installed(api, plan), `Deployments in ${home}`, giveUpMs, clock);
+  if (sandboxes !== null) told.push(await removeSandboxes(api, { ...plan, sandboxes }, giveUpMs, clock));
   for (const kind of kinds) told.push(await remove(api, home, 'secrets', secretName(fleet, kind)));
   // Of a preflight that failed: it stays to be looked at.
   told.push(await remove(api, home, 'pods', `${fleet}-preflight`));
@@ -37,9 +40,9 @@ export async function sweep(api: Api, plan: Sweep, clock: Clock): Promise<readon
 async function removeSandboxes(
   api: Api,
   { fleet, home, sandboxes }: Sweep & { readonly sandboxes: string },
+  giveUpMs: number,
   clock: Clock,
 ): Promise<string> {
-  const giveUpMs = clock.monotonicMs() + patienceMs;
   const controllers = `${labelKeys.fleet}=${fleet},${processLabels.component}=controller`;
   // One that still runs would make new ones.
   await untilNone(() => podsOf(api, home, controllers), `controllers in ${home}`, giveUpMs, clock);
@@ -79,6 +82,13 @@ const stillThere = (what: string, left: readonly string[]) =>
     'the fleet',
     'look at why they do not end (kubectl describe pod), and run this again',
   );
+
+async function installed(api: Api, { fleet, home }: Sweep): Promise<readonly string[]> {
+  const name = `${fleet}-controller`;
+  const path = `/apis/apps/v1/namespaces/${home}/deployments/${name}`;
+  const { status } = await ask(api, { verb: 'get', resource: 'deployments', path }, [404]);
+  return status === 404 ? [] : [name];
+}
 
 const PodList = Type.Object({
   items: Type.Array(Type.Object({ metadata: Type.Object({ name: Type.String() }) })),

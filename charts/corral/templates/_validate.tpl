@@ -29,11 +29,19 @@
 {{- if not (or .bundled.enabled $own) -}}
 {{- fail "no Redis is named: set `redis.url` or `redis.existingSecret.urlKey`, or `redis.bundled.enabled: true`" -}}
 {{- end -}}
+{{- if and .tls.caSecret.name (or .bundled.enabled (hasPrefix "redis:" .url) (hasPrefix "redis-sentinel:" .url)) -}}
+{{- fail "`redis.tls.caSecret` is for a Redis over TLS: write `rediss://…` in `redis.url`" -}}
+{{- end -}}
 {{- if and .url .existingSecret.urlKey -}}
 {{- fail "`redis.url` and `redis.existingSecret.urlKey` both name a Redis: keep one" -}}
 {{- end -}}
 {{- if and (not .existingSecret.name) (or .existingSecret.urlKey .existingSecret.usernameKey .existingSecret.passwordKey .existingSecret.sentinelPasswordKey) -}}
 {{- fail "`redis.existingSecret` has keys, but no `name`" -}}
+{{- end -}}
+{{- end -}}
+{{- range $what, $of := dict "fleetKey.existingSecret" (list .Values.fleetKey.existingSecret "fleet.key") "keys.existingSecret" (list .Values.keys.existingSecret "keys.json") -}}
+{{- if and (not (index $of 0).name) (ne (index $of 0).key (index $of 1)) -}}
+{{- fail (printf "`%s` has a key, but no `name`; in the chart's own Secret it is %s" $what (index $of 1)) -}}
 {{- end -}}
 {{- end -}}
 {{- with .Values.gateway -}}

@@ -119,6 +119,17 @@ test('Secrets that the installation makes are those that pods mount', async () =
   expect(new Set(mounted)).toEqual(new Set(secretKinds.map((kind) => secretName(fleetOf.minimal, kind))));
 });
 
+test('gateways see hashes of keys, and never the operator’s own key beside them', async () => {
+  const { volumes = [] } = podOf(await render('minimal'), `${fleetOf.minimal}-gateway`);
+  expect(volumes).toContainEqual({
+    name: 'keys',
+    secret: {
+      secretName: secretName(fleetOf.minimal, 'keys'),
+      items: [{ key: 'keys.json', path: 'keys.json' }],
+    },
+  });
+});
+
 test('where all Secrets are named, no job makes any', async () => {
   expect((await render('gitops')).filter(({ metadata }) => metadata.name.endsWith('-setup'))).toEqual([]);
 });

@@ -71,6 +71,12 @@ describe('the chart refuses, with what to do instead,', () => {
       ['--set', 'environments.existingConfigMap=a,environments.image.repository=b'],
       'not from existingConfigMap and image',
     ],
+    [
+      'certificates for a Redis without TLS',
+      ['--set', 'redis.tls.caSecret.name=ca'],
+      'is for a Redis over TLS',
+    ],
+    ['a key of a Secret without a name', ['--set', 'keys.existingSecret.key=x'], 'has a key, but no `name`'],
     ['an Ingress without a host', ['--set', 'gateway.ingress.enabled=true'], 'ingress.host` is missing'],
     ['a route of no Gateway', ['--set', 'gateway.httpRoute.enabled=true'], 'parentRefs` is missing'],
     ['KEDA without Prometheus', ['--set', 'gateway.autoscaling.kind=keda'], 'prometheusAddress` is missing'],
