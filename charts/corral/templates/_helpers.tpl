@@ -13,25 +13,25 @@
 
 {{/* By `corral.dev/fleet` everything of a fleet is found again, and removed. */}}
 {{- define "corral.labels" -}}
-app.kubernetes.io/name: {{ include "corral.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "corral.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
-corral.dev/fleet: {{ include "corral.fleet" . }}
+corral.dev/fleet: {{ include "corral.fleet" . | quote }}
 {{- end -}}
 
 {{/* By part-of and component the sandboxes' network policy knows whom to let in; a selector can never change, so no more. */}}
 {{- define "corral.selector" -}}
 app.kubernetes.io/part-of: corral
 app.kubernetes.io/component: {{ .component }}
-corral.dev/fleet: {{ include "corral.fleet" .root }}
+corral.dev/fleet: {{ include "corral.fleet" .root | quote }}
 {{- end -}}
 
 {{- define "corral.podLabels" -}}
 {{ include "corral.selector" . }}
-app.kubernetes.io/name: {{ include "corral.name" .root }}
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/name: {{ include "corral.name" .root | quote }}
+app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- with .root.Values.podLabels }}
 {{ toYaml . }}
@@ -49,7 +49,7 @@ app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- end -}}
@@ -145,7 +145,7 @@ ports:
 - {{- include "corral.nameServers" . | nindent 2 }}
 - to:
     - namespaceSelector:
-        matchLabels: { kubernetes.io/metadata.name: {{ include "corral.sandboxes" . }} }
+        matchLabels: { kubernetes.io/metadata.name: {{ include "corral.sandboxes" . | quote }} }
   ports: [{ protocol: TCP, port: {{ .Values.clusterConfig.port | default 8911 | int }} }]
 {{- if .Values.redis.bundled.enabled }}
 - to:
@@ -185,7 +185,7 @@ template:
       {{- toYaml . | nindent 6 }}
     {{- end }}
     containers:
-      - name: {{ .component }}
+      - name: {{ .component | quote }}
         image: {{ include "corral.image" (dict "root" .root "image" .root.Values.image) }}
         imagePullPolicy: {{ .root.Values.image.pullPolicy }}
         args: {{ toJson .args }}

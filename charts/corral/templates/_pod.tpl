@@ -13,7 +13,7 @@ same fleet state, keys and environments.
 - { name: CORRAL_REDIS, value: {{ $redis.url | quote }} }
 {{- else }}
 - name: CORRAL_REDIS
-  valueFrom: { secretKeyRef: { name: {{ $redis.existingSecret.name }}, key: {{ $redis.existingSecret.urlKey }} } }
+  valueFrom: { secretKeyRef: { name: {{ $redis.existingSecret.name | quote }}, key: {{ $redis.existingSecret.urlKey | quote }} } }
 {{- end }}
 {{- with $redis.existingSecret }}
 {{- if .usernameKey }}
@@ -68,10 +68,10 @@ same fleet state, keys and environments.
 
 {{- define "corral.volumes" -}}
 - name: fleet-key
-  secret: { secretName: {{ include "corral.fleetKeySecret" . }} }
+  secret: { secretName: {{ include "corral.fleetKeySecret" . | quote }} }
 - name: events
   {{- if .Values.eventLog.existingClaim }}
-  persistentVolumeClaim: { claimName: {{ .Values.eventLog.existingClaim }} }
+  persistentVolumeClaim: { claimName: {{ .Values.eventLog.existingClaim | quote }} }
   {{- else }}
   emptyDir: { {{- with .Values.eventLog.sizeLimit }} sizeLimit: {{ . | quote }} {{- end }} }
   {{- end }}
@@ -84,11 +84,11 @@ same fleet state, keys and environments.
   secret: { secretName: {{ include "corral.fleet" . }}-redis }
 {{- else if .Values.redis.existingSecret.name }}
 - name: redis
-  secret: { secretName: {{ .Values.redis.existingSecret.name }} }
+  secret: { secretName: {{ .Values.redis.existingSecret.name | quote }} }
 {{- end }}
 {{- if .Values.redis.tls.caSecret.name }}
 - name: redis-ca
-  secret: { secretName: {{ .Values.redis.tls.caSecret.name }} }
+  secret: { secretName: {{ .Values.redis.tls.caSecret.name | quote }} }
 {{- end }}
 {{- end -}}
 
@@ -96,7 +96,7 @@ same fleet state, keys and environments.
 {{- define "corral.environmentsVolume" -}}
 {{- if include "corral.environmentsConfigMap" . }}
 - name: environments
-  configMap: { name: {{ include "corral.environmentsConfigMap" . | trim }} }
+  configMap: { name: {{ include "corral.environmentsConfigMap" . | trim | quote }} }
 {{- else if .Values.environments.image.repository }}
 - name: environments
   emptyDir: {}
@@ -148,7 +148,7 @@ tolerations:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with $own.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end -}}
 

@@ -87,6 +87,17 @@ describe.each(valueSets)('the chart with its %s values', (set) => {
   });
 });
 
+test('names that YAML takes for numbers or truths stay names', async () => {
+  const changes = { fleet: '123', 'sandboxes.namespace.name': '456', nameOverride: 'true' };
+  const strings = Object.entries(changes).flatMap(([name, value]) => ['--set-string', `${name}=${value}`]);
+  const network = ['--set-json', 'clusterConfig={"networks":{"1e3":{},"on":{}}}'];
+  for (const { kind, metadata } of await render('minimal', '--namespace', '789', ...strings, ...network)) {
+    const { name, namespace = '', labels = {} } = metadata;
+    for (const text of [name, namespace, ...Object.values(labels)])
+      expect(typeof text, `${kind} ${name}`).toBe('string');
+  }
+});
+
 /** Labels of the chart's own and of Helm's come on top; annotations are the operator's. */
 function bare({ metadata: { name, namespace, labels = {} }, ...rest }: Rendered): object {
   const { 'corral.dev/fleet': fleet, 'pod-security.kubernetes.io/enforce': level } = labels;
