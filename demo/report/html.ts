@@ -3,10 +3,10 @@ import { drawRewards } from './charts/rewards.ts';
 import { drawStarts } from './charts/starts.ts';
 import { drawTimeline } from './charts/timeline.ts';
 import { findingLines } from './finding.ts';
-import { pageStyle } from './page-style.ts';
+import { escaped, figure, pageOf } from './page.ts';
 import type { Findings, Report } from './report.ts';
 
-/** The whole report as one file that needs nothing else: no script, no font, no network. */
+/** The whole report as one page. */
 export function reportHtml(report: Report, findings: Findings): string {
   const said = findingLines(report);
   const body = [
@@ -20,19 +20,7 @@ export function reportHtml(report: Report, findings: Findings): string {
     discardTable(report),
     `<footer>Run ${escaped(report.run)}, seed ${escaped(report.seed)}. The policies are scripts; no model was called. The figures are in report.json beside this file.</footer>`,
   ];
-  return `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(said.title)}</title>
-<style>${pageStyle}</style>
-</head>
-<body><main>
-${body.join('\n')}
-</main></body>
-</html>
-`;
+  return pageOf(said.title, body);
 }
 
 const rewardNote =
@@ -42,10 +30,6 @@ const timelineNote =
 const startsNote =
   'Share of the rollouts of each launch type that had a sandbox of their own after a given time.';
 const callsNote = 'One column a rollout. Beyond the dashed line the grader takes a penalty off the reward.';
-
-function figure(title: string, note: string, svg: string): string {
-  return `<section><h2>${escaped(title)}</h2><p class="note">${escaped(note)}</p><figure>${svg}</figure></section>`;
-}
 
 function tiles(report: Report): string {
   const facts: readonly (readonly [string, string])[] = [
@@ -74,11 +58,3 @@ function discardTable(report: Report): string {
 }
 
 const kib = (bytes: number | null): string => (bytes === null ? '–' : (bytes / 1024).toFixed(1));
-
-export function escaped(text: string): string {
-  return text
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('"', '&quot;');
-}

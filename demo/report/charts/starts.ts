@@ -6,16 +6,25 @@ import { drawSvg, legend, tones, valueAxis } from './drawing.ts';
 
 /** How many rollouts of each launch type had their sandbox after how long: a step up for each rollout. */
 export function drawStarts(rollouts: readonly FleetRollout[]): string {
-  const series = [
-    stepSeries('warm', tones.orange, startTimes(rollouts, 'warm')),
-    stepSeries('cold', tones.blue, startTimes(rollouts, 'cold')),
-  ].flat();
+  return drawShares('time from first call to a sandbox of its own (ms)', 'rollouts that have one (%)', [
+    ['warm', tones.orange, startTimes(rollouts, 'warm')],
+    ['cold', tones.blue, startTimes(rollouts, 'cold')],
+  ]);
+}
+
+/** For each kind, the share that took no longer than each time. */
+export function drawShares(
+  time: string,
+  share: string,
+  kinds: readonly (readonly [name: string, tone: string, timesMs: readonly number[]])[],
+): string {
+  const series = kinds.flatMap(([name, tone, timesMs]) => stepSeries(name, tone, timesMs));
   return drawSvg(
     {
       legend: legend(),
       grid: { left: 60, right: 110, top: 44, bottom: 54 },
-      xAxis: { ...valueAxis('time from first call to a sandbox of its own (ms)'), min: 0 },
-      yAxis: { ...valueAxis('rollouts that have one (%)'), min: 0, max: 100, interval: 25, nameGap: 40 },
+      xAxis: { ...valueAxis(time), min: 0 },
+      yAxis: { ...valueAxis(share), min: 0, max: 100, interval: 25, nameGap: 40 },
       series,
     },
     320,
