@@ -13,20 +13,31 @@ export type Post = (
 /** The platform gives each tool call and each grader call ten minutes. */
 const requestTimeoutMs = 600_000;
 
+export type HttpOptions = {
+  /** Whether a connection serves one request after the other; else each request has its own. */
+  readonly keepAlive?: boolean;
+  /** Ends every request that is under way, and every later one at once. */
+  readonly stop?: AbortSignal;
+};
+
 /** Opens a client with as many connections as are asked for at once: a burst must not queue on this side. */
-export function openHttp(): { readonly post: Post; readonly close: () => Promise<void> } {
+export function openHttp({ keepAlive = true, stop }: HttpOptions = {}): {
+  readonly post: Post;
+  readonly close: () => Promise<void>;
+} {
   const dispatcher = new Agent({
     headersTimeout: requestTimeoutMs,
     bodyTimeout: requestTimeoutMs,
-    pipelining: 1,
+    pipelining: keepAlive ? 1 : 0,
   });
   const post: Post = async (url, headers, body, timeoutMs = requestTimeoutMs) => {
+    const timeUp = AbortSignal.timeout(timeoutMs);
     const reply = await request(url, {
       method: 'POST',
       dispatcher,
       headers: { ...headers, 'content-type': 'application/json' },
       body,
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: stop === undefined ? timeUp : AbortSignal.any([timeUp, stop]),
     });
     return { status: reply.statusCode, body: await reply.body.text() };
   };

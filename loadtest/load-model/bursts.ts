@@ -34,7 +34,8 @@ export function groupSizes(burst: number, group: number): readonly number[] {
 }
 
 /** Row 4: how the rollouts of a burst are spread over time. */
-export type Arrival = 'spike' | 'observed' | 'polite';
+export const arrivals = ['spike', 'observed', 'polite'] as const;
+export type Arrival = (typeof arrivals)[number];
 
 export function drawArrival(random: Random): Arrival {
   return drawOne(random, [

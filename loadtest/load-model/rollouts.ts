@@ -46,7 +46,7 @@ const durationsMs = [
   [{ median: 12_000, sigma: 0.9 }, 0.14],
   [{ median: 60_000, sigma: 1 }, 0.04],
 ] as const;
-const longestMs = 480_000;
+export const longestMs = 480_000;
 
 /** Row 10. */
 const hungShare = 0.003;

@@ -39,15 +39,11 @@ export function reportLines(soak: SoakFindings): readonly string[] {
     ...(soak.signals.length > 1 ? [signalLine('all', signalOfAll(soak.signals))] : []),
     `  groups whose mean zeros in their place would have moved: ${movedGroups(soak.truths)}`,
     '',
-    'must be zero',
-    `  rollouts scored though infrastructure failed   ${verdict.scoredDespiteFailure}`,
-    `  model failures discarded                       ${verdict.modelFailuresDiscarded}`,
-    `  commands run twice                             ${verdict.ranTwice}`,
-    `  infrastructure text shown to the policy        ${verdict.infrastructureTextShown}`,
+    ...zeroLines(verdict),
     'must be small',
     `  discards beyond those the faults forced        ${verdict.discardsBeyondFaults}`,
-    ...findings.slice(0, mostTold).map(({ kind, rollout, detail }) => `  ${kind} ${rollout}: ${detail}`),
-    ...unexplained.slice(0, mostTold).map((each) => `  ${each.reason} ${unexplainedLine(each.truth)}`),
+    ...findingLines(findings),
+    ...unexplained.slice(0, mostTold).map((each) => `  ${each.reason} ${discardLine(each.truth)}`),
     '',
     ...conclusion(verdict),
   ];
@@ -62,7 +58,21 @@ function conclusion(verdict: TrainerVerdict): readonly string[] {
   return [...hints, 'All four zeros hold.'];
 }
 
-function countLines(names: readonly string[]): readonly string[] {
+export function zeroLines(verdict: TrainerVerdict): readonly string[] {
+  return [
+    'must be zero',
+    `  rollouts scored though infrastructure failed   ${verdict.scoredDespiteFailure}`,
+    `  model failures discarded                       ${verdict.modelFailuresDiscarded}`,
+    `  commands run twice                             ${verdict.ranTwice}`,
+    `  infrastructure text shown to the policy        ${verdict.infrastructureTextShown}`,
+  ];
+}
+
+export function findingLines(findings: readonly Finding[]): readonly string[] {
+  return findings.slice(0, mostTold).map(({ kind, rollout, detail }) => `  ${kind} ${rollout}: ${detail}`);
+}
+
+export function countLines(names: readonly string[]): readonly string[] {
   const counts = [...Map.groupBy(names, (name) => name)].toSorted(([a], [b]) => a.localeCompare(b));
   return counts.map(([name, each]) => `  ${String(each.length).padStart(5)}  ${name}`);
 }
@@ -72,13 +82,13 @@ function signalLine(step: string, { groups, groupsHurt, expected, lost }: StepSi
   return `  ${step.padEnd(8)} ${groupsHurt} of ${groups} groups lost a member, ${share.toFixed(1)} % of the signal (${lost} of ${expected} rollouts)`;
 }
 
-function codeOf({ ending }: RolloutTruth): string {
+export function codeOf({ ending }: RolloutTruth): string {
   if (ending.kind !== 'discarded') return ending.kind;
   const cause = ending.cause === null ? '' : ` (${ending.cause})`;
   return `${ending.code}${cause} at the ${ending.at}`;
 }
 
-function unexplainedLine(truth: RolloutTruth): string {
+export function discardLine(truth: RolloutTruth): string {
   const message = truth.ending.kind === 'discarded' ? truth.ending.message : '';
   return `${truth.rollout}: ${codeOf(truth)}: ${message.slice(0, 200)}`;
 }

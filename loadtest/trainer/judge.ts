@@ -19,7 +19,12 @@ export const brokenGraderScore = -1;
 
 /** Judges one rollout by the evidence that its own commands wrote, and by nothing that Corral says of it. */
 export function judge(truth: RolloutTruth): readonly Finding[] {
-  return [...truth.calls.flatMap((call) => judgeCall(truth, call)), ...judgeScore(truth)];
+  return [...judgeCalls(truth), ...judgeScore(truth)];
+}
+
+/** The same without the score, for a grader that does not count. */
+export function judgeCalls(truth: RolloutTruth): readonly Finding[] {
+  return truth.calls.flatMap((call) => judgeCall(truth, call));
 }
 
 function judgeCall(truth: RolloutTruth, call: CallTruth): readonly Finding[] {

@@ -18,6 +18,10 @@ export type Script = {
   readonly item: { readonly id: string };
   readonly steps: readonly { readonly thinkMs: number; readonly calls: readonly Work[] }[];
   readonly cancelled: boolean;
+  /** What the policy says in the end; nothing where it is left out. */
+  readonly answer?: string;
+  /** JSON text. For a tool that runs no command: every call is made with these, and leaves no evidence. */
+  readonly fixedArguments?: string;
   readonly client: {
     /** The client hangs up after this and tries again. */
     readonly timeoutMs: number;
@@ -73,10 +77,15 @@ async function playSteps(script: Script, world: PlayWorld, calls: CallTruth[]): 
 async function playCall(script: Script, world: PlayWorld, work: Work) {
   const ids: string[] = [];
   const sentMs = nowMs(world);
-  const delivery = await send(script, world, (job) => {
+  const delivery = await send(script, world, ({ tools: [tool] }) => {
+    if (tool === undefined) throw new RangeError('the training job has no tool');
     if (ids.length === 0 || script.client.freshIds) ids.push(`call_${world.random.text(16)}`);
     const id = ids.at(-1) ?? '';
-    return { to: toolOf(job), body: bodyOf(script, id, commandOf(id, work)) };
+    const used = script.fixedArguments ?? JSON.stringify({ command: commandOf(id, work) });
+    return {
+      to: { url: tool.server_url, headers: tool.headers },
+      body: bodyOf(script, id, { name: tool.name, arguments: used }),
+    };
   });
   const { text, leaked } =
     delivery.kind === 'answered'
@@ -89,8 +98,12 @@ async function playCall(script: Script, world: PlayWorld, work: Work) {
 
 /** The grader counts the lines of the evidence file. */
 async function grade(script: Script, world: PlayWorld, calls: readonly CallTruth[]): Promise<Ending> {
-  const made = calls.flatMap(({ ids, shown }) => (shown === null ? [] : ids.slice(-1).map(madeCall)));
-  const body = JSON.stringify({ sample: sampleOf('', made), item: script.item, trace_id: script.rollout });
+  const name = world.jobs[0].tools[0]?.name ?? '';
+  const made = calls.flatMap(({ ids, shown }) =>
+    shown === null ? [] : ids.slice(-1).map((callId) => ({ callId, use: { name, arguments: '{}' } })),
+  );
+  const sample = sampleOf(script.answer ?? '', made);
+  const body = JSON.stringify({ sample, item: script.item, trace_id: script.rollout });
   const delivery = await send(script, world, (job) => ({ to: graderOf(job), body }));
   if (delivery.kind === 'gave_up') return discardOf(delivery, 'grader');
   const score = readScore(delivery.reply);
@@ -99,8 +112,6 @@ async function grade(script: Script, world: PlayWorld, calls: readonly CallTruth
     ? { kind: 'discarded', code: 'unreadable_answer', cause: null, at: 'grader', message }
     : { kind: 'scored', score };
 }
-
-const madeCall = (callId: string): MadeCall => ({ callId, use: { name: 'shell', arguments: '{}' } });
 
 type Sending = { readonly to: Endpoint; readonly body: string };
 type Endpoint = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
@@ -118,21 +129,14 @@ function send(script: Script, world: PlayWorld, next: (job: TrainingJob) => Send
   return deliver(once, { clock: world.clock, random });
 }
 
-function toolOf({ tools }: TrainingJob): Endpoint {
-  const [tool] = tools;
-  if (tool === undefined) throw new RangeError('the training job has no tool');
-  return { url: tool.server_url, headers: tool.headers };
-}
-
 const graderOf = ({ grader }: TrainingJob): Endpoint => ({ url: grader.url, headers: grader.headers });
 
-const bodyOf = (script: Script, callId: string, command: string): string =>
+const bodyOf = (script: Script, callId: string, use: MadeCall['use']): string =>
   JSON.stringify({
     type: 'function_call',
     id: callId.replace('call_', 'fc_'),
     call_id: callId,
-    name: 'shell',
-    arguments: JSON.stringify({ command }),
+    ...use,
     item: script.item,
     trace_id: script.rollout,
   });

@@ -253,8 +253,12 @@ export const rooms: readonly Room[] = [
     files: /^loadtest\//,
     may: [
       'cli/fleet/',
+      'cli/command-error.ts',
       'demo/trainer/',
       'demo/command/',
+      // What a fleet tells of its own starts, and how a report is drawn.
+      'demo/fleet/fleet-view.ts',
+      'demo/report/',
       'demo/seeded-random.ts',
       'src/platform/',
       'src/model/',

@@ -1,0 +1,171 @@
+import { openFleetView } from '../../demo/fleet/fleet-view.ts';
+import { CommandError } from '../../cli/command-error.ts';
+import { openHttp } from '../../demo/trainer/http.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { Random } from '../../src/ports/random.ts';
+import type { Script } from '../trainer/play-rollout.ts';
+import { findLoad } from './load-findings.ts';
+import type { AloneScores, LoadFindings } from './load-findings.ts';
+import type { LoadOptions } from './options.ts';
+import { planBurst, planTrials } from './plan-burst.ts';
+import { playBurst, playOne } from './play-burst.ts';
+import type { BurstWorld, Played } from './play-burst.ts';
+import { announce, closeRun, meet } from './target.ts';
+import type { Target } from './target.ts';
+import { isSuccess } from './tries.ts';
+import type { Try } from './tries.ts';
+
+export type LoadWorld = {
+  readonly options: LoadOptions;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Aborted when the person at the terminal wants an end. */
+  readonly interrupted: AbortSignal;
+  readonly say: (line: string) => void;
+};
+
+export type LoadRun = { readonly run: string; readonly lastedMs: number; readonly findings: LoadFindings };
+
+type Seeing = { readonly played: Played[]; readonly tries: Try[] };
+
+const minuteMs = 60_000;
+const progressMs = 5_000;
+
+/** What is under way when the time is up has so long for its last call and its grade; then it is cut off. */
+const graceMs = 2 * minuteMs;
+
+/** Looks at the fleet, tries it with two rollouts, plays the bursts, closes the run and judges. Throws a CommandError before any load. */
+export async function runLoad(world: LoadWorld): Promise<LoadRun> {
+  const { options, clock, random } = world;
+  const run = options.run ?? `load-${random.text(8)}`;
+  const target: Target = { ...options, url: checkedUrl(options.url), run };
+  const met = await meet(target, options);
+  tellPlan(world, target);
+  const ends = endsOf(world);
+  const [kept, anew] = [true, false].map((keepAlive) => openHttp({ keepAlive, stop: ends.stopped }));
+  if (kept === undefined || anew === undefined) throw new RangeError('two ways to connect');
+  const seen: Seeing = { played: [], tries: [] };
+  const worldFrom = (startMs: number, tell: BurstWorld['tell']): BurstWorld => ({
+    target,
+    face: options.face,
+    tool: met.tool,
+    clock,
+    random,
+    startMs,
+    ...ends,
+    post: { kept: kept.post, anew: anew.post },
+    tell,
+  });
+  try {
+    const alone = await playTrials(
+      options,
+      worldFrom(clock.monotonicMs(), () => undefined),
+    );
+    const burst = worldFrom(clock.monotonicMs(), (one) => {
+      // What we end ourselves is nobody's answer.
+      if (!ends.stopped.aborted) seen.tries.push(one);
+    });
+    await playBursts(world, burst, seen);
+    const lastedMs = clock.monotonicMs() - burst.startMs;
+    const fleet = met.reads ? await startsOf(target) : null;
+    const scores = options.anyScore ? null : alone;
+    const findings = findLoad({ ...seen, alone: scores, runsCommands: met.runsCommands, fleet });
+    return { run, lastedMs, findings };
+  } finally {
+    ends.clear();
+    if (met.reads) await closeRun(target, clock);
+    await Promise.all([kept.close(), anew.close()]);
+  }
+}
+
+function tellPlan({ options, say }: LoadWorld, { url, run }: Target): void {
+  const { rollouts, environment, face, speed, seed } = options;
+  say(
+    `${run}: ${rollouts} rollouts of ${environment} at ${url}, ${face} face, time ${speed} times faster, seed ${seed}.`,
+  );
+  say(
+    'What ends in 5xx or a lost connection is sent again three times under the same ids, as platforms do; nothing else is.',
+  );
+}
+
+function checkedUrl(text: string): string {
+  if (URL.canParse(text) && /^https?:/.test(text)) return text.replace(/\/+$/, '');
+  throw new CommandError(
+    `not a gateway's address: ${text}`,
+    'yours',
+    'give it like https://corral.example.org',
+  );
+}
+
+/** When no rollout may begin or go on, and when nothing may be sent any more. An interruption is both at once. */
+function endsOf({ options, interrupted }: LoadWorld) {
+  const timeIsUp = new AbortController();
+  const graceIsUp = new AbortController();
+  const limitMs = options.minutes * minuteMs;
+  const timers = [
+    setTimeout(() => timeIsUp.abort(), limitMs),
+    setTimeout(() => graceIsUp.abort(), limitMs + graceMs),
+  ];
+  return {
+    stopping: AbortSignal.any([interrupted, timeIsUp.signal]),
+    stopped: AbortSignal.any([interrupted, graceIsUp.signal]),
+    clear: () => timers.forEach(clearTimeout),
+  };
+}
+
+/** Both answers alone: that the fleet serves at all, and what it scores them. */
+async function playTrials(options: LoadOptions, burst: BurstWorld): Promise<AloneScores> {
+  const { right, wrong } = planTrials(options);
+  return { right: await trialScore(right, burst), wrong: await trialScore(wrong, burst) };
+}
+
+async function trialScore(script: Script, burst: BurstWorld): Promise<number> {
+  const { ending, calls } = await playOne(script, false, burst);
+  const leaked = calls.find((call) => call.leaked);
+  if (leaked !== undefined) {
+    const said = `the trial call was answered with no function output: ${(leaked.shown ?? '').slice(0, 200)}`;
+    throw new CommandError(said, 'the fleet', 'look at what stands before the gateway');
+  }
+  if (ending.kind === 'scored') return ending.score;
+  if (ending.kind === 'cancelled') throw new CommandError('ended before any load', 'yours', 'begin again');
+  const said = `a trial rollout was discarded at the ${ending.at}: ${ending.message} (${ending.code})`;
+  if (ending.code === 'unauthorized')
+    throw new CommandError(said, 'yours', 'give a key with the scopes rft:tools and rft:grade with --key');
+  throw new CommandError(said, 'the fleet', 'mend what it says; nothing was played');
+}
+
+async function playBursts(world: LoadWorld, burst: BurstWorld, seen: Seeing): Promise<void> {
+  const { options, clock } = world;
+  const progress = setInterval(() => world.say(progressLine(burst, seen)), progressMs);
+  try {
+    for (let wave = 1; wave <= options.waves && !burst.stopping.aborted; wave += 1) {
+      const planned = planBurst(wave, options);
+      if (options.announce !== undefined) {
+        const rows = planned.map(({ script }) => script.item);
+        // The burst is played all the same: then it shows what it costs to come unannounced.
+        await announce(burst.target, rows).catch((error: unknown) =>
+          world.say(
+            `the burst could not be announced: ${error instanceof Error ? error.message : String(error)}`,
+          ),
+        );
+        await clock.sleep(options.announce * 1000, burst.stopping);
+      }
+      await playBurst(planned, options.atOnce ?? options.rollouts, burst, (one) => seen.played.push(one));
+    }
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+/** For warm and cold only; a fleet that does not say is no sin. */
+async function startsOf({ url, key, run }: Target) {
+  return openFleetView(url, key, run)
+    .rollouts()
+    .catch(() => null);
+}
+
+function progressLine({ clock, startMs }: BurstWorld, { played, tries }: Seeing): string {
+  const seconds = Math.round((clock.monotonicMs() - startMs) / 1000);
+  const other = tries.filter(({ status }) => !isSuccess(status)).length;
+  return `${String(seconds).padStart(5)} s  ${played.length} rollouts ended, ${tries.length} answers, ${other} of them other than 200`;
+}
