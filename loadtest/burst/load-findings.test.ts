@@ -33,6 +33,7 @@ function played(rollout: string, change: Partial<RolloutTruth> = {}, isRight = t
 }
 
 const seen = (rollouts: readonly Played[], change: Partial<Seen> = {}): Seen => ({
+  planned: rollouts.length,
   played: rollouts,
   tries: rollouts.map(({ truth: { rollout } }) => ({
     rollout,
@@ -105,6 +106,16 @@ test('a tool that leaves no evidence: a leak is found, the rest is said not to b
   const found = findLoad(seen([played('r1', { calls })], { runsCommands: false }));
   expect(kindsOf(found)).toEqual(['shown_infrastructure_text']);
   expect(found.notChecked.join()).toContain('ran twice');
+});
+
+test('a fleet that scores every answer alike, and rollouts for which there was no time, are told', () => {
+  const zero = played('r1', { ending: { kind: 'scored', score: 0 } });
+  const found = findLoad(seen([zero], { planned: 3, alone: { right: 0, wrong: 0 } }));
+  expect(found).toMatchObject({
+    findings: [],
+    notBegun: 2,
+    notChecked: [expect.stringContaining('--answer')],
+  });
 });
 
 test('nothing scored shows nothing', () => {

@@ -15,6 +15,8 @@ export type AloneScores = { readonly right: number; readonly wrong: number };
 
 /** All that the trainer saw, and what it may ask of it. */
 export type Seen = {
+  /** Rollouts that would have been played in unbounded time. */
+  readonly planned: number;
   readonly played: readonly Played[];
   readonly tries: readonly Try[];
   /** Null where scores are not compared. */
@@ -39,6 +41,8 @@ export type LoadFindings = {
   /** How many requests ended with each status, repeats included; `lost` where the connection was. */
   readonly answers: Readonly<Record<string, number>>;
   readonly otherThan200: number;
+  /** Rollouts for which there was no time. */
+  readonly notBegun: number;
   readonly notChecked: readonly string[];
   readonly tries: readonly Try[];
 };
@@ -65,6 +69,7 @@ export function findLoad(seen: Seen): LoadFindings {
     firstAnswersMs: firstAnswers(truths, seen.fleet),
     answers: countAnswers(seen.tries),
     otherThan200: seen.tries.filter(({ status }) => !isSuccess(status)).length,
+    notBegun: seen.planned - truths.length,
     notChecked: notChecked(seen),
     tries: seen.tries,
   };
@@ -133,6 +138,11 @@ function notChecked({ runsCommands, alone, fleet }: Seen): readonly string[] {
       ? []
       : ['whether a command ran twice or on a fresh machine: the tool runs none that could leave evidence']),
     ...(alone === null ? ['whether scores are those of a rollout alone: --any-score'] : []),
+    ...(alone !== null && alone.right === alone.wrong
+      ? [
+          `whether a score is that of the answer: right and wrong are both ${alone.right}; see --item and --answer`,
+        ]
+      : []),
     ...(fleet === null
       ? ['which starts were warm or cold: the key has no scope native, or nobody answered']
       : []),

@@ -11,7 +11,7 @@ import { planBurst, planTrials } from './plan-burst.ts';
 import { playBurst, playOne } from './play-burst.ts';
 import type { BurstWorld, Played } from './play-burst.ts';
 import { announce, closeRun, meet } from './target.ts';
-import type { Target } from './target.ts';
+import type { Met, Target } from './target.ts';
 import { isSuccess } from './tries.ts';
 import type { Try } from './tries.ts';
 
@@ -34,7 +34,7 @@ const progressMs = 5_000;
 /** What is under way when the time is up has so long for its last call and its grade; then it is cut off. */
 const graceMs = 2 * minuteMs;
 
-/** Looks at the fleet, tries it with two rollouts, plays the bursts, closes the run and judges. Throws a CommandError before any load. */
+/** Looks at the fleet, plays at it, and closes the run, whatever happens. Throws a CommandError before any load. */
 export async function runLoad(world: LoadWorld): Promise<LoadRun> {
   const { options, clock, random } = world;
   const run = options.run ?? `load-${random.text(8)}`;
@@ -42,40 +42,38 @@ export async function runLoad(world: LoadWorld): Promise<LoadRun> {
   const met = await meet(target, options);
   tellPlan(world, target);
   const ends = endsOf(world);
-  const [kept, anew] = [true, false].map((keepAlive) => openHttp({ keepAlive, stop: ends.stopped }));
-  if (kept === undefined || anew === undefined) throw new RangeError('two ways to connect');
-  const seen: Seeing = { played: [], tries: [] };
-  const worldFrom = (startMs: number, tell: BurstWorld['tell']): BurstWorld => ({
-    target,
-    face: options.face,
-    tool: met.tool,
-    clock,
-    random,
-    startMs,
-    ...ends,
-    post: { kept: kept.post, anew: anew.post },
-    tell,
-  });
+  const kept = openHttp({ stop: ends.stopped });
+  const anew = openHttp({ keepAlive: false, stop: ends.stopped });
+  const post = { kept: kept.post, anew: anew.post };
+  const { face } = options;
   try {
-    const alone = await playTrials(
-      options,
-      worldFrom(clock.monotonicMs(), () => undefined),
-    );
-    const burst = worldFrom(clock.monotonicMs(), (one) => {
-      // What we end ourselves is nobody's answer.
-      if (!ends.stopped.aborted) seen.tries.push(one);
-    });
-    await playBursts(world, burst, seen);
-    const lastedMs = clock.monotonicMs() - burst.startMs;
-    const fleet = met.reads ? await startsOf(target) : null;
-    const scores = options.anyScore ? null : alone;
-    const findings = findLoad({ ...seen, alone: scores, runsCommands: met.runsCommands, fleet });
-    return { run, lastedMs, findings };
+    return await playAndJudge(world, met, { target, face, tool: met.tool, clock, random, ...ends, post });
   } finally {
     ends.clear();
     if (met.reads) await closeRun(target, clock);
     await Promise.all([kept.close(), anew.close()]);
   }
+}
+
+/** Both answers alone, then the bursts. */
+async function playAndJudge(
+  world: LoadWorld,
+  { reads, runsCommands }: Met,
+  stage: Omit<BurstWorld, 'startMs' | 'tell'>,
+): Promise<LoadRun> {
+  const { options, clock } = world;
+  const scores = await playTrials(options, { ...stage, startMs: clock.monotonicMs(), tell: () => undefined });
+  const seen: Seeing = { played: [], tries: [] };
+  // What we end ourselves is nobody's answer.
+  const tell = (one: Try) => void (stage.stopped.aborted || seen.tries.push(one));
+  const startMs = clock.monotonicMs();
+  await playBursts(world, { ...stage, startMs, tell }, seen);
+  const lastedMs = clock.monotonicMs() - startMs;
+  const fleet = reads ? await startsOf(stage.target) : null;
+  const alone = options.anyScore ? null : scores;
+  const planned = options.waves * options.rollouts;
+  const findings = findLoad({ ...seen, planned, alone, runsCommands, fleet });
+  return { run: stage.target.run, lastedMs, findings };
 }
 
 function tellPlan({ options, say }: LoadWorld, { url, run }: Target): void {
@@ -113,7 +111,7 @@ function endsOf({ options, interrupted }: LoadWorld) {
   };
 }
 
-/** Both answers alone: that the fleet serves at all, and what it scores them. */
+/** Whether the fleet serves at all, and what it scores each answer. */
 async function playTrials(options: LoadOptions, burst: BurstWorld): Promise<AloneScores> {
   const { right, wrong } = planTrials(options);
   return { right: await trialScore(right, burst), wrong: await trialScore(wrong, burst) };
