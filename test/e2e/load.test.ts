@@ -24,19 +24,24 @@ const program = join(import.meta.dirname, '../../loadtest/load.ts');
 
 /** Eight rollouts of a few calls, which sleep for milliseconds. */
 async function load(url: string, ...more: readonly string[]) {
-  const json = join(folder, 'load.json');
-  await rm(json, { force: true });
+  return begin(url, more).ended;
+}
+
+function begin(url: string, more: readonly string[]) {
+  const json = join(folder, `${crypto.randomUUID()}.json`);
   const shape = ['--rollouts', '8', '--groups', '4', '--calls', '4', '--speed', '500'];
   const files = ['--json', json, '--out', folder];
   const target = ['--url', url, '--key', corral.fleet.apiKey];
   const args = [program, ...target, ...shape, ...files, ...more];
-  const { exitCode, printed } = await new Promise<{ exitCode: unknown; printed: string }>((ended) => {
-    execFile(process.execPath, args, (error, printed) =>
-      ended({ exitCode: error === null ? 0 : error.code, printed }),
-    );
+  const { promise, resolve } = Promise.withResolvers<{ exitCode: unknown; printed: string }>();
+  const child = execFile(process.execPath, args, (error, printed) =>
+    resolve({ exitCode: error === null ? 0 : error.code, printed }),
+  );
+  const ended = promise.then(async ({ exitCode, printed }) => {
+    const text = await readFile(json, 'utf8').catch(() => 'null');
+    return { exitCode, printed, found: JSON.parse(text) as unknown };
   });
-  const text = await readFile(json, 'utf8').catch(() => 'null');
-  return { exitCode, printed, found: JSON.parse(text) as unknown };
+  return { child, ended };
 }
 
 type Forward = (body?: string) => Promise<Response>;
@@ -177,6 +182,17 @@ test('a fleet that refuses everything after the trial has shown nothing, and is 
   });
   expect(printed).toContain('NOTHING SHOWN');
   expect(exitCode).toBe(1);
+});
+
+test('interrupted: nothing more is sent, the run is closed, what was cut off is nobody’s failure, and it ends with 130', async () => {
+  const { child, ended } = begin(corral.fleet.gatewayUrl, ['--run', 'interrupted', '--think', '60']);
+  const viewed = async () => (await corral.native.get('/v1/runs/interrupted')).body;
+  await expect.poll(viewed, { timeout: 20_000 }).toMatchObject({ rollouts: 10 });
+  child.kill('SIGINT');
+  const { exitCode, found } = await ended;
+  expect(exitCode).toBe(130);
+  expect(found).toMatchObject({ scored: 0, given_up: 8, discards: [], findings: [] });
+  expect(await viewed()).toMatchObject({ state: 'closed', open: 0 });
 });
 
 test.each([
