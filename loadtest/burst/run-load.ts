@@ -1,3 +1,4 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { openFleetView } from '../../demo/fleet/fleet-view.ts';
 import { CommandError } from '../../cli/command-error.ts';
 import { openHttp } from '../../demo/trainer/http.ts';
@@ -24,12 +25,20 @@ export type LoadWorld = {
   readonly say: (line: string) => void;
 };
 
-export type LoadRun = { readonly run: string; readonly lastedMs: number; readonly findings: LoadFindings };
+export type LoadRun = {
+  readonly run: string;
+  readonly lastedMs: number;
+  /** How late this process itself was, 99th percentile: what is measured is no better than that. */
+  readonly ownDelayMs: number;
+  readonly findings: LoadFindings;
+};
 
 type Seeing = { readonly played: Played[]; readonly tries: Try[] };
 
 const minuteMs = 60_000;
 const progressMs = 5_000;
+/** The timer that measures it fires so often, and counts its own pause. */
+const delayResolutionMs = 10;
 
 /** What is under way when the time is up has so long for its last call and its grade; then it is cut off. */
 const graceMs = 2 * minuteMs;
@@ -67,13 +76,17 @@ async function playAndJudge(
   // What we end ourselves is nobody's answer.
   const tell = (one: Try) => void (stage.stopped.aborted || seen.tries.push(one));
   const startMs = clock.monotonicMs();
+  const delay = monitorEventLoopDelay({ resolution: delayResolutionMs });
+  delay.enable();
   await playBursts(world, { ...stage, startMs, tell }, seen);
+  delay.disable();
   const lastedMs = clock.monotonicMs() - startMs;
+  const ownDelayMs = Math.max(0, delay.percentile(99) / 1_000_000 - delayResolutionMs);
   const fleet = reads ? await startsOf(stage.target) : null;
   const alone = options.anyScore ? null : scores;
   const planned = options.waves * options.rollouts;
   const findings = findLoad({ ...seen, planned, alone, runsCommands, fleet });
-  return { run: stage.target.run, lastedMs, findings };
+  return { run: stage.target.run, lastedMs, ownDelayMs, findings };
 }
 
 function tellPlan({ options, say }: LoadWorld, { url, run }: Target): void {

@@ -8,7 +8,10 @@ import { codeOf, countLines, discardLine, findingLines, zeroLines } from './soak
 const mostTold = 10;
 
 /** What a person reads at the end. */
-export function loadLines({ run, lastedMs, findings }: LoadRun, options: LoadOptions): readonly string[] {
+export function loadLines(
+  { run, lastedMs, ownDelayMs, findings }: LoadRun,
+  options: LoadOptions,
+): readonly string[] {
   const { verdict, discards } = findings;
   const { all, scored, cancelled } = verdict.rollouts;
   return [
@@ -16,6 +19,7 @@ export function loadLines({ run, lastedMs, findings }: LoadRun, options: LoadOpt
     '',
     'first answer of a rollout     n       p50       p99',
     ...latencyLines(findings),
+    `  this trainer itself was late by ${inSeconds(ownDelayMs)} (p99)`,
     '',
     'answers, each repeat counted',
     ...Object.entries(findings.answers).map(([status, n]) => `  ${String(n).padStart(5)}  ${status}`),
@@ -62,7 +66,7 @@ const nameOf = (start: string) => (start === 'other' ? 'start not told' : start)
 const inSeconds = (ms: number | null): string => (ms === null ? '–' : `${(ms / 1000).toFixed(2)} s`);
 
 /** For programs: an upgrade's or a drain's test reads these numbers. Names stay as they are. */
-export function loadJson({ run, lastedMs, findings }: LoadRun, options: LoadOptions) {
+export function loadJson({ run, lastedMs, ownDelayMs, findings }: LoadRun, options: LoadOptions) {
   const { verdict, discards, firstAnswersMs } = findings;
   const { all, scored, cancelled } = verdict.rollouts;
   return {
@@ -71,6 +75,7 @@ export function loadJson({ run, lastedMs, findings }: LoadRun, options: LoadOpti
     face: options.face,
     seed: options.seed,
     duration_ms: Math.round(lastedMs),
+    own_delay_ms: Math.round(ownDelayMs),
     rollouts: all,
     scored,
     given_up: cancelled,

@@ -109,7 +109,12 @@ test.each(['rft', 'native'])(
     const more = ['--face', face, '--new-connections', '0.5', '--at-once', '6', '--all-scored'];
     const { exitCode, found, printed } = await load(corral.fleet.gatewayUrl, ...more);
     expect(printed).toContain('All four zeros hold.');
-    expect(found).toMatchObject({ ...clean, answers_other_than_200: 0, not_checked: [] });
+    expect(found).toMatchObject({
+      ...clean,
+      answers_other_than_200: 0,
+      not_checked: [],
+      own_delay_ms: expect.any(Number),
+    });
     const { first_answer: first } = found as { first_answer: Record<string, { count: number }> };
     expect(first).toMatchObject({ all: { count: 8 } });
     expect((first['warm']?.count ?? 0) + (first['cold']?.count ?? 0)).toBe(8);
