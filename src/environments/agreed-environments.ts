@@ -8,7 +8,10 @@ import { catalogDigest } from './digest.ts';
 import { EnvironmentMistakes } from './mistakes.ts';
 import type { WatchedFolder } from './watched-folder.ts';
 
-/** How often the folder is looked at, and the others are heard: a change is in force everywhere within some three of these. */
+/**
+ * How often the folder is looked at, and the others are heard: a change is in force everywhere within some three of these.
+ * A look at forty files takes 3 ms of a core.
+ */
 export const agreeMs = 2_000;
 
 export type AgreedDeps = {

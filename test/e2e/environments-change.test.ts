@@ -3,12 +3,12 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
 import type { ExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
+import { startExtraController } from '../support/extra-controller.ts';
 import type { ExtraController } from '../support/extra-controller.ts';
-import { startExtraLocalController } from '../support/extra-local-controller.ts';
 import { environmentFolder } from '../support/environment-folder.ts';
 import { facesOf } from '../support/faces.ts';
 import type { Faces } from '../support/faces.ts';
-import { startFleetOfTest } from '../support/fleet.ts';
+import { sharedPayload, startFleetOfTest } from '../support/fleet.ts';
 import type { FleetOfTest } from '../support/fleet.ts';
 
 /** Its sandboxes say which of its versions they are made of. */
@@ -30,7 +30,10 @@ beforeAll(async () => {
   corral = await startFleetOfTest({ environments: { shell: shell('one') } });
   folder = await environmentFolder({ 'shell.yaml': shell('one') });
   extra = await startExtraGateway(corral.fleet, folder.path);
-  controller = await startExtraLocalController(corral.fleet, folder.path);
+  controller = await startExtraController(corral.fleet, folder.path, {
+    kind: 'local',
+    payloadDir: sharedPayload,
+  });
   other = facesOf(extra.url, corral.fleet.apiKey);
 });
 afterAll(async () => {
@@ -66,6 +69,8 @@ async function digests(): Promise<readonly string[]> {
   return said.map(({ environments }) => environments.digest);
 }
 
+const expectAgreed = () => expect.poll(async () => new Set(await digests()).size, soon).toBe(1);
+
 const unknown = { error: { code: 'unknown_environment', blame: 'caller' } };
 
 /** Three looks and an answer, on a busy machine. */
@@ -77,7 +82,7 @@ test('a change that reaches one gateway and one controller only is in force at a
 
   await writeFile(otherFileOf('shell'), shell('two'));
   await expect.poll(() => versionsAt(corral), soon).not.toMatchObject({ shell: before });
-  await expect.poll(async () => new Set(await digests()).size, soon).toBe(1);
+  await expectAgreed();
   expect((await versionsAt(other))['shell']).not.toBe(before);
 
   expect(await which(corral, 'fresh', 'run-2')).toBe('two');
@@ -142,6 +147,7 @@ test('the folder that changed last counts, whichever it is', async () => {
 });
 
 test('when the last process with the newest folder is stopped, what the others have counts at once: a rollback', async () => {
+  await expectAgreed();
   const before = await versionsAt(corral);
   await writeFile(otherFileOf('shell'), shell('five'));
   await expect.poll(() => versionsAt(corral), soon).not.toEqual(before);

@@ -3,37 +3,42 @@ import { freePort } from '../../cli/fleet/free-port.ts';
 import { openLogFile } from '../../cli/fleet/log-file.ts';
 import { createPartRecords } from '../../cli/fleet/part-records.ts';
 import { controllerPart } from '../../cli/fleet/parts.ts';
+import type { Engine } from '../../cli/fleet/parts.ts';
+import type { RunningFleet } from '../../cli/fleet/start-fleet.ts';
 import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
 import { supervise } from '../../cli/fleet/supervise.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import type { ClusterFleetOfTest } from './cluster-fleet.ts';
 
-/** One more controller of a fleet on a cluster, as every fleet but that of one machine has. */
+/** One more controller of a fleet, as every fleet but that of one machine has. */
 export type ExtraController = {
   readonly url: string;
   /** To be called before the fleet is stopped. */
   stop(): Promise<void>;
 };
 
-export async function startExtraController(corral: ClusterFleetOfTest): Promise<ExtraController> {
-  const { fleet, environmentsDir, clusterFile, cluster } = corral;
+/** Starts it beside the fleet's own, over the same engine, with an environment folder that may be another one. */
+export async function startExtraController(
+  { stateDir, apiKey }: Pick<RunningFleet, 'stateDir' | 'apiKey'>,
+  environmentsDir: string,
+  engine: Engine,
+): Promise<ExtraController> {
   const controllerPort = await freePort(0);
-  const folder = stateFolderAt(fleet.stateDir);
+  const folder = stateFolderAt(stateDir);
   const spec = controllerPart({
     folder,
-    engine: { kind: 'kubernetes', clusterFile, kubeconfig: cluster.kubeconfig },
+    engine,
     environmentsDir,
     policyFile: null,
     gatewayPort: 0,
     controllerPort,
-    developmentKey: fleet.apiKey,
+    developmentKey: apiKey,
     pool: {},
     keepRecords: false,
   });
   const part = await supervise(spec, {
     clock: systemClock,
     // The fleet's own records have one controller in them.
-    records: createPartRecords(join(fleet.stateDir, 'extra-controller')),
+    records: createPartRecords(join(stateDir, 'extra-controller')),
     logOf: () => openLogFile(join(folder.logs, 'extra-controller.jsonl'), systemClock),
     onEvent: () => undefined,
     startDeadlineMs: 60_000,

@@ -7,7 +7,7 @@ import { itemKey, sandboxId, templateDigest } from '../../../src/model/ids.ts';
 import { noTags, rolloutKey } from '../../../src/model/rollout.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
-import { fakeEnvironment } from '../../fakes/environment.ts';
+import { fakeEnvironment, fakeTemplate } from '../../fakes/environment.ts';
 import { fakeOwner } from '../../fakes/rollout-record.ts';
 import { startRedis } from '../../support/redis.ts';
 import type { PrivateRedis } from '../../support/redis.ts';
@@ -82,6 +82,18 @@ test('a controller that was ready stays ready while Redis answers nobody', async
   expect(one.missing()).toEqual([]);
   redis.thaw();
 }, 20_000);
+
+test('environments that are others now are supplied at once, and not at the next look at all plans', async () => {
+  let now = environments;
+  const { controller: one } = await controller({ ...settings, newest: () => now });
+  await ready(6);
+  const other = templateDigest('template-b');
+  const pool = { ...environment.pool, minReady: 2 };
+  now = [fakeEnvironment({ template: fakeTemplate({ digest: other }), pool })];
+  one.environmentsChanged();
+  const readyOfOther = async () => (await state.pool.counts([other]))[0]?.ready;
+  await eventually('two of the other template are ready', async () => (await readyOfOther()) === 2, 5_000);
+});
 
 test('two controllers share the work and together create no sandbox too many', async () => {
   await Promise.all([controller(), controller()]);

@@ -39,7 +39,11 @@ test('a controller is killed in the middle of a launch: the next one goes on wit
 });
 
 test('two controllers and a burst: one pod for each rollout, each written to as if there was one, and either may go', async () => {
-  const extra = await startExtraController(corral);
+  const extra = await startExtraController(corral.fleet, corral.environmentsDir, {
+    kind: 'kubernetes',
+    clusterFile: corral.clusterFile,
+    kubeconfig: corral.cluster.kubeconfig,
+  });
   const writes = async () =>
     writesIn([...(await apiCallsOf(corral.fleet.controllerUrl)), ...(await apiCallsOf(extra.url))]);
   const before = await writes();
