@@ -23,6 +23,9 @@ export type Sweep = {
 const patienceMs = 180_000;
 const everyMs = 1_000;
 
+/** A call that waits too long for its turn fails, and a fleet may leave thousands. */
+const atOnce = 100;
+
 /** Removes what a fleet leaves in its cluster when its own objects are gone. Returns a line for each thing that was done. */
 export async function sweep(api: Api, plan: Sweep, clock: Clock): Promise<readonly string[]> {
   const { fleet, home, sandboxes, kinds } = plan;
@@ -51,7 +54,11 @@ async function removeSandboxes(
     async () => {
       const left = await podsOf(api, sandboxes, fleetSelector(fleet));
       const fresh = left.filter((name) => !removed.has(name));
-      await Promise.all(fresh.map((name) => remove(api, sandboxes, 'pods', name)));
+      for (let from = 0; from < fresh.length; from += atOnce) {
+        await Promise.all(
+          fresh.slice(from, from + atOnce).map((name) => remove(api, sandboxes, 'pods', name)),
+        );
+      }
       removed = removed.union(new Set(fresh));
       return left;
     },

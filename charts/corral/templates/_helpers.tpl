@@ -78,9 +78,8 @@ capabilities: { drop: [ALL] }
 {{- .Values.keys.existingSecret.name | default (printf "%s-keys" (include "corral.fleet" .)) -}}
 {{- end -}}
 
-{{/* Names of the Secrets that a job makes, as a JSON list. */}}
+{{/* Kinds of the Secrets that a job makes (`corral cluster secrets --kind`), as a JSON list. */}}
 {{- define "corral.ownSecrets" -}}
-{{- $fleet := include "corral.fleet" . -}}
 {{- $own := list -}}
 {{- if not .Values.fleetKey.existingSecret.name }}{{ $own = append $own "fleet-key" }}{{ end -}}
 {{- if not .Values.keys.existingSecret.name }}{{ $own = append $own "keys" }}{{ end -}}
@@ -96,7 +95,7 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded,hook-failed
 helm.sh/hook-output-log-policy: hook-failed
 {{- end -}}
 
-{{/* `{{ include "corral.clusterFile" . }}`: cluster.yaml, from the values that Helm must know and those it only hands on. */}}
+{{/* cluster.yaml, from the values that Helm must know and those it only hands on. */}}
 {{- define "corral.clusterFile" -}}
 {{- $image := include "corral.image" (dict "root" . "image" .Values.sandboxd.image) -}}
 {{- $ways := dict "initContainer" (dict "init_container" $image) "imageVolume" (dict "image_volume" $image) "baked" "baked" -}}
