@@ -50,13 +50,13 @@ test('the fleet key is one that processes read', () => {
   expect(parseFleetKeys(text)).toMatchObject({ previous: null });
 });
 
-test('the operator’s key opens what its hash is of, with every scope', () => {
+test('the operator’s key opens what its hash is of, with every scope, and needs no run to be named', () => {
   const files = secretFiles('keys', createFakeRandom());
   const [key] = parseKeyFile(files['keys.json'] ?? '');
   const sha256 = createHash('sha256')
     .update(files['operator.key'] ?? '')
     .digest('hex');
-  expect(key).toMatchObject({ id: 'operator', sha256, scopes });
+  expect(key).toMatchObject({ id: 'operator', sha256, scopes, defaultRun: 'operator' });
 });
 
 test('no two have a text in common', () => {

@@ -3,7 +3,7 @@ import { createKey, sha256Of } from '../../src/access/create-key.ts';
 import { scopes } from '../../src/access/keys.ts';
 import { fleetLabels } from '../../src/adapters/kubernetes/manifests/labels.ts';
 import type { Api } from '../../src/adapters/kubernetes/api/calls.ts';
-import { tenantId } from '../../src/model/ids.ts';
+import { runId, tenantId } from '../../src/model/ids.ts';
 import type { Random } from '../../src/ports/random.ts';
 import { ask } from './api.ts';
 
@@ -19,8 +19,13 @@ export type SecretKind = (typeof secretKinds)[number];
 /** 330 bits of chance go into each; what comes out is hex, which needs no quotes anywhere. */
 const chanceLength = 64;
 
-/** Who installs a fleet; it makes others their keys. */
-const operator = { id: 'operator', tenant: tenantId('default'), defaultRun: null, expiresAtMs: null };
+/** Whoever installs a fleet, whose first request names no run. Jobs get keys of their own. */
+const operator = {
+  id: 'operator',
+  tenant: tenantId('default'),
+  defaultRun: runId('operator'),
+  expiresAtMs: null,
+};
 
 export const secretName = (fleet: string, kind: SecretKind): string => `${fleet}-${kind}`;
 
