@@ -2,27 +2,31 @@ import { join } from 'node:path';
 import { ensurePrograms } from './binaries/cache.ts';
 import { clusterPrograms, kwok } from './binaries/programs.ts';
 import { takeDown } from './down.ts';
-import { runAttached, runInCluster } from './enter.ts';
+import { openCluster } from './cluster-file.ts';
+import { clusterVariable, runAttached, runInCluster } from './enter.ts';
 import { unlessInterrupted, untilInterrupted } from './interruption.ts';
 import { describeError, exitCodeOf } from './describe-error.ts';
 import { requireRoot, startCluster } from './up.ts';
 
 /**
- * `npm run test:cluster -- [vitest arguments…]`: runs test/cluster in the cluster that KUBECONFIG names, or in one that
- * is started for it and taken down after it. The last line is the count, the exit code is vitest's.
+ * `npm run test:cluster` and `npm run test:chart`, with vitest's own arguments: runs the suite of that configuration in
+ * the cluster that KUBECONFIG or CORRAL_CLUSTER names, or in one that is started for it and taken down after it. The last
+ * line is the count, the exit code is vitest's. `--all`: also what takes too long for CI.
  */
 const root = join(import.meta.dirname, '..', '..');
 const name = 'test';
+const [suite = '', ...others] = process.argv.slice(2).filter((argument) => argument !== '--all');
+if (process.argv.includes('--all')) process.env['CORRAL_CHART_TESTS'] = 'all';
 
 const vitest = [
   process.execPath,
   join(root, 'node_modules/vitest/vitest.mjs'),
   'run',
   `--root=${root}`,
-  `--config=${join(root, 'vitest.cluster.config.ts')}`,
+  `--config=${join(root, suite)}`,
   '--reporter=default',
   `--reporter=${join(root, 'tools/count-reporter.ts')}`,
-  ...process.argv.slice(2),
+  ...others,
 ];
 
 const interrupted = untilInterrupted();
@@ -30,13 +34,20 @@ process.exit(await main());
 
 async function main(): Promise<number> {
   try {
-    return await (process.env['KUBECONFIG']
-      ? runAttached(vitest, process.env, interrupted)
-      : runInOwnCluster());
+    return await run();
   } catch (error) {
     console.error(describeError(error));
     return exitCodeOf(error, interrupted);
   }
+}
+
+async function run(): Promise<number> {
+  if (process.env['KUBECONFIG']) return runAttached(vitest, process.env, interrupted);
+  requireRoot();
+  // A test starts a second cluster, with fake nodes, from inside this one, where nothing can be fetched.
+  await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
+  const running = process.env[clusterVariable];
+  return running ? runInCluster(await openCluster(running), vitest, interrupted) : runInOwnCluster();
 }
 
 function told(line: string): void {
@@ -44,9 +55,6 @@ function told(line: string): void {
 }
 
 async function runInOwnCluster(): Promise<number> {
-  requireRoot();
-  // A test starts a second cluster, with fake nodes, from inside this one, where nothing can be fetched.
-  await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
   const wish = { name, nodes: 2, fakeNodes: 0, nodeLoss: 'fast', images: [] } as const;
   const cluster = await startCluster(wish, told, interrupted);
   try {

@@ -8,7 +8,7 @@ export type RunOptions = {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly timeoutMs?: number;
-  readonly stdin?: string;
+  readonly stdin?: string | undefined;
 };
 
 /** Nothing that is started and waited for here takes longer; builds say their own limit. */
