@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { kubectl } from './api.ts';
 import type { Cluster } from './api.ts';
 import { keptText } from './binaries/cache.ts';
@@ -20,17 +20,17 @@ const files: Readonly<Record<string, readonly string[]>> = {
 
 /** Takes half a second, while nodes get their images: so every cluster has them, and no test must ask for them. */
 export async function addKinds(cluster: Cluster): Promise<void> {
-  const kinds = await keptText(cluster.programs, 'kinds.yaml', readKinds);
+  const kinds: string[] = [];
+  // One after the other: each may have to be fetched, and `go` locks its cache.
+  for (const [module, paths] of Object.entries(files)) {
+    for (const path of paths) kinds.push(await kindIn(cluster.programs, module, path));
+  }
   // A client's apply would copy each, with all its descriptions, into an annotation that may not be that large.
-  await kubectl(cluster, ['apply', '--server-side', '-f', '-'], kinds);
+  await kubectl(cluster, ['apply', '--server-side', '-f', '-'], kinds.join('\n---\n'));
 }
 
-async function readKinds(): Promise<string> {
-  const texts: string[] = [];
-  // One after the other: each may have to fetch, and `go` locks its cache.
-  for (const [module, paths] of Object.entries(files)) {
-    const folder = await sourceOf('kinds', module);
-    texts.push(...(await Promise.all(paths.map((path) => readFile(join(folder, path), 'utf8')))));
-  }
-  return texts.join('\n---\n');
-}
+/** Kept by its own name, so that one more in the list above is one more to fetch. */
+const kindIn = (programs: string, module: string, path: string): Promise<string> =>
+  keptText(programs, basename(path), async () =>
+    readFile(join(await sourceOf('kinds', module), path), 'utf8'),
+  );
