@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CommandError } from '../cli/command-error.ts';
+import { visibleLine } from '../cli/print/visible.ts';
 import { say } from '../demo/command/until-end.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { systemRandom } from '../src/platform/random.ts';
@@ -29,7 +30,7 @@ async function main(options: LoadOptions): Promise<number> {
     return signal.aborted ? 130 : code;
   } catch (error) {
     if (!(error instanceof CommandError)) throw error;
-    say(`${error.message}; the fault: ${error.fault}; what to do: ${error.next}`);
+    say(visibleLine(`${error.message}; the fault: ${error.fault}; what to do: ${error.next}`));
     return signal.aborted ? 130 : 2;
   } finally {
     process.off('SIGINT', interrupt).off('SIGTERM', interrupt);

@@ -1,14 +1,17 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { openFleetView } from '../../demo/fleet/fleet-view.ts';
 import { CommandError } from '../../cli/command-error.ts';
+import { visibleLine } from '../../cli/print/visible.ts';
 import { openHttp } from '../../demo/trainer/http.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { Script } from '../trainer/play-rollout.ts';
+import type { RolloutTruth } from '../trainer/truth.ts';
 import { findLoad } from './load-findings.ts';
 import type { AloneScores, LoadFindings } from './load-findings.ts';
 import type { LoadOptions } from './options.ts';
 import { planBurst, planTrials } from './plan-burst.ts';
+import type { BurstRollout } from './plan-burst.ts';
 import { playBurst, playOne } from './play-burst.ts';
 import type { BurstWorld, Played } from './play-burst.ts';
 import { announce, closeRun, meet } from './target.ts';
@@ -71,7 +74,7 @@ async function playAndJudge(
   stage: Omit<BurstWorld, 'startMs' | 'tell'>,
 ): Promise<LoadRun> {
   const { options, clock } = world;
-  const scores = await playTrials(options, { ...stage, startMs: clock.monotonicMs(), tell: () => undefined });
+  const scores = await playTrials(options, stage);
   const seen: Seeing = { played: [], tries: [] };
   // What we end ourselves is nobody's answer.
   const tell = (one: Try) => void (stage.stopped.aborted || seen.tries.push(one));
@@ -125,13 +128,22 @@ function endsOf({ options, interrupted }: LoadWorld) {
 }
 
 /** Whether the fleet serves at all, and what it scores each answer. */
-async function playTrials(options: LoadOptions, burst: BurstWorld): Promise<AloneScores> {
+async function playTrials(
+  options: LoadOptions,
+  stage: Omit<BurstWorld, 'startMs' | 'tell'>,
+): Promise<AloneScores> {
+  const tries: Try[] = [];
+  const tell = (one: Try) => void tries.push(one);
+  const play = async (script: Script) => {
+    const world = { ...stage, startMs: stage.clock.monotonicMs(), tell };
+    return trialScore(await playOne(script, false, world), tries.at(-1)?.blame ?? null);
+  };
   const { right, wrong } = planTrials(options);
-  return { right: await trialScore(right, burst), wrong: await trialScore(wrong, burst) };
+  return { right: await play(right), wrong: await play(wrong) };
 }
 
-async function trialScore(script: Script, burst: BurstWorld): Promise<number> {
-  const { ending, calls } = await playOne(script, false, burst);
+/** Throws a CommandError where there is none. `blame`: whose failure its last answer was. */
+function trialScore({ ending, calls }: RolloutTruth, blame: string | null): number {
   const leaked = calls.find((call) => call.leaked);
   if (leaked !== undefined) {
     const said = `the trial call was answered with no function output: ${(leaked.shown ?? '').slice(0, 200)}`;
@@ -140,9 +152,9 @@ async function trialScore(script: Script, burst: BurstWorld): Promise<number> {
   if (ending.kind === 'scored') return ending.score;
   if (ending.kind === 'cancelled') throw new CommandError('ended before any load', 'yours', 'begin again');
   const said = `a trial rollout was discarded at the ${ending.at}: ${ending.message} (${ending.code})`;
-  if (ending.code === 'unauthorized')
-    throw new CommandError(said, 'yours', 'give a key with the scopes rft:tools and rft:grade with --key');
-  throw new CommandError(said, 'the fleet', 'mend what it says; nothing was played');
+  throw blame === 'caller'
+    ? new CommandError(said, 'yours', 'correct --key, --run, --environment or --item')
+    : new CommandError(said, 'the fleet', 'mend what it says; nothing was played');
 }
 
 async function playBursts(world: LoadWorld, burst: BurstWorld, seen: Seeing): Promise<void> {
@@ -152,13 +164,7 @@ async function playBursts(world: LoadWorld, burst: BurstWorld, seen: Seeing): Pr
     for (let wave = 1; wave <= options.waves && !burst.stopping.aborted; wave += 1) {
       const planned = planBurst(wave, options);
       if (options.announce !== undefined) {
-        const rows = planned.map(({ script }) => script.item);
-        // The burst is played all the same: then it shows what it costs to come unannounced.
-        await announce(burst.target, rows).catch((error: unknown) =>
-          world.say(
-            `the burst could not be announced: ${error instanceof Error ? error.message : String(error)}`,
-          ),
-        );
+        await announceRows(world, burst.target, planned);
         await clock.sleep(options.announce * 1000, burst.stopping);
       }
       await playBurst(planned, options.atOnce ?? options.rollouts, burst, (one) => seen.played.push(one));
@@ -166,6 +172,18 @@ async function playBursts(world: LoadWorld, burst: BurstWorld, seen: Seeing): Pr
   } finally {
     clearInterval(progress);
   }
+}
+
+/** Where it is refused the burst is played all the same: then it shows what it costs to come unannounced. */
+async function announceRows(
+  { say }: LoadWorld,
+  target: Target,
+  planned: readonly BurstRollout[],
+): Promise<void> {
+  const rows = planned.map(({ script }) => script.item);
+  await announce(target, rows).catch((error: unknown) =>
+    say(visibleLine(`the burst could not be announced: ${String(error)}`)),
+  );
 }
 
 /** For warm and cold only; a fleet that does not say is no sin. */

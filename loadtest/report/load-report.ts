@@ -1,13 +1,15 @@
+import { visibleLine } from '../../cli/print/visible.ts';
 import { allScored, latencyOf, showsZeros } from '../burst/load-findings.ts';
 import type { LoadFindings } from '../burst/load-findings.ts';
 import type { LoadOptions } from '../burst/options.ts';
 import type { LoadRun } from '../burst/run-load.ts';
+import { isClean } from '../trainer/verdict.ts';
 import { codeOf, countLines, discardLine, findingLines, zeroLines } from './soak-report.ts';
 
 /** Discards that are told one by one; the rest is counted. */
 const mostTold = 10;
 
-/** What a person reads at the end. */
+/** What a person reads at the end. Words of a fleet that nobody trusts are among them: each is shown on its line. */
 export function loadLines(
   { run, lastedMs, ownDelayMs, findings }: LoadRun,
   options: LoadOptions,
@@ -34,16 +36,14 @@ export function loadLines(
     ...findings.notChecked.map((what) => `not checked: ${what}`),
     '',
     conclusion(findings, options),
-  ];
+  ].map(visibleLine);
 }
 
 function conclusion(findings: LoadFindings, options: LoadOptions): string {
-  const { rollouts } = findings.verdict;
-  if (!showsZeros(findings)) {
-    return rollouts.scored === 0
-      ? 'NOTHING SHOWN: no rollout was scored.'
-      : 'NOT CLEAN: the fleet taught the policy something untrue.';
-  }
+  const { verdict } = findings;
+  const { rollouts } = verdict;
+  if (!isClean(verdict)) return 'NOT CLEAN: the fleet taught the policy something untrue.';
+  if (rollouts.scored === 0) return 'NOTHING SHOWN: the four zeros hold, and no rollout was scored.';
   if (options.allScored && !allScored(findings)) {
     return `NOT ALL: the four zeros hold, ${rollouts.all - rollouts.scored} rollouts were not scored, ${findings.otherThan200} answers were other than 200.`;
   }

@@ -198,6 +198,9 @@ test('interrupted: nothing more is sent, the run is closed, what was cut off is 
   expect(exitCode).toBe(130);
   expect(found).toMatchObject({ scored: 0, given_up: 8, discards: [], findings: [] });
   expect(await viewed()).toMatchObject({ state: 'closed', open: 0 });
+  const again = await load(corral.fleet.gatewayUrl, '--run', 'interrupted');
+  expect(again.printed).toMatch(/rollout_closed.*fault: yours.*--run/);
+  expect(again.exitCode).toBe(2);
 });
 
 test.each([

@@ -254,6 +254,7 @@ export const rooms: readonly Room[] = [
     may: [
       'cli/fleet/',
       'cli/command-error.ts',
+      'cli/print/visible.ts',
       'demo/trainer/',
       'demo/command/',
       // What a fleet tells of its own starts, and how a report is drawn.
