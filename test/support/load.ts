@@ -42,9 +42,16 @@ export async function underLoad(
 
 /** More rollouts than there is time for; each needs a pod of its own, so they are short, and few at once. */
 const orders = (seconds: number, out: string): readonly string[] => [
-  ...['--environment', 'counting', '--rollouts', '2000', '--at-once', '24', '--groups', '8'],
-  ...['--calls', '6', '--think', '0.3', '--speed', '20', '--new-connections', '0.5'],
-  ...['--minutes', String(seconds / 60), '--all-scored', '--out', out],
+  '--all-scored',
+  '--environment=counting',
+  '--rollouts=2000',
+  '--at-once=24',
+  '--calls=6',
+  '--think=0.3',
+  '--speed=20',
+  '--new-connections=0.5',
+  `--minutes=${seconds / 60}`,
+  `--out=${out}`,
 ];
 
 /** Keeps every line; resolves with the first that tells of rollouts that ended well. */

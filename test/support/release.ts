@@ -138,7 +138,6 @@ async function keyOf(inNamespace: Kubectl, name: string): Promise<string> {
 }
 
 async function objectsOf(cluster: Cluster, name: string): Promise<readonly string[]> {
-  const words = (text: string) => text.split(/\s+/).filter((word) => word !== '');
   const kinds = await kubectl(cluster, ['api-resources', '--verbs=list', '--output=name']);
   const of = [
     `--selector=corral.dev/fleet=${name}`,
@@ -150,6 +149,8 @@ async function objectsOf(cluster: Cluster, name: string): Promise<readonly strin
   const listed = words(kinds).filter((kind) => !kind.startsWith('events'));
   return words(await kubectl(cluster, ['get', listed.join(','), ...of]));
 }
+
+const words = (text: string) => text.split(/\s+/).filter((word) => word !== '');
 
 function merged(base: Values, changes: Values): Values {
   const both: Record<string, unknown> = { ...base };
