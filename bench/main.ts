@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { bigBurst } from './big-burst.ts';
+import { chart } from './chart.ts';
 import { claims } from './claims.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
@@ -11,7 +12,7 @@ import { warmBurst } from './warm-burst.ts';
 
 const benchmarks: readonly Benchmark[] = [claims, toolCall, sandboxCost, flood, warmBurst, bigBurst];
 /** Only when named: a cluster's programs take minutes to build, the first time. */
-const onRequest: readonly Benchmark[] = [kubernetes];
+const onRequest: readonly Benchmark[] = [kubernetes, chart];
 
 /**
  * `npm run bench -- [NAME…]`: measures each benchmark beside its floor, prints one table and writes
