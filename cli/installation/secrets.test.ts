@@ -47,7 +47,7 @@ test('a refusal is told in the server’s own words', async () => {
 
 test('the fleet key is one that processes read', () => {
   const { 'fleet.key': text = '' } = secretFiles('fleet-key', createFakeRandom());
-  expect(parseFleetKeys(text)).toMatchObject({ previous: null });
+  expect(parseFleetKeys(text)).toMatchObject({ other: null });
 });
 
 test('the operator’s key opens what its hash is of, with every scope, and needs no run to be named', () => {
