@@ -90,11 +90,15 @@ describe('a sandbox in an image of busybox alone', () => {
         net.connect({ port: ${port}, host: i % 2 ? '127.0.0.1' : process.argv[1], allowHalfOpen: true })
           .on('connect', () => (opened += 1)).on('end', () => (closed += 1)).on('error', () => (closed += 1));
       var opened = 0, closed = 0;
-      setInterval(() => fs.writeFileSync('held', opened + ' opened, ' + closed + ' closed\\n'), 100);`;
+      setInterval(() => {
+        fs.writeFileSync('held.new', opened + ' opened, ' + closed + ' closed\\n');
+        fs.renameSync('held.new', 'held');
+      }, 100);`;
     const node = payloadNodeArgv('/opt/corral').join(' ');
-    await sandbox.sh(`(setsid ${node} -e "${hold}" $(hostname -i) > /dev/null 2>&1 &); sleep 3`);
+    await sandbox.sh(`(setsid ${node} -e "${hold}" $(hostname -i) > /dev/null 2>&1 &)`);
+    const allSeen = 'for i in $(seq 50); do grep -q "600 opened, 600 closed" held && break; sleep 0.2; done';
     // More at once than one connection, so that new ones are needed.
-    const answers = await Promise.all([1, 2, 3, 4].map(() => sandbox.sh('sleep 0.5; cat held')));
+    const answers = await Promise.all([1, 2, 3, 4].map(() => sandbox.sh(`${allSeen}; sleep 0.5; cat held`)));
     expect(answers).toEqual(Array.from({ length: 4 }, () => '600 opened, 600 closed\n'));
   });
 
