@@ -41,6 +41,7 @@ const seen = (rollouts: readonly Played[], change: Partial<Seen> = {}): Seen => 
     endedMs: 1,
     status: 200,
     blame: null,
+    code: null,
   })),
   alone: { right: 1, wrong: 0 },
   runsCommands: true,
@@ -66,10 +67,12 @@ test('a zero where the same answer alone had a one is found, unless scores may d
 });
 
 test('a discard is told with the blame of its last answer, and is no sin', () => {
-  const told = { rollout: 'r1', sentMs: 0, endedMs: 1, status: 503, blame: 'infrastructure' };
+  const words = { blame: 'infrastructure', code: 'sandbox_lost' };
+  const told = { rollout: 'r1', sentMs: 0, endedMs: 1, status: 503, ...words };
   const gone = played('r1', { calls: [call('a'), call('b', { shown: null })], ending: lost });
   const found = findLoad({ ...seen([gone, played('r2')]), tries: [told] });
   expect(found.discards).toMatchObject([{ blame: 'infrastructure', reason: 'beyond' }]);
+  expect(found.answers).toEqual({ '503 sandbox_lost': 1 });
   expect([showsZeros(found), allScored(found), found.otherThan200]).toEqual([true, false, 1]);
 });
 

@@ -38,7 +38,7 @@ export type LoadFindings = {
   readonly discards: readonly (Discarded & { readonly blame: string })[];
   /** Of each rollout, from its first call until the first answer to one; `other` has no start that anybody told. */
   readonly firstAnswersMs: Readonly<Record<'warm' | 'cold' | 'other', readonly number[]>>;
-  /** How many requests ended with each status, repeats included; `lost` where the connection was. */
+  /** How many requests ended with each status and code, repeats included; `lost` where the connection was. */
   readonly answers: Readonly<Record<string, number>>;
   readonly otherThan200: number;
   /** Rollouts for which there was no time. */
@@ -128,8 +128,8 @@ function firstAnswers(
 }
 
 function countAnswers(tries: readonly Try[]): LoadFindings['answers'] {
-  const counts = [...Map.groupBy(tries, ({ status }) => status ?? 'lost')];
-  return Object.fromEntries(counts.map(([status, some]) => [String(status), some.length]));
+  const kinds = Map.groupBy(tries, ({ status, code }) => [status ?? 'lost', code ?? []].flat().join(' '));
+  return Object.fromEntries([...kinds].map(([kind, some]) => [kind, some.length]));
 }
 
 function notChecked({ runsCommands, alone, fleet }: Seen): readonly string[] {

@@ -63,8 +63,6 @@ const valuesOfTest: Values = {
     },
   },
   gateway: {
-    // A gateway that is rolled goes when its Service has forgotten it, which takes this cluster a second.
-    drainDelaySeconds: 3,
     service: { type: 'NodePort' },
     resources: { requests: { cpu: '100m', memory: '256Mi' }, limits: { memory: '1536Mi' } },
   },

@@ -137,7 +137,7 @@ const clusterConfig = Type.Omit(ClusterSchema, ['namespace', 'sandboxd'], { addi
 const sandboxes = strict({
   namespace: strict({ name: text, create: flag }),
   quota: Type.Record(Type.String(), Type.Union([Type.String(), Type.Integer()])),
-  drainWaitsForRollouts: flag,
+  disruptionBudget: choice('all', 'claimed', 'none'),
   priorityClass: strict({ create: flag, value: Type.Integer({ maximum: 1_000_000_000 }) }),
 });
 
