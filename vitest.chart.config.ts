@@ -11,8 +11,8 @@ export default defineConfig({
     globalSetup: ['test/chart/give-images.ts'],
     // Releases share the cluster's two nodes, which hold one fleet and a burst.
     fileParallelism: false,
-    // An installation from nothing with everything that is pulled, started and asked on two cores.
-    testTimeout: 240_000,
+    // An installation from nothing with everything that is pulled, started and asked on two cores; an upgrade and back is two.
+    testTimeout: 400_000,
     hookTimeout: 240_000,
     expect: { poll: { timeout: 60_000, interval: 200 } },
   },

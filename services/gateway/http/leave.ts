@@ -8,7 +8,8 @@ import type { HoldGate } from './hold-gate.ts';
  *
  *   leaving   it serves as ever, but is not ready, and ends every connection with its answer: whoever spreads requests
  *             needs seconds to hear of it, and would find a closed door meanwhile
- *   closing   nothing new, `shutting_down`; what is held finishes
+ *   closing   connections that nobody used meanwhile end, or their next request would find a closed door; nothing new,
+ *             `shutting_down`; what is held finishes
  *   cut off   what is still held is told `shutting_down` too: a repeat at another gateway joins what was begun here
  *   closed    answers that are on their way have gone out, and every connection ends
  */
@@ -32,6 +33,7 @@ export function createLeave(app: App, gate: HoldGate, clock: Clock): Leave {
   return async ({ drainDelayMs, graceMs, hurry }) => {
     gate.leave();
     await clock.sleep(drainDelayMs, hurry);
+    app.server.closeIdleConnections();
     const over = new AbortController();
     const graceOver = clock.sleep(graceMs, AbortSignal.any([hurry, over.signal]));
     await Promise.race([gate.close(), graceOver]);

@@ -233,4 +233,21 @@ describe('a gateway that leaves', () => {
     hurry.abort();
     await stopped;
   });
+
+  it('ends a connection that was idle all the time, before its next request would be refused; a held one goes on', async () => {
+    const gateway = await start(10);
+    const letGo = holdCalls(gateway.core);
+    const held = toolCall(gateway, 'c1');
+    await asked(gateway.core, 1);
+    const idle = connect(gateway.port, '127.0.0.1');
+    const ended = once(idle, 'close');
+    idle.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
+    await once(idle, 'data');
+    const stopped = gateway.stop(60_000, { drainDelayMs: 100 });
+    started = [];
+    await ended;
+    letGo();
+    expect((await held).status).toBe(200);
+    await stopped;
+  });
 });

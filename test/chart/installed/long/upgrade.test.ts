@@ -37,7 +37,7 @@ const gatewayImages = () =>
   ]);
 
 test('upgraded from the version before and rolled back under load: every rollout is scored, every answer is 200', async () => {
-  await underLoad(corral, 170, async () => {
+  await underLoad(corral, 240, async () => {
     await corral.upgrade(version('dev'));
     await expect.poll(gatewayImages).toMatch(/^(corral\.local\/corral:dev ?)+$/);
     await corral.helm(['rollback', '--wait', '--timeout=100s']);
