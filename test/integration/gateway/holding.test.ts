@@ -51,6 +51,14 @@ const bodyOf = (call: string, padding = 0) =>
     trace_id: 'trace_1',
   });
 
+/** A call that is held until it is let go. In an object: a promise that is returned would be waited for. */
+async function holdOne(gateway: GatewayUnderTest) {
+  const letGo = holdCalls(gateway.core);
+  const held = toolCall(gateway, 'c1');
+  await asked(gateway.core, 1);
+  return { held, letGo };
+}
+
 async function asked(core: FakeGatewayCore, count: number): Promise<void> {
   await expect.poll(() => core.calls.length).toBe(count);
 }
@@ -136,9 +144,7 @@ describe('a client that goes away', () => {
 describe('a gateway that stops', () => {
   it('fails readiness, refuses what is new, and finishes what it holds', async () => {
     const gateway = await start(10);
-    const letGo = holdCalls(gateway.core);
-    const held = toolCall(gateway, 'c1');
-    await asked(gateway.core, 1);
+    const { held, letGo } = await holdOne(gateway);
     const stopped = gateway.stop(10_000);
     started = [];
     const ready = await fetch(`${gateway.url}/readyz`);
@@ -195,9 +201,7 @@ describe('a gateway that stops', () => {
 
   it('reads the whole of what it refuses first: its client sees the refusal, and no reset', async () => {
     const gateway = await start(10);
-    const letGo = holdCalls(gateway.core);
-    const held = toolCall(gateway, 'c1');
-    await asked(gateway.core, 1);
+    const { held, letGo } = await holdOne(gateway);
     const stopped = gateway.stop(10_000);
     started = [];
     const text = bodyOf('c2', 1_000_000);
@@ -236,9 +240,7 @@ describe('a gateway that leaves', () => {
 
   it('ends a connection that was idle all the time, before its next request would be refused; a held one goes on', async () => {
     const gateway = await start(10);
-    const letGo = holdCalls(gateway.core);
-    const held = toolCall(gateway, 'c1');
-    await asked(gateway.core, 1);
+    const { held, letGo } = await holdOne(gateway);
     const idle = connect(gateway.port, '127.0.0.1');
     const ended = once(idle, 'close');
     idle.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
