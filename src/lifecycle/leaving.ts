@@ -1,6 +1,7 @@
 import type { SandboxId } from '../model/ids.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { ProviderEvent } from '../ports/sandbox-provider.ts';
+import { eachOf } from '../waiting/each-of.ts';
 
 /**
  * Sandboxes that will not stay where they are: their node is cordoned, drained, marked by an autoscaler or silent, or
@@ -16,6 +17,9 @@ export type Leaving = {
   withdraw(): Promise<number>;
 };
 
+/** Thousands may leave with their nodes at once, and until it is taken out each may still be granted. */
+const width = 16;
+
 export function createLeaving(pool: Pick<PoolStore, 'withdraw'>): Leaving {
   const told = new Map<SandboxId, string>();
   return {
@@ -25,10 +29,10 @@ export function createLeaving(pool: Pick<PoolStore, 'withdraw'>): Leaving {
     },
     withdraw: async () => {
       let withdrawn = 0;
-      for (const [sandbox, why] of told) {
+      await eachOf([...told], width, async ([sandbox, why]) => {
         if (await pool.withdraw(sandbox, why)) withdrawn += 1;
         told.delete(sandbox);
-      }
+      });
       return withdrawn;
     },
   };
