@@ -64,7 +64,8 @@ const longestDrainS = 300;
 const gateway = strict({
   ...pods,
   drainDelaySeconds: seconds(longestDrainS),
-  graceSeconds: seconds(longestGraceS),
+  // The process refuses a grace of nothing, and would not start.
+  graceSeconds: Type.Integer({ minimum: 1, maximum: longestGraceS }),
   maxHeldRequests: orDefault(count),
   maxHeldBodyBytes: orDefault(count),
   maxFileBytes: orDefault(count),

@@ -33,6 +33,7 @@ describe('the schema refuses', () => {
       "at '/policy': additional properties 'image'",
     ],
     ['a fraction, which --set makes a text', ['--set', 'gateway.replicas=0.5'], 'got string, want integer'],
+    ['a grace that no gateway takes', ['--set', 'gateway.graceSeconds=0'], "at '/gateway/graceSeconds'"],
     ['a name that is none', ['--set', 'fleet=Red'], "at '/fleet'"],
     ['credentials in an address', ['--set', 'redis.url=redis://me:secret@redis'], "at '/redis/url'"],
     ['a delivery that is none', ['--set', 'sandboxd.delivery=init_container'], "at '/sandboxd/delivery'"],
