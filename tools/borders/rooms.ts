@@ -126,7 +126,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'platform',
     files: /^src\/platform\//,
-    may: ['src/model/', 'src/failure/', 'src/ports/'],
+    // The package file says which version this is.
+    may: ['src/model/', 'src/failure/', 'src/ports/', 'package.json'],
     own: /^src\/platform\//,
     packages: [],
     builtins: true,
@@ -274,8 +275,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // A page is written from the tables of failures, and the chart's schema holds those of the operator's files.
-    may: ['src/failure/', 'src/environments/schema/'],
+    // Pages are written from the tables of failures and metrics, and the chart's schema holds those of the operator's files.
+    may: ['src/failure/', 'src/adapters/prometheus/catalogue/', 'src/environments/schema/'],
     own: /^tools\//,
     packages: ['rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,
