@@ -188,6 +188,16 @@ export const rooms: readonly Room[] = [
       'the cluster is a place to run in, made of programs of others; it knows nothing of what runs there',
   },
   {
+    name: 'monitoring',
+    files: /^infra\/monitoring\//,
+    may: ['cli/command-error.ts', 'infra/cluster/machine/run.ts', 'src/failure/', 'src/model/'],
+    own: /^infra\/monitoring\//,
+    packages: ['yaml'],
+    builtins: true,
+    because:
+      'rules and dashboards speak of a fleet by its metrics and its words for failures, never by its code',
+  },
+  {
     name: 'payload',
     files: /^infra\//,
     may: ['src/protocol/sandboxd/'],
@@ -275,8 +285,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures and metrics, and the chart's schema holds those of the operator's files.
-    may: ['src/failure/', 'src/adapters/prometheus/catalogue/', 'src/environments/schema/'],
+    // Pages are written from the tables of failures, metrics and alerts, and the chart's schema holds those of the operator's files.
+    may: ['src/failure/', 'src/adapters/prometheus/catalogue/', 'src/environments/schema/', 'infra/monitoring/'],
     own: /^tools\//,
     packages: ['rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,
