@@ -187,6 +187,16 @@ export const rooms: readonly Room[] = [
       'the cluster is a place to run in, made of programs of others; it knows nothing of what runs there',
   },
   {
+    name: 'monitoring',
+    files: /^infra\/monitoring\//,
+    may: ['cli/command-error.ts', 'infra/cluster/machine/run.ts', 'src/failure/', 'src/model/'],
+    own: /^infra\/monitoring\//,
+    packages: ['@grafana/grafana-foundation-sdk', 'yaml'],
+    builtins: true,
+    because:
+      'rules and dashboards speak of a fleet by its metrics and its words for failures, never by its code',
+  },
+  {
     name: 'payload',
     files: /^infra\//,
     may: ['src/protocol/sandboxd/'],
@@ -274,8 +284,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // A page is written from the tables of failures, and the chart's schema holds those of the operator's files.
-    may: ['src/failure/', 'src/environments/schema/'],
+    // Pages are written from the tables of failures and alerts, and the chart's schema holds those of the operator's files.
+    may: ['src/failure/', 'src/environments/schema/', 'infra/monitoring/'],
     own: /^tools\//,
     packages: ['rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,
