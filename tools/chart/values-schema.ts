@@ -185,7 +185,10 @@ const values = strict({
     apiServerPorts: Type.Array(port, { minItems: 1 }),
     redisPorts: Type.Array(port, { minItems: 1 }),
   }),
-  monitoring: strict({ podMonitor: strict({ enabled: flag, labels: texts, interval: text }) }),
+  monitoring: strict({
+    podMonitor: strict({ enabled: flag, labels: texts, interval: text }),
+    dashboards: strict({ enabled: flag, labels: texts, folder: text }),
+  }),
   preflight: strict({
     enabled: flag,
     keySecret: secretRef,
