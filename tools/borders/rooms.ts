@@ -192,7 +192,7 @@ export const rooms: readonly Room[] = [
     files: /^infra\/monitoring\//,
     may: ['cli/command-error.ts', 'infra/cluster/machine/run.ts', 'src/failure/', 'src/model/'],
     own: /^infra\/monitoring\//,
-    packages: ['yaml'],
+    packages: ['@grafana/grafana-foundation-sdk', 'yaml'],
     builtins: true,
     because:
       'rules and dashboards speak of a fleet by its metrics and its words for failures, never by its code',
@@ -285,8 +285,13 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures, metrics and alerts, and the chart's schema holds those of the operator's files.
-    may: ['src/failure/', 'src/adapters/prometheus/catalogue/', 'src/environments/schema/', 'infra/monitoring/'],
+    // Pages are written from the tables of failures, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
+    may: [
+      'src/failure/',
+      'src/adapters/prometheus/catalogue/',
+      'src/environments/schema/',
+      'infra/monitoring/',
+    ],
     own: /^tools\//,
     packages: ['rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,

@@ -202,6 +202,7 @@ const values = strict({
       // It stands between quotes or bare in a file of YAML.
       runbooks: Type.String({ pattern: '^[A-Za-z0-9._~:/?#@%&=+-]+$' }),
     }),
+    dashboards: strict({ enabled: flag, labels: texts, folder: text }),
   }),
   preflight: strict({
     enabled: flag,

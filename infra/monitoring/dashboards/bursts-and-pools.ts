@@ -1,0 +1,269 @@
+import { heatmap, lines, stacked, stat } from './definition.ts';
+import type { Dashboard, Limits, Row } from './definition.ts';
+import {
+  byEnvironment,
+  halfAndSlowest,
+  inAll,
+  newest,
+  ofEnvironment,
+  ofFleet,
+  one,
+  overEnvironments,
+  perSecond,
+  share,
+  sum,
+} from './queries.ts';
+
+const pool = 'corral_fleet_pool';
+const state = (name: string) => `state="${name}"`;
+const budget = (kind: string) => `sum (${ofFleet('corral_fleet_start_budget', [], `kind="${kind}"`)})`;
+
+const longestWait: Limits = {
+  below: 'green',
+  steps: [
+    { from: 30, colour: 'yellow', because: 'a start takes less, on a node that has the image' },
+    { from: 300, colour: 'red', because: 'a request is held 540 s, and its command needs some of them' },
+  ],
+};
+
+const headline: Row = {
+  title: 'Does anybody wait for us?',
+  panels: [
+    stat('Rollouts that wait', 'count', {
+      reading: 'Rollouts without a sandbox whose trainers hold a request open for one.',
+      todo: 'A burst waits for seconds: look at how long. Launches that end say whether it moves at all.',
+      limits: { none: 'how many wait is up to the burst; how long is up to us' },
+      queries: one(`sum (${ofFleet(pool, ['template'], state('waiting'))})`),
+    }),
+    stat('Longest wait', 'seconds', {
+      reading: 'How long the oldest in any line has been waiting.',
+      todo: 'Held at the maximum: raise `pool.max` or add machines. Launches behind: raise the start budget or `pool.min_ready`, or let trainers announce bursts.',
+      limits: longestWait,
+      queries: one(`max (${ofFleet('corral_fleet_line_oldest_seconds', ['template'])})`),
+    }),
+    stat('Start budget in use', 'share', {
+      reading: 'Of the sandboxes that may be starting at once, those that are.',
+      todo: 'Short times of 100 % are what it is for. If it stays there while rollouts wait, raise `controller.startBudget`.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 0.9, colour: 'yellow', because: 'from here on launches wait for each other' }],
+      },
+      queries: one(`${budget('used')} / (${budget('limit')} > 0)`),
+    }),
+    stat('Templates that start no sandboxes', 'count', {
+      reading: 'Ten starts in a row failed; one try every 30 s finds out when that is over.',
+      todo: 'Below is which environment; its image, pull secret or `prepare` is wrong. `corral preflight ENVIRONMENT` shows how.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 1, colour: 'red', because: 'its rollouts wait until they are discarded' }],
+      },
+      queries: one(`sum (${ofFleet('corral_fleet_breaker_open', ['template'])})`),
+    }),
+  ],
+};
+
+const bursts: Row = {
+  title: 'Bursts',
+  panels: [
+    stacked('Who waits?', 'count', {
+      reading:
+        'Rollouts in line, by environment. Environments that share a template share its line, and each shows all of it.',
+      todo: 'A triangle is a burst that is served. A plateau is one that is not: look at the launches.',
+      limits: { none: 'how many wait is up to the burst; how long is up to us' },
+      queries: one(byEnvironment(pool, state('waiting')), '{{environment}}'),
+    }),
+    lines('How long does the first in line wait?', 'seconds', {
+      reading: 'The oldest of each environment’s line.',
+      todo: 'One environment: its `pool.max`, or its image. All of them: start budget, nodes, quota.',
+      limits: longestWait,
+      queries: one(
+        overEnvironments('max', ofFleet('corral_fleet_line_oldest_seconds', ['template'])),
+        '{{environment}}',
+      ),
+    }),
+    lines('How long until a first call has its sandbox?', 'seconds', {
+      reading:
+        'From a rollout’s first call to its sandbox: from the pool (`warm`), or one that had to start (`cold`).',
+      todo: 'Warm is slow: look at Machinery, Redis and gateways. Cold is slow: look at launches below; images cached on nodes help most.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 1, colour: 'yellow', because: 'a warm one takes some milliseconds' },
+          { from: 60, colour: 'red', because: 'a cold one takes less, unless its image is pulled' },
+        ],
+      },
+      queries: halfAndSlowest('corral_obtain_seconds', ['launch'], ofEnvironment),
+    }),
+    heatmap('How many waited for their sandbox, and how long?', 'seconds', {
+      reading: 'Each column is the first calls of that time, each row how long they waited.',
+      todo: 'Two bands are warm and cold. A cloud that rises is a line that grows.',
+      limits: { none: 'the panel beside it judges' },
+      queries: one(sum(['le'], perSecond('corral_obtain_seconds_bucket', ofEnvironment)), '{{le}}'),
+    }),
+  ],
+};
+
+const ofPool = `sum by (namespace, fleet, template) (${ofFleet(pool, ['template', 'state'], 'state=~"ready|launching|held"')})`;
+const pools: Row = {
+  title: 'Pools',
+  panels: [
+    stacked('What are the sandboxes doing?', 'count', {
+      columns: 8,
+      reading: 'Of all templates: held by rollouts, ready for some, or launching.',
+      todo: 'Many ready for long: `pool.min_ready` is too high. Launching that never becomes ready: look at launches.',
+      limits: { none: 'how many there are is up to the trainers' },
+      queries: one(
+        `sum by (state) (${ofFleet(pool, ['template', 'state'], 'state=~"ready|launching|held"')})`,
+        '{{state}}',
+      ),
+    }),
+    lines('How full are the pools?', 'share', {
+      columns: 8,
+      reading: 'Sandboxes of an environment’s template, of the most that it may have.',
+      todo: 'Raise `pool.max`, if there are machines for it; or let the trainer open fewer rollouts at once.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.9, colour: 'yellow', because: 'the next burst will not fit' },
+          { from: 1, colour: 'red', because: 'whoever comes now waits for another to end' },
+        ],
+      },
+      queries: one(
+        overEnvironments(
+          'max',
+          `(${ofPool} / ${ofFleet('corral_fleet_pool_limit', ['template'], 'kind="max"')})`,
+        ),
+        '{{environment}}',
+      ),
+    }),
+    lines('Are as many ready as were announced?', 'count', {
+      columns: 8,
+      reading: 'Free sandboxes, and those that trainers have announced a burst for (`POST /v1/prewarm`).',
+      todo: 'Ready stays below: the announcement came too late, or the pool’s maximum or the start budget is in the way.',
+      limits: { none: 'between announcement and burst it is meant to differ' },
+      queries: [
+        { expr: byEnvironment(pool, state('ready')), legend: '{{environment}} ready' },
+        { expr: byEnvironment(pool, state('announced')), legend: '{{environment}} announced' },
+      ],
+    }),
+  ],
+};
+
+const launches: Row = {
+  title: 'Launches',
+  panels: [
+    stacked('How do launches end?', 'perMinute', {
+      reading:
+        'By type: into the pool (`warm`), to somebody who waited (`cold`), or `failed`, with its code.',
+      todo: 'Look a code up in docs/failures.md. Of one template show it to its author, of all look at the provider.',
+      limits: { none: 'a failed launch is tried again; ten in a row are told above' },
+      queries: one(
+        `60 * ${sum(['type', 'result'], perSecond('corral_launches_total'))}`,
+        '{{type}} {{result}}',
+      ),
+    }),
+    heatmap('How long do launches take?', 'seconds', {
+      reading: 'From a start slot to ready, of those that became ready.',
+      todo: 'Slower than usual: a new image that nodes pull, `prepare` that grew, or nodes with too much to do.',
+      limits: { none: 'a start is as slow as its image; the first calls above judge it' },
+      queries: one(
+        sum(['le'], perSecond('corral_launch_duration_seconds_bucket', 'type=~"warm|cold"')),
+        '{{le}}',
+      ),
+    }),
+    lines('Starts at once', 'count', {
+      columns: 8,
+      reading: 'The start budget of the fleet, and what is used of it.',
+      todo: 'Used at the limit while rollouts wait: raise `controller.startBudget`, if the cluster takes more at once.',
+      limits: { none: 'the share above judges it' },
+      queries: [
+        { expr: budget('used'), legend: 'starting' },
+        { expr: budget('limit'), legend: 'may start' },
+      ],
+    }),
+    lines('How long is the launch queue?', 'count', {
+      columns: 8,
+      reading: 'Tickets in the queue, by state. A ticket says only that something is to be launched.',
+      todo: '`wait` that grows: controllers are away, or their own steps fail; look at Machinery.',
+      limits: { none: 'a burst fills it and it empties by itself' },
+      queries: one(`sum by (state) (${ofFleet('corral_fleet_launch_queue', ['state'])})`, '{{state}}'),
+    }),
+    lines('Which environments start no sandboxes?', 'yesNo', {
+      columns: 8,
+      reading: 'Whether launches of the environment’s template are stopped because ten in a row have failed.',
+      todo: '`corral preflight ENVIRONMENT` shows its author what is wrong.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 1, colour: 'red', because: 'its rollouts wait until they are discarded' }],
+      },
+      queries: one(
+        overEnvironments('max', ofFleet('corral_fleet_breaker_open', ['template'])),
+        '{{environment}}',
+      ),
+    }),
+  ],
+};
+
+const sandboxSeconds = 'corral_fleet_sandbox_seconds_total';
+/** Seconds of sandboxes in the whole time that is looked at. */
+const spent = (...matchers: readonly string[]) =>
+  `sum (${newest(['environment', 'state'], inAll(sandboxSeconds, ofEnvironment, ...matchers))})`;
+
+const cost: Row = {
+  title: 'What does it cost?',
+  panels: [
+    stat('Sandbox hours', 'hours', {
+      columns: 5,
+      rows: 8,
+      reading: 'All sandboxes together, in the time that is looked at.',
+      todo: 'Times what an hour of one costs on your nodes is the bill.',
+      limits: { none: 'work costs; the shares beside it say how much of it was none' },
+      queries: one(`${spent()} / 3600`),
+    }),
+    stat('Hours that were discarded', 'share', {
+      columns: 5,
+      rows: 8,
+      reading: 'Of these hours, those of rollouts that ended in a discard.',
+      todo: 'Whose failure has who discarded them. Long rollouts that are lost late cost most.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.02, colour: 'yellow', because: 'the objective admits a thousandth of the rollouts' },
+          { from: 0.1, colour: 'red', because: 'a tenth of the bill is for nothing' },
+        ],
+      },
+      queries: one(share(spent(state('discarded')), spent())),
+    }),
+    stat('Hours that were idle', 'share', {
+      columns: 5,
+      rows: 8,
+      reading: 'Of these hours, those of sandboxes that were ready and nobody’s.',
+      todo: 'Lower `pool.min_ready` of environments that are seldom used, and let trainers announce their bursts instead.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 0.5, colour: 'yellow', because: 'more is kept for bursts than bursts use' }],
+      },
+      queries: one(share(spent(state('ready')), spent())),
+    }),
+    stacked('What are sandboxes paid for?', 'count', {
+      columns: 9,
+      reading:
+        'How many there are on average, by what became of them. A sandbox is counted when it ends or changes its state, so long rollouts come in steps.',
+      todo: 'Whatever is neither scored nor needed for the next burst can be saved.',
+      limits: { none: 'the shares beside it judge' },
+      queries: one(
+        `sum by (state) (${newest(['environment', 'state'], perSecond(sandboxSeconds, ofEnvironment))})`,
+        '{{state}}',
+      ),
+    }),
+  ],
+};
+
+export const burstsAndPools: Dashboard = {
+  uid: 'corral-bursts-and-pools',
+  title: 'Corral / Bursts and pools',
+  description:
+    'For whoever sizes the fleet: does anybody wait for a sandbox, why, and what do the free ones cost.',
+  environments: 'several',
+  rows: [headline, bursts, pools, launches, cost],
+};

@@ -1,0 +1,151 @@
+import { lines, stacked, stat } from './definition.ts';
+import type { Row } from './definition.ts';
+import { inAll, newest, one, perSecond, quantile, series, share, shareOf, sum } from './queries.ts';
+
+// The lower rows of the dashboard of the machinery: what gateways and controllers stand upon.
+
+/** Where the fleet's memory is, and what is told of it. */
+export const redis: Row = {
+  title: 'Redis and the event log',
+  panels: [
+    lines('How long does Redis take?', 'seconds', {
+      columns: 8,
+      reading: '99 of 100 commands, as each kind of process sees them.',
+      todo: 'Its CPU, its disk (`appendfsync`), or the network between. One kind of process: that one’s own CPU.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.01, colour: 'yellow', because: 'a call needs a handful of commands' },
+          { from: 0.1, colour: 'red', because: 'every call is visibly slower, and leases are renewed late' },
+        ],
+      },
+      queries: one(quantile(0.99, 'corral_redis_command_seconds', ['component']), '{{component}}'),
+    }),
+    lines('How full is Redis?', 'share', {
+      columns: 8,
+      reading: 'Its memory, of `maxmemory`. Without a `maxmemory` there is nothing to see.',
+      todo: 'Raise `maxmemory`, or lower `gateway.maxTenantRowBytes`. Full, it refuses writes: all requests are held.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.7, colour: 'yellow', because: 'a burst of large dataset rows is a tenth' },
+          { from: 0.9, colour: 'red', because: 'writes are refused soon' },
+        ],
+      },
+      needs: 'event',
+      queries: one(
+        share(
+          newest([], series('corral_redis_memory_bytes', 'kind="used"')),
+          newest([], series('corral_redis_memory_bytes', 'kind="limit"')),
+        ),
+        '{{fleet}}',
+      ),
+    }),
+    stat('Does Redis keep everything?', 'yesNo', {
+      columns: 4,
+      rows: 8,
+      reading: 'Its `maxmemory-policy` is `noeviction`.',
+      todo: 'Set it: any other policy may forget rollouts when memory is short.',
+      limits: {
+        below: 'red',
+        steps: [{ from: 1, colour: 'green', because: 'a rollout that is forgotten is lost' }],
+      },
+      queries: one(`min (${series('corral_redis_policy_ok')})`),
+    }),
+    stat('Events lost', 'count', {
+      columns: 4,
+      rows: 8,
+      reading:
+        'Lines of the event log that found no room, in the time that is looked at. Counts and verdicts are right nevertheless.',
+      todo: 'The disk is full or slow: `eventLog.maxBytes`, `eventLog.sizeLimit`, or send it to stdout. Their stories are gone.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 1, colour: 'yellow', because: 'each is a part of somebody’s story' }],
+      },
+      queries: one(sum([], inAll('corral_events_dropped_total'))),
+    }),
+  ],
+};
+
+const apiCalls = 'corral_kubernetes_calls_total';
+/** Where sandboxes come from, and who may reach them. */
+export const kubernetes: Row = {
+  title: 'Kubernetes API and keys',
+  panels: [
+    stacked('What does the API server answer?', 'perSecond', {
+      columns: 8,
+      reading: 'Calls of the Kubernetes API by code.',
+      todo: '401, 403: the account or its role. 409: somebody else was first. 429: the API server defends itself.',
+      limits: { none: 'the panel beside it judges' },
+      needs: 'cluster',
+      queries: one(sum(['code'], perSecond(apiCalls)), '{{code}}'),
+    }),
+    lines('How much does it refuse?', 'share', {
+      columns: 8,
+      reading: 'Of all calls, those that ended in 401, 403, 429, 5xx, or without an answer.',
+      todo: 'Launches and removals wait meanwhile, live rollouts do not notice. Look at the API server, its quota for us, and the role.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.05, colour: 'yellow', because: 'a watch that ends now and then stays below it' },
+          { from: 0.2, colour: 'red', because: 'one in five: nothing starts in time any more' },
+        ],
+      },
+      needs: 'cluster',
+      queries: one(
+        shareOf(perSecond, apiCalls, [], {
+          part: ['code=~"401|403|429|5..|[a-z_]+"'],
+          ofAll: [],
+        }),
+      ),
+    }),
+    lines('How long does it take?', 'seconds', {
+      columns: 8,
+      reading: '99 of 100 calls, by verb and resource; watches left out.',
+      todo: 'The API server or its etcd; its own dashboards say which.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 1, colour: 'yellow', because: 'Kubernetes’ own objective for such calls is a second' },
+          { from: 5, colour: 'red', because: 'after ten seconds we give up' },
+        ],
+      },
+      needs: 'cluster',
+      queries: one(
+        quantile(0.99, 'corral_kubernetes_call_duration_seconds', ['verb', 'resource']),
+        '{{verb}} {{resource}}',
+      ),
+    }),
+    stat('Sandboxes that refuse the fleet key', 'count', {
+      columns: 8,
+      reading: 'Answers of sandboxes that refused a gateway’s token, since its start.',
+      todo: 'A key was rotated in other steps than docs/operators.md says: give both keys to all, the sandboxes’ first.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 1, colour: 'red', because: 'each is a call that cannot be made' }],
+      },
+      queries: one(sum([], series('corral_gateway_key_refusals'))),
+    }),
+    stat('Sandboxes without an owner’s label', 'count', {
+      columns: 8,
+      reading: 'Bound sandboxes whose rollout the provider’s labels do not name yet.',
+      todo: 'Seconds are normal. Longer: patches are refused (the panels above); a drain would not spare them.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 50, colour: 'yellow', because: 'a burst of 500 is labelled in some seconds' }],
+      },
+      needs: 'cluster',
+      queries: one(`max (${series('corral_unlabelled_owners')})`),
+    }),
+    stat('Environments in trouble', 'count', {
+      columns: 8,
+      reading: 'Processes that cannot use the newest environments and go on with older ones.',
+      todo: 'Their log names the file and the line. New rollouts get the version that worked.',
+      limits: {
+        below: 'green',
+        steps: [{ from: 1, colour: 'yellow', because: 'what was deployed is not what runs' }],
+      },
+      queries: one(sum([], series('corral_environments_trouble'))),
+    }),
+  ],
+};

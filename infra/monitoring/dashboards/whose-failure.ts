@@ -1,0 +1,242 @@
+import { lines, stacked, stat, table } from './definition.ts';
+import type { Dashboard, Limits, Row } from './definition.ts';
+import { inAll, ofEnvironment, one, perSecond, shareOf, sum } from './queries.ts';
+
+// What the objectives are about: at most one rollout, and one tool call, in a thousand fails by us.
+
+const verdicts = 'corral_verdicts_total';
+const calls = 'corral_calls_settled_total';
+const byUs = 'blame="infrastructure"';
+
+/** A rollout that its trainer gave up says nothing about us, neither good nor bad. */
+const rolloutsOfAll = [ofEnvironment, 'blame!="caller"'];
+const lostByUs = { part: ['verdict="discard"', byUs, 'suspected="none"'], ofAll: rolloutsOfAll };
+const lostShare = shareOf(inAll, verdicts, [], lostByUs);
+
+const objective: Limits = {
+  below: 'green',
+  steps: [
+    { from: 0.001, colour: 'yellow', because: 'the objective is one in a thousand' },
+    { from: 0.0144, colour: 'red', because: 'at this rate a month’s budget is gone in two days' },
+  ],
+};
+
+const headline: Row = {
+  title: 'Can trainers learn from it?',
+  panels: [
+    stat('Scorable rollouts', 'share', {
+      reading: 'Of all rollouts that ended and were not given up by their trainer, those it may learn from.',
+      todo: 'The next row says whose the others are. Only those with blame `infrastructure` are yours.',
+      limits: {
+        below: 'red',
+        steps: [
+          {
+            from: 0.98,
+            colour: 'yellow',
+            because: 'below it one in seven groups of eight is short of a rollout',
+          },
+          {
+            from: 0.995,
+            colour: 'green',
+            because: 'we may lose 0.001, and what policies break comes on top',
+          },
+        ],
+      },
+      queries: one(shareOf(inAll, verdicts, [], { part: ['verdict="scorable"'], ofAll: rolloutsOfAll })),
+    }),
+    stat('Rollouts lost by us', 'share', {
+      reading: 'Discarded, with nobody but the machinery to blame and no command of the policy suspected.',
+      todo: '`corral rollouts --verdict discard` lists them; the panels of the next row say what they have in common.',
+      limits: objective,
+      queries: one(lostShare),
+    }),
+    stat('Tool calls failing by us', 'share', {
+      reading: 'Of all tool calls that settled, those that ended in a failure of the machinery.',
+      todo: 'Their codes are in the row of tool calls; docs/failures.md says what to do about each.',
+      limits: objective,
+      queries: one(shareOf(inAll, calls, [], { part: [byUs], ofAll: [ofEnvironment] })),
+    }),
+    stat('Groups hurt at this rate', 'share', {
+      reading:
+        'Groups of eight in which at least one rollout is lost by us, 1 − (1 − p)⁸: a trainer drops such a group, or takes a wrong baseline from it.',
+      todo: 'Tell the RL team: training steps of this time are worth a second look.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.01, colour: 'yellow', because: 'the objective hurts 0.8 % of the groups' },
+          { from: 0.1, colour: 'red', because: 'one group in ten: a training step is visibly smaller' },
+        ],
+      },
+      queries: one(`1 - (1 - ${lostShare}) ^ 8`),
+    }),
+  ],
+};
+
+/** Recorded, since three days of samples are too many for a picture; the alerts look at the same. */
+const burn = (window: string) => ({
+  expr: `max (corral:rollouts_lost:ratio_rate${window}{namespace=~"$namespace",fleet=~"$fleet"}) / 0.001`,
+  legend: window,
+});
+
+const rollouts: Row = {
+  title: 'Rollouts',
+  panels: [
+    stacked('How many rollouts end, and whose are those that do not count?', 'perMinute', {
+      reading: 'Verdicts by what the trainer may do with them, and by blame.',
+      todo: '`discard infrastructure` is ours, `discard caller` the job’s own. What a policy does badly is scorable.',
+      limits: { none: 'how many rollouts end is up to the trainers' },
+      queries: one(
+        `60 * ${sum(['verdict', 'blame'], perSecond(verdicts, ofEnvironment))}`,
+        '{{verdict}} {{blame}}',
+      ),
+    }),
+    lines('How fast is the budget of lost rollouts spent?', 'times', {
+      reading:
+        'Rollouts lost by us against the objective of 0.1 %, over windows of time: at 1, a month’s budget lasts a month. All environments.',
+      todo: 'Short windows red and long ones not: it has just begun. Long ones red and short ones not: it is over, find out what it was.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 1, colour: 'yellow', because: 'more is spent than comes in' },
+          { from: 14.4, colour: 'red', because: 'a fiftieth of a month’s budget in one hour' },
+        ],
+      },
+      queries: [burn('5m'), burn('1h'), burn('6h'), burn('3d')],
+    }),
+    stacked('Discards by code', 'perMinute', {
+      reading: 'Rollouts that nobody may learn from, by the code that their trainer was told.',
+      todo: 'Look the code up in docs/failures.md: it says what was seen, and what to do.',
+      limits: { none: 'the share above judges them; a code is only a cause' },
+      queries: one(
+        `60 * ${sum(['code', 'blame'], perSecond(verdicts, 'verdict="discard"', ofEnvironment))}`,
+        '{{code}} ({{blame}})',
+      ),
+    }),
+    stacked('Why were sandboxes lost that had begun?', 'perMinute', {
+      reading:
+        'Sandboxes that were gone after their rollout’s first call, by cause. What is lost before that is replaced in silence.',
+      todo: '`node_…`, `evicted`, `preempted`: look at the nodes. `sandboxd_killed`, `sandbox_exited`: at the image. `deleted`: at who deletes pods.',
+      limits: { none: 'the share above judges them; a cause says where to look' },
+      needs: 'event',
+      queries: one(
+        `60 * ${sum(['cause'], perSecond('corral_sandboxes_lost_total', 'effect="tainted"'))}`,
+        '{{cause}}',
+      ),
+    }),
+  ],
+};
+
+const toolCalls: Row = {
+  title: 'Tool calls and requests',
+  panels: [
+    stacked('Whose are the tool calls that fail?', 'perSecond', {
+      columns: 8,
+      reading: 'Settled tool calls by blame; those with `none` did what they were asked.',
+      todo: '`model` is what training is for; the codes of `infrastructure` are two panels further.',
+      limits: { none: 'how many calls are made is up to the policies' },
+      queries: one(sum(['blame'], perSecond(calls, ofEnvironment)), '{{blame}}'),
+    }),
+    lines('Where do tool calls fail by us?', 'share', {
+      columns: 8,
+      reading: 'Of each environment’s tool calls, those that ended in a failure of the machinery.',
+      todo: 'One environment: look at its image, its limits, its nodes. All of them: at Redis, the provider, the gateways.',
+      limits: objective,
+      queries: one(
+        shareOf(perSecond, calls, ['environment'], { part: [byUs], ofAll: [ofEnvironment] }),
+        '{{environment}}',
+      ),
+    }),
+    stacked('By which code do tool calls fail by us?', 'perMinute', {
+      columns: 8,
+      reading: 'Calls that were dispatched, and then failed by us.',
+      todo: 'Look the code up in docs/failures.md.',
+      limits: { none: 'the share beside it judges them' },
+      queries: one(`60 * ${sum(['code'], perSecond(calls, byUs, ofEnvironment))}`, '{{code}}'),
+    }),
+    table('Failed requests', 'count', {
+      reading:
+        'What gateways answered with a failure in the time that is looked at, the most frequent first.',
+      todo: 'Blame `caller`: tell the job’s owner. `unclassified` is a mistake in Corral: report the log line that belongs to it.',
+      limits: { none: 'one failed request is tried again; the alerts judge how many are too many' },
+      needs: 'event',
+      queries: one(
+        `sort_desc (${sum(['blame', 'code', 'face'], inAll('corral_gateway_failures_total'))} > 0)`,
+      ),
+    }),
+    stacked('Failures of controllers', 'perMinute', {
+      reading:
+        'Launches and steps of controllers that failed. Most of them nobody notices, since they are tried again.',
+      todo: 'Of launches (`image_unavailable`, `start_failed`, `unschedulable`): go to Bursts and pools. `state_unavailable`, `provider_unavailable`: to Machinery.',
+      limits: { none: 'it becomes bad where a breaker opens, which Bursts and pools shows' },
+      queries: one(
+        `60 * ${sum(['blame', 'code'], perSecond('corral_controller_failures_total'))}`,
+        '{{code}} ({{blame}})',
+      ),
+    }),
+  ],
+};
+
+const others: Row = {
+  title: 'Policies and callers',
+  panels: [
+    lines('Which policies may be breaking their sandboxes?', 'share', {
+      columns: 8,
+      reading:
+        'Of each environment’s rollouts, those whose end one of the policy’s own commands is suspected of.',
+      todo: 'Tell the RL team; `corral run ID` has the last commands. A share that rises with training is a policy that learns it.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.02, colour: 'yellow', because: 'a careless command now and then stays below it' },
+          { from: 0.1, colour: 'red', because: 'a way out of bad rollouts that pays has been found' },
+        ],
+      },
+      queries: one(
+        shareOf(perSecond, verdicts, ['environment'], {
+          part: ['suspected="command"'],
+          ofAll: [ofEnvironment],
+        }),
+        '{{environment}}',
+      ),
+    }),
+    lines('Which models cannot use their tools?', 'share', {
+      columns: 8,
+      reading: 'Of each environment’s tool calls, those with bad arguments or to tools that are not there.',
+      todo: 'Tell the RL team and the environment’s author: the tool’s description, or the chat template, misleads the model.',
+      limits: {
+        below: 'green',
+        steps: [
+          { from: 0.1, colour: 'yellow', because: 'an untrained model is often there for some steps' },
+          { from: 0.3, colour: 'red', because: 'so many do not pass by training' },
+        ],
+      },
+      queries: one(
+        shareOf(perSecond, calls, ['environment'], {
+          part: ['code=~"bad_arguments|unknown_tool"'],
+          ofAll: [ofEnvironment],
+        }),
+        '{{environment}}',
+      ),
+    }),
+    stacked('What do callers do wrong?', 'perMinute', {
+      columns: 8,
+      reading: 'Failed requests with blame `caller`, by code.',
+      todo: 'Tell the job’s owner: docs/trainers.md has each code. `unauthorized`: whose key it is, the gateway’s log says.',
+      limits: { none: 'a job that is being set up may fail as often as it likes' },
+      needs: 'event',
+      queries: one(
+        `60 * ${sum(['code'], perSecond('corral_gateway_failures_total', 'blame="caller"'))}`,
+        '{{code}}',
+      ),
+    }),
+  ],
+};
+
+export const whoseFailure: Dashboard = {
+  uid: 'corral-whose-failure',
+  title: 'Corral / Whose failure',
+  description:
+    'For whoever is woken, and for whoever asks whether a run can be trusted: what failed, and whose it was.',
+  environments: 'several',
+  rows: [headline, rollouts, toolCalls, others],
+};
