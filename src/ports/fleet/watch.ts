@@ -16,8 +16,9 @@ export type ProcessWord = {
   readonly ageMs: number;
   /** `left`: it has ended in order. */
   readonly state: 'serving' | 'leaving' | 'left';
-  /** What it has in hand, by kind of work. */
+  /** What it has in hand, by kind of work, and how much of a kind it takes at most. */
   readonly inHand: Readonly<Record<string, number>>;
+  readonly atMost: Readonly<Record<string, number>>;
   /** What it told the event log in the last {@link verdictsOfMs}. */
   readonly verdicts: VerdictCounts;
 };

@@ -76,7 +76,13 @@ describe('templates', () => {
       9,
       minute,
     );
-    expect(await templateIn('T')).toMatchObject({ ready: 1, held: 1, starting: 1, waiting: 0, breaker: 'closed' });
+    expect(await templateIn('T')).toMatchObject({
+      ready: 1,
+      held: 1,
+      starting: 1,
+      waiting: 0,
+      breaker: 'closed',
+    });
     const { sandboxes, rollouts } = await read();
     expect(sandboxes).toEqual({ all: 3, starting: 1, leaving: 0 });
     expect(rollouts.callsRunning).toBe(1);
@@ -128,6 +134,7 @@ describe('processes', () => {
     ageMs: 60_000,
     state: 'serving',
     inHand: { starts: 3 },
+    atMost: { starts: 32 },
     verdicts: { scorable: 5, sandbox_lost: 1 },
   };
 
