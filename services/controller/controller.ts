@@ -12,6 +12,8 @@ import { createPresence } from '../../src/pool/presence.ts';
 export type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
   missing(): readonly string[];
+  /** Sandboxes that this process is starting now. */
+  startsUnderWay(): number;
   /** What `newest` of its settings gives is another now: plans are made anew at once. */
   environmentsChanged(): void;
   /** Starts nothing new, gives running launches back to the queue, and resolves when every loop has ended. */
@@ -61,6 +63,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
       ...removal.missing(),
       ...(stopping.signal.aborted ? ['controller: it is stopping'] : []),
     ],
+    startsUnderWay: launching.underWay,
     environmentsChanged: () => plans.poke(),
     stop: async () => {
       forgetHints();

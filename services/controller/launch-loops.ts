@@ -9,7 +9,11 @@ import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
 
-type Launching = { readonly poke: () => void; readonly missing: () => readonly string[] };
+type Launching = {
+  readonly poke: () => void;
+  readonly missing: () => readonly string[];
+  readonly underWay: () => number;
+};
 type LaunchingOptions = {
   readonly presence: Presence;
   readonly book: PlanBook;
@@ -28,14 +32,19 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
     await options.book.readChosen();
     return supplyTickets({ ...ports, plans: tools.plans, startBudget: options.startBudget });
   });
+  let underWay = 0;
   const handle: HandleTicket = async (ticket, signal) => {
-    const end = await launch(tools, ticket, signal);
+    underWay += 1;
+    const end = await launch(tools, ticket, signal).finally(() => {
+      underWay -= 1;
+    });
     if (end.kind !== 'nothing') supply.poke();
     return end;
   };
   loops.run('work', workAgainMs, (signal) => ports.queue.work(options.startBudget, handle, signal));
   return {
     poke: supply.poke,
+    underWay: () => underWay,
     // Redis away later is told beside it: the others have no other Redis, and restarting this one mends nothing.
     missing: () => (supply.hasWorked() ? [] : ['fleet state: Redis has not answered']),
   };

@@ -6,6 +6,7 @@ import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts
 import { agreeMs, AgreedEnvironments } from '../../src/environments/agreed-environments.ts';
 import { WatchedFolder } from '../../src/environments/watched-folder.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
+import { thisProcess } from '../../src/platform/this-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { every } from '../../src/platform/every.ts';
 import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
@@ -16,6 +17,8 @@ import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { ControllerConfig } from './config.ts';
+import { tellPresence } from '../../src/watching/presence.ts';
+import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
 import { startController } from './controller.ts';
 import { connectEngine } from './engine-wiring.ts';
 import { serveOperations } from './http.ts';
@@ -24,8 +27,8 @@ import { serveOperations } from './http.ts';
 const redisTimeoutMs = 2_000;
 /** A sandbox's address is on this machine or in this cluster: a connection takes milliseconds. */
 const connectTimeoutMs = 2_000;
-/** Of the name under which a process holds its environments: no two of a fleet are the same. */
-const holderLength = 16;
+/** Of the name that a process has among those of its fleet: no two are the same. */
+const processNameLength = 16;
 
 /** Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw. */
 export async function runController(config: ControllerConfig, log: Log): Promise<() => Promise<void>> {
@@ -37,11 +40,12 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     { ...config.redis, fleet: config.fleet, commandTimeoutMs: redisTimeoutMs, onTrouble },
     { ...system, log },
   );
+  const processName = systemRandom.text(processNameLength);
   const environments = new AgreedEnvironments({
     folder,
     catalogs: state.catalogs,
     published: state.environments,
-    holder: systemRandom.text(holderLength),
+    holder: processName,
     log,
   });
   // Before the first plan, so that no pool is made of an old folder; without fleet state its own is all it has.
@@ -61,9 +65,11 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   });
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
   const events = createEventLog({ ...config.eventLog, process: 'controller', log, ...system });
+  const verdicts = new RecentVerdicts(systemClock);
   const record = (event: FleetEvent) => {
     events.append(event);
     prometheus.told(event);
+    verdicts.told(event);
   };
 
   const controller = startController(
@@ -87,6 +93,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     },
   );
   const stopping = new AbortController();
+  const leaving = new AbortController();
   const agreeing = keepAgreeing(environments, () => controller.environmentsChanged(), log, stopping.signal);
   const operations =
     config.listen === null
@@ -107,6 +114,21 @@ export async function runController(config: ControllerConfig, log: Log): Promise
           },
         });
 
+  const { startBudget } = config;
+  const presence = tellPresence({
+    watch: state.watch,
+    clock: systemClock,
+    self: { kind: 'controller', ...thisProcess },
+    process: processName,
+    present: () => ({
+      state: stopping.signal.aborted ? 'leaving' : 'serving',
+      inHand: { starts: controller.startsUnderWay() },
+      atMost: { starts: startBudget },
+      verdicts: verdicts.counts(),
+    }),
+    onError: (thrown) => log.debug('nobody heard that this process is there', errorFields(thrown)),
+    signal: leaving.signal,
+  });
   const keyWatch = tokens.watch({ clock: systemClock, log, signal: stopping.signal });
 
   return async () => {
@@ -114,6 +136,8 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     await Promise.all([keyWatch.done, agreeing.done]);
     await Promise.all([controller.stop(), environments.leave().catch(() => undefined)]);
     await events.flush();
+    leaving.abort();
+    await presence;
     await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);
   };
 }

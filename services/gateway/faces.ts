@@ -10,6 +10,8 @@ import { newRequestState } from './http/request-state.ts';
 import { callRoutes } from './native/call-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
+import { fleetRoutes } from './native/fleet-routes.ts';
+import type { FleetDesk } from './native/fleet-routes.ts';
 import { prewarmRoutes } from './native/prewarm-routes.ts';
 import { rolloutRoutes } from './native/rollout-routes.ts';
 import { runRoutes } from './native/run-routes.ts';
@@ -19,6 +21,7 @@ import { rftRoutes } from './rft/routes.ts';
 export type FaceParts = {
   readonly core: GatewayCore;
   readonly desk: RunDesk;
+  readonly fleet: FleetDesk;
   readonly doors: Doors;
   readonly fileBytes: number;
 };
@@ -52,6 +55,14 @@ export async function addFaces(app: App, parts: FaceParts, gate: HoldGate): Prom
       runRoutes(native, parts.desk);
       environmentRoutes(native, parts.core);
       await native.register(async (files) => fileRoutes(files, parts.core, parts.fileBytes));
+    },
+    { prefix: '/v1' },
+  );
+  await app.register(
+    async (watchers) => {
+      // Whoever only watches needs no right to do anything.
+      watchers.addHook('onRequest', requireScope('native', 'fleet'));
+      fleetRoutes(watchers, parts.fleet);
     },
     { prefix: '/v1' },
   );

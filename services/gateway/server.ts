@@ -1,7 +1,7 @@
 import type { FailureListener } from './http/answer-failure.ts';
 import { createApp } from './http/create-app.ts';
 import { HoldGate } from './http/hold-gate.ts';
-import type { HoldLimits } from './http/hold-gate.ts';
+import type { GateState, HoldLimits } from './http/hold-gate.ts';
 import { createLeave } from './http/leave.ts';
 import type { Leave } from './http/leave.ts';
 import { isFailure } from '../../src/failure/codes.ts';
@@ -32,6 +32,8 @@ export type GatewayParts = FaceParts & {
 export type GatewayServer = {
   /** Resolves to the URL it listens at; port 0 takes a free one. */
   listen(host: string, port: number): Promise<string>;
+  /** What the doors hold, and whether others are to be asked. */
+  readonly doors: () => { readonly requests: number; readonly state: GateState };
   /** Resolves when everybody was answered; those whom the grace leaves over, with having been cut off. */
   readonly stop: Leave;
 };
@@ -62,7 +64,8 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     await leave(leaving);
     lag.stop();
   };
-  return { listen: (host, port) => app.listen({ host, port }), stop };
+  const doors = () => ({ requests: gate.requests, state: gate.state });
+  return { listen: (host, port) => app.listen({ host, port }), doors, stop };
 }
 
 function gaugesOf(gate: HoldGate, lag: LoopLag): GatewayGauges {

@@ -2,9 +2,14 @@ import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-p
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { agreeMs } from '../../src/environments/agreed-environments.ts';
 import { every } from '../../src/platform/every.ts';
+import { thisProcess } from '../../src/platform/this-process.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { version } from '../../src/platform/version.ts';
 import type { Log } from '../../src/ports/log.ts';
+import { watchFleet } from '../../src/watching/fleet-sight.ts';
+import { tellPresence } from '../../src/watching/presence.ts';
+import type { Present } from '../../src/watching/presence.ts';
+import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
 import type { WiredCore } from './core-wiring.ts';
@@ -33,7 +38,8 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     version,
     environments: () => world.catalog.all().map(({ name }) => name),
   });
-  const wired = wireCore(config, world, prometheus, log);
+  const verdicts = new RecentVerdicts(world.clock);
+  const wired = wireCore(config, world, { prometheus, verdicts, log });
   const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();
   const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
@@ -41,14 +47,24 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     every({ intervalMs: agreeMs, clock: world.clock, signal: stopping.signal, onError: mended }, () =>
       world.catalog.step(),
     );
-  const watches = [
+  const presence = () =>
+    tellPresence({
+      ...world,
+      ...world.state,
+      self: { kind: 'gateway', ...thisProcess },
+      process: world.processName,
+      present: () => presentOf(config, server, wired, verdicts),
+      onError: mended,
+      signal: stopping.signal,
+    });
+  const watches: { readonly done: Promise<void> }[] = [
     watchKeys(keyRing, world.clock, log, stopping.signal),
     world.tokens.watch({ clock: world.clock, log, signal: stopping.signal }),
   ];
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
-      watches.push(agree());
+      watches.push(agree(), { done: presence() });
       return url;
     },
     stop: async (hurry) => {
@@ -67,11 +83,33 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   };
 }
 
+/** What this gateway says of itself beside its name. */
+function presentOf(
+  { maxHeldRequests }: GatewayConfig,
+  server: GatewayServer,
+  wired: WiredCore,
+  verdicts: RecentVerdicts,
+): Present {
+  const { requests, state } = server.doors();
+  const { waiting, calls, grades } = wired.load();
+  return {
+    state: state === 'open' ? 'serving' : 'leaving',
+    inHand: { requests, in_line: waiting, calls, grades },
+    atMost: { requests: maxHeldRequests },
+    verdicts: verdicts.counts(),
+  };
+}
+
+type Listeners = {
+  readonly prometheus: GatewayPrometheus;
+  readonly verdicts: RecentVerdicts;
+  readonly log: Log;
+};
+
 function wireCore(
   config: GatewayConfig,
   world: OpenWorld,
-  prometheus: GatewayPrometheus,
-  log: Log,
+  { prometheus, verdicts, log }: Listeners,
 ): WiredCore {
   return createGatewayCore({
     ...world,
@@ -81,6 +119,7 @@ function wireCore(
     record: (event) => {
       world.events.append(event);
       prometheus.told(event);
+      verdicts.told(event);
     },
     onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
   });
@@ -93,9 +132,12 @@ function wireServer(
   own: { readonly keyRing: KeyRing; readonly prometheus: GatewayPrometheus; readonly log: Log },
 ): GatewayServer {
   const { keyRing, prometheus, log } = own;
+  const server = async () => (await world.state.health()).server;
+  const sight = watchFleet({ ...world, ...world.state, server });
   return createGatewayServer({
     core: wired.core,
     desk: world.state,
+    fleet: { fleet: config.fleet, look: () => sight.get() },
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock },
     needs: [{ name: 'fleet_key', check: () => Promise.resolve(world.keyDoubt.reason()) }],
     fleetState: () => world.state.health(),

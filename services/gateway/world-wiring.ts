@@ -17,8 +17,8 @@ import { createKeyDoubt } from './key-doubt.ts';
 const redisTimeoutMs = 2_000;
 /** A sandbox's address is on this machine or in this cluster: a connection takes milliseconds. */
 const connectTimeoutMs = 2_000;
-/** Of the name under which a process holds its environments: no two of a fleet are the same. */
-const holderLength = 16;
+/** Of the name that a process has among those of its fleet: no two are the same. */
+const processNameLength = 16;
 
 export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
@@ -37,11 +37,12 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     },
     { ...system, log },
   );
+  const processName = systemRandom.text(processNameLength);
   const catalog = new AgreedEnvironments({
     folder,
     catalogs: state.catalogs,
     published: state.environments,
-    holder: systemRandom.text(holderLength),
+    holder: processName,
     log,
   });
   // Before the first request, so that an old folder is not served for a moment; without fleet state its own is all it has.
@@ -59,7 +60,7 @@ export async function openWorld(config: GatewayConfig, log: Log) {
     await events.flush();
     await Promise.all([link.close(), judge.close(), node?.close(), state.close()]);
   };
-  return { ...system, catalog, tokens, state, events, link, keyDoubt, judge, node, close };
+  return { ...system, processName, catalog, tokens, state, events, link, keyDoubt, judge, node, close };
 }
 
 const nodeOf = (socketPath: string) => createLocalProvider({ socketPath, clock: systemClock });

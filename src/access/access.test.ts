@@ -73,7 +73,7 @@ describe('the door', () => {
   const door = { keys, developmentKey: 'dev-secret', nowMs };
 
   it('opens for the scope of the key, with its tenant and run', () => {
-    expect(authorise(from(trainer.presented), 'rft:tools', door)).toMatchObject({
+    expect(authorise(from(trainer.presented), ['rft:tools'], door)).toMatchObject({
       keyId: 'trainer',
       tenant: 'acme',
       defaultRun: 'nightly',
@@ -81,7 +81,7 @@ describe('the door', () => {
   });
 
   it('opens for admin everywhere', () => {
-    expect(authorise(from(operator.presented), 'native', door).keyId).toBe('operator');
+    expect(authorise(from(operator.presented), ['native'], door).keyId).toBe('operator');
   });
 
   it.each([
@@ -97,7 +97,7 @@ describe('the door', () => {
     ],
     ['an address that only looks like loopback', from('dev-secret', '127.0.0.1.evil'), /not known/],
   ])('stays shut for %s: unauthorized, with the reason', (_name, credentials, reason) => {
-    expect(() => authorise(credentials, 'rft:grade', door)).toThrow(
+    expect(() => authorise(credentials, ['rft:grade'], door)).toThrow(
       expect.objectContaining({ code: 'unauthorized', message: expect.stringMatching(reason) }),
     );
   });
@@ -105,12 +105,12 @@ describe('the door', () => {
   it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])(
     'opens for the development key from %s',
     (address) => {
-      expect(authorise(from('dev-secret', address), 'rft:grade', door).tenant).toBe('development');
+      expect(authorise(from('dev-secret', address), ['rft:grade'], door).tenant).toBe('development');
     },
   );
 
   it('knows no development key where none is configured', () => {
     const closed = { ...door, developmentKey: null };
-    expect(() => authorise(from('dev-secret', '127.0.0.1'), 'native', closed)).toThrow(/not known/);
+    expect(() => authorise(from('dev-secret', '127.0.0.1'), ['native'], closed)).toThrow(/not known/);
   });
 });

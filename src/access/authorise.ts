@@ -27,14 +27,18 @@ export type Doorkeeper = {
   readonly nowMs: number;
 };
 
-/** What the bearer may do here. Throws `Failure('unauthorized')` that says what is missing, never what would be right. */
-export function authorise(credentials: Credentials, scope: Scope, door: Doorkeeper): Grant {
+/**
+ * What the bearer may do here, where one of `scopes` is enough. Throws `Failure('unauthorized')` that says what is missing,
+ * never what would be right.
+ */
+export function authorise(credentials: Credentials, scopes: readonly Scope[], door: Doorkeeper): Grant {
   const grant = grantOf(credentials, door);
-  if (grant.scopes.includes(scope) || grant.scopes.includes('admin')) return grant;
+  if (grant.scopes.some((scope) => scope === 'admin' || scopes.includes(scope))) return grant;
+  const wanted = scopes.join(' or ');
   throw new Failure(
     'unauthorized',
-    `the API key "${grant.keyId}" has no scope ${scope}; give it the scope in the key file, or use another key`,
-    { evidence: { key: grant.keyId, scope } },
+    `the API key "${grant.keyId}" has no scope ${wanted}; give it the scope in the key file, or use another key`,
+    { evidence: { key: grant.keyId, scope: wanted } },
   );
 }
 

@@ -3,11 +3,11 @@ import { runId, tenantId } from '../model/ids.ts';
 import { sha256Of } from './create-key.ts';
 import type { Grant } from './keys.ts';
 
-/** What the development key of one machine allows: everything, in a tenant of its own. */
+/** What the development key of one machine allows: everything in a tenant of its own, and to see the whole fleet. */
 export const developmentGrant: Grant = {
   keyId: 'development',
   tenant: tenantId('development'),
-  scopes: ['admin'],
+  scopes: ['admin', 'fleet'],
   defaultRun: runId('development'),
 };
 

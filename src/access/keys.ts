@@ -1,7 +1,10 @@
 import type { RunId, TenantId } from '../model/ids.ts';
 
-/** What a key may be used for. `admin` includes the others, inside its own tenant. */
-export const scopes = ['rft:tools', 'rft:grade', 'native', 'admin'] as const;
+/**
+ * What a key may be used for. `admin` includes the others, inside its own tenant; `fleet`, which it does not include, is to
+ * see all tenants' runs in the waiting line, and to do nothing.
+ */
+export const scopes = ['rft:tools', 'rft:grade', 'native', 'admin', 'fleet'] as const;
 export type Scope = (typeof scopes)[number];
 
 /** An API key as kept: never the secret, only its SHA-256, so that a stolen file opens nothing. */

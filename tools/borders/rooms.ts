@@ -56,6 +56,7 @@ const features = [
   'access',
   'recovery',
   'reports',
+  'watching',
 ];
 
 const everything = /^/;
@@ -122,7 +123,7 @@ export const rooms: readonly Room[] = [
   feature('lifecycle', 'waiting'),
   feature('recovery', 'waiting', 'pool'),
   feature('environments', 'tools'),
-  ...['waiting', 'tools', 'access', 'reports'].map((name) => feature(name)),
+  ...['waiting', 'tools', 'access', 'reports', 'watching'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,

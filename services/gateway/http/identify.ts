@@ -16,17 +16,19 @@ export type Doors = {
   readonly clock: Clock;
 };
 
-export type RequireScope = (scope: Scope) => (request: FastifyRequest) => Promise<void>;
+/** One of the scopes is enough. */
+export type RequireScope = (...scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void>;
 
 /** A hook for each route: the key is checked before anything of the body is read. */
 export function createRequireScope(doors: Doors): RequireScope {
-  return (scope) => (request) => {
-    const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
-    const keys = doors.keyRing.keys();
-    const door = { keys, developmentKey: doors.developmentKey, nowMs: doors.clock.nowMs() };
-    if (request.state !== null) request.state.grant = authorise(credentials, scope, door);
-    return Promise.resolve();
-  };
+  return (...scopes) =>
+    (request) => {
+      const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
+      const keys = doors.keyRing.keys();
+      const door = { keys, developmentKey: doors.developmentKey, nowMs: doors.clock.nowMs() };
+      if (request.state !== null) request.state.grant = authorise(credentials, scopes, door);
+      return Promise.resolve();
+    };
 }
 
 /** Who asks, in which run: the one named, else the header X-Corral-Run, else the key's default. */

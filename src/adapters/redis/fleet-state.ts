@@ -7,6 +7,7 @@ import type { RecoveryStore } from '../../ports/fleet/recovery.ts';
 import type { CatalogStore } from '../../ports/fleet/catalogs.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { ReportStore } from '../../ports/fleet/reports.ts';
+import type { FleetWatch } from '../../ports/fleet/watch.ts';
 import { callStore } from './call-store.ts';
 import { catalogStore } from './catalog-store.ts';
 import { claimStore } from './claim-store.ts';
@@ -24,6 +25,7 @@ import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
 import { reportStore } from './report-store.ts';
 import { prepareScripts, type RunScript } from './script-runner.ts';
+import { watchStore } from './watch-store.ts';
 
 export type FleetStateOptions = ConnectionOptions & {
   /** Its name is part of every key: fleets share a Redis without seeing each other. */
@@ -47,6 +49,7 @@ export type FleetState = {
   readonly grades: GradeStore;
   readonly pool: PoolStore;
   readonly reports: ReportStore;
+  readonly watch: FleetWatch;
   readonly environments: EnvironmentStore;
   readonly catalogs: CatalogStore;
   readonly recovery: RecoveryStore;
@@ -83,6 +86,7 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     return {
       ...assemble(run, keys, messages, rowBytes, disconnect),
       memory,
+      watch: watchStore(run, connection.client),
       health: () => healthOf(run, connection.server),
     };
   } catch (thrown) {
@@ -103,7 +107,7 @@ function assemble(
   messages: Messages,
   rowBytesOfTenant: number,
   disconnect: () => void,
-): Omit<FleetState, 'memory' | 'health'> {
+): Omit<FleetState, 'memory' | 'watch' | 'health'> {
   return {
     claims: claimStore(run, keys, messages, rowBytesOfTenant),
     calls: callStore(run),

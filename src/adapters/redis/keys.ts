@@ -61,6 +61,9 @@ export const keyNames = {
   catalog: 'catalog:',
   catalogs: 'catalogs',
   catalogHolders: 'catalog-holders',
+
+  processes: 'processes',
+  processesHeard: 'processes-heard',
 } as const;
 
 export type KeyName = keyof typeof keyNames;

@@ -53,8 +53,10 @@ export const scriptNames = [
   'swap',
   'take-back-grants',
   'take-errands',
+  'tell-presence',
   'unsent-call',
   'versions-beginning',
+  'watch',
   'withdraw-call',
   'withdraw-sandbox',
 ] as const;

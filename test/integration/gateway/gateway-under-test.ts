@@ -23,7 +23,7 @@ export type GatewayUnderTest = {
 
 export const developmentKey = 'development-key-of-this-test';
 
-const allScopes: readonly Scope[] = ['rft:tools', 'rft:grade', 'native', 'admin'];
+const allScopes: readonly Scope[] = ['rft:tools', 'rft:grade', 'native', 'admin', 'fleet'];
 const made = allScopes.map((scope) =>
   createKey(
     {
@@ -50,6 +50,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
   const server = createGatewayServer({
     core,
     desk: emptyDesk,
+    fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
     doors: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,

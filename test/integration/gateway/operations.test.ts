@@ -136,6 +136,7 @@ describe('the operators’ addresses', () => {
       ['/v1/environments', ['get']],
       ['/v1/environments/{name}/tools', ['get']],
       ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
+      ['/v1/fleet', ['get']],
     ]);
     const call = document.paths['/v1/rollouts/{id}/calls']?.['post'];
     expect(call).toMatchObject({

@@ -1,0 +1,82 @@
+import type { FailureCode } from '../../failure/codes.ts';
+import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../../model/ids.ts';
+import type { RolloutKey } from '../../model/rollout.ts';
+import type { Breaker } from './pool.ts';
+
+/** Verdicts by what they say: `scorable`, or the code of the discard. */
+export type VerdictCounts = Readonly<Partial<Record<'scorable' | FailureCode, number>>>;
+
+/** What a gateway or a controller says of itself every two seconds. */
+export type ProcessWord = {
+  readonly kind: 'gateway' | 'controller';
+  readonly host: string;
+  readonly pid: number;
+  readonly version: string;
+  /** How long it has run. */
+  readonly ageMs: number;
+  /** `left`: it has ended in order. */
+  readonly state: 'serving' | 'leaving' | 'left';
+  /** What it has in hand, by kind of work, and how much of a kind it takes at most. */
+  readonly inHand: Readonly<Record<string, number>>;
+  readonly atMost: Readonly<Record<string, number>>;
+  /** What it told the event log in the last {@link verdictsOfMs}. */
+  readonly verdicts: VerdictCounts;
+};
+
+/** Of how long back the verdicts of a word are, and how long a process that is silent is still told of. */
+export const verdictsOfMs = 5 * 60_000;
+
+export type HeardProcess = ProcessWord & { readonly silentMs: number };
+
+/** The rollouts of one run that wait for one template and are still asked for. */
+export type WaitingRun = {
+  readonly template: TemplateDigest;
+  readonly waiting: number;
+  /** How many rollouts of other runs are served before its first. */
+  readonly ahead: number;
+  readonly first: RolloutKey;
+  /** Since the first stands in line; sandboxes that it gave up for another are no new beginning. */
+  readonly firstWaitsMs: number;
+};
+
+export type WatchedTemplate = {
+  readonly template: TemplateDigest;
+  readonly ready: number;
+  readonly starting: number;
+  readonly held: number;
+  readonly waiting: number;
+  readonly announced: number;
+  readonly breaker: Breaker;
+  readonly lastFailure: { readonly code: FailureCode; readonly agoMs: number } | null;
+  /** Of a rollout that waits for it or has a sandbox of it; null: there is none, or the asker knows the template. */
+  readonly environment: EnvironmentName | null;
+  /** For whose rows its image was chosen; null where none was, or the asker knows the template. */
+  readonly chosenFor: EnvironmentVersion | null;
+};
+
+export type FleetReading = {
+  readonly rollouts: {
+    readonly open: number;
+    /** In line, also those whose caller is silent and may come back to its place. */
+    readonly inLine: number;
+    readonly callsRunning: number;
+  };
+  readonly sandboxes: { readonly all: number; readonly starting: number; readonly leaving: number };
+  /** The longest waiting ones first; `runsLeftOut` are not among them. */
+  readonly line: readonly WaitingRun[];
+  readonly runsLeftOut: number;
+  /** Those that somebody waits for first, then those with sandboxes, then the asker's own. */
+  readonly templates: readonly WatchedTemplate[];
+  readonly templatesLeftOut: number;
+  readonly processes: readonly HeardProcess[];
+  /** Time of Redis itself that the reading took; none of it is waiting. */
+  readonly costMs: number;
+};
+
+/** The fleet seen as a whole. One script a method; errors as in `claims.ts`. */
+export interface FleetWatch {
+  /** Changes nothing, and its size is bounded whatever the fleet has. `known`: templates whose environments the asker knows. */
+  read(known: readonly TemplateDigest[]): Promise<FleetReading>;
+  /** `process`: its name among all of the fleet, another one after every start. */
+  tell(process: string, word: ProcessWord): Promise<void>;
+}
