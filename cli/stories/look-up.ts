@@ -1,5 +1,5 @@
 import { readEvents } from '../../src/adapters/event-log/read-events.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { CommandError } from '../command-error.ts';
 import { findConnection } from '../gateway/connection.ts';
 import type { ConnectionOptions } from '../gateway/connection.ts';
@@ -43,9 +43,9 @@ export async function storiesInLog({
   return storiesOfEvents(await eventsIn(stateFolderAt(state).events));
 }
 
-async function eventsIn(folder: string): Promise<readonly FleetEvent[]> {
-  const events: FleetEvent[] = [];
-  for await (const event of readEvents(folder, {})) events.push(event);
+async function eventsIn(folder: string): Promise<readonly RolloutEvent[]> {
+  const events: RolloutEvent[] = [];
+  for await (const event of readEvents(folder)) events.push(event);
   return events;
 }
 

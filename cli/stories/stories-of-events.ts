@@ -1,20 +1,20 @@
 import { ownerOf } from '../../src/model/rollout.ts';
 import type { RolloutKey } from '../../src/model/rollout.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { blameOf } from '../../src/reports/rollout-story.ts';
 import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
 
-type CallSettled = Extract<FleetEvent, { kind: 'call_settled' }>;
-type VerdictReached = Extract<FleetEvent, { kind: 'verdict' }>;
+type CallSettled = Extract<RolloutEvent, { kind: 'call_settled' }>;
+type VerdictReached = Extract<RolloutEvent, { kind: 'verdict' }>;
 
 /** Every rollout that the event log tells of, in the order of their first events. */
-export function storiesOfEvents(events: readonly FleetEvent[]): readonly RolloutStory[] {
+export function storiesOfEvents(events: readonly RolloutEvent[]): readonly RolloutStory[] {
   // Each process has files of its own, so the lines of one rollout come from several.
   const inTime = events.toSorted((one, other) => one.atMs - other.atMs);
   return [...Map.groupBy(inTime, ({ key }) => key)].map(([key, own]) => storyOfEvents(key, own));
 }
 
-function storyOfEvents(key: RolloutKey, events: readonly FleetEvent[]): RolloutStory {
+function storyOfEvents(key: RolloutKey, events: readonly RolloutEvent[]): RolloutStory {
   const owner = ownerOf(key);
   const settled = events.filter((event) => event.kind === 'call_settled');
   const commands = new Map<string, string>(

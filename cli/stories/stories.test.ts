@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '../../src/model/ids.ts';
 import { rolloutKey } from '../../src/model/rollout.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
 import { runLinesOfStories, summaryOfStory } from './run-lines.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
@@ -15,14 +15,14 @@ const keyOf = (rollout: string, attempt = 1) =>
     role: 'policy',
   });
 
-const common = { atMs: 1000, environment: 'shell', version: 'abcdef0123456789' };
+const common = { atMs: 1000, keyId: 'trainer', environment: 'shell', version: 'abcdef0123456789' };
 
 function settled(
   rollout: string,
   call: string,
-  change: Partial<Extract<FleetEvent, { kind: 'call_settled' }>>,
+  change: Partial<Extract<RolloutEvent, { kind: 'call_settled' }>>,
 ) {
-  const event: FleetEvent = {
+  const event: RolloutEvent = {
     ...common,
     kind: 'call_settled',
     key: keyOf(rollout),
@@ -60,7 +60,7 @@ const lost = settled('r1', 'c2', {
     exitCode: null,
   },
 });
-const discarded: FleetEvent = {
+const discarded: RolloutEvent = {
   ...common,
   kind: 'verdict',
   key: keyOf('r1'),
@@ -69,7 +69,7 @@ const discarded: FleetEvent = {
   suspected: null,
   evidence: {},
 };
-const scored: FleetEvent = { ...discarded, key: keyOf('r2'), verdict: { kind: 'scorable' }, score: 0.75 };
+const scored: RolloutEvent = { ...discarded, key: keyOf('r2'), verdict: { kind: 'scorable' }, score: 0.75 };
 
 test('the event log tells a rollout call by call, with its verdict and what decided it', () => {
   const [story] = storiesOfEvents([good, lost, discarded]);

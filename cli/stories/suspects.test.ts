@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { rolloutId, runId, sandboxId, bootId, callId, tenantId } from '../../src/model/ids.ts';
 import { rolloutKey } from '../../src/model/rollout.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { describeRun } from './describe-run.ts';
 import { runStoryOfStories } from './run-story.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
@@ -10,9 +10,9 @@ import { suspectsOf } from './suspects.ts';
 const owner = { tenant: tenantId('t'), run: runId('nightly'), attempt: 1, role: 'policy' } as const;
 
 /** A rollout whose sandbox was lost under its last command, as three processes have written it down. */
-function lostUnder(rollout: string, command: string, suspected: 'command' | null): readonly FleetEvent[] {
+function lostUnder(rollout: string, command: string, suspected: 'command' | null): readonly RolloutEvent[] {
   const key = rolloutKey({ ...owner, rollout: rolloutId(rollout) });
-  const common = { atMs: 1_000, key, environment: 'shell', version: 'v1' };
+  const common = { atMs: 1_000, key, keyId: null, environment: 'shell', version: 'v1' };
   const summary = {
     call: callId('c1'),
     tool: 'shell',

@@ -12,7 +12,6 @@ import { every } from '../../src/platform/every.ts';
 import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { version } from '../../src/platform/version.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -60,7 +59,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
   const prometheus = createPrometheus({
-    version,
+    version: thisProcess.version,
     environments: () => environments.all().map(({ name }) => name),
   });
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });

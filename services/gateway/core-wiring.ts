@@ -88,8 +88,8 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     lastStartFailure: (template: TemplateDigest) => lastStartFailure(world.pool, template),
   };
   const calls = { ...obtain, ongoing: ongoingCalls, confirmations };
-  const awaitCall: CheckCallsDeps['awaitCall'] = ({ claim, environment }, rollout, call, deadline) =>
-    attachToCall(calls, { key: rollout.key, claim, environment, known: true }, rollout, call, deadline);
+  const awaitCall: CheckCallsDeps['awaitCall'] = (work, rollout, call, deadline) =>
+    attachToCall(calls, { ...work, key: rollout.key, known: true }, rollout, call, deadline);
   const core = gatewayCore({
     acquaint,
     open: { ...acquaint, claims: world.claims, clock: world.clock },
@@ -98,6 +98,7 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job), awaitCall },
     lifecycle: world.lifecycle,
     catalog: world.catalog,
+    record: world.record,
   });
   return {
     core,

@@ -17,9 +17,11 @@ import type { GradeDeps } from '../../src/grading/grade-rollout.ts';
 import { planGrade } from '../../src/grading/plan-grade.ts';
 import { verdictOf } from '../../src/grading/verdict-of.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 import { Failure } from '../../src/failure/failure.ts';
+import { isOver } from '../../src/model/rollout.ts';
 import { Deadline } from '../../src/waiting/deadline.ts';
 import { inTime } from '../../src/waiting/in-time.ts';
 import { patiently } from '../../src/waiting/patience.ts';
@@ -44,6 +46,7 @@ export type GatewayCoreDeps = {
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
   readonly catalog: EnvironmentCatalog;
+  readonly record: (event: FleetEvent) => void;
 };
 
 /** Beyond a request's time: what ends with it by itself says more of why, and has to ask fleet state for it. */
@@ -83,7 +86,15 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const opened = await openRollout(deps.open, caller, request);
       return { view: await viewOf(opened.rollout, opened.ahead), created: opened.created };
     },
-    prewarm: (caller, request) => prewarm(deps.prewarm, caller, request),
+    async prewarm(caller, request) {
+      const prewarmed = await prewarm(deps.prewarm, caller, request);
+      const { tenant, run, keyId } = caller;
+      const { environment, templates, count, untilMs } = prewarmed;
+      const { name, version } = environment;
+      const announced = { environment: name, version, templates: templates.length, count, untilMs };
+      deps.record({ kind: 'prewarm_announced', atMs: clock.nowMs(), keyId, tenant, run, ...announced });
+      return prewarmed;
+    },
     async toolCall(caller: Caller, request: ToolCallRequest) {
       const deadline = deadlineIn(request.waitMs);
       const rollout = await held(deadline, () =>
@@ -100,7 +111,7 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async attach(caller, ref, call, waitMs) {
       const deadline = deadlineIn(waitMs);
       const record = await held(deadline, () => find(caller, ref));
-      const rollout = await held(deadline, () => acquaintWith(deps.acquaint, record));
+      const rollout = await held(deadline, () => acquaintWith(deps.acquaint, caller, record));
       return held(deadline, () => attachToCall(deps.calls, rollout, record, call, deadline));
     },
     async cancel(caller, ref, call) {
@@ -127,7 +138,11 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async close(caller, ref, by) {
       const record = await find(caller, ref);
       deps.acquaint.acquaintances.forget(record.key);
-      return viewOf((await deps.lifecycle.close(record.key, by)) ?? record);
+      const closed = await deps.lifecycle.close(record.key, by);
+      const { key, environment, version } = record;
+      const of = { key, keyId: caller.keyId, environment, version };
+      if (!isOver(record.state)) deps.record({ kind: 'rollout_closed', atMs: clock.nowMs(), ...of, by });
+      return viewOf(closed ?? record);
     },
     environments: () => deps.catalog.all(),
     environment: (ref: EnvironmentRef) => deps.acquaint.environments.named(ref),

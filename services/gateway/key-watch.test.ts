@@ -7,6 +7,7 @@ import { formatKeyFile } from '../../src/access/key-file.ts';
 import { tenantId } from '../../src/model/ids.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { createFakeLog } from '../../test/fakes/log.ts';
 import { mountSecret } from '../../test/support/mounted-secret.ts';
@@ -25,6 +26,11 @@ const { key } = createKey(
   systemRandom,
 );
 const silent = (): void => undefined;
+let events: FleetEvent[];
+const record = (event: FleetEvent): void => void events.push(event);
+beforeEach(() => {
+  events = [];
+});
 
 it('a key file that is made, swapped and broken while the gateway runs: the last good one is in force', async () => {
   const errors: string[] = [];
@@ -36,7 +42,7 @@ it('a key file that is made, swapped and broken while the gateway runs: the last
   };
   const ring = await openKeyRing(path, true);
   const stop = new AbortController();
-  const watch = watchKeys(ring, systemClock, log, stop.signal);
+  const watch = watchKeys(ring, { clock: systemClock, log, signal: stop.signal, record });
   expect(ring.keys()).toEqual([]);
 
   await writeFile(join(folder, 'new'), formatKeyFile([key]));
@@ -48,6 +54,29 @@ it('a key file that is made, swapped and broken while the gateway runs: the last
   watch.poke();
   await expect.poll(() => errors.length).toBe(1);
   expect(ring.keys()).toEqual([key]);
+  expect(events).toEqual([
+    {
+      kind: 'keys_changed',
+      atMs: expect.any(Number),
+      keyId: null,
+      added: ['trainer'],
+      removed: [],
+      changed: [],
+      keys: 1,
+    },
+  ]);
+
+  await writeFile(path, formatKeyFile([{ ...key, scopes: ['admin'] }]));
+  watch.poke();
+  await expect.poll(() => events.length).toBe(2);
+  await writeFile(path, formatKeyFile([]));
+  watch.poke();
+  await expect.poll(() => events.length).toBe(3);
+  expect(events.slice(1)).toMatchObject([
+    { added: [], removed: [], changed: ['trainer'], keys: 1 },
+    { added: [], removed: ['trainer'], changed: [], keys: 0 },
+  ]);
+  expect(JSON.stringify(events)).not.toContain(key.sha256);
   stop.abort();
   await watch.done;
 });
@@ -57,7 +86,7 @@ it('the keys of a mounted Secret whose links are swapped are in force, without a
   const ring = await openKeyRing(secret.path, false);
   const stop = new AbortController();
   const log = createFakeLog();
-  const watch = watchKeys(ring, systemClock, log, stop.signal);
+  const watch = watchKeys(ring, { clock: systemClock, log, signal: stop.signal, record });
   await secret.write(formatKeyFile([key]));
   watch.poke();
   await expect.poll(() => ring.keys()).toEqual([key]);

@@ -1,10 +1,13 @@
+import { DeedLedger, ledgerMs } from '../../src/access/deed-ledger.ts';
 import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { agreeMs } from '../../src/environments/agreed-environments.ts';
 import { every } from '../../src/platform/every.ts';
 import { thisProcess } from '../../src/platform/this-process.ts';
+import type { Loop } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
-import { version } from '../../src/platform/version.ts';
+import type { Clock } from '../../src/ports/clock.ts';
+import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
 import { watchFleet } from '../../src/watching/fleet-sight.ts';
 import { tellPresence } from '../../src/watching/presence.ts';
@@ -35,12 +38,18 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const keyRing = await openKeyRing(config.keysFile, config.developmentKey !== null);
   const world = await openWorld(config, log);
   const prometheus = createGatewayPrometheus({
-    version,
+    version: thisProcess.version,
     environments: () => world.catalog.all().map(({ name }) => name),
   });
   const verdicts = new RecentVerdicts(world.clock);
-  const wired = wireCore(config, world, { prometheus, verdicts, log });
-  const server = wireServer(config, world, wired, { keyRing, prometheus, log });
+  const ledger = new DeedLedger((event) => {
+    world.events.append(event);
+    prometheus.told(event);
+    verdicts.told(event);
+  }, world.clock);
+  const { record } = ledger;
+  const wired = wireCore(config, world, record, log);
+  const server = wireServer(config, world, wired, { keyRing, prometheus, record, log });
   const stopping = new AbortController();
   const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
   const agree = () =>
@@ -58,7 +67,8 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
       signal: stopping.signal,
     });
   const watches: { readonly done: Promise<void> }[] = [
-    watchKeys(keyRing, world.clock, log, stopping.signal),
+    watchKeys(keyRing, { clock: world.clock, log, signal: stopping.signal, record }),
+    turnPages(ledger, world.clock, stopping.signal),
     world.tokens.watch({ clock: world.clock, log, signal: stopping.signal }),
   ];
   return {
@@ -77,6 +87,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
       const settled = Promise.all(ends).then(() => true);
       const late = world.clock.sleep(settlingMs, hurry).then(() => false);
       const isSettled = await Promise.race([settled, late]);
+      ledger.turn();
       // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
       await (isSettled ? world.close() : world.events.flush());
     },
@@ -100,27 +111,22 @@ function presentOf(
   };
 }
 
-type Listeners = {
-  readonly prometheus: GatewayPrometheus;
-  readonly verdicts: RecentVerdicts;
-  readonly log: Log;
-};
+/** Counts what of each minute was not told. */
+const turnPages = (ledger: DeedLedger, clock: Clock, signal: AbortSignal): Loop =>
+  every({ intervalMs: ledgerMs, clock, signal, onError: () => undefined }, async () => ledger.turn());
 
 function wireCore(
   config: GatewayConfig,
   world: OpenWorld,
-  { prometheus, verdicts, log }: Listeners,
+  record: (event: FleetEvent) => void,
+  log: Log,
 ): WiredCore {
   return createGatewayCore({
     ...world,
     ...world.state,
     published: world.state.environments,
     secret: (name) => config.secrets.get(name),
-    record: (event) => {
-      world.events.append(event);
-      prometheus.told(event);
-      verdicts.told(event);
-    },
+    record,
     onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
   });
 }
@@ -129,16 +135,21 @@ function wireServer(
   config: GatewayConfig,
   world: OpenWorld,
   wired: WiredCore,
-  own: { readonly keyRing: KeyRing; readonly prometheus: GatewayPrometheus; readonly log: Log },
+  own: {
+    readonly keyRing: KeyRing;
+    readonly prometheus: GatewayPrometheus;
+    readonly record: (event: FleetEvent) => void;
+    readonly log: Log;
+  },
 ): GatewayServer {
-  const { keyRing, prometheus, log } = own;
+  const { keyRing, prometheus, record, log } = own;
   const server = async () => (await world.state.health()).server;
   const sight = watchFleet({ ...world, ...world.state, server });
   return createGatewayServer({
     core: wired.core,
-    desk: world.state,
+    desk: { ...world.state, record, clock: world.clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
-    doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock },
+    doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock, record },
     needs: [{ name: 'fleet_key', check: () => Promise.resolve(world.keyDoubt.reason()) }],
     fleetState: () => world.state.health(),
     environments: () => world.catalog.inForce(),

@@ -1,7 +1,9 @@
 import { Failure } from '../failure/failure.ts';
+import type { Evidence } from '../failure/failure.ts';
 import { developmentGrant, isDevelopmentKey } from './development-key.ts';
 import type { Origin } from './development-key.ts';
 import type { ApiKey, Grant, Scope } from './keys.ts';
+import type { RefusedFor } from '../ports/event-log.ts';
 import { verifyKey } from './verify-key.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -38,26 +40,44 @@ export function authorise(credentials: Credentials, scopes: readonly Scope[], do
   throw new Failure(
     'unauthorized',
     `the API key "${grant.keyId}" has no scope ${wanted}; give it the scope in the key file, or use another key`,
-    { evidence: { key: grant.keyId, scope: wanted } },
+    refusedFor('no_scope', { key: grant.keyId, scope: wanted }),
   );
 }
 
 function grantOf({ presented, origin }: Credentials, door: Doorkeeper): Grant {
   if (presented === null) {
-    throw new Failure('unauthorized', 'no API key; send the header "Authorization: Bearer <key>"');
+    throw new Failure(
+      'unauthorized',
+      'no API key; send the header "Authorization: Bearer <key>"',
+      refusedFor('no_key'),
+    );
   }
   if (isDevelopmentKey(presented, door.developmentKey, origin)) return developmentGrant;
   const verified = verifyKey(presented, door.keys, door.nowMs);
   if (verified.kind === 'valid') return { ...verified.key, keyId: verified.key.id };
   if (verified.kind === 'expired') {
-    throw new Failure('unauthorized', `the API key "${verified.key.id}" has expired; create a new one`, {
-      evidence: { key: verified.key.id },
-    });
+    throw new Failure(
+      'unauthorized',
+      `the API key "${verified.key.id}" has expired; create a new one`,
+      refusedFor('expired_key', { key: verified.key.id }),
+    );
   }
   throw new Failure(
     'unauthorized',
     'this API key is not known here; check the header, or create a key with "corral keys create"',
+    refusedFor('unknown_key'),
   );
+}
+
+const refusedFor = (reason: RefusedFor, known: Evidence = {}) => ({ evidence: { reason, ...known } });
+
+/** The same for the event log, where `authorise` threw it; null: it is another failure. */
+export function refusalOf(
+  thrown: unknown,
+): { readonly reason: RefusedFor; readonly keyId: string | null } | null {
+  if (!(thrown instanceof Failure) || thrown.code !== 'unauthorized') return null;
+  const { reason, key = null } = thrown.evidence;
+  return { reason: reason as RefusedFor, keyId: key === null ? null : String(key) };
 }
 
 function textOf(header: Headers[string]): string {

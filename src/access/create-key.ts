@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Random } from '../ports/random.ts';
-import { isKeyId } from './keys.ts';
+import { isKeyId } from '../model/ids.ts';
 import type { ApiKey } from './keys.ts';
 
 /** 40 characters of 36 are 206 bits: not guessable, also offline against a stolen file of hashes. */

@@ -1,5 +1,5 @@
-import { isIdText, runId, tenantId } from '../model/ids.ts';
-import { isKeyId, isScope, scopes } from './keys.ts';
+import { isIdText, isKeyId, runId, tenantId } from '../model/ids.ts';
+import { isScope, scopes } from './keys.ts';
 import type { ApiKey } from './keys.ts';
 
 /*

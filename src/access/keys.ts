@@ -27,13 +27,6 @@ export type Grant = {
   readonly defaultRun: RunId | null;
 };
 
-// No underscore: it separates the parts of the presented text.
-const keyIdPattern = /^[a-z0-9][a-z0-9-]{0,39}$/;
-
-export function isKeyId(text: string): boolean {
-  return keyIdPattern.test(text);
-}
-
 export function isScope(text: string): text is Scope {
   return scopes.some((scope) => scope === text);
 }

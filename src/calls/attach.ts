@@ -21,7 +21,7 @@ export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'atta
  */
 export async function attachToCall(
   deps: AttachDeps,
-  known: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known'>,
+  known: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
   rollout: RolloutRecord,
   call: CallId,
   deadline: Deadline,

@@ -22,7 +22,8 @@ const deps = {
 function running(ask: Running['ask']): Running {
   const rollout = fakeRollout();
   const environment = fakeEnvironment();
-  const known = { key: rollout.key, claim: repeatedClaim(rollout, environment), environment, known: true };
+  const claim = repeatedClaim(rollout, environment);
+  const known = { key: rollout.key, claim, environment, known: true, keyId: null };
   const work = trackedCall(known, callId('c1'), 'shell', 'digest');
   return { work, rollout, timeoutMs: 1_000, waitedMs: 0, toSend: true, ask };
 }

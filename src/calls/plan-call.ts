@@ -78,12 +78,12 @@ export function planExec(rollout: Acquainted, asked: Exec): Work {
 
 /** A call of a rollout as far as judging and recording it goes; its tool's name says the rest. */
 export function trackedCall(
-  rollout: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known'>,
+  rollout: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
   call: CallId,
   tool: string,
   digest: string,
 ): Tracked {
-  const { key, claim, environment, known } = rollout;
+  const { key, claim, environment, known, keyId } = rollout;
   const run = toolOf(environment, tool)?.run;
   return {
     key,
@@ -93,6 +93,7 @@ export function trackedCall(
     tool,
     digest,
     acquainted: known,
+    keyId,
     counted: tool !== 'exec',
     keepStreams: claim.face === 'native',
     infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],

@@ -17,6 +17,7 @@ export async function settleTransfer(
 ): Promise<void> {
   const settlement = {
     key: work.key,
+    keyId: work.keyId,
     call: work.call,
     digest: work.digest,
     tool: work.tool,

@@ -1,7 +1,7 @@
 import { failures } from '../failure/codes.ts';
 import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
-import type { FleetEvent } from '../ports/event-log.ts';
+import type { RolloutEvent } from '../ports/event-log.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { Tracked } from './work.ts';
@@ -13,11 +13,12 @@ export function settledEvent(
   rollout: RolloutRecord | null,
   settlement: Settlement,
   atMs: number,
-): FleetEvent {
+): RolloutEvent {
   return {
     kind: 'call_settled',
     atMs,
     key: work.key,
+    keyId: work.keyId,
     environment: work.environment.name,
     version: work.environment.version,
     summary,
@@ -35,10 +36,10 @@ function answeredBy({ durationMs }: Settlement, rollout: RolloutRecord | null): 
 }
 
 /** What the call had run that its sandbox's loss has settled. */
-export function lostCommandEvent(work: Tracked, atMs: number): FleetEvent {
-  const { key, environment, call, command } = work;
+export function lostCommandEvent(work: Tracked, atMs: number): RolloutEvent {
+  const { key, keyId, environment, call, command } = work;
   const { name, version } = environment;
-  return { kind: 'lost_command', atMs, key, environment: name, version, call, command };
+  return { kind: 'lost_command', atMs, key, keyId, environment: name, version, call, command };
 }
 
 /** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */

@@ -54,7 +54,8 @@ export async function settle(
 ): Promise<SettleReply> {
   const answer = judged.result === null ? null : JSON.stringify({ ...judged.result, waitedMs });
   const ranIn = rollout?.epoch?.sandbox;
-  const settlement = { ...judged.settlement, waitedMs, answer, ...(ranIn && { ranIn }) } satisfies Settlement;
+  const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }) };
+  const settlement = { ...judged.settlement, ...known } satisfies Settlement;
   const patience = Deadline.in(deps.clock, storePatienceMs);
   const reply = await patiently(deps.clock, patience, () => deps.calls.settle(settlement));
   if (reply.first) deps.record(settledEvent(work, reply.summary, rollout, settlement, deps.clock.nowMs()));

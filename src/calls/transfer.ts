@@ -61,10 +61,11 @@ async function admitTransfer(
   rollout: Acquainted,
   tool: 'put_file' | 'get_file',
 ): Promise<{ work: Admissible; target: SandboxTarget }> {
-  const { key, claim, environment, known } = rollout;
+  const { key, claim, environment, known, keyId } = rollout;
   // No caller can use this id, because theirs hold no space; each transfer is one of its own.
   const call = callId(`corral ${tool} ${deps.random.text(16)}`);
-  const work = { key, claim, environment, call, tool, digest: tool, acquainted: known, counted: false };
+  const of = { key, claim, environment, keyId };
+  const work = { ...of, call, tool, digest: tool, acquainted: known, counted: false };
   const deadline = Deadline.in(deps.clock, transferMs);
   const admitted = await patiently(deps.clock, deadline, () =>
     admitOrObtain(deps, work, transferMs, deadline),

@@ -16,7 +16,13 @@ import type { Canonical } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
 
 /** Who asks: from the API key and the run header. */
-export type Caller = { readonly face: Face; readonly tenant: TenantId; readonly run: RunId };
+export type Caller = {
+  readonly face: Face;
+  readonly tenant: TenantId;
+  readonly run: RunId;
+  /** The key's public id. */
+  readonly keyId: string;
+};
 
 /** The rollout a request names; newest attempt when `attempt` is null. */
 export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number | null };
@@ -32,7 +38,12 @@ export type AcquaintDeps = {
 };
 
 /** `known`: fleet state has the rollout, as far as this process can tell, so admission may be asked at once. */
-export type Acquainted = Acquaintance & { readonly key: RolloutKey; readonly known: boolean };
+export type Acquainted = Acquaintance & {
+  readonly key: RolloutKey;
+  readonly known: boolean;
+  /** The API key that asks now, for the event log; null: nobody's request. */
+  readonly keyId: string | null;
+};
 
 /**
  * From what a request says to what can be claimed. Where a first call opens the rollout, from the request; else from
@@ -58,12 +69,13 @@ async function fromRequest(
   const remembered = deps.acquaintances.get(key);
   if (remembered !== undefined) {
     checkSameEnvironment(remembered.environment, opening.environment);
-    return { ...remembered, key, known: true };
+    return { ...remembered, key, known: true, keyId: caller.keyId };
   }
   try {
     const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
     const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
-    return { claim, environment, exposed: exposedItem(environment, opening.item), key, known: false };
+    const exposed = exposedItem(environment, opening.item);
+    return { claim, environment, exposed, key, known: false, keyId: caller.keyId };
   } catch (thrown) {
     if (!(thrown instanceof Failure) || thrown.code !== 'unknown_environment') throw thrown;
     return withdrawn(deps, caller, ref, opening, thrown);
@@ -80,24 +92,25 @@ async function withdrawn(
 ): Promise<Acquainted> {
   const record = await deps.claims.find(ownerOf(caller, ref.rollout, 1), ref.attempt);
   if (record === null) throw unknown;
-  const rollout = await acquaintWith(deps, record);
+  const rollout = await acquaintWith(deps, caller, record);
   checkSameEnvironment(rollout.environment, opening.environment);
   return { ...rollout, exposed: exposedOf(record, rollout.environment) };
 }
 
 async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {
   const record = await findRollout(deps.claims, caller, ref);
-  const rollout = await acquaintWith(deps, record);
+  const rollout = await acquaintWith(deps, caller, record);
   return { ...rollout, exposed: exposedOf(record, rollout.environment) };
 }
 
 /** The same, of a record in hand, for what runs nothing new: it needs nothing of the dataset row. */
 export async function acquaintWith(
   deps: Pick<AcquaintDeps, 'environments'>,
+  { keyId }: Pick<Caller, 'keyId'>,
   record: RolloutRecord,
 ): Promise<Omit<Acquainted, 'exposed'>> {
   const environment = await deps.environments.byVersion(record.version);
-  return { claim: repeatedClaim(record, environment), environment, key: record.key, known: true };
+  return { claim: repeatedClaim(record, environment), environment, key: record.key, known: true, keyId };
 }
 
 /** For a rollout that is over nothing runs any more, so nothing of its row is needed: a repeat gets what is recorded. */

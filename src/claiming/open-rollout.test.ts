@@ -11,7 +11,12 @@ import { openRollout } from './open-rollout.ts';
 import type { Open } from './open-rollout.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 
-const caller = { face: 'native', tenant: tenantId('lab'), run: runId('run-1') } as const;
+const caller = {
+  face: 'native',
+  tenant: tenantId('lab'),
+  run: runId('run-1'),
+  keyId: 'trainer',
+} as const;
 const environment = fakeEnvironment();
 
 /** What an open claims, without anything behind it. */

@@ -10,7 +10,12 @@ import { prewarm } from './prewarm.ts';
 import type { Prewarm } from './prewarm.ts';
 
 const minute = 60_000;
-const caller = { face: 'native', tenant: tenantId('lab'), run: runId('run-1') } as const;
+const caller = {
+  face: 'native',
+  tenant: tenantId('lab'),
+  run: runId('run-1'),
+  keyId: 'trainer',
+} as const;
 
 function world(given: Partial<Environment> = {}) {
   const pool = createFakePoolStore();

@@ -1,7 +1,7 @@
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
-import type { FleetEvent } from '../ports/event-log.ts';
+import type { RolloutEvent } from '../ports/event-log.ts';
 import type { GradeJob } from './job.ts';
 
 /** What the grader gave: null where there is no score, and whether the policy may have been behind how it ended. */
@@ -18,11 +18,12 @@ export function gradedEvent(
   verdict: Verdict,
   graded: Graded,
   atMs: number,
-): FleetEvent {
+): RolloutEvent {
   return {
     kind: 'verdict',
     atMs,
     key: job.rollout.key,
+    keyId: job.keyId,
     environment: job.environment.name,
     version: job.environment.version,
     verdict,

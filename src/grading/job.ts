@@ -18,6 +18,8 @@ export type GradeWork = {
   readonly environment: Environment;
   readonly item: Item | null;
   readonly sample: Written;
+  /** The API key that asked for it, for the event log. */
+  readonly keyId: string | null;
 };
 
 /** One turn of it: the grader may run now, until `deadline`; then fleet state gives the turn up for another. */

@@ -24,7 +24,8 @@ export type GradeAsked = {
 export async function planGrade(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
   const rollout = await known(deps, caller, asked);
   const item = asked.open?.item ?? storedRow(rollout.record);
-  return { claim: rollout.claim, environment: rollout.environment, item, sample: asked.sample };
+  const { claim, environment, keyId } = rollout;
+  return { claim, environment, item, sample: asked.sample, keyId };
 }
 
 /** `record` null: nobody knew it before. */
@@ -33,7 +34,7 @@ type Graded = Omit<Acquainted, 'exposed'> & { readonly record: RolloutRecord | n
 async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
   const { rollout, attempt } = asked.rollout;
   const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
-  if (record !== null) return opened(await acquaintWith(deps, record), record, asked.open);
+  if (record !== null) return opened(await acquaintWith(deps, caller, record), record, asked.open);
   if (asked.open === null) throw unknown(caller, asked, 0);
   const fresh = await acquaint(deps, caller, asked.rollout, asked.open);
   const calls = unseenCalls(readSample(asked.sample), fresh.environment.tools, []).length;

@@ -47,7 +47,8 @@ test.each([
   const { store, events, lose } = world();
   store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint: { ...taint, cause } }) };
   await lose();
-  expect(events).toMatchObject([{ kind: 'verdict', suspected }]);
+  // Nobody asked for it.
+  expect(events).toMatchObject([{ kind: 'verdict', suspected, keyId: null }]);
 });
 
 test('a loss that taints is written as a verdict, after the calls that it settled', async () => {
@@ -149,6 +150,7 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     taint: { code: 'dependency_failed', evidence: {} },
     broken: null,
     idleMs: 1,
+    keyId: 'trainer',
   };
   return { events, settle: () => calls.settle(settlement) };
 }
@@ -158,8 +160,13 @@ test('a settlement that taints is written as a verdict, after the calls that end
   const { events, settle } = settling(true, [other, settled('c3')]);
   await settle();
   expect(events).toMatchObject([
-    { kind: 'call_settled', summary: { call: 'c2' }, blame: 'infrastructure' },
-    { kind: 'verdict', verdict: { kind: 'discard', code: 'dependency_failed' }, evidence: { exit_code: 75 } },
+    { kind: 'call_settled', summary: { call: 'c2' }, blame: 'infrastructure', keyId: null },
+    {
+      kind: 'verdict',
+      verdict: { kind: 'discard', code: 'dependency_failed' },
+      evidence: { exit_code: 75 },
+      keyId: 'trainer',
+    },
   ]);
 });
 

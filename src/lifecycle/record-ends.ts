@@ -1,11 +1,10 @@
 import type { FailureCode } from '../failure/codes.ts';
 import type { CallId } from '../model/ids.ts';
 import { ownerOf } from '../model/rollout.ts';
-import type { RolloutKey } from '../model/rollout.ts';
 import { discardFor } from '../failure/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
-import type { CallStore } from '../ports/fleet/calls.ts';
+import type { CallStore, Settlement } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore, LossEffect } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
@@ -51,7 +50,7 @@ export function recordTaints(
     ...calls,
     settle: async (settlement) => {
       const reply = await calls.settle(settlement);
-      if (reply.tainted) await recordTaint({ ...recorder, calls }, settlement.key, settlement.call);
+      if (reply.tainted) await recordTaint({ ...recorder, calls }, settlement);
       return reply;
     },
   };
@@ -60,14 +59,13 @@ export function recordTaints(
 /** As with a loss, fleet state that cannot be read just now costs the log a few lines. */
 async function recordTaint(
   recorder: EndRecorder & { readonly claims: Pick<ClaimStore, 'find'> },
-  key: RolloutKey,
-  cause: CallId,
+  { key, call: cause, keyId = null }: Settlement,
 ): Promise<void> {
   const owner = ownerOf(key);
   const rollout = await recorder.claims.find(owner, owner.attempt).catch(() => null);
   if (rollout === null || rollout.taint === null) return;
   await recordEndedWith(recorder, rollout, rollout.taint.code, cause);
-  recorder.record(taintEvent(rollout, recorder.clock.nowMs()));
+  recorder.record({ ...taintEvent(rollout, recorder.clock.nowMs()), keyId });
 }
 
 async function recordLoss(recorder: EndRecorder, effect: LossEffect): Promise<void> {
@@ -138,6 +136,7 @@ function expiryEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
   };
 }
 
+/** Fleet state did it by itself, so no key did. */
 function commonOf({ key, environment, version }: RolloutRecord, atMs: number) {
-  return { atMs, key, environment, version };
+  return { atMs, key, keyId: null, environment, version };
 }

@@ -27,6 +27,11 @@ export function isIdText(text: string): boolean {
   return text.length <= maxIdLength && idPattern.test(text);
 }
 
+/** Whether text may be an API key's public id. No underscore: it separates the parts of what is presented. */
+export function isKeyId(text: string): boolean {
+  return /^[a-z0-9][a-z0-9-]{0,39}$/.test(text);
+}
+
 export const tenantId = (text: string): TenantId => text as TenantId;
 export const runId = (text: string): RunId => text as RunId;
 export const rolloutId = (text: string): RolloutId => text as RolloutId;

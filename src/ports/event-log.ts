@@ -2,19 +2,23 @@ import type { Suspected } from '../failure/suspected.ts';
 import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Verdict } from '../failure/verdict.ts';
-import type { CallId } from '../model/ids.ts';
+import type { Face } from '../model/face.ts';
+import type { CallId, RolloutId, RunId, TenantId } from '../model/ids.ts';
 import type { CallSummary } from './fleet/records.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 
-type Common = {
-  readonly atMs: number;
+/** `keyId`: the public id of the API key whose request it was, never the secret; null: nobody's, the fleet did it by itself. */
+type Told = { readonly atMs: number; readonly keyId: string | null };
+
+type OfRollout = Told & {
   readonly key: RolloutKey;
   readonly environment: string;
   readonly version: string;
 };
 
-export type FleetEvent =
-  | (Common & {
+/** What happened to one rollout: of these its story is made. */
+export type RolloutEvent =
+  | (OfRollout & {
       readonly kind: 'call_settled';
       readonly summary: CallSummary;
       readonly blame: Blame | null;
@@ -26,19 +30,86 @@ export type FleetEvent =
    * What a call had run whose sandbox was lost under it. Fleet state settles such a call, and only the gateway that had
    * sent it knows the command.
    */
-  | (Common & { readonly kind: 'lost_command'; readonly call: CallId; readonly command: string })
-  | (Common & {
+  | (OfRollout & { readonly kind: 'lost_command'; readonly call: CallId; readonly command: string })
+  | (OfRollout & {
       readonly kind: 'verdict';
       readonly verdict: Verdict;
       readonly score: number | null;
       readonly suspected: Suspected | null;
       readonly evidence: Evidence;
+    })
+  /** Somebody ended it by a request, before it ended by itself. */
+  | (OfRollout & { readonly kind: 'rollout_closed'; readonly by: 'finished' | 'deleted' });
+
+/** Why a request was refused at the door. */
+export type RefusedFor = 'no_key' | 'unknown_key' | 'expired_key' | 'no_scope';
+
+/** What somebody did with the fleet, or tried to, beside the rollouts themselves: for audits. */
+export type DeedEvent =
+  /** `keyId`: null where the key is not known. `route`: as it is registered, without what the caller wrote in it. */
+  | (Told & {
+      readonly kind: 'request_refused';
+      readonly reason: RefusedFor;
+      readonly scope: string;
+      readonly face: Face;
+      readonly method: string;
+      readonly route: string;
+      /** The address that the connection came from: a proxy's, where there is one. */
+      readonly from: string;
+    })
+  /** `left`: rollouts of the run that the next such request releases. */
+  | (Told & {
+      readonly kind: 'run_closed';
+      readonly tenant: TenantId;
+      readonly run: RunId;
+      readonly left: number;
+    })
+  | (Told & {
+      readonly kind: 'prewarm_announced';
+      readonly tenant: TenantId;
+      readonly run: RunId;
+      readonly environment: string;
+      readonly version: string;
+      readonly templates: number;
+      readonly count: number;
+      readonly untilMs: number;
+    })
+  /** This process has read another key file: ids of keys, at most 100 of each. */
+  | (Told & {
+      readonly kind: 'keys_changed';
+      readonly added: readonly string[];
+      readonly removed: readonly string[];
+      readonly changed: readonly string[];
+      /** How many are in force now. */
+      readonly keys: number;
+    })
+  /** More deeds of one kind and key than are told each minute. */
+  | (Told & {
+      readonly kind: 'deeds_untold';
+      readonly of: DeedKind;
+      readonly count: number;
+      readonly sinceMs: number;
     });
 
-/** Every settled call and every verdict, appended once; read when Redis has forgotten. */
+export type DeedKind = 'request_refused' | 'run_closed' | 'prewarm_announced' | 'keys_changed';
+
+export type FleetEvent = RolloutEvent | DeedEvent;
+
+/** Whose events: of a run, of a rollout in one run or in all of them; null: any. Deeds are never among them. */
+export type Wanted = {
+  readonly tenant: TenantId | null;
+  readonly run: RunId | null;
+  readonly rollout: RolloutId | null;
+};
+
+/** Everything that is told, appended once; read when Redis has forgotten. */
 export interface EventLog {
   append(event: FleetEvent): void;
   /** Resolves when everything appended so far is on disk. */
   flush(): Promise<void>;
-  read(filter: { readonly key?: RolloutKey; readonly sinceMs?: number }): AsyncIterable<FleetEvent>;
+  /**
+   * The lines of the rollouts that are wanted, as they were written, the newest files first, until the signal aborts.
+   * Null: this log keeps nothing that could be read.
+   */
+  search(wanted: Wanted, signal: AbortSignal): AsyncIterable<string> | null;
 }

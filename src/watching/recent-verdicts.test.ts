@@ -10,6 +10,7 @@ import { RecentVerdicts } from './recent-verdicts.ts';
 const common = {
   atMs: 0,
   key: rolloutKey(fakeOwner()),
+  keyId: null,
   environment: 'shell',
   version: 'v1',
   evidence: {},

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
 import { startExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
 import { readEvents } from '../../src/adapters/event-log/read-events.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
+import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { facesOf } from '../support/faces.ts';
 import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 import type { FleetOfTest } from '../support/fleet.ts';
@@ -18,8 +18,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-async function eventsOf(rollout: string): Promise<readonly FleetEvent[]> {
-  const events = await Array.fromAsync(readEvents(join(world.fleet.stateDir, 'events'), {}));
+async function eventsOf(rollout: string): Promise<readonly RolloutEvent[]> {
+  const events = await Array.fromAsync(readEvents(join(world.fleet.stateDir, 'events')));
   return events.filter(({ key }) => key.includes(`/${rollout}/`));
 }
 
@@ -74,7 +74,7 @@ test('a gateway that tells its events on standard output needs no folder', async
   await gateway.stop();
   const said = await readFile(join(stateFolderAt(world.fleet.stateDir).logs, 'extra-gateway.jsonl'), 'utf8');
   const lines = said.split('\n').filter((line) => line.startsWith('{"kind"'));
-  const events = lines.map((line) => JSON.parse(line) as FleetEvent);
+  const events = lines.map((line) => JSON.parse(line) as RolloutEvent);
   expect(events).toMatchObject([
     { kind: 'call_settled', summary: { call: 'c1' } },
     { kind: 'verdict', verdict: { kind: 'scorable' }, score: 1 },

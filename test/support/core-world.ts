@@ -38,7 +38,12 @@ const lookUp: Tool = {
   run: { kind: 'command', argv: ['look-up', '{command}'], infrastructureExits: [75] },
 };
 
-export const caller: Caller = { face: 'rft', tenant: tenantId('lab'), run: runId('run-1') };
+export const caller: Caller = {
+  face: 'rft',
+  tenant: tenantId('lab'),
+  run: runId('run-1'),
+  keyId: 'trainer',
+};
 export const plain: EnvironmentRef = { name: 'plain', version: null };
 
 /** The gateway core over a real Redis and sandboxes in memory: everything but the wire and the machines. */

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { authorise, credentialsOf } from '../../../src/access/authorise.ts';
+import { authorise, credentialsOf, refusalOf } from '../../../src/access/authorise.ts';
 import type { KeyRing } from '../../../src/access/key-ring.ts';
 import type { Grant, Scope } from '../../../src/access/keys.ts';
 import { Failure } from '../../../src/failure/failure.ts';
@@ -7,13 +7,17 @@ import { isIdText, runId } from '../../../src/model/ids.ts';
 import type { Face } from '../../../src/model/face.ts';
 import type { RunId } from '../../../src/model/ids.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
+import type { FleetEvent } from '../../../src/ports/event-log.ts';
 import type { Caller } from '../core.ts';
+import { faceOf } from './face-of.ts';
 import { invalid } from './failure-of.ts';
 
 export type Doors = {
   readonly keyRing: KeyRing;
   readonly developmentKey: string | null;
   readonly clock: Clock;
+  /** Hears of whoever is refused, as an event. */
+  readonly record: (event: FleetEvent) => void;
 };
 
 /** One of the scopes is enough. */
@@ -26,15 +30,41 @@ export function createRequireScope(doors: Doors): RequireScope {
       const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
       const keys = doors.keyRing.keys();
       const door = { keys, developmentKey: doors.developmentKey, nowMs: doors.clock.nowMs() };
-      if (request.state !== null) request.state.grant = authorise(credentials, scopes, door);
+      try {
+        if (request.state !== null) request.state.grant = authorise(credentials, scopes, door);
+      } catch (thrown) {
+        recordRefusal(doors, request, scopes, thrown);
+        throw thrown;
+      }
       return Promise.resolve();
     };
+}
+
+function recordRefusal(
+  { record, clock }: Doors,
+  request: FastifyRequest,
+  scopes: readonly Scope[],
+  thrown: unknown,
+) {
+  const refusal = refusalOf(thrown);
+  if (refusal === null) return;
+  record({
+    kind: 'request_refused',
+    atMs: clock.nowMs(),
+    ...refusal,
+    scope: scopes.join(' or '),
+    face: faceOf(request.raw.url ?? '/'),
+    method: request.method,
+    route: request.routeOptions.url ?? '',
+    from: request.socket.remoteAddress ?? '',
+  });
 }
 
 /** Who asks, in which run: the one named, else the header X-Corral-Run, else the key's default. */
 export function callerOf(request: FastifyRequest, face: Face, named?: string): Caller {
   const grant = grantOf(request);
-  return { face, tenant: grant.tenant, run: runOf(request, grant, named) };
+  const { tenant, keyId } = grant;
+  return { face, tenant, run: runOf(request, grant, named), keyId };
 }
 
 export function grantOf(request: FastifyRequest): Grant {

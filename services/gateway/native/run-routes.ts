@@ -1,3 +1,5 @@
+import type { Clock } from '../../../src/ports/clock.ts';
+import type { FleetEvent } from '../../../src/ports/event-log.ts';
 import type { LifecycleStore } from '../../../src/ports/fleet/lifecycle.ts';
 import type { ReportStore, RolloutFilter } from '../../../src/ports/fleet/reports.ts';
 import { verdictOf } from '../../../src/grading/verdict-of.ts';
@@ -21,10 +23,12 @@ import { idText } from '../http/taking.ts';
 import { presentLine } from './present-rollout.ts';
 import { presentRun } from './present-run.ts';
 
-/** Runs as a whole: read from reports, ended through the lifecycle; no call of a rollout passes here. */
+/** Runs as a whole: read from reports, ended through the lifecycle, which is told; no call of a rollout passes here. */
 export type RunDesk = {
   readonly reports: ReportStore;
   readonly lifecycle: Pick<LifecycleStore, 'heartbeatRun' | 'closeRun'>;
+  readonly record: (event: FleetEvent) => void;
+  readonly clock: Pick<Clock, 'nowMs'>;
 };
 
 /** Rollouts released by one request; the answer says how many are left. */
@@ -102,7 +106,10 @@ export function runRoutes(app: App, desk: RunDesk): void {
     },
     async (request) => {
       const run = runOf(request.params.run);
-      return { run, left: await desk.lifecycle.closeRun(grantOf(request).tenant, run, closeStep) };
+      const { tenant, keyId } = grantOf(request);
+      const left = await desk.lifecycle.closeRun(tenant, run, closeStep);
+      desk.record({ kind: 'run_closed', atMs: desk.clock.nowMs(), keyId, tenant, run, left });
+      return { run, left };
     },
   );
 }

@@ -2,14 +2,17 @@ import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FleetEvent } from '../../ports/event-log.ts';
-import { rolloutId, runId, tenantId } from '../../model/ids.ts';
+import type { RolloutEvent } from '../../ports/event-log.ts';
+import { callId, rolloutId, runId, tenantId } from '../../model/ids.ts';
 import { rolloutKey } from '../../model/rollout.ts';
+import type { Owner } from '../../model/rollout.ts';
 import { systemRandom } from '../../platform/random.ts';
 import type { LogFields } from '../../ports/log.ts';
+import type { Wanted } from '../../ports/event-log.ts';
 import { createEventLog } from './event-log.ts';
 import type { EventLogOptions } from './event-log.ts';
-import type { EventFilter } from './read-events.ts';
+import { everyRollout } from './read-events.ts';
+import { parseEvent } from './parse-event.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 let folder: string;
@@ -44,20 +47,23 @@ function newLog(changes: Partial<EventLogOptions> = {}) {
   });
 }
 
-const keyOf = (rollout: string) =>
-  rolloutKey({
-    tenant: tenantId('acme'),
-    run: runId('nightly'),
-    rollout: rolloutId(rollout),
-    attempt: 1,
-    role: 'policy',
-  });
+const ownerOf = (rollout: string, changes: Partial<Owner> = {}): Owner => ({
+  tenant: tenantId('acme'),
+  run: runId('nightly'),
+  rollout: rolloutId(rollout),
+  attempt: 1,
+  role: 'policy',
+  ...changes,
+});
 
-function verdict(rollout: string): FleetEvent {
+const keyOf = (rollout: string) => rolloutKey(ownerOf(rollout));
+
+function verdict(rollout: string): Extract<RolloutEvent, { kind: 'verdict' }> {
   return {
     kind: 'verdict',
     atMs: nowMs,
     key: keyOf(rollout),
+    keyId: 'trainer',
     environment: 'shell',
     version: 'v1',
     verdict: { kind: 'scorable' },
@@ -67,16 +73,27 @@ function verdict(rollout: string): FleetEvent {
   };
 }
 
+function lostCommand(rollout: string, command: string): RolloutEvent {
+  const { atMs, key, keyId, environment, version } = verdict(rollout);
+  return { kind: 'lost_command', atMs, key, keyId, environment, version, call: callId('c'), command };
+}
+
 async function bytesIn(path: string): Promise<number> {
   const names = await readdir(path);
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(path, name))).size));
   return sizes.reduce((sum, size) => sum + size, 0);
 }
 
-async function readAll(filter: EventFilter = {}, log = newLog()): Promise<readonly FleetEvent[]> {
-  const events: FleetEvent[] = [];
-  for await (const event of log.read(filter)) events.push(event);
-  return events;
+/** The newest files come first; of one file, the lines in order. */
+async function readAll(wanted: Partial<Wanted> = {}, log = newLog()): Promise<readonly RolloutEvent[]> {
+  const found = log.search({ ...everyRollout, ...wanted }, new AbortController().signal);
+  if (found === null) throw new Error('it keeps nothing');
+  const lines = await Array.fromAsync(found);
+  return lines.flatMap((line) => parseEvent(line) ?? []);
+}
+
+async function scores(wanted: Partial<Wanted>) {
+  return (await readAll(wanted)).map((event) => (event.kind === 'verdict' ? event.score : event.kind));
 }
 
 describe('the event log', () => {
@@ -88,15 +105,61 @@ describe('the event log', () => {
     expect(await readAll()).toEqual(events);
   });
 
-  it('reads one rollout, and from an instant on', async () => {
+  it('finds one rollout of one tenant and run, the newest files first, and nobody else’s of the same name', async () => {
     const log = newLog();
-    log.append(verdict('a'));
+    const others = [ownerOf('a', { tenant: tenantId('other') }), ownerOf('a', { run: runId('weekly') })];
+    for (const owner of others) log.append({ ...verdict('a'), key: rolloutKey(owner) });
+    log.append({ ...verdict('a'), score: 0.25 });
+    await log.flush();
     nowMs += 2 * dayMs;
     log.append(verdict('b'));
     log.append(verdict('a'));
+    // What a policy ran names a rollout that is none of its.
+    log.append(lostCommand('b', keyOf('a')));
     await log.flush();
-    expect((await readAll({ key: keyOf('a') })).length).toBe(2);
-    expect((await readAll({ sinceMs: nowMs })).map(({ key }) => key)).toEqual([keyOf('b'), keyOf('a')]);
+    const ours = { tenant: tenantId('acme'), run: runId('nightly'), rollout: rolloutId('a') };
+    expect(await scores(ours)).toEqual([1, 0.25]);
+    expect(await scores({ ...ours, run: null })).toEqual([1, 1, 0.25]);
+    expect(await scores({ rollout: rolloutId('a') })).toEqual([1, 1, 1, 0.25]);
+    expect(await scores({ ...ours, rollout: null })).toEqual([1, 1, 'lost_command', 0.25]);
+    expect(await scores({ ...ours, tenant: tenantId('nobody') })).toEqual([]);
+  });
+
+  it('finds lines on both sides of where a reading ends, and no more after the signal', async () => {
+    const log = newLog();
+    const long = 'x'.repeat(100_000);
+    for (let n = 0; n < 40; n += 1) log.append({ ...verdict(`trace_${n % 4}`), evidence: { long } });
+    await log.flush();
+    expect(await readAll({ rollout: rolloutId('trace_3') })).toHaveLength(10);
+    const stop = new AbortController();
+    const found: string[] = [];
+    for await (const line of log.search({ ...everyRollout, rollout: rolloutId('trace_3') }, stop.signal) ??
+      []) {
+      found.push(line);
+      stop.abort();
+    }
+    expect(found.length).toBeLessThan(10);
+  });
+
+  it('says that nothing can be read where lines go to standard output only', () => {
+    expect(newLog({ folder: null }).search(everyRollout, new AbortController().signal)).toBeNull();
+  });
+
+  it('takes nothing for an event that is half, of another shape, or claims a key that can be none', () => {
+    const line = JSON.stringify(verdict('a'));
+    expect(parseEvent(line)).toEqual(verdict('a'));
+    expect(parseEvent(line.replace(',"keyId":"trainer"', ''))).toEqual({ ...verdict('a'), keyId: null });
+    const strange = [
+      line.slice(0, -1),
+      line.replace('"verdict":{"kind":"scorable"}', '"verdict":"scorable"'),
+      line.replace('"kind":"verdict"', '"kind":"other"'),
+      line.replace('acme/nightly', 'acme'),
+      line.replace('acme', '%'),
+      'null',
+      '',
+    ];
+    expect(strange.map(parseEvent)).toEqual(strange.map(() => null));
+    expect(parseEvent(line.replace('"trainer"', '"\\u001b[2J"'))).toMatchObject({ keyId: null });
   });
 
   it('begins another file each day and when one is full', async () => {
@@ -145,7 +208,7 @@ describe('the event log', () => {
       expect(await bytesIn(folder)).toBeLessThanOrEqual(bound.maxBytes);
     }
     const kept = (await readAll()).map(({ key }) => key);
-    expect(kept).toEqual(names.slice(-kept.length).map(keyOf));
+    expect(kept.toSorted()).toEqual(names.slice(-kept.length).map(keyOf));
     expect(kept.length).toBeGreaterThanOrEqual(6);
     expect(warnings[0]).toMatchObject({
       message: expect.stringContaining('CORRAL_EVENT_LOG_MAX_BYTES'),

@@ -4,7 +4,7 @@ import type { Log } from '../../ports/log.ts';
 import type { Random } from '../../ports/random.ts';
 import { createFolderWriter } from './folder-writer.ts';
 import { gather } from './gather.ts';
-import { readEvents } from './read-events.ts';
+import { searchFolder } from './read-events.ts';
 import { createStdoutWriter } from './stdout-writer.ts';
 
 export type EventLogOptions = {
@@ -42,10 +42,11 @@ export function createEventLog(given: EventLogOptions): EventLog {
   return {
     append: (event) => {
       const line = `${JSON.stringify(event)}\n`;
-      for (const place of places) place.add(line, event.key);
+      const what = 'key' in event ? event.key : event.kind;
+      for (const place of places) place.add(line, what);
     },
     flush: async () => void (await Promise.all(places.map((place) => place.flush()))),
-    read: (filter) => (folder === null ? nothing() : readEvents(folder, filter)),
+    search: (wanted, signal) => (folder === null ? null : searchFolder(folder, wanted, signal)),
   };
 }
 
@@ -55,5 +56,3 @@ function boundsOf(given: EventLogOptions, maxBufferedBytes: number) {
   const maxFileBytes = given.maxFileBytes ?? Math.min(64 * mebibyte, Math.floor(maxBytes / 4));
   return { keepDays, maxFileBytes, keepBytes: Math.max(0, maxBytes - maxFileBytes - maxBufferedBytes) };
 }
-
-async function* nothing(): AsyncGenerator<never> {}

@@ -1,45 +1,92 @@
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { FleetEvent } from '../../ports/event-log.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
-import { dayOf, parseFileName } from './files.ts';
+import type { RolloutEvent, Wanted } from '../../ports/event-log.ts';
+import { parseFileName } from './files.ts';
+import { isWanted, parseEvent } from './parse-event.ts';
 
-export type EventFilter = { readonly key?: RolloutKey; readonly sinceMs?: number };
+/** Of one reading: a millisecond of this process. */
+const chunkBytes = 1024 * 1024;
+const newline = 0x0a;
+
+export const everyRollout: Wanted = { tenant: null, run: null, rollout: null };
+
+/** The events of a folder's rollouts, in no order; a line that a crash cut off is skipped. */
+export async function* readEvents(
+  folder: string,
+  wanted: Wanted = everyRollout,
+): AsyncGenerator<RolloutEvent> {
+  for await (const line of searchFolder(folder, wanted, new AbortController().signal)) {
+    const event = parseEvent(line);
+    if (event !== null) yield event;
+  }
+}
 
 /**
- * The events of a folder, file by file in the order of their days; several writers of one day follow one another. A
- * line that a crash cut off is skipped.
+ * Lines of the rollouts that are wanted, as they were written; of the newest files first, until the signal aborts. A log
+ * has gigabytes and a rollout some lines of them, so bytes are looked through and only lines that may be meant are parsed.
  */
-export async function* readEvents(folder: string, filter: EventFilter): AsyncGenerator<FleetEvent> {
-  for (const name of await filesSince(folder, filter.sinceMs ?? 0)) {
-    const lines = createInterface({ input: createReadStream(join(folder, name)), crlfDelay: Infinity });
-    for await (const line of lines) {
+export async function* searchFolder(
+  folder: string,
+  wanted: Wanted,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const mark = Buffer.from(markOf(wanted));
+  for (const name of await eventFiles(folder)) {
+    for await (const line of linesWith(join(folder, name), mark, signal)) {
       const event = parseEvent(line);
-      if (event !== null && matches(event, filter)) yield event;
+      if (event !== null && isWanted(event, wanted)) yield line;
     }
   }
 }
 
-async function filesSince(folder: string, sinceMs: number): Promise<readonly string[]> {
+async function eventFiles(folder: string): Promise<readonly string[]> {
   const names = await readdir(folder).catch((error: unknown) => {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
+    if (isMissing(error)) return [];
     throw error;
   });
-  const firstDay = dayOf(sinceMs);
-  return names.filter((name) => (parseFileName(name)?.day ?? '') >= firstDay).sort();
+  return names
+    .filter((name) => parseFileName(name) !== null)
+    .sort()
+    .reverse();
 }
 
-function parseEvent(line: string): FleetEvent | null {
+/** What every line that is wanted has in it. Percent-encoded parts of a key need no escapes in JSON. */
+function markOf({ tenant, run, rollout }: Wanted): string {
+  const parts = [tenant, run, rollout].map((part) =>
+    part === null ? null : encodeURIComponent(part.toWellFormed()),
+  );
+  const known = parts.includes(null) ? parts.findLast((part) => part !== null) : parts.join('/');
+  return known === undefined || known === null ? '"key":"' : known;
+}
+
+async function* linesWith(path: string, mark: Buffer, signal: AbortSignal): AsyncGenerator<string> {
+  let rest: Uint8Array = new Uint8Array();
   try {
-    // Written by this adapter alone, so its shape is not checked again; what is half a line is no JSON.
-    return JSON.parse(line) as FleetEvent;
-  } catch {
-    return null;
+    for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) {
+      if (signal.aborted) return;
+      const bytes = Buffer.concat([rest, chunk as Uint8Array]);
+      const end = bytes.lastIndexOf(newline) + 1;
+      yield* hitsIn(bytes.subarray(0, end), mark);
+      // What is no line by then is none of ours.
+      rest = bytes.length - end > chunkBytes ? new Uint8Array() : bytes.subarray(end);
+    }
+  } catch (error) {
+    // The log was full, and this was its oldest file.
+    if (!isMissing(error)) throw error;
   }
 }
 
-function matches(event: FleetEvent, { key, sinceMs }: EventFilter): boolean {
-  return (key === undefined || event.key === key) && (sinceMs === undefined || event.atMs >= sinceMs);
+function* hitsIn(bytes: Buffer, mark: Buffer): Generator<string> {
+  let from = 0;
+  for (;;) {
+    const hit = bytes.indexOf(mark, from);
+    if (hit === -1) return;
+    const start = bytes.lastIndexOf(newline, hit) + 1;
+    const end = bytes.indexOf(newline, hit);
+    yield bytes.toString('utf8', start, end);
+    from = end + 1;
+  }
 }
+
+const isMissing = (error: unknown) => error instanceof Error && 'code' in error && error.code === 'ENOENT';

@@ -14,7 +14,14 @@ const gauges = {
   heldBodyBytes: 4_096,
   loopLag: { p50Ms: 1, p99Ms: 20, maxMs: 500 },
 };
-const common = { atMs: 0, key: rolloutKey(fakeOwner()), environment: 'shell', version: 'v1', evidence: {} };
+const common = {
+  atMs: 0,
+  key: rolloutKey(fakeOwner()),
+  keyId: 'trainer',
+  environment: 'shell',
+  version: 'v1',
+  evidence: {},
+};
 
 const summary: CallSummary = {
   call: callId('secret-call-id'),

@@ -78,7 +78,8 @@ async function workOf(
 ): Promise<Tracked | null> {
   const environment = await environments.load(rollout.version);
   if (environment === null) return null;
-  const known = { key: rollout.key, claim: repeatedClaim(rollout, environment), environment, known: true };
+  const claim = repeatedClaim(rollout, environment);
+  const known = { key: rollout.key, claim, environment, known: true, keyId: null };
   return trackedCall(known, summary.call, summary.tool, digest);
 }
 

@@ -74,6 +74,8 @@ export type Settlement = {
   /** The command broke the sandbox: the model's doing, final, not tainted. */
   readonly broken: string | null;
   readonly idleMs: number;
+  /** Whose request it was, for the event log; fleet state does not keep it. */
+  readonly keyId?: string | null;
 };
 
 /** `first` is true for exactly one settle of a call; everybody else gets what was stored then. */

@@ -10,7 +10,7 @@ import { runCommandLine } from '../../../cli/program.ts';
 import { createEventLog } from '../../../src/adapters/event-log/event-log.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../../src/model/ids.ts';
 import { rolloutKey } from '../../../src/model/rollout.ts';
-import type { FleetEvent } from '../../../src/ports/event-log.ts';
+import type { RolloutEvent } from '../../../src/ports/event-log.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { createLogger } from '../../../src/platform/logging.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
@@ -68,7 +68,7 @@ const failure = (code: string, blame: string, message: string) => ({
 });
 
 /** What a fleet that has since forgotten wrote down. */
-async function writeEvents(...more: readonly FleetEvent[]) {
+async function writeEvents(...more: readonly RolloutEvent[]) {
   const events = join(folder, 'events');
   mkdirSync(events);
   const quiet = createLogger({ service: 'test', level: 'error', clock: systemClock });
@@ -85,6 +85,7 @@ async function writeEvents(...more: readonly FleetEvent[]) {
       kind: 'verdict',
       atMs: systemClock.nowMs(),
       key: rolloutKey({ ...owner, rollout: rolloutId(rollout) }),
+      keyId: 'trainer',
       environment: 'shell',
       version: 'abc',
       verdict: rollout === 'trace_1' ? { kind: 'discard', code: 'sandbox_lost' } : { kind: 'scorable' },
@@ -137,7 +138,7 @@ const orders = '\u001B[2J\u009B1A\r\u202E\nverdict      forged';
 const onlyText = /^(?:\n|[^\p{Cc}\p{Cf}])*$/u;
 
 /** A rollout that chose its own name and run, and ran a command; all of it orders to a terminal. */
-const hostile = (score: number | null): readonly FleetEvent[] => {
+const hostile = (score: number | null): readonly RolloutEvent[] => {
   const key = rolloutKey({
     tenant: tenantId('t'),
     run: runId(`run${orders}`),
@@ -145,7 +146,13 @@ const hostile = (score: number | null): readonly FleetEvent[] => {
     attempt: 1,
     role: 'policy',
   });
-  const common = { atMs: systemClock.nowMs(), key, environment: `shell${orders}`, version: orders };
+  const common = {
+    atMs: systemClock.nowMs(),
+    key,
+    keyId: 'trainer',
+    environment: `shell${orders}`,
+    version: orders,
+  };
   const summary = {
     call: callId(`call${orders}`),
     tool: `tool${orders}`,

@@ -107,7 +107,7 @@ test.each([
     await world.state.lifecycle.lose(sandbox, null, cause, {});
     await told;
     const command = JSON.stringify({ command: 'eat all processes' });
-    expect(world.events).toMatchObject([{ kind: 'lost_command', call: 'call_1', command }]);
+    expect(world.events).toMatchObject([{ kind: 'lost_command', call: 'call_1', command, keyId: 'trainer' }]);
     const { verdict } = await world.wired.core.view(caller, {
       rollout: rolloutId('trace_1'),
       attempt: null,

@@ -6,6 +6,7 @@ import { createGatewayPrometheus } from '../../../src/adapters/prometheus/gatewa
 import { createKey } from '../../../src/access/create-key.ts';
 import type { ApiKey, Scope } from '../../../src/access/keys.ts';
 import { tenantId, runId } from '../../../src/model/ids.ts';
+import type { FleetEvent } from '../../../src/ports/event-log.ts';
 import type { Log } from '../../../src/ports/log.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
@@ -14,6 +15,7 @@ import { FakeGatewayCore } from '../../fakes/gateway-core.ts';
 /** A real server on a free port of this machine, over a recording core. */
 export type GatewayUnderTest = {
   readonly core: FakeGatewayCore;
+  readonly events: readonly FleetEvent[];
   readonly url: string;
   readonly port: number;
   readonly stop: (graceMs: number, leaving?: Partial<Leaving>) => Promise<void>;
@@ -41,20 +43,23 @@ const homeless = createKey(
   systemRandom,
 );
 
+/** Those that it knows. */
+export const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
 export const keyWithoutRun = homeless.presented;
 
 export async function startGateway(changes: Partial<GatewayParts> = {}): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
+  const events: FleetEvent[] = [];
   const prometheus = createGatewayPrometheus({ version: '0', environments: () => [] });
-  const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
   const server = createGatewayServer({
     core,
-    desk: emptyDesk,
+    desk: { ...emptyDesk, record: (event) => void events.push(event), clock: systemClock },
     fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
     doors: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,
       clock: systemClock,
+      record: (event) => void events.push(event),
     },
     needs: [],
     fleetState: () => Promise.resolve({ state: 'up', reason: null, server: null }),
@@ -74,13 +79,13 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
   };
   const stop: GatewayUnderTest['stop'] = (graceMs, leaving = {}) =>
     server.stop({ drainDelayMs: 0, graceMs, hurry: new AbortController().signal, ...leaving });
-  return { core, url, port: Number(new URL(url).port), stop, headersOf };
+  return { core, events, url, port: Number(new URL(url).port), stop, headersOf };
 }
 
 const silent = (): void => undefined;
 const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silent };
 
-const emptyDesk: RunDesk = {
+const emptyDesk: Omit<RunDesk, 'record' | 'clock'> = {
   reports: {
     runs: () => Promise.resolve([]),
     run: () => Promise.resolve(null),

@@ -35,7 +35,7 @@ export class Desk {
 
   get caller() {
     const { face, run } = this.plan;
-    return { face, tenant: tenantId('lab'), run: runId(run) };
+    return { face, tenant: tenantId('lab'), run: runId(run), keyId: 'trainer' };
   }
 
   async ask(
