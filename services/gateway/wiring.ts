@@ -1,4 +1,5 @@
 import { DeedLedger, ledgerMs } from '../../src/access/deed-ledger.ts';
+import { lookAtState } from '../../src/platform/state-health.ts';
 import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { agreeMs } from '../../src/environments/agreed-environments.ts';
@@ -9,6 +10,7 @@ import { errorFields } from '../../src/platform/logging.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
+import type { WorkMetrics } from '../../src/ports/work-metrics.ts';
 import { watchFleet } from '../../src/watching/fleet-sight.ts';
 import { tellPresence } from '../../src/watching/presence.ts';
 import type { Present } from '../../src/watching/presence.ts';
@@ -36,11 +38,14 @@ const settlingMs = 5_000;
 /** Everything a gateway process is made of, not yet listening. */
 export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
   const keyRing = await openKeyRing(config.keysFile, config.developmentKey !== null);
-  const world = await openWorld(config, log);
+  // The world is counted from its first command on, and only later says which environments there are.
+  let opened: OpenWorld | null = null;
   const prometheus = createGatewayPrometheus({
     version: thisProcess.version,
-    environments: () => world.catalog.all().map(({ name }) => name),
+    environments: () => opened?.catalog.all().map(({ name }) => name) ?? [],
   });
+  const world = await openWorld(config, log, prometheus);
+  opened = world;
   const verdicts = new RecentVerdicts(world.clock);
   const ledger = new DeedLedger((event) => {
     world.events.append(event);
@@ -48,7 +53,8 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     verdicts.told(event);
   }, world.clock);
   const { record } = ledger;
-  const wired = wireCore(config, world, record, log);
+  const { work } = prometheus;
+  const wired = wireCore(config, world, { record, work, log });
   const server = wireServer(config, world, wired, { keyRing, prometheus, record, log });
   const stopping = new AbortController();
   const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
@@ -118,15 +124,17 @@ const turnPages = (ledger: DeedLedger, clock: Clock, signal: AbortSignal): Loop 
 function wireCore(
   config: GatewayConfig,
   world: OpenWorld,
-  record: (event: FleetEvent) => void,
-  log: Log,
+  {
+    log,
+    ...own
+  }: { readonly record: (event: FleetEvent) => void; readonly work: WorkMetrics; readonly log: Log },
 ): WiredCore {
   return createGatewayCore({
     ...world,
     ...world.state,
+    ...own,
     published: world.state.environments,
     secret: (name) => config.secrets.get(name),
-    record,
     onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
   });
 }
@@ -156,9 +164,10 @@ function wireServer(
     limitations: () => world.node?.limitations() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
-      prometheus.fleetState(await world.state.health());
+      prometheus.fleetState.seen(await lookAtState(world.state, world.clock));
       prometheus.environments(world.catalog.inForce());
-      return prometheus.render({ ...gauges, keyRefusals: world.keyDoubt.refusals() }, wired.load());
+      const own = { keyRefusals: world.keyDoubt.refusals(), keys: keyRing.keys() };
+      return prometheus.render({ ...gauges, ...own }, wired.load());
     },
     log,
     fileBytes: config.maxFileBytes,
