@@ -94,6 +94,6 @@ async function untilWarm(metrics: () => Promise<string>, count: number): Promise
 function readyIn(metrics: string): number {
   const lines = metrics
     .split('\n')
-    .filter((line) => line.startsWith('corral_pool{') && line.includes('state="ready"'));
+    .filter((line) => line.startsWith('corral_fleet_pool{') && line.includes('state="ready"'));
   return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }

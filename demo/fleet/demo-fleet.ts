@@ -75,7 +75,7 @@ async function metricsOf({ controllerUrl }: DemoFleet): Promise<string> {
   return reply.body.text();
 }
 
-const readyLine = /^corral_pool\{[^}]*state="ready"[^}]*\} (\d+)$/gm;
+const readyLine = /^corral_fleet_pool\{[^}]*state="ready"[^}]*\} (\d+)$/gm;
 
 /** Ready sandboxes of all templates, from the controller's metrics. */
 export function readyIn(metrics: string): number {

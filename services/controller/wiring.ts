@@ -11,6 +11,7 @@ import { every } from '../../src/platform/every.ts';
 import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { version } from '../../src/platform/version.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -54,7 +55,10 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     onError: onTrouble,
   });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
-  const prometheus = createPrometheus();
+  const prometheus = createPrometheus({
+    version,
+    environments: () => environments.all().map(({ name }) => name),
+  });
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
   const events = createEventLog({ ...config.eventLog, process: 'controller', log, ...system });
   const record = (event: FleetEvent) => {

@@ -4,6 +4,7 @@ import { HoldGate } from './http/hold-gate.ts';
 import type { HoldLimits } from './http/hold-gate.ts';
 import { createLeave } from './http/leave.ts';
 import type { Leave } from './http/leave.ts';
+import { isFailure } from '../../src/failure/codes.ts';
 import { addFaces, listNativeRoutes } from './faces.ts';
 import type { FaceParts } from './faces.ts';
 import { measureLoopLag } from './operations/loop-lag.ts';
@@ -41,7 +42,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
   const lag = measureLoopLag();
   const app = createApp(gate, {
     onFailure: listenerOf(parts.log, parts.metrics),
-    onAnswer: (face, status) => parts.metrics.answered(face, status),
+    onAnswer: (answered) => parts.metrics.answered(answered),
   });
   const routes = listNativeRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
@@ -65,14 +66,19 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
 }
 
 function gaugesOf(gate: HoldGate, lag: LoopLag): GatewayGauges {
-  return { heldRequests: gate.requests, heldBodyBytes: gate.bodyBytes, loopLag: lag.read() };
+  return {
+    heldRequests: gate.requests,
+    heldRequestsLimit: gate.requestsLimit,
+    heldBodyBytes: gate.bodyBytes,
+    loopLag: lag.read(),
+  };
 }
 
 /** The caller's mistakes are counted; only what is ours is told to the operator. */
 function listenerOf(log: Log, metrics: GatewayMetrics): FailureListener {
   return (face, { failure, rollout, call }) => {
     metrics.failed(face, failure.code);
-    if (failure.blame !== 'infrastructure' || failure.code === 'still_running') return;
+    if (failure.blame !== 'infrastructure' || !isFailure(failure.code)) return;
     const level = failure.code === 'unclassified' ? 'error' : 'warn';
     log[level](failure.message, { face, code: failure.code, rollout, call });
   };

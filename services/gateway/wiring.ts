@@ -3,6 +3,7 @@ import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-pr
 import { agreeMs } from '../../src/environments/agreed-environments.ts';
 import { every } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
+import { version } from '../../src/platform/version.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
@@ -28,7 +29,10 @@ const settlingMs = 5_000;
 export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
   const keyRing = await openKeyRing(config.keysFile, config.developmentKey !== null);
   const world = await openWorld(config, log);
-  const prometheus = createGatewayPrometheus();
+  const prometheus = createGatewayPrometheus({
+    version,
+    environments: () => world.catalog.all().map(({ name }) => name),
+  });
   const wired = wireCore(config, world, prometheus, log);
   const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();

@@ -92,6 +92,9 @@ export type FailureCode = keyof typeof failures;
 
 export const failureCodes = Object.keys(failures) as readonly FailureCode[];
 
+/** Told to who waits while the work goes on: it has a row here, and is nobody's failure. */
+export const isFailure = (code: FailureCode): boolean => code !== 'still_running';
+
 export function failureRow(code: FailureCode): Row {
   return failures[code];
 }

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
-import { environmentVersion, templateDigest } from '../model/ids.ts';
+import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '../../test/fakes/environment.ts';
+import { environmentName, templateDigest } from '../model/ids.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import { countedTogether } from './counted-together.ts';
+import { planPools } from './plans.ts';
 
 const countsOf = (template: string, given: Partial<TemplateCounts> = {}): TemplateCounts => ({
   template: templateDigest(template),
@@ -14,17 +16,19 @@ const countsOf = (template: string, given: Partial<TemplateCounts> = {}): Templa
   lastFailure: null,
   ...given,
 });
-const own = { template: templateDigest('own'), minReady: 0, max: 10 };
-const chosen = (template: string) => ({
-  ...own,
-  template: templateDigest(template),
-  chosenFor: environmentVersion('version-1'),
+const own = fakeEnvironment({ template: fakeTemplate({ digest: templateDigest('own') }) });
+const open = { ...fakeEnvironment({ name: environmentName('rows') }), template: fakeOpenTemplate(['*']) };
+const chosen = (digest: string) => ({
+  environment: open,
+  template: fakeTemplate({ digest: templateDigest(digest) }),
 });
 
-test('templates that rows made of one environment are shown as one, others each for itself', () => {
+test('templates that rows made of one environment are shown as one, under their common bound; others each for itself', () => {
   const counts = [countsOf('own'), countsOf('a'), countsOf('b', { breaker: 'open' })];
-  expect(countedTogether(counts, [own, chosen('a'), chosen('b')])).toEqual([
-    countsOf('own'),
-    countsOf('version-1', { ready: 2, launching: 4, held: 6, waiting: 8, announced: 10, breaker: 'open' }),
+  const plans = planPools([own], [], new Map(), [chosen('a'), chosen('b')]);
+  const sum = { ready: 2, launching: 4, held: 6, waiting: 8, announced: 10, breaker: 'open' } as const;
+  expect(countedTogether(counts, plans)).toEqual([
+    { ...countsOf('own'), environments: [own.name], minReady: 2, max: 10 },
+    { ...countsOf(open.version, sum), environments: ['rows'], minReady: 0, max: 10 },
   ]);
 });

@@ -1,21 +1,23 @@
 import { templateDigest } from '../model/ids.ts';
 import type { EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
-import type { PoolTarget, TemplateCounts } from '../ports/fleet/pool.ts';
+import type { TemplateCounts } from '../ports/fleet/pool.ts';
+import type { FleetPool } from '../ports/metrics.ts';
+import type { PoolPlans } from './plans.ts';
 
 /**
  * The counts as they are shown: a fleet may have thousands of templates that rows made, too many for a line each, so
- * those of one environment are one, under the environment's version. It stands open when any of them does.
+ * those of one environment are one, under the environment's version, with the bounds that they have together. It stands
+ * open when any of them does.
  */
-export function countedTogether(
-  counts: readonly TemplateCounts[],
-  targets: readonly PoolTarget[],
-): readonly TemplateCounts[] {
-  const versionOf = new Map(targets.map(({ template, chosenFor }) => [template, chosenFor]));
-  const shown = new Map<TemplateDigest | EnvironmentVersion, TemplateCounts>();
+export function countedTogether(counts: readonly TemplateCounts[], plans: PoolPlans): readonly FleetPool[] {
+  const shown = new Map<TemplateDigest | EnvironmentVersion, FleetPool>();
   for (const one of counts) {
-    const name = versionOf.get(one.template) ?? one.template;
+    const plan = plans.get(one.template);
+    const name = plan?.chosenFor ?? one.template;
     const before = shown.get(name);
-    shown.set(name, { ...(before === undefined ? one : added(before, one)), template: templateDigest(name) });
+    const sum = before === undefined ? one : added(before, one);
+    const { environments = [], minReady = 0, max = 0 } = plan ?? {};
+    shown.set(name, { ...sum, template: templateDigest(name), environments, minReady, max });
   }
   return [...shown.values()];
 }

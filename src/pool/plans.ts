@@ -13,6 +13,8 @@ export type PoolPlan = {
   readonly wanted: boolean;
   /** Of which version a row's image made it; null: it is an environment's own. */
   readonly chosenFor: EnvironmentVersion | null;
+  /** Those that use it: what people call it. */
+  readonly environments: readonly EnvironmentName[];
 };
 
 export type PoolPlans = ReadonlyMap<TemplateDigest, PoolPlan>;
@@ -45,8 +47,10 @@ export function planPools(
   }
   for (const environment of published) {
     const { template } = environment;
-    if (isOpen(template) || plans.has(template.digest)) continue;
-    plans.set(template.digest, { ...planOf(environment, template, overrides), minReady: 0, wanted: false });
+    if (isOpen(template)) continue;
+    const known = plans.get(template.digest);
+    const plan = known ?? { ...planOf(environment, template, overrides), minReady: 0, wanted: false };
+    plans.set(template.digest, { ...plan, environments: namesWith(plan.environments, environment.name) });
   }
   const isNewest = new Set(newest.map(({ version }) => version));
   for (const { environment, template } of chosen) {
@@ -63,7 +67,8 @@ function planOf(environment: Environment, template: Template, overrides: PoolOve
   const max = override.max ?? environment.pool.max;
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
   const { maxAgeMs } = environment.pool;
-  return { template, minReady, max, maxAgeMs, wanted: true, chosenFor: null };
+  const environments = [environment.name];
+  return { template, minReady, max, maxAgeMs, wanted: true, chosenFor: null, environments };
 }
 
 function shared(one: PoolPlan | undefined, other: PoolPlan): PoolPlan {
@@ -73,8 +78,12 @@ function shared(one: PoolPlan | undefined, other: PoolPlan): PoolPlan {
     minReady: one.minReady + other.minReady,
     max: one.max + other.max,
     maxAgeMs: Math.min(one.maxAgeMs, other.maxAgeMs),
+    environments: [...new Set([...one.environments, ...other.environments])],
   };
 }
+
+const namesWith = (names: readonly EnvironmentName[], name: EnvironmentName) =>
+  names.includes(name) ? names : [...names, name];
 
 export function targetsOf(plans: PoolPlans): readonly PoolTarget[] {
   return [...plans].map(([template, plan]) => targetOf(template, plan));

@@ -16,9 +16,10 @@ export type SupplyTools = {
 
 /** One look at the pools: offers as many blank tickets as there is work and start budget for. Returns what it saw. */
 export async function supplyTickets(tools: SupplyTools): Promise<readonly TemplateCounts[]> {
-  const targets = targetsOf(tools.plans());
+  const plans = tools.plans();
+  const targets = targetsOf(plans);
   const counts = await tools.pool.counts(targets.map((target) => target.template));
-  tools.metrics.poolCounted(countedTogether(counts, targets));
+  tools.metrics.poolCounted(countedTogether(counts, plans));
   const tickets = wantedTickets(counts, targets, tools.startBudget);
   if (tickets > 0) await tools.queue.offer(tickets);
   return counts;

@@ -1,4 +1,5 @@
 import type { FailureCode, LossCause } from '../failure/codes.ts';
+import type { EnvironmentName } from '../model/ids.ts';
 import type { LossEffect } from './fleet/lifecycle.ts';
 import type { TemplateCounts } from './fleet/pool.ts';
 
@@ -12,10 +13,17 @@ export type LaunchEnd =
 /** Why a sandbox that nobody asked to destroy was destroyed by the comparison with the provider's list. */
 export type GarbageReason = 'unbound' | 'rollout_ended' | 'never_answered';
 
+/** The pool of a template as the fleet has it, and the names by which people know it. */
+export type FleetPool = TemplateCounts & {
+  readonly environments: readonly EnvironmentName[];
+  readonly minReady: number;
+  readonly max: number;
+};
+
 /** What the controller counts, in the domain's own words. Durations in milliseconds; nothing here throws. */
 export interface Metrics {
   launchEnded(end: LaunchEnd, durationMs: number): void;
-  poolCounted(counts: readonly TemplateCounts[]): void;
+  poolCounted(pools: readonly FleetPool[]): void;
   sandboxLost(cause: LossCause, effect: LossEffect['kind']): void;
   sandboxDestroyed(): void;
   garbageFound(reason: GarbageReason): void;

@@ -6,7 +6,7 @@ import { createFakeMetrics } from '../fakes/metrics.ts';
 // Counting stands in the middle of loops that must go on, so no recorder may throw, however often it is told.
 const recorders: Readonly<Record<string, () => Metrics>> = {
   'the fake of tests': () => createFakeMetrics(),
-  Prometheus: () => createPrometheus().metrics,
+  Prometheus: () => createPrometheus({ version: '0', environments: () => [] }).metrics,
 };
 
 const told: Readonly<Record<keyof Metrics, (metrics: Metrics) => void>> = {

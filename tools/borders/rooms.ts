@@ -126,7 +126,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'platform',
     files: /^src\/platform\//,
-    may: ['src/model/', 'src/failure/', 'src/ports/'],
+    // The package file says which version this is.
+    may: ['src/model/', 'src/failure/', 'src/ports/', 'package.json'],
     own: /^src\/platform\//,
     packages: [],
     builtins: true,
@@ -284,8 +285,13 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures and alerts, and the chart's schema holds those of the operator's files.
-    may: ['src/failure/', 'src/environments/schema/', 'infra/monitoring/'],
+    // Pages are written from the tables of failures, metrics and alerts, and the chart's schema holds those of the operator's files.
+    may: [
+      'src/failure/',
+      'src/adapters/prometheus/catalogue/',
+      'src/environments/schema/',
+      'infra/monitoring/',
+    ],
     own: /^tools\//,
     packages: ['rolldown', 'typebox', 'vitest', 'yaml'],
     builtins: true,

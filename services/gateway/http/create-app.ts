@@ -1,7 +1,7 @@
 import { fastify } from 'fastify';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type { Face } from '../../../src/model/face.ts';
+import type { Answered } from '../../../src/ports/gateway-metrics.ts';
 import { createFailureAnswer } from './answer-failure.ts';
 import type { FailureListener } from './answer-failure.ts';
 import type { App } from './app.ts';
@@ -13,7 +13,7 @@ import { serverOptions } from './server-options.ts';
 
 export type AppListeners = {
   readonly onFailure: FailureListener;
-  readonly onAnswer: (face: Face, status: number) => void;
+  readonly onAnswer: (answered: Answered) => void;
 };
 
 /** An application without routes, in which every error, also the framework's and Node's own, leaves in our shape. */
@@ -34,13 +34,34 @@ export function createApp(gate: HoldGate, listeners: AppListeners): App {
     if (request.state?.cutOff === true) return;
     // Here, not when the response ends: a client that hung up never lets it end, but its call has been answered.
     request.state?.hold?.release();
-    listeners.onAnswer(faceOf(request.raw.url ?? '/'), reply.statusCode);
+    if (!isForOperators(request)) listeners.onAnswer(answeredOf(request, reply));
     if (gate.state === 'open') return done(null, payload);
     void reply.header('connection', 'close');
     onceWhole(request.raw, () => done(null, payload));
   });
   takeOverNodeAnswers(app.server);
   return app;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A probe or a scrape: what it is answered is nobody's work, and is not counted as such. */
+    readonly forOperators?: boolean;
+  }
+}
+
+const isForOperators = ({ routeOptions }: FastifyRequest): boolean =>
+  routeOptions.config.forOperators === true;
+
+function answeredOf({ raw, routeOptions }: FastifyRequest, reply: FastifyReply): Answered {
+  const { method, url } = routeOptions;
+  const route = url === undefined ? null : `${[method].flat().join(' ')} ${url}`;
+  return {
+    face: faceOf(raw.url ?? '/'),
+    status: reply.statusCode,
+    route,
+    tookMs: reply.elapsedTime,
+  };
 }
 
 /** A request for an address that does not exist is answered at once, and what it brings is thrown away. */

@@ -35,6 +35,10 @@ export class HoldGate {
     return this.#held.size;
   }
 
+  get requestsLimit(): number {
+    return this.#limits.requests;
+  }
+
   get bodyBytes(): number {
     return this.#bodyBytes;
   }

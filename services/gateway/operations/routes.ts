@@ -28,11 +28,13 @@ const goes = {
   closing: 'it is stopping: it takes nothing new and finishes what it holds',
 } as const;
 
+const notCounted = { config: { forOperators: true } };
+
 /** For operators and probes; no key, nothing of any tenant. */
 export function operationRoutes(app: App, operations: Operations): void {
-  app.get('/healthz', () => ({ status: 'ok' }));
+  app.get('/healthz', notCounted, () => ({ status: 'ok' }));
 
-  app.get('/readyz', async (_request, reply) => {
+  app.get('/readyz', notCounted, async (_request, reply) => {
     const { needs, clock, fleetState } = operations;
     const [found, limitations, state] = await Promise.all([
       findMissing(needs, probePatienceMs, clock),
@@ -50,7 +52,7 @@ export function operationRoutes(app: App, operations: Operations): void {
       .send({ status, missing, limitations, fleet_state: state, environments: operations.environments() });
   });
 
-  app.get('/metrics', async (_request, reply) =>
+  app.get('/metrics', notCounted, async (_request, reply) =>
     reply.type('text/plain; version=0.0.4').send(await operations.renderMetrics()),
   );
 

@@ -6,7 +6,14 @@ import { fakeOwner } from '../../../test/fakes/rollout-record.ts';
 import { rolloutKey } from '../../model/rollout.ts';
 import { createGatewayPrometheus } from './gateway-prometheus.ts';
 
-const gauges = { heldRequests: 3, heldBodyBytes: 4_096, loopLag: { p50Ms: 1, p99Ms: 20, maxMs: 500 } };
+const own = { version: '1.2.3', environments: () => ['shell'] };
+const idle = { waiting: 0, calls: 0, grades: 0 };
+const gauges = {
+  heldRequestsLimit: 10,
+  heldRequests: 3,
+  heldBodyBytes: 4_096,
+  loopLag: { p50Ms: 1, p99Ms: 20, maxMs: 500 },
+};
 const common = { atMs: 0, key: rolloutKey(fakeOwner()), environment: 'shell', version: 'v1', evidence: {} };
 
 const summary: CallSummary = {
@@ -44,7 +51,7 @@ function verdict(kind: 'scorable' | 'discard'): Extract<FleetEvent, { kind: 'ver
 }
 
 test('failures that nobody classified are there from the start, at 0', async () => {
-  const text = await createGatewayPrometheus().render(gauges, {});
+  const text = await createGatewayPrometheus(own).render(gauges, idle);
   for (const face of ['rft', 'native']) {
     const labels = `face="${face}",blame="infrastructure",code="unclassified"`;
     expect(text).toContain(`corral_gateway_failures_total{${labels}} 0\n`);
@@ -52,24 +59,42 @@ test('failures that nobody classified are there from the start, at 0', async () 
 });
 
 test('answers and failures are counted by face, and by whose they are', async () => {
-  const { metrics, render } = createGatewayPrometheus();
-  metrics.answered('rft', 200);
+  const { metrics, render } = createGatewayPrometheus(own);
+  metrics.answered({ face: 'rft', status: 200, route: 'POST /rft/:environment/grade', tookMs: 40 });
   metrics.failed('native', 'unauthorized');
-  const text = await render(gauges, {});
+  const text = await render(gauges, idle);
   expect(text).toContain('corral_gateway_answers_total{face="rft",status="200"} 1\n');
   expect(text).toContain(
     'corral_gateway_failures_total{face="native",blame="caller",code="unauthorized"} 1\n',
   );
 });
 
+test('whoever is told to wait on has not failed, and is counted nowhere', async () => {
+  const { metrics, render } = createGatewayPrometheus(own);
+  metrics.failed('rft', 'still_running');
+  const text = await render(gauges, idle);
+  expect(text).not.toContain('still_running"');
+  expect(text).not.toMatch(/corral_gateway_failures_total\{.*\} 1$/m);
+});
+
+test('how long an answer took is told by face and route', async () => {
+  const { metrics, render } = createGatewayPrometheus(own);
+  metrics.answered({ face: 'rft', status: 200, route: 'POST /rft/:environment/grade', tookMs: 400 });
+  metrics.answered({ face: 'native', status: 404, route: null, tookMs: 1 });
+  const text = await render(gauges, idle);
+  const sum = 'corral_gateway_request_duration_seconds_sum';
+  expect(text).toContain(`${sum}{face="rft",route="POST /rft/:environment/grade"} 0.4\n`);
+  expect(text).toContain(`${sum}{face="native",route="none"} 0.001\n`);
+});
+
 test('what is told to the event log is counted by blame, code and environment, and by no id', async () => {
-  const { told, render } = createGatewayPrometheus();
+  const { told, render } = createGatewayPrometheus(own);
   for (const event of [settled, verdict('scorable'), verdict('discard')]) told(event);
-  const text = await render(gauges, {});
+  const text = await render(gauges, idle);
   const call = 'outcome="refused",blame="model",code="bad_arguments",environment="shell"';
   const lost =
-    'verdict="discard",blame="infrastructure",code="sandbox_lost",environment="shell",suspected="none"';
-  const good = 'verdict="scorable",blame="none",code="none",environment="shell",suspected="none"';
+    'verdict="discard",blame="infrastructure",code="sandbox_lost",suspected="none",environment="shell"';
+  const good = 'verdict="scorable",blame="none",code="none",suspected="none",environment="shell"';
   expect(text).toContain(`corral_calls_settled_total{${call}} 1\n`);
   expect(text).toContain(`corral_verdicts_total{${lost}} 1\n`);
   expect(text).toContain(`corral_verdicts_total{${good}} 1\n`);
@@ -77,18 +102,18 @@ test('what is told to the event log is counted by blame, code and environment, a
 });
 
 test('discards that a command may have caused are counted apart, and the command is no label', async () => {
-  const { told, render } = createGatewayPrometheus();
+  const { told, render } = createGatewayPrometheus(own);
   told({ ...common, kind: 'lost_command', call: callId('call-1'), command: 'dd if=/dev/zero' });
   told({ ...verdict('discard'), suspected: 'command' });
-  const text = await render(gauges, {});
-  expect(text).toMatch(/corral_verdicts_total\{[^}]*environment="shell",suspected="command"\} 1\n/);
+  const text = await render(gauges, idle);
+  expect(text).toMatch(/corral_verdicts_total\{[^}]*suspected="command",environment="shell"\} 1\n/);
   expect(text).not.toContain('dd if');
 });
 
 test('what is in hand is told as it is at the moment of asking', async () => {
-  const { render } = createGatewayPrometheus();
-  await render(gauges, { calls: 7 });
-  const text = await render({ ...gauges, heldRequests: 1 }, { calls: 2 });
+  const { render } = createGatewayPrometheus(own);
+  await render(gauges, { ...idle, calls: 7 });
+  const text = await render({ ...gauges, heldRequests: 1 }, { ...idle, calls: 2 });
   expect(text).toContain('corral_gateway_held_requests 1\n');
   expect(text).toContain('corral_gateway_under_way{kind="calls"} 2\n');
   expect(text).toContain('corral_gateway_event_loop_lag_seconds{quantile="0.99"} 0.02\n');

@@ -1,10 +1,9 @@
-import { failureRow } from '../../failure/codes.ts';
-import type { FailureCode } from '../../failure/codes.ts';
-import type { Face } from '../../model/face.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
 import type { StateHealth } from '../../ports/fleet/server.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../ports/gateway-metrics.ts';
+import { isFailure } from '../../failure/codes.ts';
+import { blamed } from './catalogue/tables.ts';
 import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
@@ -19,68 +18,54 @@ export type GatewayPrometheus = {
   readonly fleetState: (health: StateHealth) => void;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
-  /** Everything in the text format that Prometheus scrapes; `underWay` by kind of work. */
-  readonly render: (gauges: AllGauges, underWay: Readonly<Record<string, number>>) => Promise<string>;
+  /** Everything in the text format that Prometheus scrapes. */
+  readonly render: (gauges: AllGauges, underWay: UnderWay) => Promise<string>;
 };
 
 /** `keyRefusals`: answers of sandboxes that refused this gateway's token, since its start. */
 type AllGauges = GatewayGauges & { readonly keyRefusals?: number };
 
-const faces = ['rft', 'native'] as const satisfies readonly Face[];
+type UnderWay = Readonly<Record<'waiting' | 'calls' | 'grades', number>>;
 
 /** What a gateway counts at its doors, of the events it tells, and has in hand. */
-export function createGatewayPrometheus(): GatewayPrometheus {
-  const instruments = createInstruments();
-  const show = gauges(instruments);
+export function createGatewayPrometheus(own: {
+  readonly version: string;
+  /** Names of those in force now. */
+  readonly environments: () => readonly string[];
+}): GatewayPrometheus {
+  const instruments = createInstruments('gateway', own.environments);
+  instruments.set('corral_build_info', { component: 'gateway', version: own.version }, 1);
   return {
     metrics: doorMetrics(instruments),
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
     environments: environmentMetrics(instruments),
     render: (now, underWay) => {
-      show(now, underWay);
+      showInHand(instruments, now, underWay);
       return instruments.render();
     },
   };
 }
 
-function doorMetrics({ counter }: Instruments): GatewayMetrics {
-  const answers = counter('corral_gateway_answers_total', 'Answers by face and status', ['face', 'status']);
-  const failed = counter(
-    'corral_gateway_failures_total',
-    'Requests that failed, by face, blame and code; each unclassified one is a bug of ours',
-    ['face', 'blame', 'code'],
-  );
-  // There from the start, so that an alert on its rise sees the first one rise.
-  for (const face of faces) failed.inc(failureLabels(face, 'unclassified'), 0);
+function doorMetrics({ count, observe }: Instruments): GatewayMetrics {
   return {
-    answered: (face, status) => answers.inc({ face, status }),
-    failed: (face, code) => failed.inc(failureLabels(face, code)),
+    answered: ({ face, status, route, tookMs }) => {
+      count('corral_gateway_answers_total', { face, status: String(status) });
+      observe('corral_gateway_request_duration_seconds', { face, route: route ?? 'none' }, tookMs);
+    },
+    failed: (face, code) => {
+      if (isFailure(code)) count('corral_gateway_failures_total', { face, ...blamed(code) });
+    },
   };
 }
 
-const failureLabels = (face: Face, code: FailureCode) => ({ face, blame: failureRow(code).blame, code });
-
-function gauges({ gauge }: Instruments) {
-  const requests = gauge('corral_gateway_held_requests', 'Requests in hand');
-  const bytes = gauge('corral_gateway_held_body_bytes', 'Bytes of their bodies');
-  const underWay = gauge('corral_gateway_under_way', 'Rollouts in line, calls and grades', ['kind']);
-  const lag = gauge(
-    'corral_gateway_event_loop_lag_seconds',
-    'Lateness of the event loop since the last look',
-    ['quantile'],
-  );
-  const keyRefusals = gauge(
-    'corral_gateway_key_refusals',
-    'Answers of sandboxes that refused this gateway, whose fleet key is wrong, since its start',
-  );
-  return (now: AllGauges, work: Readonly<Record<string, number>>) => {
-    requests.set(now.heldRequests);
-    bytes.set(now.heldBodyBytes);
-    keyRefusals.set(now.keyRefusals ?? 0);
-    for (const [kind, count] of Object.entries(work)) underWay.set({ kind }, count);
-    lag.set({ quantile: '0.5' }, now.loopLag.p50Ms / 1000);
-    lag.set({ quantile: '0.99' }, now.loopLag.p99Ms / 1000);
-    lag.set({ quantile: '1' }, now.loopLag.maxMs / 1000);
-  };
+function showInHand({ set }: Instruments, now: AllGauges, underWay: UnderWay): void {
+  set('corral_gateway_held_requests', {}, now.heldRequests);
+  set('corral_gateway_held_requests_limit', {}, now.heldRequestsLimit);
+  set('corral_gateway_held_body_bytes', {}, now.heldBodyBytes);
+  set('corral_gateway_key_refusals', {}, now.keyRefusals ?? 0);
+  for (const [kind, work] of Object.entries(underWay)) set('corral_gateway_under_way', { kind }, work);
+  const { p50Ms, p99Ms, maxMs } = now.loopLag;
+  for (const [quantile, lagMs] of [['0.5', p50Ms] as const, ['0.99', p99Ms] as const, ['1', maxMs] as const])
+    set('corral_gateway_event_loop_lag_seconds', { quantile }, lagMs / 1000);
 }

@@ -1,29 +1,103 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { catalogue, metricNames } from './catalogue/catalogue.ts';
+import type { LabelsOf, MetricName, NameOf } from './catalogue/catalogue.ts';
+import type { Process, Spec } from './catalogue/spec.ts';
+import { createAdmission } from './admission.ts';
+import { createEnvironmentNames } from './environment-names.ts';
+import type { EnvironmentNames } from './environment-names.ts';
 
 export type Instruments = ReturnType<typeof createInstruments>;
 
+type Said = Readonly<Record<string, string>>;
+
+/** One value of a metric that is told as it is now. */
+export type Shown<Name extends MetricName> = { readonly labels: LabelsOf<Name>; readonly value: number };
+
 /**
- * A registry of one process: its own figures are in it from the start, whatever else it counts is made here. Labels have
- * few values: template, code or cause; never a rollout, run or sandbox, of which there is no end.
+ * The registry of one process, with its own figures and every metric of the catalogue that such a process tells. A label
+ * can only say what the catalogue lets it say, so there is an end to the series whoever calls. `environments` are the
+ * names of those in force now.
  */
-export function createInstruments() {
+export function createInstruments(process: Process, environments: () => readonly string[]) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
-  const registers = [registry];
+  const names = createEnvironmentNames(environments);
+  const own = metricNames.filter((name) => specOf(name).by.includes(process));
+  const made = new Map<MetricName, Instrument>(own.map((name) => [name, make(name, names, registry)]));
+  const find = (name: MetricName): Instrument => {
+    const found = made.get(name);
+    if (found === undefined) throw new Error(`${name} is nothing that a ${process} tells`);
+    return found;
+  };
   return {
-    counter: <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-      new Counter<Label>({ name, help, labelNames: [...labelNames], registers }),
-    gauge: <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
-      new Gauge<Label>({ name, help, labelNames: [...labelNames], registers }),
-    histogram: <Label extends string>(
-      name: string,
-      help: string,
-      labelNames: readonly Label[],
-      buckets: readonly number[],
-    ) => new Histogram<Label>({ name, help, labelNames: [...labelNames], buckets: [...buckets], registers }),
+    /** Counts one, or as many as are said. */
+    count: <Name extends NameOf<'counter'>>(name: Name, labels: LabelsOf<Name>, by = 1) =>
+      find(name).add(labels, by),
+    set: <Name extends NameOf<'gauge'>>(name: Name, labels: LabelsOf<Name>, value: number) =>
+      find(name).set(labels, value),
+    /** In place of everything that the metric said before: what is no longer there must leave. */
+    show: <Name extends NameOf<'gauge' | 'counter'>>(name: Name, all: readonly Shown<Name>[]) => {
+      const instrument = find(name);
+      instrument.clear();
+      for (const { labels, value } of all) instrument.add(labels, value);
+    },
+    observe: <Name extends NameOf<'histogram'>>(name: Name, labels: LabelsOf<Name>, durationMs: number) =>
+      find(name).add(labels, durationMs / 1000),
     /** Everything in the text format that Prometheus scrapes. */
-    render: () => registry.metrics(),
+    render: () => {
+      names.look();
+      return registry.metrics();
+    },
     /** Media type of what `render` gives. */
     contentType: registry.contentType,
   };
+}
+
+const specOf = (name: MetricName): Spec => catalogue[name];
+
+/** `add` counts, sums or observes, as the kind of metric does. */
+type Instrument = {
+  add(labels: Said, value: number): void;
+  set(labels: Said, value: number): void;
+  clear(): void;
+};
+
+function make(name: MetricName, environments: EnvironmentNames, registry: Registry): Instrument {
+  const spec = specOf(name);
+  const labelNames = spec.labels.flatMap((labels) => labels.names);
+  const options = { name, help: spec.help, labelNames, registers: [registry] };
+  const admission = createAdmission(spec.labels, environments);
+  if (spec.kind === 'histogram') {
+    const histogram = new Histogram({ ...options, buckets: [...spec.buckets.seconds] });
+    const add = (labels: Said, seconds: number) => histogram.observe(admission.admit(labels), seconds);
+    return { add, set: add, clear: () => histogram.reset() };
+  }
+  if (spec.kind === 'counter') {
+    const counter = new Counter(options);
+    const add = (labels: Said, by: number) => counter.inc(admission.admit(labels), by);
+    startAtZero(counter, spec, labelNames, environments);
+    return { add, set: add, clear: () => counter.reset() };
+  }
+  const gauge = new Gauge(options);
+  return {
+    add: (labels, by) => gauge.inc(admission.admit(labels), by),
+    set: (labels, value) => gauge.set(admission.admit(labels), value),
+    clear: () => {
+      gauge.reset();
+      admission.forget();
+    },
+  };
+}
+
+function startAtZero(
+  counter: Counter,
+  { fromStart }: Extract<Spec, { kind: 'counter' }>,
+  labelNames: readonly string[],
+  environments: EnvironmentNames,
+): void {
+  const zero = (more: Said) => {
+    for (const labels of fromStart) counter.inc({ ...labels, ...more }, 0);
+  };
+  if (labelNames.includes('environment')) environments.onNew((environment) => zero({ environment }));
+  else zero({});
 }

@@ -1,9 +1,14 @@
 import { expect, test } from 'vitest';
-import { templateDigest } from '../../model/ids.ts';
-import type { TemplateCounts } from '../../ports/fleet/pool.ts';
+import { environmentName, templateDigest } from '../../model/ids.ts';
+import type { FleetPool } from '../../ports/metrics.ts';
 import { createPrometheus } from './prometheus.ts';
 
-const counts = (digest: string, ready: number): TemplateCounts => ({
+const own = { version: '1.2.3', environments: () => ['shell'] };
+
+const counts = (digest: string, ready: number): FleetPool => ({
+  environments: [environmentName('shell')],
+  minReady: 1,
+  max: 20,
   template: templateDigest(digest),
   ready,
   launching: 0,
@@ -15,7 +20,7 @@ const counts = (digest: string, ready: number): TemplateCounts => ({
 });
 
 test('launches are counted by type and result, their durations in seconds', async () => {
-  const { metrics, render } = createPrometheus();
+  const { metrics, render } = createPrometheus(own);
   metrics.launchEnded({ type: 'cold', result: 'ready' }, 300);
   metrics.launchEnded({ type: 'failed', result: 'start_timeout' }, 60_000);
   const text = await render();
@@ -25,17 +30,17 @@ test('launches are counted by type and result, their durations in seconds', asyn
 });
 
 test('a template that is no longer counted leaves the gauges', async () => {
-  const { metrics, render } = createPrometheus();
+  const { metrics, render } = createPrometheus(own);
   metrics.poolCounted([counts('old', 3)]);
   metrics.poolCounted([counts('new', 5)]);
   const text = await render();
-  expect(text).toContain('corral_pool{template="new",state="ready"} 5');
-  expect(text).toContain('corral_breaker_open{template="new"} 1');
+  expect(text).toContain('corral_fleet_pool{template="new",state="ready"} 5');
+  expect(text).toContain('corral_fleet_breaker_open{template="new"} 1');
   expect(text).not.toContain('template="old"');
 });
 
 test('ends are counted by what ended and why', async () => {
-  const { metrics, render } = createPrometheus();
+  const { metrics, render } = createPrometheus(own);
   metrics.sandboxLost('evicted', 'tainted');
   metrics.rolloutsExpired(4);
   metrics.garbageFound('unbound');
@@ -51,7 +56,7 @@ const counted = (blame: string, code: string, count: number) =>
   `corral_controller_failures_total{blame="${blame}",code="${code}"} ${count}\n`;
 
 test('failures are counted by blame and code, and an unclassified one is counted from the start', async () => {
-  const { metrics, render } = createPrometheus();
+  const { metrics, render } = createPrometheus(own);
   expect(await render()).toContain(counted('infrastructure', 'unclassified', 0));
   metrics.launchEnded({ type: 'failed', result: 'unclassified' }, 100);
   metrics.loopFailed('drain', 'unclassified');
@@ -62,7 +67,7 @@ test('failures are counted by blame and code, and an unclassified one is counted
 });
 
 test('calls of the Kubernetes API are counted by verb and code, and a watch has no duration', async () => {
-  const { apiCall, render } = createPrometheus();
+  const { apiCall, render } = createPrometheus(own);
   apiCall({ verb: 'create', resource: 'pods', code: 201, durationMs: 20 });
   apiCall({ verb: 'watch', resource: 'pods', code: 'broken', durationMs: 60_000 });
   const text = await render();

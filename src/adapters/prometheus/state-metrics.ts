@@ -1,29 +1,21 @@
-import type { StateHealth } from '../../ports/fleet/server.ts';
+import type { StateHealth, StateServer } from '../../ports/fleet/server.ts';
 import type { Instruments } from './instruments.ts';
 
 /** What a process sees of the Redis that holds fleet state. */
-export function stateMetrics({ gauge }: Instruments): (health: StateHealth) => void {
-  const up = gauge(
-    'corral_redis_up',
-    '1 while this process reaches Redis, whether or not it holds the fleet',
-  );
-  const recovering = gauge(
-    'corral_recovering',
-    '1 while Redis was restarted or replaced and the fleet is not written back yet',
-  );
-  const limit = gauge('corral_redis_memory_limit_bytes', 'Its maxmemory; 0: it has none');
-  const info = gauge('corral_redis_info', '1, with what Redis is, as it was when last reached', [
-    'version',
-    'maxmemory_policy',
-    'append_only',
-  ]);
+export function stateMetrics({ set, show }: Instruments): (health: StateHealth) => void {
   return ({ state, server }) => {
-    up.set(state === 'away' ? 0 : 1);
-    recovering.set(state === 'recovering' ? 1 : 0);
-    info.reset();
+    set('corral_redis_up', {}, state === 'away' ? 0 : 1);
+    set('corral_recovering', {}, state === 'recovering' ? 1 : 0);
+    // What is not known is no reason to wake anybody.
+    set('corral_redis_policy_ok', {}, mayForget(server) ? 0 : 1);
     if (server === null) return;
-    limit.set(server.memoryLimitBytes ?? 0);
-    const { version, evictionPolicy, appendOnly } = server;
-    info.set({ version, maxmemory_policy: evictionPolicy, append_only: appendOnly ? 'yes' : 'no' }, 1);
+    const { version, evictionPolicy, appendOnly, memoryLimitBytes } = server;
+    const labels = { version, maxmemory_policy: evictionPolicy, append_only: appendOnly ? 'yes' : 'no' };
+    show('corral_redis_info', [{ labels, value: 1 }]);
+    set('corral_redis_memory_bytes', { kind: 'limit' }, memoryLimitBytes ?? 0);
   };
 }
+
+/** A Redis that does not say is taken at its start's word. */
+const mayForget = (server: StateServer | null): boolean =>
+  !['', 'noeviction'].includes(server?.evictionPolicy ?? '');

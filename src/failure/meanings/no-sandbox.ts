@@ -7,14 +7,14 @@ export const noSandbox = {
     means:
       'The rollout stood in the waiting line until its request had no time left, and no sandbox became free.',
     evidence:
-      '`ahead`: how many rollouts stood before it. In `corral_pool`, `waiting` is above zero while `held` is at the pool’s maximum, or while `launching` does not turn into `ready`.',
+      '`ahead`: how many rollouts stood before it. In `corral_fleet_pool`, `waiting` is above zero while `held` is at the pool’s maximum, or while `launching` does not turn into `ready`.',
     operator:
       'Held at the maximum: raise the environment’s `pool.max`, or add machines. Launches that lag behind: raise `CORRAL_START_BUDGET` or `pool.min_ready`, or let the trainer announce its bursts with `POST /v1/prewarm`.',
   },
   line_full: {
     means:
       'The waiting line is at its bound: 2,000 rollouts of one run, or 10,000 of the fleet. Of a `prewarm`: too many runs announce bursts of this template.',
-    evidence: '`corral_pool` with `state="waiting"` shows the line.',
+    evidence: '`corral_fleet_pool` with `state="waiting"` shows the line.',
     operator:
       'Add capacity, or let the trainer open fewer rollouts at once. One run at its bound keeps nobody else out.',
   },
@@ -23,7 +23,7 @@ export const noSandbox = {
     evidence:
       'The message has the provider’s own words; the controller’s log line `launch failed` has the rest.',
     operator:
-      'Check reference and pull secret with the environment’s author. Ten failed starts in a row stop launches of the template (`corral_breaker_open`); a probe every 30 s ends that by itself.',
+      'Check reference and pull secret with the environment’s author. Ten failed starts in a row stop launches of the template (`corral_fleet_breaker_open`); a probe every 30 s ends that by itself.',
   },
   unschedulable: {
     means:

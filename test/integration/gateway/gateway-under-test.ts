@@ -45,7 +45,7 @@ export const keyWithoutRun = homeless.presented;
 
 export async function startGateway(changes: Partial<GatewayParts> = {}): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
-  const prometheus = createGatewayPrometheus();
+  const prometheus = createGatewayPrometheus({ version: '0', environments: () => [] });
   const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
   const server = createGatewayServer({
     core,
@@ -60,7 +60,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     environments: () => ({ digest: 'abc', from: 'own folder', trouble: null }),
     limitations: () => Promise.resolve([]),
     metrics: prometheus.metrics,
-    renderMetrics: (gauges) => prometheus.render(gauges, {}),
+    renderMetrics: (gauges) => prometheus.render(gauges, { waiting: 0, calls: 0, grades: 0 }),
     log: silentLog,
     holdLimits: { requests: 100, bodyBytes: 100 * 1024 * 1024 },
     fileBytes: 4 * 1024 * 1024,

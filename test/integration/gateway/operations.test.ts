@@ -93,6 +93,25 @@ describe('the operators’ addresses', () => {
     expect(text).toMatch(/corral_gateway_event_loop_lag_seconds\{quantile="0.99"\} [\d.e-]+\n/);
   });
 
+  it('probes and scrapes are no answers', async () => {
+    gateway = await startGateway();
+    for (const path of ['/healthz', '/readyz', '/metrics']) await get(path);
+    const { text } = await get('/metrics');
+    expect(text).not.toMatch(/^corral_gateway_answers_total\{.*\} [1-9]/m);
+    expect(text).not.toContain('corral_gateway_request_duration_seconds_count');
+  });
+
+  it('/metrics tells how long a route takes by its pattern, whatever stands in its place', async () => {
+    gateway = await startGateway();
+    for (const name of ['one', 'two', 'three%0afour']) await get(`/v1/environments/${name}/tools`);
+    const { text } = await get('/metrics');
+    const routes = text
+      .split('\n')
+      .filter((line) => line.startsWith('corral_gateway_request_duration_seconds_count'));
+    const route = 'face="native",route="GET /v1/environments/:name/tools"';
+    expect(routes).toEqual([`corral_gateway_request_duration_seconds_count{${route}} 3`]);
+  });
+
   it('/openapi.json describes every route of the native face from its own schemas', async () => {
     gateway = await startGateway();
     const document = JSON.parse((await get('/openapi.json')).text) as Document;

@@ -19,7 +19,7 @@ const shell = rolloutsOf(() => corral, 'shell');
 async function pool(): Promise<{ readonly held: number; readonly ready: number }> {
   const metrics = await metricsOf(corral.fleet.controllerUrl);
   const counted = (state: string) =>
-    Number(new RegExp(`^corral_pool\\{.*state="${state}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]);
+    Number(new RegExp(`^corral_fleet_pool\\{.*state="${state}"\\} (\\d+)$`, 'm').exec(metrics)?.[1]);
   return { held: counted('held'), ready: counted('ready') };
 }
 

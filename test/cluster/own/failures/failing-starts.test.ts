@@ -68,7 +68,7 @@ test('what cannot start is not tried without end, and what was tried is removed'
   await expect.poll(() => corral.pods()).toEqual([]);
   const metrics = await metricsOf(corral.fleet.controllerUrl);
   // That one fails at once: its breaker has opened, or there would be a hundred of it by now.
-  expect(metrics).toMatch(/^corral_breaker_open\{.*\} 1$/m);
+  expect(metrics).toMatch(/^corral_fleet_breaker_open\{.*\} 1$/m);
   const calls = await apiCallsOf(corral.fleet.controllerUrl);
   const created = calls.find(({ verb, code }) => verb === 'create' && code === '201')?.count ?? 0;
   expect(created).toBeLessThan(80);

@@ -1,0 +1,95 @@
+import { ofEnvironment, oneOf, seen } from './spec.ts';
+import type { Specs } from './spec.ts';
+import { callsFromStart, ofCall, ofVerdict, verdictsFromStart } from './tables.ts';
+
+const both = { by: ['gateway', 'controller'], of: 'process' } as const;
+
+/** What gateways and controllers tell alike, each of what itself did and sees. */
+export const toldByBoth = {
+  corral_build_info: {
+    ...both,
+    kind: 'gauge',
+    help: '1, with what this process is and its version',
+    labels: [
+      oneOf('component', ['gateway', 'controller']),
+      seen('version', 1, 'the version of this process'),
+    ],
+  },
+  corral_calls_settled_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Tool calls that settled, by outcome, blame, code and environment; each once, in the process that told it',
+    labels: [ofCall, ofEnvironment],
+    fromStart: callsFromStart,
+  },
+  corral_verdicts_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Verdicts on rollouts, by what the trainer may do, blame, code, environment, and whether the policy is suspected',
+    labels: [ofVerdict, ofEnvironment],
+    fromStart: verdictsFromStart,
+  },
+  corral_events_dropped_total: {
+    ...both,
+    kind: 'counter',
+    help: 'Lines that the event log could not keep, because their place is full or too slow',
+    labels: [],
+    fromStart: [{}],
+  },
+  corral_environments_in_force: {
+    ...both,
+    kind: 'gauge',
+    help: '1, with the digest of all environments that this process goes by; one digest in the whole fleet',
+    labels: [seen('digest', 1, 'the first 12 hex digits; the one of now')],
+  },
+  corral_environments_trouble: {
+    ...both,
+    kind: 'gauge',
+    help: '1 while the folder of environments, or the newest of the fleet, cannot be used here, so that older ones go on',
+    labels: [],
+  },
+  corral_redis_up: {
+    ...both,
+    kind: 'gauge',
+    help: '1 while this process reaches Redis, whether or not it holds the fleet',
+    labels: [],
+  },
+  corral_recovering: {
+    ...both,
+    kind: 'gauge',
+    help: '1 while Redis was restarted or replaced and the fleet is not written back yet',
+    labels: [],
+  },
+  corral_redis_info: {
+    ...both,
+    kind: 'gauge',
+    help: '1, with what Redis is, as it was when last reached',
+    labels: [
+      seen('version', 1, 'of Redis'),
+      seen('maxmemory_policy', 1, 'as Redis says'),
+      oneOf('append_only', ['yes', 'no'], 'whether every write goes to disk'),
+    ],
+  },
+  corral_redis_policy_ok: {
+    ...both,
+    kind: 'gauge',
+    help: '0 while Redis’ maxmemory-policy would forget rollouts when its memory is full; as it was when last reached',
+    labels: [],
+  },
+  corral_redis_memory_bytes: {
+    ...both,
+    kind: 'gauge',
+    help: 'What Redis uses, and its maxmemory; a limit of 0: it has none',
+    labels: [oneOf('kind', ['used', 'limit'])],
+  },
+  corral_redis_command_seconds: {
+    ...both,
+    kind: 'histogram',
+    help: 'Until Redis answered a script of fleet state, or until it was given up',
+    labels: [],
+    buckets: {
+      seconds: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 2],
+      because: 'Redis answers in well under a millisecond, and after 2 s a command counts as unanswered',
+    },
+  },
+} as const satisfies Specs;

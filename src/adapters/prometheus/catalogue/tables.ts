@@ -1,0 +1,96 @@
+import { failureCodes, failureRow, isFailure } from '../../../failure/codes.ts';
+import type { FailureCode } from '../../../failure/codes.ts';
+import type { ModelFailure, Outcome } from '../../../model/outcome.ts';
+import { listed, oneOf } from './spec.ts';
+
+/*
+ * What labels say of failures, from the failure table: a code that is not there makes no series, whoever says it.
+ */
+
+/** Where there is nobody to blame and no code. */
+export const none = 'none';
+
+const failed = failureCodes.filter(isFailure);
+const ours = failed.filter((code) => failureRow(code).blame === 'infrastructure');
+
+export const blamed = (code: FailureCode) => ({ blame: failureRow(code).blame, code });
+
+export const ourFailures = ours.map(blamed);
+
+export const ofFailure = listed(
+  ['blame', 'code'],
+  failed.map((code) => [failureRow(code).blame, code]),
+  'a [failure code](failures.md) and whose it is; waiting (`still_running`) is nobody’s failure',
+);
+
+/** Of launches: how they ended. */
+export const failedLaunches = ours.map((code) => ({ type: 'failed', result: code }));
+export const ofLaunch = listed(
+  ['type', 'result'],
+  [['warm', 'ready'], ['cold', 'ready'], ...failed.map((code) => ['failed', code])],
+  '`warm`: into the pool, `cold`: to a rollout that waited, `failed`: with this code',
+);
+
+/** With which outcome a call settles that has one of the model's own failures. */
+const modelFailures = {
+  bad_arguments: 'refused',
+  unknown_tool: 'refused',
+  budget_spent: 'refused',
+  too_many_at_once: 'refused',
+  time_spent: 'refused',
+  command_not_started: 'refused',
+  command_timeout: 'timed_out',
+  command_out_of_memory: 'completed',
+  sandbox_broken: 'completed',
+} as const satisfies Record<ModelFailure, Outcome>;
+
+const ourCalls = ours.map((code) => ['infrastructure_failure', 'infrastructure', code] as const);
+
+export const ofCall = listed(
+  ['outcome', 'blame', 'code'],
+  [
+    ['completed', none, none],
+    ['cancelled', none, none],
+    ...Object.entries(modelFailures).map(([code, outcome]) => [outcome, 'model', code]),
+    ...ourCalls,
+  ],
+  'how it ended; `none` where there is nobody to blame, and no code',
+);
+
+export const callsFromStart = [
+  ['completed', none, none] as const,
+  ['completed', 'model', 'sandbox_broken'] as const,
+  ...ourCalls,
+].map(([outcome, blame, code]) => ({ outcome, blame, code }));
+
+const suspects = [none, 'command', 'answer'] as const;
+const discards = ours.flatMap((code) => suspects.map((suspected) => [code, suspected] as const));
+
+export const ofVerdict = listed(
+  ['verdict', 'blame', 'code', 'suspected'],
+  [
+    ...suspects.map((suspected) => ['scorable', none, none, suspected]),
+    ...discards.map(([code, suspected]) => ['discard', 'infrastructure', code, suspected]),
+    ...failed
+      .filter((code) => !ours.includes(code))
+      .map((code) => ['discard', failureRow(code).blame, code, none]),
+  ],
+  'what the trainer may do; `suspected`: nobody can tell whether the policy’s `command` or `answer` did it',
+);
+
+/** Codes of which it is sometimes suspected. */
+const suspicious: ReadonlySet<string> = new Set(['sandbox_lost', 'outcome_unknown', 'grader_failed']);
+
+export const verdictsFromStart = [
+  { verdict: 'scorable', blame: none, code: none, suspected: none },
+  ...discards
+    .filter(([code, suspected]) => suspected === none || suspicious.has(code))
+    .map(([code, suspected]) => ({ verdict: 'discard', blame: 'infrastructure', code, suspected })),
+];
+
+export const ofJudge = oneOf(
+  'code',
+  ['ok', ...ours],
+  '`ok`: it said a score or refused one, or a failure code',
+);
+export const judgesFromStart = ['ok', 'grader_failed', 'unclassified'].map((code) => ({ code }));

@@ -1,0 +1,115 @@
+import { catalogue, metricNames } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
+import type { MetricName } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
+import { mostSeries } from '../../src/adapters/prometheus/catalogue/spec.ts';
+import type { FleetSize, Labels, Process, Spec } from '../../src/adapters/prometheus/catalogue/spec.ts';
+import { table, wrapped } from '../failures-page/markdown.ts';
+
+/** The fleet for which bounds are told, and held by a test. */
+export const largeFleet: FleetSize = { templates: 300, environments: 50 };
+
+/** docs/metrics.md, whole, from the catalogue. */
+export function metricsPage(): string {
+  const parts = [
+    '<!-- Written by tools/write-metrics-page.ts from src/adapters/prometheus/catalogue/. Change the sentences there. -->',
+    ...head,
+    ...sections.flatMap(({ title, about, has }) => [`## ${title}`, wrapped(about), tableOf(has)]),
+    '## Buckets',
+    bucketTable(),
+    ...end,
+  ];
+  return `${parts.join('\n\n')}\n`;
+}
+
+const specOf = (name: MetricName): Spec => catalogue[name];
+
+/** Most series of one process that tells all its metrics in a large fleet. */
+export const mostOf = (process: Process): number =>
+  metricNames
+    .map(specOf)
+    .filter(({ by }) => by.includes(process))
+    .reduce((sum, spec) => sum + mostSeries(spec, largeFleet), 0);
+
+const head = [
+  '# Metrics',
+  wrapped(
+    'Every gateway and every controller tells its metrics at `GET /metrics`, in the text format of Prometheus and without a key. ' +
+      'This page has every name with every label; there are none beside them but those of the process itself (`process_*`, `nodejs_*`).',
+  ),
+  [
+    '- **Whose failure**: `blame` is `infrastructure`, `caller` or `model`, as in [failures](failures.md). What a trainer may score is no failure, whatever the model did.',
+    '- **Sum or maximum**: a gateway or controller counts what it did itself, so add them: `sum(rate(…))`. What is named `corral_fleet_…` every controller reads from the same fleet state, so a sum would double it: `max by (template, state) (corral_fleet_pool)`.',
+    '- **Zero**: counters that somebody is woken for are there from the start, at 0, for each environment in force; a counter that were born with its first failure would hide it from `increase()`.',
+    '- **Environments and templates**: `environment` is the name of one that is or was in force in this process; `template` the first 12 hex digits of its digest, of which `corral_fleet_template_info` has the names. Templates that rows made of one environment are one, under its version.',
+    '- **Bounds**: a label says only what stands here. Anything else is `unknown`: no caller and no policy can make a series.',
+    `- **Series**: the last column is the most that one process can have in a fleet of ${largeFleet.templates} templates and ${largeFleet.environments} environments: in all ${thousands(mostOf('gateway'))} of a gateway, ${thousands(mostOf('controller'))} of a controller.`,
+  ].join('\n'),
+] as const;
+
+const end = [
+  wrapped(
+    'Percentiles come from buckets: `histogram_quantile(0.99, sum by (le, environment) (rate(corral_obtain_seconds_bucket{launch="warm"}[5m])))`.',
+  ),
+] as const;
+
+type Section = { readonly title: string; readonly about: string; readonly has: (spec: Spec) => boolean };
+
+const isOnlyOf = (process: Process) => (spec: Spec) =>
+  spec.of === 'process' && spec.by.length === 1 && spec.by.includes(process);
+
+const sections: readonly Section[] = [
+  { title: 'Of gateways', about: 'What a gateway answers, holds and waits for.', has: isOnlyOf('gateway') },
+  {
+    title: 'Of gateways and controllers',
+    about: 'Each tells what itself has told to the event log, and what it sees.',
+    has: ({ of, by }) => of === 'process' && by.length > 1,
+  },
+  { title: 'Of controllers', about: 'Launches, ends and their own steps.', has: isOnlyOf('controller') },
+  {
+    title: 'Of the fleet',
+    about: 'Told by every controller alike: take the maximum, never the sum.',
+    has: ({ of }) => of === 'fleet',
+  },
+];
+
+function tableOf(has: Section['has']): string {
+  const rows = metricNames.filter((name) => has(specOf(name))).map(rowOf);
+  return table(['metric', 'kind', 'what it says', 'labels', 'series'], rows);
+}
+
+function rowOf(name: MetricName): readonly string[] {
+  const spec = specOf(name);
+  const labels = spec.labels.map(labelsOf).join('; ');
+  return [`\`${name}\``, spec.kind, spec.help, labels, thousands(mostSeries(spec, largeFleet))];
+}
+
+/** As many values are listed; more are counted. */
+const mostListed = 6;
+
+function labelsOf(labels: Labels): string {
+  const names = labels.names.map((name) => `\`${name}\``).join(', ');
+  const said = [valuesOf(labels), labels.says].filter((part) => part !== '').join(', ');
+  return said === '' ? names : `${names} (${said})`;
+}
+
+function valuesOf(labels: Labels): string {
+  if (labels.kind === 'seen') return labels.most === 1 ? '' : `at most ${labels.most}`;
+  if (labels.kind !== 'listed') return '';
+  const isListed = labels.names.length === 1 && labels.rows.length <= mostListed;
+  const isExplained = labels.rows.every(([value = '']) => labels.says.includes(`\`${value}\``));
+  if (isListed) return isExplained ? '' : labels.rows.map(([value = '']) => `\`${value}\``).join(', ');
+  return `${labels.rows.length} ${labels.names.length === 1 ? 'values' : 'combinations'}`;
+}
+
+function bucketTable(): string {
+  const rows = metricNames.flatMap((name) => {
+    const spec = specOf(name);
+    if (spec.kind !== 'histogram') return [];
+    const { seconds, because } = spec.buckets;
+    return [[`\`${name}\``, seconds.join(', '), because]];
+  });
+  return table(['histogram', 'upper ends in seconds', 'why these'], rows);
+}
+
+function thousands(count: number): string {
+  return count.toLocaleString('en-US');
+}
