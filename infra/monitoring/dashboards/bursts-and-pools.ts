@@ -22,7 +22,7 @@ const longestWait: Limits = {
   below: 'green',
   steps: [
     { from: 30, colour: 'yellow', because: 'a start takes less, on a node that has the image' },
-    { from: 300, colour: 'red', because: 'a request is held 540 s, and its command needs some of them' },
+    { from: 200, colour: 'red', because: 'after 300 s it is given up, and its trainer has to try again' },
   ],
 };
 
