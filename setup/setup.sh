@@ -101,5 +101,13 @@ install_debian_packages() {
   [ -z "$left" ] || fail "apt-get installed it, but it is too old or cannot be used: $left; $by_hand"
 }
 
+# promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is not installed.
+fetch_monitoring_programs() {
+  [ "${1:-}" = tests ] || return 0
+  folder=${XDG_CACHE_HOME:-$HOME/.cache}/corral/monitoring
+  [ -x "$folder/promtool" ] && [ -x "$folder/amtool" ] || node_modules/.bin/node infra/monitoring/main.ts
+}
+
 install_npm_packages
 install_debian_packages "${1:-}"
+fetch_monitoring_programs "${1:-}"

@@ -23,6 +23,12 @@ const port = Type.Integer({ minimum: 1, maximum: 65_535 });
 const choice = (...words: readonly string[]) => Type.Enum([...words]);
 const share = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,3}%$' })]);
 
+/** A share that burn rates are multiples of: above a fiftieth, 14.4 times it is nothing that could be passed. `--set` makes it a text. */
+const objective = Type.Union([
+  Type.Number({ minimum: 0.000_01, maximum: 0.02 }),
+  Type.String({ pattern: '^0[.](0[01][0-9]*|02)$' }),
+]);
+
 /** Kubernetes' own: it refuses a mistyped field there itself. */
 const kubernetes = Type.Object({});
 const kubernetesList = Type.Array(kubernetes);
@@ -187,6 +193,14 @@ const values = strict({
   }),
   monitoring: strict({
     podMonitor: strict({ enabled: flag, labels: texts, interval: text }),
+    rules: strict({
+      enabled: flag,
+      labels: texts,
+      lostRollouts: objective,
+      toolCalls: objective,
+      // It stands between quotes or bare in a file of YAML.
+      runbooks: Type.String({ pattern: '^[A-Za-z0-9._~:/?#@%&=+-]+$' }),
+    }),
     dashboards: strict({ enabled: flag, labels: texts, folder: text }),
   }),
   preflight: strict({

@@ -1,0 +1,44 @@
+import { alertOf, groups } from './rules/rules.ts';
+import type { AlertName } from './rules/rules.ts';
+
+const head = `<!-- Written by tools/write-rules.ts from infra/monitoring/rules. Change the rules there. -->
+
+# Alerts
+
+What wakes somebody, who is told of what, and the page for each. The rules come with the [chart](../charts/corral/README.md)
+(\`monitoring.rules.enabled\`); a Prometheus without the operator takes the \`spec\` of the object that
+\`helm template red charts/corral --values my-values.yaml --show-only templates/monitoring/prometheusrule.yaml\` prints. They need the labels
+\`namespace\`, \`pod\`, \`component\` and \`fleet\`, which the chart's PodMonitor gives.
+
+**Whom they are for** is the label \`blame\`, as everywhere in Corral: \`infrastructure\` is whoever runs the fleet, \`model\` is whoever trains the policy,
+\`caller\` is the owner of a training job. Only \`critical\` is worth waking somebody, and only infrastructure has such: a policy that breaks its
+sandboxes pages nobody. [An example for Alertmanager](../infra/monitoring/alertmanager.example.yml) routes by it, and holds back what another alert explains.
+
+**Objectives** are \`monitoring.rules.lostRollouts\` and \`monitoring.rules.toolCalls\`: of the rollouts that ended, and of the tool calls that settled, at most so many
+failed by us. Both are 0.001 by default. A rollout whose own command may have ended its sandbox counts for neither.
+`;
+
+const tableHead = '| alert | severity | blame | fires when | explained by |\n| --- | --- | --- | --- | --- |';
+
+const titles: Readonly<Record<string, string>> = {
+  'corral.objectives': 'What was promised',
+  'corral.sandboxes': 'Sandboxes',
+  'corral.machinery': 'Machinery',
+  'corral.others': 'Not ours',
+};
+
+/** docs/alerts.md, whole. */
+export function alertsPage(): string {
+  const parts = groups.map(
+    ({ name, alerts }) => `## ${titles[name] ?? name}\n\n${tableHead}\n${alerts.map(row).join('\n')}\n`,
+  );
+  return `${head}\n${parts.join('\n')}`;
+}
+
+const linked = (name: string) => `[${name}](runbooks/${name}.md)`;
+
+function row(name: AlertName): string {
+  const { severity, blame, when, consequenceOf = [] } = alertOf(name);
+  const cells = [linked(name), severity, blame, when, consequenceOf.map(linked).join(', ')];
+  return `| ${cells.join(' | ')} |`;
+}

@@ -1,0 +1,156 @@
+import { by, countOf, of, sumOf } from '../rule.ts';
+import type { Alert } from '../rule.ts';
+
+/* The parts that a fleet is made of: gateways, controllers, Redis, the API server, and what they are given to work with. */
+
+const told = (code: string) => ({
+  gateways: of('corral_gateway_failures_total', `code="${code}"`),
+  controllers: of('corral_controller_failures_total', `code="${code}"`),
+});
+
+const stateAway = told('state_unavailable');
+const unclassified = told('unclassified');
+
+const api = (where = '') => of('corral_kubernetes_calls_total', where);
+const refusedCalls = countOf(api('code=~"401|403"'), '5m', 'verb', 'resource', 'code');
+/** A quota that is spent refuses with 403, too, and is an ordinary day: some creations succeed beside it. */
+const quotaOnly = `(${countOf(api('verb="create",resource="pods",code=~"401|403"'), '5m', 'verb', 'resource', 'code')} and on (namespace, fleet) ${countOf(api('verb="create",resource="pods",code="201"'), '5m')} > 0)`;
+/** A watch breaks off in the ordinary course, and is begun again. */
+const troubledCalls = sumOf('rate', api('verb!="watch",code=~"429|5..|broken|timeout"'), '5m');
+const allCalls = sumOf('rate', api('verb!="watch"'), '5m');
+
+const absent = (component: string) => `absent(${of('corral_build_info', `component="${component}"`)})`;
+
+const held = of('corral_gateway_held_requests');
+const heldLimit = of('corral_gateway_held_requests_limit');
+const overloaded = of('corral_gateway_failures_total', 'code="gateway_overloaded"');
+const lag = of('corral_gateway_event_loop_lag_seconds', 'quantile="0.99"');
+
+const memory = (kind: string) => `max ${by()} (${of('corral_redis_memory_bytes', `kind="${kind}"`)})`;
+
+export const machineryAlerts = {
+  FleetStateAway: {
+    severity: 'critical',
+    blame: 'infrastructure',
+    expr: `max ${by()} (1 - ${of('corral_redis_up')}) > 0 or ${sumOf('increase', stateAway.gateways, '1m')} > 0 or ${sumOf('increase', stateAway.controllers, '1m')} > 0`,
+    for: '1m',
+    when: 'for 1 min a gateway or controller does not reach Redis, or fails with `state_unavailable`',
+    summary: 'Fleet {{ $labels.fleet }} does not reach its Redis',
+    description:
+      'Requests are held, and trainers wait. Rollouts that live are not lost by it, and no time runs for them.',
+  },
+  FleetRecovers: {
+    severity: 'critical',
+    blame: 'infrastructure',
+    expr: `max ${by()} (${of('corral_recovering')}) == 1`,
+    for: '2m',
+    when: 'Redis was emptied or replaced, and for 2 min nobody has written the fleet back',
+    summary: 'Fleet {{ $labels.fleet }} has not been written back into its Redis for two minutes',
+    description:
+      'Every request is held as `recovering`. Writing back is a controller’s work of some seconds: it lists the sandboxes and asks each whose it is.',
+    consequenceOf: ['FleetStateAway', 'PartAway', 'KubernetesApiRefuses'],
+  },
+  KubernetesApiRefuses: {
+    severity: 'critical',
+    blame: 'infrastructure',
+    expr: `(${refusedCalls} > 0 unless ${quotaOnly}) or ${troubledCalls} / (${allCalls} > 0) > 0.2`,
+    for: '1m',
+    when: 'the API server answers 401 or 403 (but for a quota that is spent), or more than 20 % of the calls with 429 or 5xx, or not at all',
+    summary:
+      'The API server refuses calls of fleet {{ $labels.fleet }}{{ with $labels.resource }} ({{ $labels.verb }} {{ . }}: {{ $labels.code }}){{ end }}',
+    description:
+      'A right that is missing, a quota of zero, or an API server in trouble. Sandboxes that live go on; none is started or removed.',
+  },
+  PartAway: {
+    severity: 'critical',
+    blame: 'infrastructure',
+    expr: `${absent('gateway')} or ${absent('controller')}`,
+    for: '2m',
+    when: 'for 2 min no gateway, or no controller, was scraped',
+    summary: 'Fleet {{ $labels.fleet }} has no {{ $labels.component }}',
+    description:
+      'Without gateways trainers reach nobody; without controllers no sandbox starts, ends or is found lost. Or Prometheus no longer finds them.',
+  },
+  GatewayFull: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `max ${by('pod')} (${held} / ${heldLimit}) > 0.8 or ${countOf(overloaded, '5m', 'pod')} > 0 or max ${by('pod')} (${lag}) > 0.5`,
+    for: '2m',
+    when: 'for 2 min a gateway holds more than 80 % of what it may, turns requests away, or its event loop is late by more than 0.5 s (p99)',
+    summary: 'Gateway {{ $labels.pod }} of fleet {{ $labels.fleet }} has too much to do',
+    description: 'Answers are late, and beyond the bound requests are refused as `gateway_overloaded`.',
+    consequenceOf: ['FleetStateAway', 'FleetRecovers', 'LineStandsStill'],
+  },
+  RedisNearlyFull: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `${memory('used')} / (${memory('limit')} > 0) > 0.8`,
+    for: '5m',
+    when: 'for 5 min Redis uses more than 80 % of its `maxmemory`',
+    summary: 'Redis of fleet {{ $labels.fleet }} is {{ $value | humanizePercentage }} full',
+    description:
+      'A full Redis refuses writes: no rollout begins, no call settles, and all of it is `state_unavailable`.',
+  },
+  RedisMayEvict: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `min ${by()} (${of('corral_redis_policy_ok')}) == 0`,
+    for: '1m',
+    when: 'for 1 min Redis has a `maxmemory-policy` other than `noeviction`',
+    summary: 'Redis of fleet {{ $labels.fleet }} may forget rollouts when it is short of memory',
+    description:
+      'Rollouts, pins and environments all have an end, so an evicting Redis takes exactly those. A rollout that is forgotten while it runs is discarded.',
+  },
+  FleetKeyRefused: {
+    severity: 'critical',
+    blame: 'infrastructure',
+    expr: `sum ${by('pod')} (increase(${of('corral_gateway_key_refusals')}[10m])) > 0`,
+    for: '1m',
+    when: 'sandboxes have refused a gateway’s fleet key within 10 min',
+    summary:
+      'Sandboxes of fleet {{ $labels.fleet }} refuse gateway {{ $labels.pod }}: its fleet key is not the controllers’',
+    description:
+      'That gateway opens no sandbox that was made under the other key; a rotation was done in another order, or a Secret differs.',
+  },
+  EnvironmentsInTrouble: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `max ${by('pod')} (${of('corral_environments_trouble')}) == 1 or count ${by()} (count ${by('digest')} (${of('corral_environments_in_force')} == 1)) > 1`,
+    for: '5m',
+    when: 'for 5 min a process cannot use the newest environments, or processes go by different ones',
+    summary: 'Fleet {{ $labels.fleet }} does not go by the environments that it was given last',
+    description:
+      'Older environments go on, so nothing breaks now; but a pod that starts with the faulty folder ends at once.',
+  },
+  GradersFail: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `${countOf(of('corral_gateway_failures_total', 'code="grader_failed"'), '15m')} >= 3`,
+    for: '0s',
+    when: 'at least 3 grades ended as `grader_failed` within 15 min',
+    summary: '{{ $value }} grades of fleet {{ $labels.fleet }} failed in a quarter of an hour',
+    description:
+      'A judge that refuses or is silent, or a grader’s program that ends badly. Such a rollout is not scored, and never gets a zero for it.',
+    consequenceOf: ['FleetStateAway', 'PartAway'],
+  },
+  EventsDropped: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `${countOf(of('corral_events_dropped_total'), '15m', 'pod')} > 0`,
+    for: '0s',
+    when: 'any event was dropped within 15 min',
+    summary: '{{ $value }} events of {{ $labels.pod }} (fleet {{ $labels.fleet }}) are in no log',
+    description:
+      'The disk or the reader of the event log is too slow or full. Rollouts are not touched; their stories have gaps.',
+  },
+  Unclassified: {
+    severity: 'warning',
+    blame: 'infrastructure',
+    expr: `${countOf(unclassified.gateways, '15m', 'component')} > 0 or ${countOf(unclassified.controllers, '15m', 'component')} > 0`,
+    for: '0s',
+    when: 'any failure that nobody classified, in a gateway or a controller, within 15 min',
+    summary:
+      '{{ $value }} failures of fleet {{ $labels.fleet }}’s {{ $labels.component }}s are of a kind that nobody foresaw',
+    description: 'Each is a bug of Corral’s. It counted as ours, so no score is wrong.',
+  },
+} as const satisfies Readonly<Record<string, Alert>>;

@@ -1,0 +1,64 @@
+import { by, countOf, of, sumOf } from './rule.ts';
+import type { Duration, Recording } from './rule.ts';
+
+/** Windows of the burn rates. The short one of a pair ends an alert soon after what it tells has ended. */
+export const windows = ['5m', '30m', '1h', '6h', '3d'] as const satisfies readonly Duration[];
+export type Window = (typeof windows)[number];
+
+/**
+ * Rollouts that were lost by us, of all that came to an end. What a caller let expire or closed is nobody's loss, and a discard
+ * that a command of the policy may have caused is told to those who train it: whoever learns to break its sandbox must not be
+ * able to wake anybody, nor to hide behind us.
+ */
+const lost = of('corral_verdicts_total', 'verdict="discard",blame="infrastructure",suspected="none"');
+const ended = of('corral_verdicts_total', 'blame!="caller"');
+
+const calls = of('corral_calls_settled_total');
+
+/**
+ * Calls that failed by us. A sandbox that its own command may have ended takes a call with it: as many are left out, in each
+ * environment, as there were such ends. Counters are there at 0, but an environment may have had no verdict yet.
+ */
+function failedCalls(what: 'rate' | 'increase', window: Duration): string {
+  const each = (selector: string) => sumOf(what, selector, window, 'environment');
+  const ours = each(of('corral_calls_settled_total', 'blame="infrastructure"'));
+  const suspected = each(of('corral_verdicts_total', 'suspected="command"'));
+  return `sum ${by()} (clamp_min(${ours} - (${suspected} or ${each(calls)} * 0), 0))`;
+}
+
+/** How many rollouts we lost in a window: one of a handful is a share, and no reason to wake anybody. */
+export const lostCount = (window: Window): string => countOf(lost, window);
+export const failedCallCount = (window: Window): string => `round(${failedCalls('increase', window)})`;
+
+const ratioOfLost = (window: Window): Recording => ({
+  record: `corral:rollouts_lost:ratio_rate${window}`,
+  // Where nothing ended there is no share.
+  expr: `${sumOf('rate', lost, window)} / (${sumOf('rate', ended, window)} > 0)`,
+});
+
+const ratioOfFailedCalls = (window: Window): Recording => ({
+  record: `corral:calls_failed:ratio_rate${window}`,
+  expr: `${failedCalls('rate', window)} / (${sumOf('rate', calls, window)} > 0)`,
+  labels: { blame: 'infrastructure' },
+});
+
+/** The others', for dashboards: no objective is held against them. */
+const ratioOfOthersCalls = (window: Window): Recording => {
+  const others = of('corral_calls_settled_total', 'blame=~"model|caller"');
+  const all = `${sumOf('rate', calls, window)} > 0`;
+  return {
+    record: `corral:calls_failed:ratio_rate${window}`,
+    expr: `${sumOf('rate', others, window, 'blame')} / ignoring (blame) group_left () (${all})`,
+  };
+};
+
+/** Every controller tells the whole fleet, so two of them say it once. */
+export const poolRecordings: readonly Recording[] = [
+  { record: 'corral:pool:max', expr: `max ${by('template', 'state')} (${of('corral_fleet_pool')})` },
+];
+
+export const objectiveRecordings: readonly Recording[] = [
+  ...windows.map(ratioOfLost),
+  ...windows.map(ratioOfFailedCalls),
+  ...(['5m', '1h'] as const).map(ratioOfOthersCalls),
+];
