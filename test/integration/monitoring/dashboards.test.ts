@@ -6,7 +6,9 @@ import { expect, onTestFinished, test } from 'vitest';
 import { panelQueries } from '../../../infra/monitoring/dashboards/dashboards.ts';
 import { monitoringPrograms } from '../../../infra/monitoring/programs.ts';
 import { rulesFile } from '../../../infra/monitoring/rules/rules-file.ts';
-import { ask } from './promtool.ts';
+import { panelTroubles } from '../../support/panel-troubles.ts';
+import { startPrometheus } from '../../support/prometheus.ts';
+import { ask, rulesOfTest } from './promtool.ts';
 
 test('every query of every panel is PromQL', async () => {
   const { promtool } = await monitoringPrograms(() => undefined);
@@ -23,4 +25,20 @@ test('panels ask for shares that rules record', () => {
   const recorded = new Set([...rulesFile().matchAll(/record: '?(corral:[\w:]+)/g)].map(([, name]) => name));
   expect(asked.filter((name) => !recorded.has(name))).toEqual([]);
   expect(asked.length).toBeGreaterThan(0);
+});
+
+test('panels of a Prometheus that scrapes no fleet are told one by one, and none of them is refused', async () => {
+  const prometheus = await startPrometheus([], rulesOfTest());
+  onTestFinished(() => prometheus.stop());
+  const toMs = Date.now();
+  const told = await panelTroubles({
+    prometheusUrl: prometheus.url,
+    fromMs: toMs - 60_000,
+    toMs,
+    inCluster: true,
+  });
+  const needed = panelQueries().filter(({ needs }) => needs !== 'event');
+  expect(told.map((one) => one.replace(/ \(.*/s, ''))).toEqual(
+    needed.map(({ panel }) => `${panel}: it has no data`),
+  );
 });
