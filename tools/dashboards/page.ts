@@ -16,7 +16,7 @@ export function dashboardsPage(): string {
 const head = [
   '# Dashboards',
   wrapped(
-    'Four dashboards for Grafana 11 or later, over a Prometheus that scrapes gateways and controllers. The pictures below show where each panel is; ' +
+    'Four dashboards for Grafana (schema 42), over a Prometheus that scrapes gateways and controllers. The pictures below show where each panel is; ' +
       'they are drawn from the same definition as the dashboards themselves, and no data is in them. ' +
       'Every panel says the same of itself in Grafana, under the `i` beside its title.',
   ),
@@ -37,7 +37,8 @@ const head = [
       'At the top of each is chosen what is looked at: Prometheus, namespaces, fleets and environments; the links from one dashboard to the others carry that along.',
   ),
   wrapped(
-    'The panel “How fast is the budget of lost rollouts spent?” needs the recording rules of `monitoring.rules`; all others only what is scraped.',
+    'The panel “How fast is the budget of lost rollouts spent?” needs the recording rules of `monitoring.rules`; all others only what is scraped. ' +
+      'Limits are those of the default objectives, one rollout and one tool call in a thousand; whoever has others finds them in the [alerts](alerts.md).',
   ),
 ];
 
@@ -52,17 +53,17 @@ function dashboardPart({ uid, title, description, rows }: Dashboard): readonly s
 
 const rowPart = ({ title, panels }: Row): readonly string[] => [
   `### ${title}`,
-  table(['panel', 'in', 'shows', 'when it is red, or looks odd', 'limits', 'empty'], panels.map(panelRow)),
+  table(['panel', 'what it shows', 'when it is red, or looks odd', 'limits'], panels.map(panelRow)),
 ];
 
 const panelRow = ({ title, unit, reading, todo, limits, needs }: Panel): readonly string[] =>
-  [`**${title}**`, unitText(unit), reading, todo, limitsOf(limits, unit), emptiness[needs]].map((cell) =>
-    cell.replaceAll('|', '\\|'),
+  [`**${title}** (${unitText(unit)})`, `${reading}${emptiness[needs]}`, todo, limitsOf(limits, unit)].map(
+    (cell) => cell.replaceAll('|', '\\|'),
   );
 
-/** What it means that a panel has no data. */
+/** What it means that a panel has no data, where that is not simply that nobody plays. */
 const emptiness = {
-  load: 'nobody plays',
-  cluster: 'nobody plays, or it is no Kubernetes',
-  event: 'it has not happened',
+  load: '',
+  cluster: ' Empty where sandboxes are no pods.',
+  event: ' Empty while there was none.',
 } as const satisfies Record<DataNeed, string>;

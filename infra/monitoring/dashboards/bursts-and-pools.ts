@@ -22,7 +22,7 @@ const longestWait: Limits = {
   below: 'green',
   steps: [
     { from: 30, colour: 'yellow', because: 'a start takes less, on a node that has the image' },
-    { from: 300, colour: 'red', because: 'a request is held 540 s, and its command needs some of them' },
+    { from: 200, colour: 'red', because: 'after 300 s it is given up, and its trainer has to try again' },
   ],
 };
 
@@ -208,6 +208,8 @@ const sandboxSeconds = 'corral_fleet_sandbox_seconds_total';
 /** Seconds of sandboxes in the whole time that is looked at. */
 const spent = (...matchers: readonly string[]) =>
   `sum (${newest(['environment', 'state'], inAll(sandboxSeconds, ofEnvironment, ...matchers))})`;
+/** Of these the share of one state, which is 0 where there was none. */
+const spentShare = (name: string) => share(`(${spent(state(name))} or 0 * ${spent()})`, spent());
 
 const cost: Row = {
   title: 'What does it cost?',
@@ -232,7 +234,7 @@ const cost: Row = {
           { from: 0.1, colour: 'red', because: 'a tenth of the bill is for nothing' },
         ],
       },
-      queries: one(share(spent(state('discarded')), spent())),
+      queries: one(spentShare('discarded')),
     }),
     stat('Hours that were idle', 'share', {
       columns: 5,
@@ -243,7 +245,7 @@ const cost: Row = {
         below: 'green',
         steps: [{ from: 0.5, colour: 'yellow', because: 'more is kept for bursts than bursts use' }],
       },
-      queries: one(share(spent(state('ready')), spent())),
+      queries: one(spentShare('ready')),
     }),
     stacked('What are sandboxes paid for?', 'count', {
       columns: 9,

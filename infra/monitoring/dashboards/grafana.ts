@@ -30,6 +30,7 @@ import type {
   Panel as GrafanaPanel,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import {
+  HeatmapColorMode,
   HeatmapColorOptionsBuilder,
   PanelBuilder as Heatmap,
   YAxisConfigBuilder,
@@ -109,7 +110,7 @@ function variablesOf({ environments }: Dashboard) {
 const variable = (name: string, query: string) =>
   new QueryVariableBuilder(name)
     .datasource(datasource)
-    .query({ query, refId: name })
+    .query({ query, refId: 'StandardVariableQuery' })
     .definition(query)
     .allValue('.*')
     .refresh(VariableRefresh.OnTimeRangeChanged)
@@ -166,7 +167,13 @@ const looks: Readonly<Record<PanelKind, (panel: Panel) => Builder>> = {
   heatmap: ({ unit }) =>
     new Heatmap()
       .calculate(false)
-      .color(new HeatmapColorOptionsBuilder().scheme('Oranges').steps(64))
+      .color(
+        new HeatmapColorOptionsBuilder()
+          .mode(HeatmapColorMode.Scheme)
+          .scheme('Oranges')
+          .exponent(0.5)
+          .steps(64),
+      )
       .yAxis(new YAxisConfigBuilder().unit(units[unit].grafana)),
   // The hour at which it was asked says nothing.
   table: () =>

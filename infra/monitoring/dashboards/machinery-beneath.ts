@@ -126,10 +126,10 @@ export const kubernetes: Row = {
       },
       queries: one(sum([], series('corral_gateway_key_refusals'))),
     }),
-    stat('Sandboxes without an owner’s label', 'count', {
+    stat('Sandboxes whose rollout is not written yet', 'count', {
       columns: 8,
-      reading: 'Bound sandboxes whose rollout the provider’s labels do not name yet.',
-      todo: 'Seconds are normal. Longer: patches are refused (the panels above); a drain would not spare them.',
+      reading: 'Sandboxes of a rollout that are not yet seen with its name where a new Redis would find it.',
+      todo: 'Seconds are normal. Longer: writes are refused, see the panels above; if Redis were lost now, so were these rollouts.',
       limits: {
         below: 'green',
         steps: [{ from: 50, colour: 'yellow', because: 'a burst of 500 is labelled in some seconds' }],

@@ -95,7 +95,7 @@ const toolCalls: Row = {
     }),
     lines('Where do the seconds of a call go?', 'seconds', {
       reading:
-        '`waited`: for a sandbox, or the rollout’s other calls. `command`: it ran. `overhead`: everything that we add.',
+        'Of calls that their sandbox answered. `waited`: until the rollout had its sandbox. `command`: it ran. `overhead`: all the rest.',
       todo: 'Waited: Bursts and pools. Command: the policy, or too little CPU in `sandbox`. Overhead: Machinery.',
       limits: { none: 'how long commands take is up to the policy' },
       queries: halfAndSlowest('corral_call_seconds', ['part'], ofEnvironment),
@@ -143,13 +143,17 @@ const grades: Row = {
     }),
     lines('How long do grades take?', 'seconds', {
       columns: 8,
-      reading: 'From the grader’s request to its score, the grader’s own commands among it.',
+      reading: 'From the begin of a grader’s turn until its score was stored, or the turn failed.',
       todo: 'Near `limits.grade`: the next ones fail. Make the grader faster, or give it more time.',
       limits: {
         below: 'green',
         steps: [
           { from: 60, colour: 'yellow', because: 'the trainer’s step waits for its slowest grade' },
-          { from: 300, colour: 'red', because: 'the request is held 540 s, and queues before it' },
+          {
+            from: 240,
+            colour: 'red',
+            because: 'its request is held 540 s, and waits for a sandbox and its calls before',
+          },
         ],
       },
       queries: halfAndSlowest('corral_grade_seconds', [], ofEnvironment),

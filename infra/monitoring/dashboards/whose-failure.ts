@@ -51,7 +51,8 @@ const headline: Row = {
       queries: one(lostShare),
     }),
     stat('Tool calls failing by us', 'share', {
-      reading: 'Of all tool calls that settled, those that ended in a failure of the machinery.',
+      reading:
+        'Of all tool calls that settled, those that ended in a failure of the machinery. The alert leaves out as many as a command of the policy is suspected of.',
       todo: 'Their codes are in the row of tool calls; docs/failures.md says what to do about each.',
       limits: objective,
       queries: one(shareOf(inAll, calls, [], { part: [byUs], ofAll: [ofEnvironment] })),

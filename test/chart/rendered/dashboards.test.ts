@@ -18,12 +18,7 @@ test('without being asked the chart makes no dashboards', async () => {
 test('each dashboard is a ConfigMap that Grafana’s sidecar finds, with the very file in it', async () => {
   const made = dashboardsIn(await render('minimal', ...enabled));
   const files = made.map(({ data }) => data as Readonly<Record<string, string>>);
-  expect(
-    files
-      .map((one) => Object.keys(one))
-      .flat()
-      .sort(),
-  ).toEqual(names);
+  expect(files.flatMap((one) => Object.keys(one)).sort()).toEqual(names);
   for (const [name, text] of files.flatMap((one) => Object.entries(one)))
     expect(text.trimEnd() === (await readFile(join(folder, name), 'utf8')).trimEnd(), name).toBe(true);
   for (const { metadata } of made) {
