@@ -6,6 +6,7 @@ import { createLeave } from './http/leave.ts';
 import type { Leave } from './http/leave.ts';
 import { addFaces, listNativeRoutes } from './faces.ts';
 import type { FaceParts } from './faces.ts';
+import { peerRoute } from './native/event-routes.ts';
 import { measureLoopLag } from './operations/loop-lag.ts';
 import type { LoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
@@ -45,6 +46,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
   });
   const routes = listNativeRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
+  peerRoute(app, parts.events);
   operationRoutes(app, {
     gate,
     routes,

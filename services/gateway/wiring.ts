@@ -11,7 +11,9 @@ import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
 import type { WiredCore } from './core-wiring.ts';
+import { wireEvents } from './events-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
+import type { EventDesk } from './native/event-routes.ts';
 import { createGatewayServer } from './server.ts';
 import type { GatewayServer } from './server.ts';
 import { openWorld } from './world-wiring.ts';
@@ -38,8 +40,9 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     prometheus.told(event);
   }, world.clock);
   const { record } = ledger;
+  const events = wireEvents(world, config);
   const wired = wireCore(config, world, record, log);
-  const server = wireServer(config, world, wired, { keyRing, prometheus, record, log });
+  const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.desk, log });
   const stopping = new AbortController();
   const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
   const agree = () =>
@@ -54,7 +57,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
-      watches.push(agree());
+      watches.push(agree(), events.begin(url, { signal: stopping.signal, onError: mended }));
       return url;
     },
     stop: async (hurry) => {
@@ -102,12 +105,14 @@ function wireServer(
     readonly keyRing: KeyRing;
     readonly prometheus: GatewayPrometheus;
     readonly record: (event: FleetEvent) => void;
+    readonly events: EventDesk;
     readonly log: Log;
   },
 ): GatewayServer {
-  const { keyRing, prometheus, record, log } = own;
+  const { keyRing, prometheus, record, events, log } = own;
   return createGatewayServer({
     core: wired.core,
+    events,
     desk: { ...world.state, record, clock: world.clock },
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock, record },
     needs: [{ name: 'fleet_key', check: () => Promise.resolve(world.keyDoubt.reason()) }],

@@ -1,4 +1,6 @@
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
+import { createAskKeeper } from '../../src/adapters/event-log/ask-keeper.ts';
+import { logIdOf } from '../../src/adapters/event-log/log-id.ts';
 import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
@@ -47,6 +49,9 @@ export async function openWorld(config: GatewayConfig, log: Log) {
   // Before the first request, so that an old folder is not served for a moment; without fleet state its own is all it has.
   await catalog.agree().catch(() => undefined);
   const events = createEventLog({ ...config.eventLog, process: 'gateway', log, ...system });
+  const { folder: eventFolder } = config.eventLog;
+  const logId = eventFolder === null ? systemRandom.text(holderLength) : await logIdOf(eventFolder, systemRandom);
+  const peers = createAskKeeper({ tokens, random: systemRandom });
   const keyDoubt = createKeyDoubt(log, systemClock);
   const link = createSandboxdHttpLink({
     tokenOf: (sandbox) => tokens.tokenOf(sandbox),
@@ -57,9 +62,9 @@ export async function openWorld(config: GatewayConfig, log: Log) {
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
     await events.flush();
-    await Promise.all([link.close(), judge.close(), node?.close(), state.close()]);
+    await Promise.all([link.close(), judge.close(), peers.close(), node?.close(), state.close()]);
   };
-  return { ...system, catalog, tokens, state, events, link, keyDoubt, judge, node, close };
+  return { ...system, catalog, tokens, state, events, logId, peers, link, keyDoubt, judge, node, close };
 }
 
 const nodeOf = (socketPath: string) => createLocalProvider({ socketPath, clock: systemClock });

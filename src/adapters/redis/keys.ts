@@ -61,6 +61,9 @@ export const keyNames = {
   catalog: 'catalog:',
   catalogs: 'catalogs',
   catalogHolders: 'catalog-holders',
+
+  eventLogs: 'event-logs',
+  eventLogsHeard: 'event-logs-heard',
 } as const;
 
 export type KeyName = keyof typeof keyNames;
