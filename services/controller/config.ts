@@ -12,6 +12,8 @@ import type { LogLevel } from '../../src/ports/log.ts';
 
 /** Settings of the controller process, each from one environment variable. */
 export type ControllerConfig = {
+  /** Under which name other processes of the fleet reach this host; null: by its own address. */
+  readonly advertisedHost: string | null;
   readonly fleet: string;
   readonly redis: RedisSettings;
   readonly engine: EngineConfig;
@@ -51,6 +53,7 @@ export function readControllerConfig(variables: Variables): ControllerConfig {
 }
 
 const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<ControllerConfig, 'engine'> => ({
+  advertisedHost: read.optional('CORRAL_ADVERTISED_HOST'),
   fleet: read.text('CORRAL_FLEET', {
     purpose: 'the name of the fleet, 1 to 63 of a-z, 0-9 and "-"',
     pattern: /^[a-z0-9][a-z0-9-]{0,62}$/,

@@ -14,10 +14,16 @@ beforeEach(async () => {
     clock: systemClock,
     fleetState: () => Promise.resolve({ state: 'away', reason: 'refused', server: null }),
     environments: () => inForce,
+    answerPeer: (target, authorization) => (authorization === 'Bearer peer' ? linesFor(target) : null),
     metrics: { render: () => Promise.resolve('corral_up 1\n'), contentType: 'text/plain' },
   });
 });
 afterEach(() => server.close());
+
+async function* linesFor(target: string): AsyncGenerator<string> {
+  yield `${target}\n`;
+  yield 'end\n';
+}
 
 const get = (path: string, method = 'GET') => fetch(`http://127.0.0.1:${server.port}${path}`, { method });
 
@@ -43,4 +49,12 @@ test('it is alive whatever is missing, and shows its metrics', async () => {
 test('anything else is told what is here', async () => {
   expect((await get('/nothing')).status).toBe(404);
   expect((await get('/metrics', 'POST')).status).toBe(405);
+});
+
+test('what it logged is told to processes of the fleet, and to nobody else', async () => {
+  const target = '/fleet/events?tenant=acme';
+  const url = `http://127.0.0.1:${server.port}${target}`;
+  expect((await fetch(url)).status).toBe(401);
+  const answer = await fetch(url, { headers: { authorization: 'Bearer peer' } });
+  expect([answer.status, await answer.text()]).toEqual([200, `${target}\nend\n`]);
 });

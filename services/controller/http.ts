@@ -1,9 +1,12 @@
 import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { once } from 'node:events';
 import { describeHealth } from '../../src/platform/state-health.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { EnvironmentsInForce } from '../../src/ports/fleet/catalogs.ts';
+import { fleetEventsPath } from '../../src/protocol/fleet/events.ts';
 import type { StateHealth } from '../../src/ports/fleet/server.ts';
 
 export type OperationsOptions = {
@@ -13,6 +16,8 @@ export type OperationsOptions = {
   readonly fleetState: () => Promise<StateHealth>;
   readonly environments: () => EnvironmentsInForce;
   readonly clock: Clock;
+  /** What this controller logged, for another process of the fleet; null: it is none. */
+  readonly answerPeer: (target: string, authorization: string | undefined) => AsyncGenerator<string> | null;
   readonly metrics: { readonly render: () => Promise<string>; readonly contentType: string };
 };
 
@@ -20,9 +25,13 @@ export type OperationsServer = { readonly port: number; close(): Promise<void> }
 
 type Reply = { readonly status: number; readonly type: string; readonly body: string };
 
-/** Serves what operators ask: /healthz (the process turns), /readyz (it can work, or what is missing), /metrics. */
+/**
+ * Serves what operators ask: /healthz (the process turns), /readyz (it can work, or what is missing), /metrics; and what gateways
+ * ask: what it logged.
+ */
 export async function serveOperations(options: OperationsOptions): Promise<OperationsServer> {
   const server = createServer((request, response) => {
+    if (request.method === 'GET' && isForPeers(request.url)) return sendEvents(options, request, response);
     void reply(options, request.method ?? '', request.url ?? '').then(({ status, type, body }) => {
       response.writeHead(status, { 'content-type': type }).end(body);
     });
@@ -30,6 +39,16 @@ export async function serveOperations(options: OperationsOptions): Promise<Opera
   server.listen(options.listen.port, options.listen.host);
   await once(server, 'listening');
   return { port: portOf(server), close: () => close(server) };
+}
+
+const isForPeers = (url = ''): boolean => url.split('?', 1)[0] === fleetEventsPath;
+
+function sendEvents({ answerPeer }: OperationsOptions, request: IncomingMessage, response: ServerResponse) {
+  const lines = answerPeer(request.url ?? '', request.headers.authorization);
+  if (lines === null) return void response.writeHead(401).end();
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  // Whoever goes away ends the search; there is nobody to tell of it.
+  pipeline(Readable.from(lines, { objectMode: false }), response).catch(() => undefined);
 }
 
 async function reply(options: OperationsOptions, method: string, url: string): Promise<Reply> {

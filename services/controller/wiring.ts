@@ -1,6 +1,7 @@
 import { lookAtState, soonOrNull } from '../../src/platform/state-health.ts';
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
+import { logIdOf } from '../../src/adapters/event-log/log-id.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
@@ -11,8 +12,11 @@ import { thisProcess } from '../../src/platform/this-process.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { every } from '../../src/platform/every.ts';
 import { openFleetTokens } from '../../src/platform/fleet-tokens.ts';
+import { ownAddress } from '../../src/platform/own-address.ts';
+import { tellKeeper } from '../../src/platform/tell-keeper.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { answerPeer, OwnEvents } from '../../src/reports/own-events.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
@@ -104,6 +108,10 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   );
   const stopping = new AbortController();
   const leaving = new AbortController();
+  const { folder: eventFolder } = config.eventLog;
+  const logId = eventFolder === null ? processName : await logIdOf(eventFolder, systemRandom);
+  const own = new OwnEvents({ log: events, clock: systemClock });
+  let address: string | null = null;
   const agreeing = keepAgreeing(environments, () => controller.environmentsChanged(), log, stopping.signal);
   const operations =
     config.listen === null
@@ -113,6 +121,8 @@ export async function runController(config: ControllerConfig, log: Log): Promise
           missing: () => controller.missing(),
           fleetState: () => state.health(),
           environments: () => environments.inForce(),
+          answerPeer: (target, authorization) =>
+            address === null ? null : answerPeer({ own, address, tokens }, target, authorization),
           clock: systemClock,
           metrics: {
             render: async () => {
@@ -140,11 +150,22 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     onError: (thrown) => log.debug('nobody heard that this process is there', errorFields(thrown)),
     signal: leaving.signal,
   });
+  if (operations !== null && config.listen !== null) {
+    address = ownAddress({ host: config.listen.host, port: operations.port }, config.advertisedHost);
+  }
+  const telling = tellKeeper({
+    keepers: state.eventKeepers,
+    log: logId,
+    keeper: { component: 'controller', address, keeps: eventFolder !== null },
+    clock: systemClock,
+    signal: stopping.signal,
+    onError: (thrown) => log.debug('nobody heard where events are told', errorFields(thrown)),
+  });
   const keyWatch = tokens.watch({ clock: systemClock, log, signal: stopping.signal });
 
   return async () => {
     stopping.abort();
-    await Promise.all([keyWatch.done, agreeing.done]);
+    await Promise.all([keyWatch.done, agreeing.done, telling.done]);
     await Promise.all([controller.stop(), environments.leave().catch(() => undefined)]);
     await events.flush();
     leaving.abort();

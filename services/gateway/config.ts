@@ -11,6 +11,8 @@ import type { LogLevel } from '../../src/ports/log.ts';
 export type GatewayConfig = {
   readonly host: string;
   readonly port: number;
+  /** Under which name other processes of the fleet reach this host; null: by its own address. */
+  readonly advertisedHost: string | null;
   readonly fleet: string;
   readonly redis: RedisSettings;
   readonly environmentsFolder: string;
@@ -76,6 +78,7 @@ function secretsOf(variables: Variables): ReadonlyMap<string, string> {
 
 function readPlaces(reader: ConfigReader) {
   return {
+    advertisedHost: reader.optional('CORRAL_ADVERTISED_HOST'),
     fleet: reader.text('CORRAL_FLEET', { purpose: "the fleet's name", fallback: 'corral' }),
     redis: readRedisSettings(reader),
     environmentsFolder: reader.text('CORRAL_ENVIRONMENTS', { purpose: 'the folder of the environments' }),

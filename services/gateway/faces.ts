@@ -8,6 +8,8 @@ import { acceptJsonBodies } from './http/json-bodies.ts';
 import type { JsonLimits } from './http/json-bodies.ts';
 import { newRequestState } from './http/request-state.ts';
 import { callRoutes } from './native/call-routes.ts';
+import { eventRoutes } from './native/event-routes.ts';
+import type { EventDesk } from './native/event-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
 import { fleetRoutes } from './native/fleet-routes.ts';
@@ -22,6 +24,7 @@ export type FaceParts = {
   readonly core: GatewayCore;
   readonly desk: RunDesk;
   readonly fleet: FleetDesk;
+  readonly events: EventDesk;
   readonly doors: Doors;
   readonly fileBytes: number;
 };
@@ -53,6 +56,7 @@ export async function addFaces(app: App, parts: FaceParts, gate: HoldGate): Prom
       prewarmRoutes(native, parts.core);
       callRoutes(native, parts.core);
       runRoutes(native, parts.desk);
+      eventRoutes(native, parts.events);
       environmentRoutes(native, parts.core);
       await native.register(async (files) => fileRoutes(files, parts.core, parts.fileBytes));
     },

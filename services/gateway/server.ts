@@ -7,6 +7,7 @@ import type { Leave } from './http/leave.ts';
 import { isFailure } from '../../src/failure/codes.ts';
 import { addFaces, listNativeRoutes } from './faces.ts';
 import type { FaceParts } from './faces.ts';
+import { peerRoute } from './native/event-routes.ts';
 import { measureLoopLag } from './operations/loop-lag.ts';
 import type { LoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
@@ -48,6 +49,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
   });
   const routes = listNativeRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
+  peerRoute(app, parts.events);
   operationRoutes(app, {
     gate,
     routes,

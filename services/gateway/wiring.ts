@@ -18,7 +18,9 @@ import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
 import type { WiredCore } from './core-wiring.ts';
+import { wireEvents } from './events-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
+import type { EventDesk } from './native/event-routes.ts';
 import { createGatewayServer } from './server.ts';
 import type { GatewayServer } from './server.ts';
 import { openWorld } from './world-wiring.ts';
@@ -53,9 +55,10 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     verdicts.told(event);
   }, world.clock);
   const { record } = ledger;
+  const events = wireEvents(world, config);
   const { work } = prometheus;
   const wired = wireCore(config, world, { record, work, log });
-  const server = wireServer(config, world, wired, { keyRing, prometheus, record, log });
+  const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.desk, log });
   const stopping = new AbortController();
   const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
   const agree = () =>
@@ -80,7 +83,8 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
-      watches.push(agree(), { done: presence() });
+      const told = events.begin(url, { signal: stopping.signal, onError: mended });
+      watches.push(agree(), { done: presence() }, told);
       return url;
     },
     stop: async (hurry) => {
@@ -147,14 +151,16 @@ function wireServer(
     readonly keyRing: KeyRing;
     readonly prometheus: GatewayPrometheus;
     readonly record: (event: FleetEvent) => void;
+    readonly events: EventDesk;
     readonly log: Log;
   },
 ): GatewayServer {
-  const { keyRing, prometheus, record, log } = own;
+  const { keyRing, prometheus, record, events, log } = own;
   const server = async () => (await world.state.health()).server;
   const sight = watchFleet({ ...world, ...world.state, server });
   return createGatewayServer({
     core: wired.core,
+    events,
     desk: { ...world.state, record, clock: world.clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock, record },

@@ -1,4 +1,6 @@
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
+import { createAskKeeper } from '../../src/adapters/event-log/ask-keeper.ts';
+import { logIdOf } from '../../src/adapters/event-log/log-id.ts';
 import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
@@ -59,6 +61,9 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     onDropped: prometheus.eventsDropped,
     ...system,
   });
+  const { folder: eventFolder } = config.eventLog;
+  const logId = eventFolder === null ? processName : await logIdOf(eventFolder, systemRandom);
+  const peers = createAskKeeper({ tokens, random: systemRandom });
   const keyDoubt = createKeyDoubt(log, systemClock);
   const link = createSandboxdHttpLink({
     tokenOf: (sandbox) => tokens.tokenOf(sandbox),
@@ -69,9 +74,23 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
     await events.flush();
-    await Promise.all([link.close(), judge.close(), node?.close(), state.close()]);
+    await Promise.all([link.close(), judge.close(), peers.close(), node?.close(), state.close()]);
   };
-  return { ...system, processName, catalog, tokens, state, events, link, keyDoubt, judge, node, close };
+  return {
+    ...system,
+    processName,
+    catalog,
+    tokens,
+    state,
+    events,
+    logId,
+    peers,
+    link,
+    keyDoubt,
+    judge,
+    node,
+    close,
+  };
 }
 
 const nodeOf = (socketPath: string) => createLocalProvider({ socketPath, clock: systemClock });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createFakeRandom } from '../../test/fakes/random.ts';
-import { createSandboxTokens, sandboxToken, tokenSha256 } from './tokens.ts';
+import { createPeerTokens, createSandboxTokens, sandboxToken, tokenSha256 } from './tokens.ts';
 
 const older = 'aa'.repeat(32);
 const newer = 'bb'.repeat(32);
@@ -33,4 +33,14 @@ test('ids fit into host names and socket paths', () => {
 
 test('a sandbox is given only the sha256 of its token', () => {
   expect(tokenSha256('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+});
+
+test('a process proves one statement and no other, by each key that the other may have', () => {
+  const before = createPeerTokens({ current: older, other: null });
+  const during = createPeerTokens({ current: newer, other: older });
+  const token = before.peerToken('asks for a');
+  expect([before, during].map((tokens) => tokens.isPeerToken('asks for a', token))).toEqual([true, true]);
+  expect(before.isPeerToken('asks for b', token)).toBe(false);
+  expect(before.isPeerToken('asks for a', '')).toBe(false);
+  expect(createPeerTokens({ current: newer, other: null }).isPeerToken('asks for a', token)).toBe(false);
 });

@@ -1,4 +1,4 @@
-import { createHash, createHmac } from 'node:crypto';
+import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { sandboxId } from '../model/ids.ts';
 import type { SandboxId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
@@ -32,6 +32,28 @@ export function sandboxToken(fleetKey: string, sandbox: SandboxId): string {
 export function tokenSha256(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
+
+/** Processes of a fleet know each other by its key. */
+export type PeerTokens = {
+  /** For this one statement, so that it proves nothing else to who overhears it. */
+  peerToken(statement: string): string;
+  isPeerToken(statement: string, presented: string): boolean;
+};
+
+export function createPeerTokens(keys: FleetKeys): PeerTokens {
+  const known = keys.other === null ? [keys.current] : [keys.current, keys.other];
+  return {
+    peerToken: (statement) => tokenFor(keys.current, statement),
+    isPeerToken: (statement, presented) =>
+      known.some((key) => timingSafeEqual(sha256(tokenFor(key, statement)), sha256(presented))),
+  };
+}
+
+/** No id of a sandbox has a space. */
+const tokenFor = (key: string, statement: string) =>
+  createHmac('sha256', key).update(`fleet ${statement}`).digest('hex');
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest();
 
 export function createSandboxTokens(keys: FleetKeys): SandboxTokens {
   const prefix = `s${keyMark(keys.current)}-`;

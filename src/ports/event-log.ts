@@ -3,7 +3,8 @@ import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Verdict } from '../failure/verdict.ts';
 import type { Face } from '../model/face.ts';
-import type { CallId, RolloutId, RunId, TenantId } from '../model/ids.ts';
+import type { CallId, RunId, TenantId } from '../model/ids.ts';
+import type { Wanted } from '../protocol/fleet/events.ts';
 import type { CallSummary } from './fleet/records.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 
@@ -94,13 +95,6 @@ export type DeedEvent =
 export type DeedKind = 'request_refused' | 'run_closed' | 'prewarm_announced' | 'keys_changed';
 
 export type FleetEvent = RolloutEvent | DeedEvent;
-
-/** Whose events: of a run, of a rollout in one run or in all of them; null: any. Deeds are never among them. */
-export type Wanted = {
-  readonly tenant: TenantId | null;
-  readonly run: RunId | null;
-  readonly rollout: RolloutId | null;
-};
 
 /** Everything that is told, appended once; read when Redis has forgotten. */
 export interface EventLog {

@@ -144,7 +144,7 @@ export const rooms: readonly Room[] = [
   adapter('kubernetes', '@kubernetes/client-node', 'undici', 'typebox'),
   adapter('sandboxd-http', 'undici'),
   adapter('judge-http', 'undici'),
-  adapter('event-log', 'typebox'),
+  adapter('event-log', 'typebox', 'undici'),
   adapter('prometheus', 'prom-client'),
   {
     name: 'sandboxd',

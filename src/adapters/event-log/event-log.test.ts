@@ -8,7 +8,7 @@ import { rolloutKey } from '../../model/rollout.ts';
 import type { Owner } from '../../model/rollout.ts';
 import { systemRandom } from '../../platform/random.ts';
 import type { LogFields } from '../../ports/log.ts';
-import type { Wanted } from '../../ports/event-log.ts';
+import type { Wanted } from '../../protocol/fleet/events.ts';
 import { createEventLog } from './event-log.ts';
 import type { EventLogOptions } from './event-log.ts';
 import { everyRollout } from './read-events.ts';

@@ -3,7 +3,8 @@ import { Compile } from 'typebox/compile';
 import { isKeyId } from '../../model/ids.ts';
 import { ownerOf } from '../../model/rollout.ts';
 import type { Owner } from '../../model/rollout.ts';
-import type { RolloutEvent, Wanted } from '../../ports/event-log.ts';
+import type { RolloutEvent } from '../../ports/event-log.ts';
+import type { Wanted } from '../../protocol/fleet/events.ts';
 
 /*
  * A line of the log as an event. Lines also come from files of others and over the wire, between lines that are none of

@@ -1,7 +1,8 @@
 import { createReadStream } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RolloutEvent, Wanted } from '../../ports/event-log.ts';
+import type { RolloutEvent } from '../../ports/event-log.ts';
+import type { Wanted } from '../../protocol/fleet/events.ts';
 import { parseFileName } from './files.ts';
 import { isWanted, parseEvent } from './parse-event.ts';
 
@@ -45,10 +46,8 @@ async function eventFiles(folder: string): Promise<readonly string[]> {
     if (isMissing(error)) return [];
     throw error;
   });
-  return names
-    .filter((name) => parseFileName(name) !== null)
-    .sort()
-    .reverse();
+  const ours = names.filter((name) => parseFileName(name) !== null);
+  return ours.toSorted().toReversed();
 }
 
 /** What every line that is wanted has in it. Percent-encoded parts of a key need no escapes in JSON. */

@@ -4,6 +4,7 @@ import type { GradeStore, LifecycleStore } from '../../ports/fleet/lifecycle.ts'
 import type { PoolStore } from '../../ports/fleet/pool.ts';
 import type { FleetMemory } from '../../ports/fleet/memory.ts';
 import type { RecoveryStore } from '../../ports/fleet/recovery.ts';
+import type { EventKeepers } from '../../ports/fleet/event-keepers.ts';
 import type { CatalogStore } from '../../ports/fleet/catalogs.ts';
 import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
 import type { ReportStore } from '../../ports/fleet/reports.ts';
@@ -14,6 +15,7 @@ import { claimStore } from './claim-store.ts';
 import { asFailure } from '../../failure/failure.ts';
 import type { StateHealth, StateServer } from '../../ports/fleet/server.ts';
 import { Connection, openSubscriber, type ConnectionOptions } from './connection.ts';
+import { eventKeeperStore } from './event-keeper-store.ts';
 import { environmentStore } from './environment-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
@@ -52,6 +54,7 @@ export type FleetState = {
   readonly watch: FleetWatch;
   readonly environments: EnvironmentStore;
   readonly catalogs: CatalogStore;
+  readonly eventKeepers: EventKeepers;
   readonly recovery: RecoveryStore;
   readonly memory: FleetMemory;
   /**
@@ -118,6 +121,7 @@ function assemble(
     reports: reportStore(run),
     environments: environmentStore(run),
     catalogs: catalogStore(run),
+    eventKeepers: eventKeeperStore(run),
     recovery: recoveryStore(run),
     adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,
     ping: async () => {

@@ -64,6 +64,8 @@ export const keyNames = {
 
   processes: 'processes',
   processesHeard: 'processes-heard',
+  eventLogs: 'event-logs',
+  eventLogsHeard: 'event-logs-heard',
 } as const;
 
 export type KeyName = keyof typeof keyNames;

@@ -47,6 +47,11 @@ const homeless = createKey(
 export const keys: readonly ApiKey[] = [...made, homeless].map(({ key }) => key);
 export const keyWithoutRun = homeless.presented;
 
+const headersOf = (...scopes: Scope[]) => {
+  const key = made.find(({ key: { scopes: has } }) => has.some((scope) => scopes.includes(scope)));
+  return { authorization: `Bearer ${key?.presented ?? ''}`, 'content-type': 'application/json' };
+};
+
 export async function startGateway(changes: Partial<GatewayParts> = {}): Promise<GatewayUnderTest> {
   const core = new FakeGatewayCore();
   const events: FleetEvent[] = [];
@@ -55,6 +60,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     core,
     desk: { ...emptyDesk, record: (event) => void events.push(event), clock: systemClock },
     fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
+    events: { tell: tellNothing, answerPeer: () => null },
     doors: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,
@@ -74,14 +80,12 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     ...changes,
   });
   const url = await server.listen('127.0.0.1', 0);
-  const headersOf = (...scopes: Scope[]) => {
-    const key = made.find(({ key: { scopes: has } }) => has.some((scope) => scopes.includes(scope)));
-    return { authorization: `Bearer ${key?.presented ?? ''}`, 'content-type': 'application/json' };
-  };
   const stop: GatewayUnderTest['stop'] = (graceMs, leaving = {}) =>
     server.stop({ drainDelayMs: 0, graceMs, hurry: new AbortController().signal, ...leaving });
   return { core, events, url, port: Number(new URL(url).port), stop, headersOf };
 }
+
+async function* tellNothing(): AsyncGenerator<never> {}
 
 const silent = (): void => undefined;
 const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silent };

@@ -1,0 +1,72 @@
+import { Readable } from 'node:stream';
+import { Type } from 'typebox';
+import { Failure } from '../../../src/failure/failure.ts';
+import { isIdText, runId } from '../../../src/model/ids.ts';
+import type { RunId } from '../../../src/model/ids.ts';
+import { fleetEventsPath } from '../../../src/protocol/fleet/events.ts';
+import type { Wanted } from '../../../src/protocol/fleet/events.ts';
+import { RolloutParams, RunParams } from '../../../src/protocol/native/parts.ts';
+import type { App } from '../http/app.ts';
+import { invalid } from '../http/failure-of.ts';
+import { grantOf } from '../http/identify.ts';
+import { idText, takeRollout } from '../http/taking.ts';
+
+/** What the fleet's event logs tell, as lines of JSON, each with its newline. */
+export type EventDesk = {
+  /** Of all processes; the last line says who told how much. */
+  readonly tell: (wanted: Wanted) => AsyncGenerator<string>;
+  /** Of this process, for another one of the fleet; null: it is none. */
+  readonly answerPeer: (target: string, authorization: string | undefined) => AsyncGenerator<string> | null;
+};
+
+const lines = { 200: Type.Unknown() };
+
+/** Events of the caller's own tenant: what another tenant calls its rollouts, or whether it has any, is told to nobody. */
+export function eventRoutes(app: App, desk: EventDesk): void {
+  app.get(
+    '/rollouts/:id/events',
+    {
+      schema: {
+        summary: 'What every process logged of it, JSON lines',
+        params: RolloutParams,
+        response: lines,
+      },
+    },
+    async (request, reply) => {
+      const rollout = takeRollout(request, request.params.id, 'the rollout id');
+      const run = namedRun(request.headers['x-corral-run']);
+      return reply
+        .type('application/x-ndjson')
+        .send(streamOf(desk.tell({ tenant: grantOf(request).tenant, run, rollout })));
+    },
+  );
+
+  app.get(
+    '/runs/:run/events',
+    { schema: { summary: 'The same of all its rollouts', params: RunParams, response: lines } },
+    async (request, reply) => {
+      const run = runId(idText(request.params.run, 'the run name'));
+      const { tenant } = grantOf(request);
+      return reply.type('application/x-ndjson').send(streamOf(desk.tell({ tenant, run, rollout: null })));
+    },
+  );
+}
+
+/** For processes of the fleet, who show no API key. */
+export function peerRoute(app: App, desk: EventDesk): void {
+  app.get(fleetEventsPath, async (request, reply) => {
+    const answer = desk.answerPeer(request.raw.url ?? '', request.headers.authorization);
+    if (answer === null) throw new Failure('unauthorized', 'only processes of this fleet are told here');
+    return reply.type('application/x-ndjson').send(streamOf(answer));
+  });
+}
+
+/** Read as the client takes it; one that hangs up ends the search. */
+const streamOf = (told: AsyncGenerator<string>): Readable => Readable.from(told, { objectMode: false });
+
+/** Without one, of all runs: who asks for a story has an id, and may not know the run. */
+function namedRun(header: string | readonly string[] | undefined): RunId | null {
+  if (header === undefined) return null;
+  if (typeof header === 'string' && isIdText(header)) return runId(header);
+  throw invalid('the run name must be 1 to 256 printable characters without spaces');
+}

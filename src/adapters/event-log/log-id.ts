@@ -1,0 +1,25 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Random } from '../../ports/random.ts';
+
+const fileName = 'log-id';
+const idLength = 16;
+const idPattern = /^[0-9a-z]{16}$/;
+
+/**
+ * The name of a folder of events among all of the fleet, kept in it: whoever starts on the folder again, or shares it, tells
+ * the same log. Of a folder that cannot be used it is a new one each time.
+ */
+export async function logIdOf(folder: string, random: Random): Promise<string> {
+  const id = random.text(idLength);
+  const path = join(folder, fileName);
+  try {
+    await mkdir(folder, { recursive: true });
+    // Of two that come at once one is first.
+    await writeFile(path, id, { flag: 'wx', mode: 0o600 });
+    return id;
+  } catch {
+    const kept = await readFile(path, 'utf8').catch(() => '');
+    return idPattern.test(kept) ? kept : id;
+  }
+}

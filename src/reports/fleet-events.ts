@@ -1,0 +1,141 @@
+import type { Clock } from '../ports/clock.ts';
+import type { AskKeeper, EventKeepers, HeardKeeper } from '../ports/fleet/event-keepers.ts';
+import type { KeepersLine, Told, Wanted } from '../protocol/fleet/events.ts';
+import type { OwnEvents } from './own-events.ts';
+
+/*
+ * A rollout's calls may have passed through any gateway, and controllers settle what gateways left behind: each writes a log
+ * of its own. So whoever is asked tells its own part and asks the others for theirs. What is missing is named.
+ */
+
+export type FleetEventsDeps = {
+  /** This process, and the log that it writes to itself. */
+  readonly self: { readonly name: string; readonly log: string };
+  readonly own: OwnEvents;
+  readonly keepers: Pick<EventKeepers, 'all'>;
+  readonly ask: AskKeeper;
+  readonly clock: Pick<Clock, 'nowMs'>;
+};
+
+type Keeper = KeepersLine['keepers'][number];
+type Part = { readonly of: Omit<Keeper, 'told' | 'why'>; readonly lines: AsyncGenerator<string, Told> };
+
+/** Three words of a process that lives: it says so every five seconds. */
+const goneMs = 15_000;
+/** Of all parts together; a reader keeps what it reads. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** The lines that every process has of it, as they come, each with its newline; the last one says who told how much. */
+export async function* fleetEvents(deps: FleetEventsDeps, wanted: Wanted): AsyncGenerator<string> {
+  const stop = new AbortController();
+  const told = new Map<Part, Told>();
+  const parts = await partsOf(deps, wanted, stop.signal);
+  const lines = merged(parts.map((part) => tellPart(part, told)));
+  let bytes = 0;
+  try {
+    for await (const line of lines) {
+      bytes += Buffer.byteLength(line) + 1;
+      if (bytes > mostBytes) break;
+      yield `${line}\n`;
+    }
+  } finally {
+    stop.abort();
+  }
+  const keepers = parts.map((part): Keeper => ({ ...part.of, ...(told.get(part) ?? cutOff) }));
+  yield `${JSON.stringify({ kind: 'keepers', keepers } satisfies KeepersLine)}\n`;
+}
+
+const cutOff: Told = { told: 'some', why: `all together have told ${mostBytes} bytes` };
+
+async function partsOf(deps: FleetEventsDeps, wanted: Wanted, signal: AbortSignal): Promise<readonly Part[]> {
+  const { keepers, own, self, clock } = deps;
+  const nowMs = clock.nowMs();
+  const itself = { of: { keeper: self.name, heard_at_ms: nowMs }, lines: own.tell(wanted, signal) };
+  try {
+    const others = (await keepers.all()).filter((keeper) => keeper.log !== self.log);
+    const partOf = (keeper: HeardKeeper): Part => ({
+      of: { keeper: `${keeper.component} ${keeper.host}`, heard_at_ms: nowMs - keeper.silentMs },
+      lines: linesOf(keeper, deps, wanted, signal),
+    });
+    return [itself, ...others.map(partOf)];
+  } catch {
+    return [
+      itself,
+      { of: { keeper: 'the other processes', heard_at_ms: nowMs }, lines: nobody(unknownOthers) },
+    ];
+  }
+}
+
+const unknownOthers = 'fleet state did not say which there are';
+
+function linesOf(
+  { address, keeps, silentMs }: HeardKeeper,
+  { ask }: FleetEventsDeps,
+  wanted: Wanted,
+  signal: AbortSignal,
+): AsyncGenerator<string, Told> {
+  if (silentMs > goneMs) return nobody('it is gone');
+  if (!keeps) return nobody('its events go to standard output only');
+  if (address === null) return nobody('it listens nowhere, so it cannot be asked');
+  return ask(address, wanted, signal);
+}
+
+// oxlint-disable-next-line require-yield -- it has nothing to tell but why
+async function* nobody(why: string): AsyncGenerator<string, Told> {
+  return { told: 'nothing', why };
+}
+
+/** An error of one part is told, and the others go on. */
+async function* tellPart(part: Part, told: Map<Part, Told>): AsyncGenerator<string> {
+  const { lines } = part;
+  let count = 0;
+  try {
+    for (;;) {
+      const { done, value } = await lines.next();
+      if (done === true) return void told.set(part, value);
+      count += 1;
+      yield value;
+    }
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    told.set(part, { told: count === 0 ? 'nothing' : 'some', why: `it did not answer: ${reason}` });
+  } finally {
+    await lines.return({ told: 'some', why: null });
+  }
+}
+
+/** What several sources give, whoever has something; each is asked on when its last was taken. */
+async function* merged(sources: readonly AsyncGenerator<string>[]): AsyncGenerator<string> {
+  const ready: { readonly line: string; readonly taken: () => void }[] = [];
+  let open = sources.length;
+  let news = Promise.withResolvers<void>();
+  const pump = async (source: AsyncGenerator<string>) => {
+    for await (const line of source) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      ready.push({ line, taken: resolve });
+      news.resolve();
+      await promise;
+    }
+  };
+  for (const source of sources) {
+    void pump(source).finally(() => {
+      open -= 1;
+      news.resolve();
+    });
+  }
+  try {
+    while (open > 0 || ready.length > 0) {
+      const next = ready.shift();
+      if (next === undefined) {
+        await news.promise;
+        news = Promise.withResolvers();
+        continue;
+      }
+      yield next.line;
+      next.taken();
+    }
+  } finally {
+    // Those that wait to be asked on end here, and let go of what they hold.
+    for (const source of sources) void source.return(undefined);
+  }
+}

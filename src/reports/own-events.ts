@@ -1,0 +1,108 @@
+import type { Clock } from '../ports/clock.ts';
+import type { EventLog } from '../ports/event-log.ts';
+import { answerAt, questionAt, wantedOf } from '../protocol/fleet/events.ts';
+import type { Told, Wanted } from '../protocol/fleet/events.ts';
+
+export type OwnEventsOptions = {
+  readonly log: Pick<EventLog, 'flush' | 'search'>;
+  readonly clock: Clock;
+};
+
+/** Gigabytes lie in the log, and this process has other work: a person asks for one story at a time. */
+const mostSearches = 2;
+/** A gigabyte on a slow disk; what is newest comes first. */
+const searchMs = 5_000;
+/** Some 8,000 events: the largest rollouts have a thousand. */
+const mostBytes = 16 * 1024 * 1024;
+/** What is on its way to the disk is there within a tenth of it, unless the disk fails. */
+const flushMs = 1_000;
+
+const all: Told = { told: 'all', why: null };
+const some = (why: string): Told => ({ told: 'some', why });
+const nothing = (why: string): Told => ({ told: 'nothing', why });
+
+/** What this process tells of its own log: bounded in bytes, in time, and in how many ask at once. */
+export class OwnEvents {
+  readonly #options: OwnEventsOptions;
+  #searches = 0;
+
+  constructor(options: OwnEventsOptions) {
+    this.#options = options;
+  }
+
+  /** The lines that are wanted, then how much of them was told. */
+  async *tell(wanted: Wanted, signal: AbortSignal): AsyncGenerator<string, Told> {
+    if (this.#searches >= mostSearches) return nothing('it is looking for others; ask again');
+    const { log, clock } = this.#options;
+    const ended = new AbortController();
+    const until = AbortSignal.any([signal, ended.signal]);
+    this.#searches += 1;
+    try {
+      await Promise.race([log.flush(), clock.sleep(flushMs, until)]);
+      const lines = log.search(wanted, until);
+      if (lines === null) return nothing(onlyStdout);
+      void clock.sleep(searchMs, until).then(() => ended.abort());
+      let bytes = 0;
+      for await (const line of lines) {
+        bytes += Buffer.byteLength(line) + 1;
+        if (bytes > mostBytes) return some(`it told ${mostBytes} bytes; older events are left out`);
+        yield line;
+      }
+      return until.aborted ? some(`it looked for ${searchMs / 1000} s; older events are left out`) : all;
+    } finally {
+      this.#searches -= 1;
+      ended.abort();
+    }
+  }
+}
+
+const onlyStdout =
+  'its events go to standard output only: give its log to "corral rollout ID --events FILE", or "-" for standard input';
+
+export type PeerDoor = {
+  readonly own: OwnEvents;
+  /** Where others reach this process. */
+  readonly address: string;
+  readonly tokens: {
+    readonly peerToken: (statement: string) => string;
+    readonly isPeerToken: (statement: string, presented: string) => boolean;
+  };
+};
+
+/**
+ * What another process of the fleet is answered, as lines; null: it is none, or asks for what nobody may. Whoever goes away
+ * ends the search.
+ */
+export function answerPeer(
+  { own, address, tokens }: PeerDoor,
+  target: string,
+  authorization: string | undefined,
+): AsyncGenerator<string> | null {
+  const presented = authorization?.replace(/^bearer +/i, '') ?? '';
+  const wanted = wantedOf(target);
+  if (wanted === null || !tokens.isPeerToken(questionAt(address, target), presented)) return null;
+  return answerLines(own, wanted, tokens.peerToken(answerAt(address, target)));
+}
+
+async function* answerLines(own: OwnEvents, wanted: Wanted, proof: string): AsyncGenerator<string> {
+  const gone = new AbortController();
+  const lines = own.tell(wanted, gone.signal);
+  try {
+    yield `${JSON.stringify({ kind: 'begin', proof })}\n`;
+    yield* asAnswer(lines);
+  } finally {
+    gone.abort();
+    await lines.return({ told: 'some', why: null });
+  }
+}
+
+async function* asAnswer(lines: AsyncGenerator<string, Told>): AsyncGenerator<string> {
+  for (;;) {
+    const { done, value } = await lines.next();
+    if (done === true) {
+      yield `${JSON.stringify({ kind: 'end', ...value })}\n`;
+      return;
+    }
+    yield `${value}\n`;
+  }
+}
