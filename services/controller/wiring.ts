@@ -1,5 +1,6 @@
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
+import { openTracer } from '../../src/adapters/opentelemetry/open-tracer.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
@@ -14,6 +15,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
+import { tracedLifecycle, verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import type { ControllerConfig } from './config.ts';
 import { startController } from './controller.ts';
 import { connectEngine } from './engine-wiring.ts';
@@ -57,22 +59,26 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const prometheus = createPrometheus();
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
   const events = createEventLog({ ...config.eventLog, process: 'controller', log, ...system });
+  const tracer = await openTracer(config.traces, { service: 'corral-controller', fleet: config.fleet }, log);
+  const tellSpan = verdictSpans(tracer);
   const record = (event: FleetEvent) => {
     events.append(event);
     prometheus.told(event);
+    tellSpan(event);
   };
 
   const controller = startController(
     {
       ...state,
       calls: recordTaints(state.calls, { ...state, ...system, record }),
-      lifecycle: recordEnds(state.lifecycle, { ...state, ...system, record }),
+      lifecycle: recordEnds(tracedLifecycle(state.lifecycle, tracer), { ...state, ...system, record }),
       record,
       queue,
       provider,
       link,
       tokens,
       ...system,
+      tracer,
       metrics: prometheus.metrics,
       log,
     },
@@ -109,7 +115,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     stopping.abort();
     await Promise.all([keyWatch.done, agreeing.done]);
     await Promise.all([controller.stop(), environments.leave().catch(() => undefined)]);
-    await events.flush();
+    await Promise.all([events.flush(), tracer.close()]);
     await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);
   };
 }

@@ -4,10 +4,12 @@ import { agreeMs } from '../../src/environments/agreed-environments.ts';
 import { every } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
 import type { Log } from '../../src/ports/log.ts';
+import { verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
 import type { WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
+import { createTracing } from './traced.ts';
 import { createGatewayServer } from './server.ts';
 import type { GatewayServer } from './server.ts';
 import { openWorld } from './world-wiring.ts';
@@ -58,7 +60,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
       const late = world.clock.sleep(settlingMs, hurry).then(() => false);
       const isSettled = await Promise.race([settled, late]);
       // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
-      await (isSettled ? world.close() : world.events.flush());
+      await (isSettled ? world.close() : Promise.all([world.events.flush(), world.tracer.close()]));
     },
   };
 }
@@ -69,17 +71,23 @@ function wireCore(
   prometheus: GatewayPrometheus,
   log: Log,
 ): WiredCore {
-  return createGatewayCore({
-    ...world,
-    ...world.state,
-    published: world.state.environments,
-    secret: (name) => config.secrets.get(name),
-    record: (event) => {
-      world.events.append(event);
-      prometheus.told(event);
-    },
-    onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
-  });
+  const tracing = createTracing(world.tracer);
+  const tellSpan = verdictSpans(world.tracer);
+  const wired = createGatewayCore(
+    tracing.world({
+      ...world,
+      ...world.state,
+      published: world.state.environments,
+      secret: (name) => config.secrets.get(name),
+      record: (event) => {
+        world.events.append(event);
+        prometheus.told(event);
+        tellSpan(event);
+      },
+      onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
+    }),
+  );
+  return { ...wired, core: tracing.core(wired.core) };
 }
 
 function wireServer(

@@ -7,6 +7,7 @@ import { isOver, rolloutKey } from '../model/rollout.ts';
 import type { Owner, RolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { SpanContext } from '../ports/tracer.ts';
 import type { Acquaintance, Acquaintances } from './acquaintances.ts';
 import { rowOf } from './dataset-row.ts';
 import { exposedItem } from '../tools/exposed-item.ts';
@@ -16,7 +17,13 @@ import type { Canonical } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
 
 /** Who asks: from the API key and the run header. */
-export type Caller = { readonly face: Face; readonly tenant: TenantId; readonly run: RunId };
+export type Caller = {
+  readonly face: Face;
+  readonly tenant: TenantId;
+  readonly run: RunId;
+  /** The span of its own that it makes the request in, where it says so. */
+  readonly span?: SpanContext;
+};
 
 /** The rollout a request names; newest attempt when `attempt` is null. */
 export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number | null };

@@ -124,6 +124,7 @@ function taintEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
     score: null,
     suspected: verdict.suspected ?? null,
     evidence,
+    openedAtMs: rollout.placedAtMs,
   };
 }
 
@@ -135,6 +136,7 @@ function expiryEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
     score: null,
     suspected: null,
     evidence: { closed_by: rollout.closedBy, calls: rollout.calls },
+    openedAtMs: rollout.placedAtMs,
   };
 }
 

@@ -33,6 +33,8 @@ export type FleetEvent =
       readonly score: number | null;
       readonly suspected: Suspected | null;
       readonly evidence: Evidence;
+      /** When the rollout took its place, for what shows how long it was; older events do not say. */
+      readonly openedAtMs?: number;
     });
 
 /** Every settled call and every verdict, appended once; read when Redis has forgotten. */

@@ -56,6 +56,7 @@ const features = [
   'access',
   'recovery',
   'reports',
+  'tracing',
 ];
 
 const everything = /^/;
@@ -122,7 +123,7 @@ export const rooms: readonly Room[] = [
   feature('lifecycle', 'waiting'),
   feature('recovery', 'waiting', 'pool'),
   feature('environments', 'tools'),
-  ...['waiting', 'tools', 'access', 'reports'].map((name) => feature(name)),
+  ...['waiting', 'tools', 'access', 'reports', 'tracing'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,
@@ -144,6 +145,14 @@ export const rooms: readonly Room[] = [
   adapter('judge-http', 'undici'),
   adapter('event-log'),
   adapter('prometheus', 'prom-client'),
+  adapter(
+    'opentelemetry',
+    '@opentelemetry/api',
+    '@opentelemetry/core',
+    '@opentelemetry/exporter-trace-otlp-http',
+    '@opentelemetry/resources',
+    '@opentelemetry/sdk-trace',
+  ),
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,

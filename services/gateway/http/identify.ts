@@ -7,6 +7,7 @@ import { isIdText, runId } from '../../../src/model/ids.ts';
 import type { Face } from '../../../src/model/face.ts';
 import type { RunId } from '../../../src/model/ids.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
+import { readTraceparent } from '../../../src/tracing/names.ts';
 import type { Caller } from '../core.ts';
 import { invalid } from './failure-of.ts';
 
@@ -32,7 +33,9 @@ export function createRequireScope(doors: Doors): RequireScope {
 /** Who asks, in which run: the one named, else the header X-Corral-Run, else the key's default. */
 export function callerOf(request: FastifyRequest, face: Face, named?: string): Caller {
   const grant = grantOf(request);
-  return { face, tenant: grant.tenant, run: runOf(request, grant, named) };
+  const span = readTraceparent(request.headers['traceparent']);
+  const caller = { face, tenant: grant.tenant, run: runOf(request, grant, named) };
+  return span === null ? caller : { ...caller, span };
 }
 
 export function grantOf(request: FastifyRequest): Grant {
