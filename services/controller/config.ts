@@ -7,6 +7,8 @@ import { readConfig } from '../../src/platform/config.ts';
 import type { ConfigReader, Variables } from '../../src/platform/config.ts';
 import { readRedisSettings } from '../../src/platform/redis-settings.ts';
 import type { RedisSettings } from '../../src/platform/redis-settings.ts';
+import { readTraceSettings } from '../../src/platform/trace-settings.ts';
+import type { TraceSettings } from '../../src/platform/trace-settings.ts';
 import type { PoolOverrides } from '../../src/pool/plans.ts';
 import type { LogLevel } from '../../src/ports/log.ts';
 
@@ -26,6 +28,8 @@ export type ControllerConfig = {
   readonly poolOverrides: PoolOverrides;
   /** `host:port` for /healthz, /readyz and /metrics; null: none. */
   readonly listen: { readonly host: string; readonly port: number } | null;
+  /** Null: no spans are written. */
+  readonly traces: TraceSettings | null;
   readonly exitWithParent: boolean;
   readonly logLevel: LogLevel;
 };
@@ -73,6 +77,7 @@ const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<Cont
   }),
   poolOverrides: poolOverrides(read),
   listen: listenAddress(read),
+  traces: readTraceSettings(read),
   exitWithParent: read.flag('CORRAL_EXIT_WITH_PARENT'),
   logLevel: read.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
 });

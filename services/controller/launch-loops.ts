@@ -4,10 +4,10 @@ import type { LaunchTools } from '../../src/pool/launch/launch.ts';
 import { createProvenTemplates } from '../../src/pool/launch/proven.ts';
 import type { Presence } from '../../src/pool/presence.ts';
 import { supplyTickets } from '../../src/pool/supply.ts';
-import type { HandleTicket } from '../../src/ports/launch-queue.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
+import { tracedLaunches } from './traced-launches.ts';
 
 type Launching = {
   readonly poke: () => void;
@@ -33,14 +33,14 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
     return supplyTickets({ ...ports, plans: tools.plans, startBudget: options.startBudget });
   });
   let underWay = 0;
-  const handle: HandleTicket = async (ticket, signal) => {
+  const handle = tracedLaunches(ports.tracer, async (ticket, signal) => {
     underWay += 1;
     const end = await launch(tools, ticket, signal).finally(() => {
       underWay -= 1;
     });
     if (end.kind !== 'nothing') supply.poke();
     return end;
-  };
+  });
   loops.run('work', workAgainMs, (signal) => ports.queue.work(options.startBudget, handle, signal));
   return {
     poke: supply.poke,

@@ -14,6 +14,7 @@ import type { Metrics } from '../../src/ports/metrics.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '../../src/ports/sandbox-provider.ts';
+import type { Tracer } from '../../src/ports/tracer.ts';
 
 /** All that a controller needs from the world. */
 export type ControllerPorts = {
@@ -31,6 +32,7 @@ export type ControllerPorts = {
   readonly clock: Clock;
   readonly random: Random;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
   readonly log: Log;
   /** What goes to the event log. */
   readonly record: (event: FleetEvent) => void;

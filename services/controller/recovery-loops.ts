@@ -18,8 +18,14 @@ export function createRecovery(ports: ControllerPorts, loops: Loops, book: PlanB
   const knownTemplates = () => new Set(book.plans().keys());
   const tools = { ...ports, store: ports.recovery, knownTemplates, witness: new Witness() };
   loops.run('recover', recoverMs, async (signal) => {
+    const startMs = ports.tracer.nowMs();
     const recovered = await recover(tools, signal);
-    if (recovered !== null) await book.publishAgain();
+    if (recovered === null) return;
+    ports.tracer.start('recover', { startMs, attributes: { 'corral.sandboxes': sum(recovered) } }).end();
+    await book.publishAgain();
   });
   loops.run('unsure', recheckMs, (signal) => recheckUnsure(tools, signal));
 }
+
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((total, count) => total + count, 0);

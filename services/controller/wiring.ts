@@ -2,6 +2,7 @@ import { lookAtState, soonOrNull } from '../../src/platform/state-health.ts';
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { logIdOf } from '../../src/adapters/event-log/log-id.ts';
+import { openTracer } from '../../src/adapters/opentelemetry/open-tracer.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
@@ -20,6 +21,7 @@ import { answerPeer, OwnEvents } from '../../src/reports/own-events.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import type { Log } from '../../src/ports/log.ts';
+import { tracedLifecycle, verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import type { ControllerConfig } from './config.ts';
 import { tellPresence } from '../../src/watching/presence.ts';
 import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
@@ -79,24 +81,28 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     onDropped: prometheus.eventsDropped,
     ...system,
   });
+  const tracer = await openTracer(config.traces, { service: 'corral-controller', fleet: config.fleet }, log);
+  const tellSpan = verdictSpans(tracer);
   const verdicts = new RecentVerdicts(systemClock);
   const record = (event: FleetEvent) => {
     events.append(event);
     prometheus.told(event);
     verdicts.told(event);
+    tellSpan(event);
   };
 
   const controller = startController(
     {
       ...state,
       calls: recordTaints(state.calls, { ...state, ...system, record }),
-      lifecycle: recordEnds(state.lifecycle, { ...state, ...system, record }),
+      lifecycle: recordEnds(tracedLifecycle(state.lifecycle, tracer), { ...state, ...system, record }),
       record,
       queue,
       provider,
       link,
       tokens,
       ...system,
+      tracer,
       metrics: prometheus.metrics,
       log,
     },
@@ -167,7 +173,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     stopping.abort();
     await Promise.all([keyWatch.done, agreeing.done, telling.done]);
     await Promise.all([controller.stop(), environments.leave().catch(() => undefined)]);
-    await events.flush();
+    await Promise.all([events.flush(), tracer.close()]);
     leaving.abort();
     await presence;
     await Promise.all([operations?.close(), queue.close(), link.close(), provider.close(), state.close()]);

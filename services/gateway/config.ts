@@ -5,6 +5,8 @@ import type { EventLogSettings } from '../../src/platform/event-log-settings.ts'
 import { logLevels } from '../../src/platform/logging.ts';
 import { readRedisSettings } from '../../src/platform/redis-settings.ts';
 import type { RedisSettings } from '../../src/platform/redis-settings.ts';
+import { readTraceSettings } from '../../src/platform/trace-settings.ts';
+import type { TraceSettings } from '../../src/platform/trace-settings.ts';
 import type { LogLevel } from '../../src/ports/log.ts';
 
 /** The gateway's settings. Sizes in bytes, times in milliseconds. */
@@ -34,6 +36,8 @@ export type GatewayConfig = {
   readonly shutdownGraceMs: number;
   /** What environments mean by `{secret: NAME}`: the variables `CORRAL_SECRET_NAME`. */
   readonly secrets: ReadonlyMap<string, string>;
+  /** Null: no spans are written. */
+  readonly traces: TraceSettings | null;
   readonly exitWithParent: boolean;
   readonly logLevel: LogLevel;
 };
@@ -55,6 +59,7 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
       ...readKeys(reader),
       ...readBounds(reader),
       secrets: secretsOf(variables),
+      traces: readTraceSettings(reader),
       exitWithParent: reader.flag('CORRAL_EXIT_WITH_PARENT'),
       logLevel: reader.choice('CORRAL_LOG_LEVEL', logLevels, { fallback: 'info' }),
     };

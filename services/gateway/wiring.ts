@@ -15,12 +15,14 @@ import { watchFleet } from '../../src/watching/fleet-sight.ts';
 import { tellPresence } from '../../src/watching/presence.ts';
 import type { Present } from '../../src/watching/presence.ts';
 import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
+import { verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
 import type { WiredCore } from './core-wiring.ts';
 import { wireEvents } from './events-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
 import type { EventDesk } from './native/event-routes.ts';
+import { createTracing } from './traced.ts';
 import { createGatewayServer } from './server.ts';
 import type { GatewayServer } from './server.ts';
 import { openWorld } from './world-wiring.ts';
@@ -49,10 +51,12 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const world = await openWorld(config, log, prometheus);
   opened = world;
   const verdicts = new RecentVerdicts(world.clock);
+  const tellSpan = verdictSpans(world.tracer);
   const ledger = new DeedLedger((event) => {
     world.events.append(event);
     prometheus.told(event);
     verdicts.told(event);
+    tellSpan(event);
   }, world.clock);
   const { record } = ledger;
   const events = wireEvents(world, config);
@@ -99,7 +103,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
       const isSettled = await Promise.race([settled, late]);
       ledger.turn();
       // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
-      await (isSettled ? world.close() : world.events.flush());
+      await (isSettled ? world.close() : Promise.all([world.events.flush(), world.tracer.close()]));
     },
   };
 }
@@ -133,14 +137,18 @@ function wireCore(
     ...own
   }: { readonly record: (event: FleetEvent) => void; readonly work: WorkMetrics; readonly log: Log },
 ): WiredCore {
-  return createGatewayCore({
-    ...world,
-    ...world.state,
-    ...own,
-    published: world.state.environments,
-    secret: (name) => config.secrets.get(name),
-    onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
-  });
+  const tracing = createTracing(world.tracer);
+  const wired = createGatewayCore(
+    tracing.world({
+      ...world,
+      ...world.state,
+      ...own,
+      published: world.state.environments,
+      secret: (name) => config.secrets.get(name),
+      onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
+    }),
+  );
+  return { ...wired, core: tracing.core(wired.core) };
 }
 
 function wireServer(

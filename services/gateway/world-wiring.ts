@@ -4,6 +4,7 @@ import { logIdOf } from '../../src/adapters/event-log/log-id.ts';
 import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
+import { openTracer } from '../../src/adapters/opentelemetry/open-tracer.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { AgreedEnvironments } from '../../src/environments/agreed-environments.ts';
@@ -15,6 +16,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import type { Log } from '../../src/ports/log.ts';
 import type { GatewayConfig } from './config.ts';
 import { createKeyDoubt } from './key-doubt.ts';
+import { traceparentHere } from './traced.ts';
 
 /** Redis answers in well under a millisecond; seconds mean that it does not. */
 const redisTimeoutMs = 2_000;
@@ -69,11 +71,13 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     tokenOf: (sandbox) => tokens.tokenOf(sandbox),
     connectTimeoutMs,
     onAnswer: keyDoubt.answered,
+    traceparent: traceparentHere,
   });
   const judge = createHttpJudge(system);
+  const tracer = await openTracer(config.traces, { service: 'corral-gateway', fleet: config.fleet }, log);
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
-    await events.flush();
+    await Promise.all([events.flush(), tracer.close()]);
     await Promise.all([link.close(), judge.close(), peers.close(), node?.close(), state.close()]);
   };
   return {
@@ -89,6 +93,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     keyDoubt,
     judge,
     node,
+    tracer,
     close,
   };
 }

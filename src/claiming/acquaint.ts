@@ -7,6 +7,7 @@ import { isOver, rolloutKey } from '../model/rollout.ts';
 import type { Owner, RolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { SpanContext } from '../ports/tracer.ts';
 import type { Acquaintance, Acquaintances } from './acquaintances.ts';
 import { rowOf } from './dataset-row.ts';
 import { exposedItem } from '../tools/exposed-item.ts';
@@ -22,6 +23,8 @@ export type Caller = {
   readonly run: RunId;
   /** The key's public id. */
   readonly keyId: string;
+  /** The span of its own that it makes the request in, where it says so. */
+  readonly span?: SpanContext;
 };
 
 /** The rollout a request names; newest attempt when `attempt` is null. */

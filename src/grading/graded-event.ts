@@ -30,5 +30,6 @@ export function gradedEvent(
     score: graded.score,
     suspected: graded.suspected,
     evidence: { ...graded.evidence, turn: job.turn, calls: job.rollout.calls },
+    openedAtMs: job.rollout.placedAtMs,
   };
 }

@@ -122,6 +122,7 @@ function taintEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
     score: null,
     suspected: verdict.suspected ?? null,
     evidence,
+    openedAtMs: rollout.placedAtMs,
   };
 }
 
@@ -133,6 +134,7 @@ function expiryEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
     score: null,
     suspected: null,
     evidence: { closed_by: rollout.closedBy, calls: rollout.calls },
+    openedAtMs: rollout.placedAtMs,
   };
 }
 

@@ -38,6 +38,8 @@ export type RolloutEvent =
       readonly score: number | null;
       readonly suspected: Suspected | null;
       readonly evidence: Evidence;
+      /** When the rollout took its place, for what shows how long it was; older events do not say. */
+      readonly openedAtMs?: number;
     })
   /** Somebody ended it by a request, before it ended by itself. */
   | (OfRollout & { readonly kind: 'rollout_closed'; readonly by: 'finished' | 'deleted' });

@@ -9,6 +9,8 @@ import type { LaunchReservation } from './fleet/pool.ts';
 export type Ticket = {
   /** The same each time it is handed out. */
   readonly name: string;
+  /** When it was offered, on its offerer's clock. */
+  readonly offeredAtMs: number;
   reserved(launch: LaunchReservation): void;
   stands(step: string): void;
 };

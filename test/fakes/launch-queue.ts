@@ -65,6 +65,7 @@ export function createFakeLaunchQueue(max = 8): FakeLaunchQueue {
 /** A ticket of which nobody hears what its launch tells. */
 export const untold = (name: string): Ticket => ({
   name,
+  offeredAtMs: 0,
   reserved: () => undefined,
   stands: () => undefined,
 });

@@ -57,6 +57,7 @@ const features = [
   'recovery',
   'reports',
   'watching',
+  'tracing',
 ];
 
 const everything = /^/;
@@ -123,7 +124,7 @@ export const rooms: readonly Room[] = [
   feature('lifecycle', 'waiting'),
   feature('recovery', 'waiting', 'pool'),
   feature('environments', 'tools'),
-  ...['waiting', 'tools', 'access', 'reports', 'watching'].map((name) => feature(name)),
+  ...['waiting', 'tools', 'access', 'reports', 'watching', 'tracing'].map((name) => feature(name)),
   {
     name: 'platform',
     files: /^src\/platform\//,
@@ -146,6 +147,14 @@ export const rooms: readonly Room[] = [
   adapter('judge-http', 'undici'),
   adapter('event-log', 'typebox', 'undici'),
   adapter('prometheus', 'prom-client'),
+  adapter(
+    'opentelemetry',
+    '@opentelemetry/api',
+    '@opentelemetry/core',
+    '@opentelemetry/exporter-trace-otlp-http',
+    '@opentelemetry/resources',
+    '@opentelemetry/sdk-trace',
+  ),
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,

@@ -8,6 +8,7 @@ import type { Face } from '../../../src/model/face.ts';
 import type { RunId } from '../../../src/model/ids.ts';
 import type { Clock } from '../../../src/ports/clock.ts';
 import type { FleetEvent } from '../../../src/ports/event-log.ts';
+import { readTraceparent } from '../../../src/tracing/names.ts';
 import type { Caller } from '../core.ts';
 import { faceOf } from './face-of.ts';
 import { invalid } from './failure-of.ts';
@@ -64,7 +65,9 @@ function recordRefusal(
 export function callerOf(request: FastifyRequest, face: Face, named?: string): Caller {
   const grant = grantOf(request);
   const { tenant, keyId } = grant;
-  return { face, tenant, run: runOf(request, grant, named), keyId };
+  const caller = { face, tenant, run: runOf(request, grant, named), keyId };
+  const span = readTraceparent(request.headers['traceparent']);
+  return span === null ? caller : { ...caller, span };
 }
 
 export function grantOf(request: FastifyRequest): Grant {

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import { bootHeader, sandboxHeader, spanHeader } from '../../../src/protocol/sandboxd/wire.ts';
 import type { Daemon } from '../daemon.ts';
 import { WireError } from '../wire-error.ts';
 import { admit } from './gate.ts';
@@ -68,14 +68,21 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: unkno
     response.destroy();
     return;
   }
-  const refusal = error instanceof WireError ? error : internal(error);
+  const refusal = error instanceof WireError ? error : internal(request, error);
   // What is left of a refused body is read and dropped: a connection closed now could take our answer with it.
   request.resume();
   send(response, { status: refusal.status, body: refusal.toBody() });
 }
 
-function internal(error: unknown): WireError {
+function internal({ headers }: IncomingMessage, error: unknown): WireError {
   const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`${JSON.stringify({ level: 'error', message: `unexpected: ${message}` })}\n`);
+  const line = { level: 'error', message: `unexpected: ${message}`, ...spanIn(headers[spanHeader]) };
+  process.stderr.write(`${JSON.stringify(line)}\n`);
   return new WireError('internal', `sandboxd met an error that it does not know: ${message}`);
+}
+
+/** Where its gateway tells of the same; nothing but ids is taken from it. */
+function spanIn(header: string | string[] | undefined): { readonly traceparent?: string } {
+  const isSpan = typeof header === 'string' && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(header);
+  return isSpan ? { traceparent: header } : {};
 }

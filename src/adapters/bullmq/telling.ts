@@ -27,6 +27,7 @@ export function tellInJob(
   return {
     ticket: {
       name: job.id ?? '',
+      offeredAtMs: job.timestamp,
       reserved: ({ sandbox, template, reason, run }) =>
         reported(job.updateData({ sandbox, template, reason, run, attempt: job.attemptsStarted })),
       stands: (now) => {

@@ -12,6 +12,8 @@ export type SandboxdHttpOptions = {
   readonly connectTimeoutMs: number;
   /** Hears the status of every answer of a sandbox's own sandboxd. */
   readonly onAnswer?: RequestContext['onAnswer'];
+  /** The span in which it is asked, for sandboxd's log; null: none. */
+  readonly traceparent?: RequestContext['traceparent'];
 };
 
 /**
@@ -22,8 +24,8 @@ export function createSandboxdHttpLink(
   options: SandboxdHttpOptions,
 ): SandboxLink & { close(): Promise<void> } {
   const pools = createPools({ connectTimeoutMs: options.connectTimeoutMs });
-  const { tokenOf, onAnswer = () => undefined } = options;
-  const context: RequestContext = { pools, tokenOf, onAnswer };
+  const { tokenOf, onAnswer = () => undefined, traceparent = () => null } = options;
+  const context: RequestContext = { pools, tokenOf, onAnswer, traceparent };
 
   return {
     identity: (target, signal) => ask(context, target, get('/identity'), identity, signal),

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { SandboxId } from '../../model/ids.ts';
 import { LinkError } from '../../ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../ports/sandbox-link.ts';
-import { bootHeader, sandboxHeader } from '../../protocol/sandboxd/wire.ts';
+import { bootHeader, sandboxHeader, spanHeader } from '../../protocol/sandboxd/wire.ts';
 import { checkSpeaker, parseJson, refusalOf } from './answers.ts';
 import { dispatch, maybeSent } from './dispatch.ts';
 import type { Lease, Pools } from './pools.ts';
@@ -23,6 +23,7 @@ export type RequestContext = {
   readonly pools: Pools;
   readonly tokenOf: (sandbox: SandboxId) => string;
   readonly onAnswer: (sandbox: SandboxId, status: number) => void;
+  readonly traceparent: () => string | null;
 };
 
 type Answer = Dispatcher.ResponseData;
@@ -140,14 +141,16 @@ async function trySend(
 }
 
 function optionsOf(
-  { tokenOf }: RequestContext,
+  { tokenOf, traceparent }: RequestContext,
   target: SandboxTarget,
   { method, path, json, bytes }: Question,
 ): Dispatcher.RequestOptions {
+  const span = traceparent();
   const headers = {
     authorization: `Bearer ${tokenOf(target.sandbox)}`,
     [sandboxHeader]: target.sandbox,
     ...(target.boot !== null && { [bootHeader]: target.boot }),
+    ...(span !== null && { [spanHeader]: span }),
   };
   if (json !== undefined) {
     return {

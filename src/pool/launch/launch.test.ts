@@ -48,6 +48,7 @@ function world() {
   const told: unknown[] = [];
   const ticket: Ticket = {
     name: 'ticket',
+    offeredAtMs: 0,
     reserved: (launch) => void told.push(launch),
     stands: (step) => void told.push(step),
   };

@@ -34,6 +34,8 @@ export const protocolVersion = 2;
 
 export const sandboxHeader = 'x-corral-sandbox';
 export const bootHeader = 'x-corral-boot';
+/** In which span a gateway asks (W3C trace context); sandboxd only repeats it in its log. */
+export const spanHeader = 'traceparent';
 
 export type SandboxdError =
   | 'unauthorized' // 401

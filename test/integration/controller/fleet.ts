@@ -1,3 +1,4 @@
+import { noTracer } from '../../../src/ports/tracer.ts';
 import { createLaunchQueue } from '../../../src/adapters/bullmq/launch-queue.ts';
 import { connectFleetState } from '../../../src/adapters/redis/fleet-state.ts';
 import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
@@ -48,6 +49,7 @@ export async function openController(socket: string, engine: Engine, settings: C
       tokens,
       clock: systemClock,
       random: systemRandom,
+      tracer: noTracer,
       metrics,
       log,
       record: () => undefined,

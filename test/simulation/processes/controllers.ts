@@ -1,3 +1,4 @@
+import { noTracer } from '../../../src/ports/tracer.ts';
 import { startController } from '../../../services/controller/controller.ts';
 import type { ControllerPorts } from '../../../services/controller/ports.ts';
 import { createSandboxTokens } from '../../../src/platform/tokens.ts';
@@ -44,6 +45,7 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
     tokens,
     clock: process.clock,
     random: chance,
+    tracer: noTracer,
     metrics: createFakeMetrics(),
     log: createFakeLog(),
     record: () => undefined,

@@ -1,0 +1,26 @@
+import type { Log } from '../../ports/log.ts';
+import { noTracer } from '../../ports/tracer.ts';
+import type { Tracer } from '../../ports/tracer.ts';
+
+export type TracerOptions = {
+  /** Of an OTLP receiver over HTTP, without `/v1/traces`. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** The share of traces that is kept, by their ids. */
+  readonly ratio: number;
+  readonly resource: Readonly<Record<string, string>>;
+};
+
+/** Who writes the spans: `corral-gateway`, and the fleet that it is of. */
+export type TracedProcess = { readonly service: string; readonly fleet: string };
+
+/** Null: tracing is off, and the library is not even loaded. */
+export async function openTracer(
+  options: TracerOptions | null,
+  process: TracedProcess,
+  log: Log,
+): Promise<Tracer> {
+  if (options === null) return noTracer;
+  const { createTracer } = await import('./tracer.ts');
+  return createTracer(options, process, log);
+}

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
+import type { HrTime, Link, Span as OtelSpan, Tracer as OtelTracer } from '@opentelemetry/api';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import { SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace';
+import type { Log } from '../../ports/log.ts';
+import { spanKinds } from '../../ports/tracer.ts';
+import type { Span, SpanContext, SpanName, SpanStart, Tracer } from '../../ports/tracer.ts';
+import { boundedExport } from './bounded-export.ts';
+import type { TracedProcess, TracerOptions } from './open-tracer.ts';
+import { createSpanClock } from './span-clock.ts';
+
+/**
+ * The longest value is an id of a caller's, which has 256 characters. More attributes than ours, or links than the swaps of
+ * one request make, there are none.
+ */
+const spanLimits = {
+  attributeValueLengthLimit: 256,
+  attributeCountLimit: 24,
+  linkCountLimit: 8,
+  eventCountLimit: 8,
+};
+
+const kinds = {
+  server: SpanKind.SERVER,
+  client: SpanKind.CLIENT,
+  consumer: SpanKind.CONSUMER,
+  internal: SpanKind.INTERNAL,
+} as const;
+
+/** Spans through OpenTelemetry's SDK. What is not sampled never reaches it. */
+export function createTracer(options: TracerOptions, process: TracedProcess, log: Log): Tracer {
+  const exporting = boundedExport(options, log);
+  const ids = new DecidedIds();
+  const provider = new TracerProvider({
+    spanLimits,
+    idGenerator: ids,
+    sampler: alreadyDecided,
+    resource: resourceFromAttributes({
+      'service.name': process.service,
+      'corral.fleet': process.fleet,
+      ...options.resource,
+    }),
+    spanProcessors: [exporting.processor],
+  });
+  const otel = provider.getTracer('corral');
+  const nowMs = createSpanClock();
+  const keeps = (context: SpanContext) => context.sampled ?? isKept(context.traceId, options.ratio);
+
+  const start = (name: SpanName, given: SpanStart = {}): Span => {
+    const { parent, self } = given;
+    const traceId = parent?.traceId ?? self?.traceId ?? newId(16);
+    const sampled = keeps(parent ?? { traceId, spanId: '' });
+    // It is passed on as it came: what a process of ours or sandboxd hears of it is that nobody keeps it.
+    if (!sampled) return unkept({ traceId, spanId: parent?.spanId ?? self?.spanId ?? newId(8), sampled });
+    const context = { traceId, spanId: self?.spanId ?? newId(8), sampled };
+    ids.next = context;
+    return recording(startSpan(otel, name, given, keeps, nowMs), context, nowMs);
+  };
+  return { on: true, nowMs, start, close: () => exporting.close() };
+}
+
+/** The last 52 bits of a trace's id are random, or of a hash: the same traces are kept by every process with this ratio. */
+export function isKept(traceId: string, ratio: number): boolean {
+  return Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52;
+}
+
+const newId = (bytes: number) => randomBytes(bytes).toString('hex');
+
+/** The SDK asks for the ids of each span; ours are known before it begins. */
+class DecidedIds {
+  next: SpanContext = { traceId: '', spanId: '' };
+  generateTraceId = (): string => this.next.traceId;
+  generateSpanId = (): string => this.next.spanId;
+}
+
+const alreadyDecided = {
+  shouldSample: () => ({ decision: SamplingDecision.RECORD_AND_SAMPLED }),
+  toString: () => 'decided before',
+};
+
+function startSpan(
+  otel: OtelTracer,
+  name: SpanName,
+  { parent, links = [], attributes = {}, startMs }: SpanStart,
+  keeps: (context: SpanContext) => boolean,
+  nowMs: () => number,
+): OtelSpan {
+  const linked = links.map((context): Link => ({ context: contextOf(context, keeps(context)) }));
+  const options = {
+    kind: kinds[spanKinds[name]],
+    attributes,
+    links: linked,
+    startTime: hrTime(startMs ?? nowMs()),
+  };
+  const around =
+    parent === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, contextOf(parent, true));
+  return otel.startSpan(name, options, around);
+}
+
+function contextOf({ traceId, spanId }: SpanContext, sampled: boolean) {
+  return { traceId, spanId, traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true };
+}
+
+function recording(otel: OtelSpan, context: SpanContext, nowMs: () => number): Span {
+  return {
+    context,
+    set: (attributes) => void otel.setAttributes(attributes),
+    link: (to) => void otel.addLink({ context: contextOf(to, to.sampled ?? true) }),
+    fail: (code, blame) => {
+      otel.setAttributes({ 'corral.code': code, 'corral.blame': blame });
+      otel.setStatus({ code: SpanStatusCode.ERROR, message: code });
+    },
+    broke: (how) => {
+      otel.setAttribute('corral.trouble', how);
+      otel.setStatus({ code: SpanStatusCode.ERROR, message: how });
+    },
+    end: (atMs) => otel.end(hrTime(atMs ?? nowMs())),
+  };
+}
+
+const nothing = () => undefined;
+
+const unkept = (context: SpanContext): Span => ({
+  context,
+  set: nothing,
+  link: nothing,
+  fail: nothing,
+  broke: nothing,
+  end: nothing,
+});
+
+/** Not as a number: one from before this process began would be taken for its own clock. */
+function hrTime(ms: number): HrTime {
+  const seconds = Math.trunc(ms / 1_000);
+  return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];
+}
