@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { kubectl } from '../../infra/cluster/api.ts';
 import { openCluster } from '../../infra/cluster/cluster-file.ts';
+import { run } from '../../infra/cluster/machine/run.ts';
 import { installRelease } from '../../test/support/release.ts';
 import type { Release } from '../../test/support/release.ts';
 import { atMost, within } from '../figures.ts';
@@ -29,7 +30,7 @@ const objects = await objectsOf(release);
 await release.remove();
 await untilGone([release.namespace, `${fleet}-sandboxes`]);
 const [, bareMs] = await timed(() => applyBare(release.namespace, objects));
-await kubectl(cluster, ['delete', 'namespace', release.namespace, `${fleet}-sandboxes`, '--wait=false']);
+await removeBare(release.namespace);
 say(`${seconds(installedMs)} s to the first graded rollout; ${seconds(bareMs)} s for the same pods, bare`);
 const what =
   'helm install to the first graded rollout ÷ the same objects applied bare until all pods are ready';
@@ -74,7 +75,7 @@ async function objectsOf(of: Release): Promise<readonly string[]> {
   const secrets = items.map(({ metadata: { name }, data }) =>
     JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name }, data }),
   );
-  return [...secrets, await of.helm(['get', 'manifest'])];
+  return [...secrets, await run(['helm', 'get', 'manifest', fleet, `--namespace=${of.namespace}`])];
 }
 
 async function applyBare(namespace: string, texts: readonly string[]): Promise<void> {
@@ -88,6 +89,14 @@ async function applyBare(namespace: string, texts: readonly string[]): Promise<v
     `deployment/${fleet}-controller`,
   ])
     await inNamespace(['rollout', 'status', set, '--timeout=50s']);
+}
+
+/** Namespaces with all that is in them, and what lies outside of them. */
+async function removeBare(namespace: string): Promise<void> {
+  await kubectl(cluster, ['delete', 'namespace', namespace, '--wait=false']);
+  const outside = 'namespaces,clusterroles,clusterrolebindings,roles,rolebindings';
+  const labelled = [`--selector=corral.dev/fleet=${fleet}`, '--wait=false'];
+  await kubectl(cluster, ['delete', outside, '--namespace=default', ...labelled]);
 }
 
 async function untilGone(namespaces: readonly string[]): Promise<void> {

@@ -42,14 +42,10 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
     },
   );
 
-  app.get(
-    '/rollouts/:id',
-    { schema: { ...one, summary: 'State, verdict, calls and place in line' } },
-    async (request) => {
-      const rollout = takeRolloutRef(request, request.params.id, request.query);
-      return presentRollout(await core.view(callerOf(request, 'native'), rollout));
-    },
-  );
+  app.get('/rollouts/:id', { schema: { ...one, summary: 'State, verdict and calls' } }, async (request) => {
+    const rollout = takeRolloutRef(request, request.params.id, request.query);
+    return presentRollout(await core.view(callerOf(request, 'native'), rollout));
+  });
 
   app.get(
     '/rollouts/:id/verdict',

@@ -86,7 +86,7 @@ export const RolloutLine = Type.Object({
 });
 export type RolloutLine = Static<typeof RolloutLine>;
 
-/** A rollout by itself. `ahead`: rollouts before it in line, while it waits. */
+/** A rollout by itself. `ahead`: rollouts before it in line, while it waits; told by an open and its repeats only. */
 export const RolloutAnswer = Type.Object({
   ...RolloutLine.properties,
   ahead: nullable(Type.Number()),

@@ -102,6 +102,12 @@ describe.each(valueSets)('pods of the %s values', (set) => {
     expect(Number(grace)).toBeGreaterThan(540_000);
   });
 
+  test('are not their containers’ first processes, which would not hear a SIGTERM that comes too early for them', async () => {
+    const objects = await render(set);
+    for (const part of ['gateway', 'controller'])
+      expect(podOf(objects, `${fleetOf[set]}-${part}`)).toMatchObject({ shareProcessNamespace: true });
+  });
+
   test('have a token only where they speak to the API server', async () => {
     const objects = await render(set);
     const accounts = podsOf(objects)
