@@ -17,7 +17,10 @@ export type PrivatePrometheus = { readonly url: string; stop(): Promise<void> };
 /** Fast enough for a test that lasts seconds; rules that look back a minute see sixty samples of it. */
 const interval = '1s';
 
-/** A Prometheus of one test file on loopback, gone with all it has kept when it is stopped. `rules`: a file of rules, as text. */
+/**
+ * A Prometheus of one test file on loopback, gone with all it has kept when it is stopped; it has scraped every target when
+ * this resolves. `rules`: a file of rules, as text.
+ */
 export async function startPrometheus(targets: readonly Target[], rules: string): Promise<PrivatePrometheus> {
   const { prometheus } = await monitoringPrograms(() => undefined);
   const folder = await mkdtemp(join(tmpdir(), 'corral-prometheus-'));
@@ -38,7 +41,7 @@ export async function startPrometheus(targets: readonly Target[], rules: string)
   };
   const url = `http://${listen}`;
   try {
-    await untilReady(server, url);
+    await untilReady(server, () => hasScraped(url, targets.length));
   } catch (thrown) {
     await stop();
     throw thrown;
@@ -57,16 +60,23 @@ const configOf = (targets: readonly Target[]) => ({
   ],
 });
 
-/** It takes half a second; a minute is a machine that is badly overloaded. */
+/** It takes a second; a minute is a machine that is badly overloaded. */
 const startTries = 600;
 
-async function untilReady(server: ChildProcess, url: string): Promise<void> {
+async function untilReady(server: ChildProcess, isReady: () => Promise<boolean>): Promise<void> {
   for (let tried = 0; tried < startTries && server.exitCode === null; tried += 1) {
-    const answer = await fetch(`${url}/-/ready`).catch(() => null);
-    if (answer?.ok === true) return;
+    if (await isReady().catch(() => false)) return;
     await sleep(100);
   }
-  throw new Error('Prometheus does not answer');
+  throw new Error('Prometheus does not answer, or cannot scrape');
+}
+
+async function hasScraped(url: string, targets: number): Promise<boolean> {
+  const answer = await fetch(`${url}/api/v1/query?query=${encodeURIComponent('sum(up) or vector(0)')}`);
+  const { data } = (await answer.json()) as {
+    data: { result: readonly [{ value: readonly [number, string] }] };
+  };
+  return Number(data.result[0].value[1]) === targets;
 }
 
 async function end(server: ChildProcess): Promise<void> {

@@ -12,6 +12,7 @@ import {
   perSecond,
   share,
   sum,
+  thatHappens,
 } from './queries.ts';
 
 const pool = 'corral_fleet_pool';
@@ -157,10 +158,7 @@ const launches: Row = {
         'By type: into the pool (`warm`), to somebody who waited (`cold`), or `failed`, with its code.',
       todo: 'Look a code up in docs/failures.md. Of one template show it to its author, of all look at the provider.',
       limits: { none: 'a failed launch is tried again; ten in a row are told above' },
-      queries: one(
-        `60 * ${sum(['type', 'result'], perSecond('corral_launches_total'))}`,
-        '{{type}} {{result}}',
-      ),
+      queries: one(thatHappens(['type', 'result'], 'corral_launches_total'), '{{type}} {{result}}'),
     }),
     heatmap('How long do launches take?', 'seconds', {
       reading: 'From a start slot to ready, of those that became ready.',
@@ -215,6 +213,7 @@ const cost: Row = {
   title: 'What does it cost?',
   panels: [
     stat('Sandbox hours', 'hours', {
+      needs: 'event',
       columns: 5,
       rows: 8,
       reading: 'All sandboxes together, in the time that is looked at.',
@@ -223,6 +222,7 @@ const cost: Row = {
       queries: one(`${spent()} / 3600`),
     }),
     stat('Hours that were discarded', 'share', {
+      needs: 'event',
       columns: 5,
       rows: 8,
       reading: 'Of these hours, those of rollouts that ended in a discard.',
@@ -237,6 +237,7 @@ const cost: Row = {
       queries: one(spentShare('discarded')),
     }),
     stat('Hours that were idle', 'share', {
+      needs: 'event',
       columns: 5,
       rows: 8,
       reading: 'Of these hours, those of sandboxes that were ready and nobody’s.',
@@ -248,6 +249,7 @@ const cost: Row = {
       queries: one(spentShare('ready')),
     }),
     stacked('What are sandboxes paid for?', 'count', {
+      needs: 'event',
       columns: 9,
       reading:
         'How many there are on average, by what became of them. A sandbox is counted when it ends or changes its state, so long rollouts come in steps.',

@@ -78,7 +78,7 @@ export const kubernetes: Row = {
       todo: '401, 403: the account or its role. 409: somebody else was first. 429: the API server defends itself.',
       limits: { none: 'the panel beside it judges' },
       needs: 'cluster',
-      queries: one(sum(['code'], perSecond(apiCalls)), '{{code}}'),
+      queries: one(`${sum(['code'], perSecond(apiCalls))} > 0`, '{{code}}'),
     }),
     lines('How much does it refuse?', 'share', {
       columns: 8,

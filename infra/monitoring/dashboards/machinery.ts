@@ -1,7 +1,7 @@
 import { kubernetes, redis } from './machinery-beneath.ts';
 import { lines, stacked, stat, table } from './definition.ts';
 import type { Dashboard, Limits, Row } from './definition.ts';
-import { one, perSecond, quantile, series, sum } from './queries.ts';
+import { one, perMinute, perSecond, quantile, series, sum, thatHappens } from './queries.ts';
 
 const ofUs = 'component=~"gateway|controller"';
 const gateway = 'component="gateway"';
@@ -144,7 +144,7 @@ const gateways: Row = {
       reading: 'Answers that were given again to a request that had come before.',
       todo: 'A proxy cuts requests short, or the trainer’s own timeout is below 600 s; docs/trainers.md.',
       limits: { none: 'a repeat costs nothing; a trainer that has none left discards' },
-      queries: one(`60 * ${sum(['face'], perSecond('corral_replays_total'))}`, '{{face}}'),
+      queries: one(perMinute(['face'], 'corral_replays_total'), '{{face}}'),
     }),
   ],
 };
@@ -189,14 +189,14 @@ const controllers: Row = {
       todo: 'The controller’s log has each with its reason. All of them: Redis or the API server.',
       limits: { none: 'it counts where it goes on; the alerts look at that' },
       needs: 'event',
-      queries: one(`60 * ${sum(['loop'], perSecond('corral_loop_failures_total'))}`, '{{loop}}'),
+      queries: one(thatHappens(['loop'], 'corral_loop_failures_total'), '{{loop}}'),
     }),
     stacked('Who launches?', 'perMinute', {
       columns: 8,
       reading: 'Launches that ended, by controller.',
       todo: 'One launches nothing for long: its log, or its connection to the queue.',
       limits: { none: 'who takes a ticket is chance' },
-      queries: one(`60 * ${sum(['pod'], perSecond('corral_launches_total'))}`, '{{pod}}'),
+      queries: one(perMinute(['pod'], 'corral_launches_total'), '{{pod}}'),
     }),
     stacked('What is removed that nobody asked for?', 'perMinute', {
       columns: 8,
@@ -205,9 +205,9 @@ const controllers: Row = {
       todo: 'Some after a crash are what this is for. Always some: two fleets of one name, or trainers that never close.',
       limits: { none: 'it is the broom; dust is normal' },
       queries: [
-        { expr: `60 * ${sum(['reason'], perSecond('corral_garbage_total'))}`, legend: '{{reason}}' },
-        { expr: `60 * ${sum([], perSecond('corral_rollouts_expired_total'))}`, legend: 'rollouts expired' },
-        { expr: `60 * ${sum([], perSecond('corral_grants_taken_back_total'))}`, legend: 'grants taken back' },
+        { expr: perMinute(['reason'], 'corral_garbage_total'), legend: '{{reason}}' },
+        { expr: perMinute([], 'corral_rollouts_expired_total'), legend: 'rollouts expired' },
+        { expr: perMinute([], 'corral_grants_taken_back_total'), legend: 'grants taken back' },
       ],
     }),
   ],

@@ -12,6 +12,7 @@ import {
   share,
   shareOf,
   sum,
+  thatHappens,
 } from './queries.ts';
 
 const verdicts = 'corral_verdicts_total';
@@ -28,7 +29,7 @@ const headline: Row = {
       reading: 'Verdicts on rollouts of this environment, in the time that is looked at.',
       todo: 'None although a job runs: it fails before its first rollout. `corral preflight` shows where.',
       limits: { none: 'how many end is up to the trainers' },
-      queries: one(sum([], inAll(verdicts, ofEnvironment))),
+      queries: one(`round (${sum([], inAll(verdicts, ofEnvironment))})`),
     }),
     stat('Scorable', 'share', {
       reading: 'Of the rollouts that their trainer did not give up, those it may learn from.',
@@ -91,7 +92,7 @@ const toolCalls: Row = {
       todo: '`bad_arguments`, `unknown_tool`: the tool’s description. `sandbox_broken`: the last commands, `corral run ID`.',
       limits: { none: 'the shares beside and below judge' },
       needs: 'event',
-      queries: one(`60 * ${sum(['code'], perSecond(calls, 'blame="model"', ofEnvironment))}`, '{{code}}'),
+      queries: one(thatHappens(['code'], calls, 'blame="model"', ofEnvironment), '{{code}}'),
     }),
     lines('Where do the seconds of a call go?', 'seconds', {
       reading:
@@ -136,10 +137,7 @@ const grades: Row = {
       reading: 'By what the trainer may do, and the code of a discard.',
       todo: 'Look a code up in docs/failures.md.',
       limits: { none: 'the share at the top judges' },
-      queries: one(
-        `60 * ${sum(['verdict', 'code'], perSecond(verdicts, ofEnvironment))}`,
-        '{{verdict}} {{code}}',
-      ),
+      queries: one(thatHappens(['verdict', 'code'], verdicts, ofEnvironment), '{{verdict}} {{code}}'),
     }),
     lines('How long do grades take?', 'seconds', {
       columns: 8,
@@ -165,7 +163,7 @@ const grades: Row = {
       todo: 'Failures: the judge is away, slow or refuses. No score is made up: rollouts wait, and then are discarded.',
       limits: { none: 'a request that fails is sent again' },
       needs: 'event',
-      queries: one(`60 * ${sum(['code'], perSecond('corral_judge_requests_total'))}`, '{{code}}'),
+      queries: one(thatHappens(['code'], 'corral_judge_requests_total'), '{{code}}'),
     }),
   ],
 };
@@ -199,6 +197,7 @@ const sandboxes: Row = {
       })),
     }),
     stacked('What are its sandboxes paid for?', 'count', {
+      needs: 'event',
       columns: 8,
       reading:
         'How many there are on average, by what became of them; counted when they end or change their state.',

@@ -22,6 +22,20 @@ export const inAll = (metric: string, ...matchers: readonly string[]): string =>
 export const sum = (labels: readonly string[], what: string): string =>
   labels.length === 0 ? `sum (${what})` : `sum by (${labels.join(', ')}) (${what})`;
 
+/** How fast a counter rises by labels, per minute: what is counted in ones is rarely one a second. */
+export const perMinute = (
+  labels: readonly string[],
+  metric: string,
+  ...matchers: readonly string[]
+): string => `60 * ${sum(labels, perSecond(metric, ...matchers))}`;
+
+/** The same of what happens at all: counters of everything that can fail stand at 0, and would fill the legend. */
+export const thatHappens = (
+  labels: readonly string[],
+  metric: string,
+  ...matchers: readonly string[]
+): string => `${perMinute(labels, metric, ...matchers)} > 0`;
+
 /** A part of a whole; nothing where the whole is nothing, since a share of nothing is neither good nor bad. */
 export const share = (part: string, whole: string): string => `${part} / (${whole} > 0)`;
 

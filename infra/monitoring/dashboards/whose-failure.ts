@@ -1,6 +1,6 @@
 import { lines, stacked, stat, table } from './definition.ts';
 import type { Dashboard, Limits, Row } from './definition.ts';
-import { inAll, ofEnvironment, one, perSecond, shareOf, sum } from './queries.ts';
+import { inAll, ofEnvironment, one, perMinute, perSecond, shareOf, sum, thatHappens } from './queries.ts';
 
 // What the objectives are about: at most one rollout, and one tool call, in a thousand fails by us.
 
@@ -86,10 +86,7 @@ const rollouts: Row = {
       reading: 'Verdicts by what the trainer may do with them, and by blame.',
       todo: '`discard infrastructure` is ours, `discard caller` the job’s own. What a policy does badly is scorable.',
       limits: { none: 'how many rollouts end is up to the trainers' },
-      queries: one(
-        `60 * ${sum(['verdict', 'blame'], perSecond(verdicts, ofEnvironment))}`,
-        '{{verdict}} {{blame}}',
-      ),
+      queries: one(perMinute(['verdict', 'blame'], verdicts, ofEnvironment), '{{verdict}} {{blame}}'),
     }),
     lines('How fast is the budget of lost rollouts spent?', 'times', {
       reading:
@@ -105,11 +102,12 @@ const rollouts: Row = {
       queries: [burn('5m'), burn('1h'), burn('6h'), burn('3d')],
     }),
     stacked('Discards by code', 'perMinute', {
+      needs: 'event',
       reading: 'Rollouts that nobody may learn from, by the code that their trainer was told.',
       todo: 'Look the code up in docs/failures.md: it says what was seen, and what to do.',
       limits: { none: 'the share above judges them; a code is only a cause' },
       queries: one(
-        `60 * ${sum(['code', 'blame'], perSecond(verdicts, 'verdict="discard"', ofEnvironment))}`,
+        thatHappens(['code', 'blame'], verdicts, 'verdict="discard"', ofEnvironment),
         '{{code}} ({{blame}})',
       ),
     }),
@@ -119,10 +117,7 @@ const rollouts: Row = {
       todo: '`node_…`, `evicted`, `preempted`: look at the nodes. `sandboxd_killed`, `sandbox_exited`: at the image. `deleted`: at who deletes pods.',
       limits: { none: 'the share above judges them; a cause says where to look' },
       needs: 'event',
-      queries: one(
-        `60 * ${sum(['cause'], perSecond('corral_sandboxes_lost_total', 'effect="tainted"'))}`,
-        '{{cause}}',
-      ),
+      queries: one(thatHappens(['cause'], 'corral_sandboxes_lost_total', 'effect="tainted"'), '{{cause}}'),
     }),
   ],
 };
@@ -148,11 +143,12 @@ const toolCalls: Row = {
       ),
     }),
     stacked('By which code do tool calls fail by us?', 'perMinute', {
+      needs: 'event',
       columns: 8,
       reading: 'Calls that were dispatched, and then failed by us.',
       todo: 'Look the code up in docs/failures.md.',
       limits: { none: 'the share beside it judges them' },
-      queries: one(`60 * ${sum(['code'], perSecond(calls, byUs, ofEnvironment))}`, '{{code}}'),
+      queries: one(thatHappens(['code'], calls, byUs, ofEnvironment), '{{code}}'),
     }),
     table('Failed requests', 'count', {
       reading:
@@ -161,16 +157,17 @@ const toolCalls: Row = {
       limits: { none: 'one failed request is tried again; the alerts judge how many are too many' },
       needs: 'event',
       queries: one(
-        `sort_desc (${sum(['blame', 'code', 'face'], inAll('corral_gateway_failures_total'))} > 0)`,
+        `sort_desc (round (${sum(['blame', 'code', 'face'], inAll('corral_gateway_failures_total'))}) > 0)`,
       ),
     }),
     stacked('Failures of controllers', 'perMinute', {
+      needs: 'event',
       reading:
         'Launches and steps of controllers that failed. Most of them nobody notices, since they are tried again.',
       todo: 'Of launches (`image_unavailable`, `start_failed`, `unschedulable`): go to Bursts and pools. `state_unavailable`, `provider_unavailable`: to Machinery.',
       limits: { none: 'it becomes bad where a breaker opens, which Bursts and pools shows' },
       queries: one(
-        `60 * ${sum(['blame', 'code'], perSecond('corral_controller_failures_total'))}`,
+        thatHappens(['blame', 'code'], 'corral_controller_failures_total'),
         '{{code}} ({{blame}})',
       ),
     }),
@@ -183,7 +180,7 @@ const others: Row = {
     lines('Which policies may be breaking their sandboxes?', 'share', {
       columns: 8,
       reading:
-        'Of each environment’s rollouts, those whose end one of the policy’s own commands is suspected of.',
+        'Of each environment’s rollouts, those whose end one of the policy’s own commands or answers is suspected of.',
       todo: 'Tell the RL team; `corral run ID` has the last commands. A share that rises with training is a policy that learns it.',
       limits: {
         below: 'green',
@@ -194,7 +191,7 @@ const others: Row = {
       },
       queries: one(
         shareOf(perSecond, verdicts, ['environment'], {
-          part: ['suspected="command"'],
+          part: ['suspected!="none"'],
           ofAll: [ofEnvironment],
         }),
         '{{environment}}',
@@ -225,10 +222,7 @@ const others: Row = {
       todo: 'Tell the job’s owner: docs/trainers.md has each code. `unauthorized`: whose key it is, the gateway’s log says.',
       limits: { none: 'a job that is being set up may fail as often as it likes' },
       needs: 'event',
-      queries: one(
-        `60 * ${sum(['code'], perSecond('corral_gateway_failures_total', 'blame="caller"'))}`,
-        '{{code}}',
-      ),
+      queries: one(thatHappens(['code'], 'corral_gateway_failures_total', 'blame="caller"'), '{{code}}'),
     }),
   ],
 };

@@ -6,9 +6,11 @@ import { expect, onTestFinished, test } from 'vitest';
 import { panelQueries } from '../../../infra/monitoring/dashboards/dashboards.ts';
 import { monitoringPrograms } from '../../../infra/monitoring/programs.ts';
 import { rulesFile } from '../../../infra/monitoring/rules/rules-file.ts';
+import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
+import type { FleetOfTest } from '../../support/fleet.ts';
 import { panelTroubles } from '../../support/panel-troubles.ts';
 import { startPrometheus } from '../../support/prometheus.ts';
-import { ask, rulesOfTest } from './promtool.ts';
+import { ask, rulesOfTest, valuesOfTest } from './promtool.ts';
 
 test('every query of every panel is PromQL', async () => {
   const { promtool } = await monitoringPrograms(() => undefined);
@@ -42,3 +44,41 @@ test('panels of a Prometheus that scrapes no fleet are told one by one, and none
     needed.map(({ panel }) => `${panel}: it has no data`),
   );
 });
+
+test('every panel of a fleet that has played has its data, and nothing is refused', async () => {
+  const corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+  onTestFinished(() => corral.stop());
+  const { gatewayUrl, controllerUrl } = corral.fleet;
+  const { namespace, fleet } = valuesOfTest;
+  const labelled = (component: string, url: string) => ({
+    url,
+    labels: { namespace, fleet, component, pod: `${component}-1` },
+  });
+  const prometheus = await startPrometheus(
+    [labelled('gateway', gatewayUrl), labelled('controller', controllerUrl)],
+    rulesOfTest(),
+  );
+  onTestFinished(() => prometheus.stop());
+  const fromMs = Date.now();
+  // Rates need two looks at a counter, and some counters are born with the first that they count.
+  const playAndLook = async () => {
+    await playSome(corral, `${Date.now()}`);
+    return panelTroubles({ prometheusUrl: prometheus.url, fromMs, toMs: Date.now(), inCluster: false });
+  };
+  await expect.poll(playAndLook, { timeout: 100_000, interval: 2_000 }).toEqual([]);
+}, 180_000);
+
+/** More rollouts than sandboxes are ready, so that some wait for a start; each has calls of its own and a grade. */
+async function playSome({ rft, native }: FleetOfTest, wave: string): Promise<void> {
+  const names = Array.from({ length: 6 }, (_, index) => `trace_${wave}_${index}`);
+  await Promise.all(
+    names.map(async (trace) => {
+      expect(await rft.call({ trace, call: 'call_1', command: 'echo 42' })).toMatchObject({ status: 200 });
+      expect(await rft.call({ trace, call: 'call_2', arguments: '{"nothing":1}' })).toMatchObject({
+        status: 200,
+      });
+      expect(await rft.grade({ trace })).toMatchObject({ status: 200 });
+    }),
+  );
+  expect(await native.get('/v1/rollouts/nobody')).toMatchObject({ status: 404 });
+}
