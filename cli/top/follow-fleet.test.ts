@@ -1,3 +1,4 @@
+import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { createFakeClock, settled } from '../../test/fakes/clock.ts';
 import { fakeFleetAnswer } from '../../test/fakes/fleet-answer.ts';
@@ -10,13 +11,12 @@ import type { Screen } from './screen.ts';
 /** A screen that keeps what is on it, and whether it was given back. */
 function fakeScreen() {
   const seen = { text: '', drawn: 0, isOpen: false, columns: 80 };
-  let end = (): void => undefined;
-  let resize = (): void => undefined;
+  const told = new EventEmitter();
   const screen: Screen = {
     isTerminal: true,
     open: ({ onEnd, onResize }) => {
       seen.isOpen = true;
-      [end, resize] = [onEnd, onResize];
+      told.on('end', onEnd).on('resize', onResize);
       return {
         size: () => ({ columns: seen.columns, rows: 12 }),
         draw: (lines) => {
@@ -27,7 +27,7 @@ function fakeScreen() {
       };
     },
   };
-  return { screen, seen, end: () => end(), resize: () => resize() };
+  return { screen, seen, end: () => told.emit('end'), resize: () => told.emit('resize') };
 }
 
 function following(ask: () => Promise<FleetAnswer>) {

@@ -244,6 +244,8 @@ describe('a frame', () => {
 });
 
 describe('what others have written', () => {
+  const withoutColours = (text: string) =>
+    ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
   const evil = '\u001B[2J\u001B]0;title\u0007\u202Eabc\u0000';
 
   test('is no order to the terminal, wherever it stands', () => {
@@ -277,7 +279,7 @@ describe('what others have written', () => {
       const text = frameOf(shown, { columns: 400, rows: 60 })
         .map((line) => paint(line, inColour))
         .join('\n');
-      expect(text.replaceAll(/\u001B\[(?:0|1|31|33|36)m/g, '')).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
+      expect(withoutColours(text)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
       expect(text).toContain('\\u001b[2J');
     }
   });
@@ -287,7 +289,7 @@ describe('what others have written', () => {
     const painted = lines.map((line) => paint(line, true)).join('\n');
     expect(painted).toContain('\u001B[31msandbox_lost 3\u001B[0m');
     expect(painted).toContain('\u001B[33mrollout_expired 1\u001B[0m');
-    expect(painted).toMatch(/\u001B\[31mnot heard of for 12 s *\u001B\[0m/);
+    expect(painted).toContain('\u001B[31mnot heard of for 12 s\u001B[0m');
     expect(lines.map((line) => paint(line, false)).join('\n')).not.toContain('\u001B');
   });
 });

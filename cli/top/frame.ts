@@ -114,12 +114,12 @@ const between = (spans: readonly Span[], separator: Span): readonly Span[] =>
   spans.flatMap((span, place) => (place === 0 ? [span] : [separator, span]));
 
 function redisWords(redis: FleetAnswer['redis']): string {
-  const limit = redis.limit_bytes === null ? 'no limit' : `of ${bytes(redis.limit_bytes)}`;
+  const limit = redis.limit_bytes === null ? 'used, no limit' : `of ${bytes(redis.limit_bytes)}`;
   const disk =
     redis.append_only === null ? [] : [redis.append_only ? 'append-only file' : 'no append-only file'];
   return [
-    `${redis.version ?? 'unknown version'}`,
-    `${bytes(redis.used_bytes)} ${redis.limit_bytes === null ? `used, ${limit}` : limit}`,
+    redis.version ?? 'unknown version',
+    `${bytes(redis.used_bytes)} ${limit}`,
     ...(redis.maxmemory_policy === null ? [] : [redis.maxmemory_policy]),
     ...disk,
   ].join(', ');

@@ -57,6 +57,7 @@ test.each([
   ['\u0004', 1],
   ['x', 0],
   ['\u001B[A', 0],
+  ['\u001BOQ', 0],
 ])('typing %j ends it %i times', (typed, ends) => {
   const terminal = fakeTerminal();
   terminal.input.emit('data', Buffer.from(typed));

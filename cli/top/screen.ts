@@ -47,8 +47,12 @@ const home = '\u001B[H';
 const restOfLine = '\u001B[K';
 const restOfScreen = '\u001B[J';
 
+const escape = '\u001B';
 /** `q` and Ctrl-C; also Ctrl-D, by which a terminal says that there is no more. */
-const isEnd = (typed: string) => /[qQ\u0003\u0004]/.test(typed);
+const endKeys = ['q', 'Q', '\u0003', '\u0004'];
+
+/** Keys with a name of their own come as an escape and letters, some of them these. */
+const isEnd = (typed: string) => !typed.startsWith(escape) && endKeys.some((key) => typed.includes(key));
 
 const ends = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
