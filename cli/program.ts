@@ -8,6 +8,7 @@ import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
+import { addTopCommand } from './commands/top.ts';
 import { addUpCommand } from './commands/up.ts';
 import { processTerminal, withoutOrders } from './print/terminal.ts';
 import type { Terminal } from './print/terminal.ts';
@@ -33,6 +34,7 @@ export function createProgram(terminal: Terminal): Command {
   });
   addUpCommand(program, terminal);
   addPreflightCommand(program, terminal);
+  addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);
   addRolloutsCommand(program, terminal);

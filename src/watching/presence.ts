@@ -25,7 +25,7 @@ export async function tellPresence(options: PresenceOptions): Promise<void> {
   const begunMs = clock.monotonicMs();
   const tell = async (now: Present) => {
     try {
-      await watch.tell(process, { ...self, ageMs: clock.monotonicMs() - begunMs, ...now });
+      await watch.tell(process, { ...self, ageMs: Math.round(clock.monotonicMs() - begunMs), ...now });
     } catch (thrown) {
       onError(thrown);
     }

@@ -25,8 +25,8 @@ export function presentFleet(
   const { rollouts, sandboxes, memory, server } = reading;
   return {
     fleet,
-    age_ms: paced.ageMs,
-    next_in_ms: paced.nextInMs,
+    age_ms: Math.round(paced.ageMs),
+    next_in_ms: Math.round(paced.nextInMs),
     sees: seesAll ? 'all tenants' : 'own tenant',
     rollouts: { open: rollouts.open, calls_running: rollouts.callsRunning },
     waiting: presentLine(reading, ({ first }) => seesAll || ownerOf(first).tenant === grant.tenant),

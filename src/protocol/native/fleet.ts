@@ -4,6 +4,8 @@ import { nullable } from './parts.ts';
 
 const Counts = Type.Record(Type.String(), Type.Number());
 
+const BlameName = Type.Union([Type.Literal('model'), Type.Literal('caller'), Type.Literal('infrastructure')]);
+
 /** The rollouts of one run that wait for one template. */
 const WaitingLine = Type.Object({
   tenant: Type.String(),
@@ -38,7 +40,7 @@ const TemplateLine = Type.Object({
   waiting: Type.Number(),
   announced: Type.Number(),
   breaker: Type.Union([Type.Literal('closed'), Type.Literal('open'), Type.Literal('probing')]),
-  last_failure: nullable(Type.Object({ code: Type.String(), blame: Type.String(), ago_ms: Type.Number() })),
+  last_failure: nullable(Type.Object({ code: Type.String(), blame: BlameName, ago_ms: Type.Number() })),
 });
 
 const ProcessLine = Type.Object({

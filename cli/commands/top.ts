@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import { systemClock } from '../../src/platform/clock.ts';
+import { FleetAnswer } from '../../src/protocol/native/fleet.ts';
+import { CommandError } from '../command-error.ts';
+import { findConnection } from '../gateway/connection.ts';
+import { createHttpClient } from '../gateway/http-client.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { askNative } from '../gateway/native-client.ts';
+import { timeOfDay } from '../print/amounts.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { followFleet } from '../top/follow-fleet.ts';
+import { frameOf } from '../top/frame.ts';
+import { paint } from '../top/lines.ts';
+import { processScreen } from '../top/screen.ts';
+import { withReadingOptions } from './reading-options.ts';
+import type { ReadingOptions } from './reading-options.ts';
+
+/** A gateway that has not answered by then is told as one that does not. */
+const deadlineMs = 5_000;
+
+export function addTopCommand(program: Command, terminal: Terminal, screen = processScreen): void {
+  const command = program
+    .command('top')
+    .description('the fleet now: who waits, pools, verdicts by blame, processes; each second, until q')
+    .addHelpText('after', '\nWithout a terminal it prints once what it sees, and ends.');
+  withReadingOptions(command).action(async (options: ReadingOptions) => {
+    const connection = findConnection(options, process.env);
+    if (connection === null) throw noFleet();
+    const client = createHttpClient(connection);
+    const { url } = connection;
+    const ask = () => askFleet(client);
+    try {
+      if (options.json) terminal.result(JSON.stringify(await ask(), null, 2));
+      else if (screen.isTerminal) await followFleet({ url, ask, screen, clock: systemClock });
+      else terminal.result(describeOnce(url, await ask(), terminal.width));
+    } finally {
+      await client.close();
+    }
+  });
+}
+
+const askFleet = (client: HttpClient) =>
+  askNative(client, { method: 'GET', path: '/v1/fleet', deadlineMs }, FleetAnswer);
+
+function describeOnce(url: string, answer: FleetAnswer, width: number): string {
+  const told = { answer, agoMs: 0 };
+  const view = { url, timeOfDay: timeOfDay(systemClock.nowMs()), told, trouble: null, footer: null };
+  const lines = frameOf(view, { columns: width, rows: Infinity });
+  return lines.map((line) => paint(line, false)).join('\n');
+}
+
+const noFleet = () =>
+  new CommandError(
+    'no fleet runs on this state folder',
+    'yours',
+    'start one with "corral up", or name one with --url and --key',
+  );

@@ -1,0 +1,105 @@
+import type { EventEmitter } from 'node:events';
+import { paint } from './lines.ts';
+import type { Line } from './lines.ts';
+
+/** A terminal as a whole screen, until it is given back. */
+export type Screen = {
+  /** Nobody draws elsewhere. */
+  readonly isTerminal: boolean;
+  /**
+   * Takes the screen. `onEnd` is called for `q`, Ctrl-C, a signal that ends the process, and when the terminal is gone; `onResize`
+   * when it has another size.
+   */
+  open(listeners: { readonly onEnd: () => void; readonly onResize: () => void }): OpenScreen;
+};
+
+export type OpenScreen = {
+  size(): { readonly columns: number; readonly rows: number };
+  draw(lines: readonly Line[]): void;
+  /** Gives it back as it was. May be called more than once. */
+  close(): void;
+};
+
+type Emitter = Pick<EventEmitter, 'on' | 'off'>;
+
+/** What a screen needs of the process’ streams. */
+export type Streams = {
+  readonly input: Emitter & {
+    readonly isTTY: boolean;
+    setRawMode(isRaw: boolean): unknown;
+    resume(): unknown;
+    pause(): unknown;
+  };
+  readonly output: Emitter & {
+    readonly isTTY: boolean;
+    readonly columns: number;
+    readonly rows: number;
+    write(text: string): unknown;
+  };
+  /** The process, which is told of signals and of its own end. */
+  readonly signals: Emitter;
+  readonly inColour: boolean;
+};
+
+const take = '\u001B[?1049h\u001B[?25l';
+const giveBack = '\u001B[?25h\u001B[?1049l';
+const home = '\u001B[H';
+const restOfLine = '\u001B[K';
+const restOfScreen = '\u001B[J';
+
+const escape = '\u001B';
+/** `q` and Ctrl-C; also Ctrl-D, by which a terminal says that there is no more. */
+const endKeys = ['q', 'Q', '\u0003', '\u0004'];
+
+/** Keys with a name of their own come as an escape and letters, some of them these. */
+const isEnd = (typed: string) => !typed.startsWith(escape) && endKeys.some((key) => typed.includes(key));
+
+const ends = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+export function screenOver({ input, output, signals, inColour }: Streams): Screen {
+  const open: Screen['open'] = ({ onEnd, onResize }) => {
+    const onTyped = (typed: Buffer) => {
+      if (isEnd(typed.toString('latin1'))) onEnd();
+    };
+    let isOpen = true;
+    const close = () => {
+      if (!isOpen) return;
+      isOpen = false;
+      for (const signal of ends) signals.off(signal, onEnd);
+      signals.off('exit', close);
+      output.off('resize', onResize);
+      input.off('data', onTyped);
+      input.off('end', onEnd);
+      if (input.isTTY) input.setRawMode(false);
+      input.pause();
+      output.write(giveBack);
+    };
+    for (const signal of ends) signals.on(signal, onEnd);
+    // Whatever ends the process, an error that nobody foresaw too.
+    signals.on('exit', close);
+    // A terminal that is gone; stays for what is still written then.
+    output.on('error', onEnd);
+    output.on('resize', onResize);
+    if (input.isTTY) {
+      input.setRawMode(true);
+      input.on('data', onTyped);
+      input.on('end', onEnd);
+      input.resume();
+    }
+    output.write(take);
+    const draw: OpenScreen['draw'] = (lines) => {
+      const painted = lines.map((line) => `${paint(line, inColour)}${restOfLine}`);
+      output.write(`${home}${painted.join('\r\n')}${restOfScreen}`);
+    };
+    return { size: () => ({ columns: output.columns, rows: output.rows }), draw, close };
+  };
+  return { isTerminal: output.isTTY, open };
+}
+
+/** Colours where a terminal shows them and nobody has asked for none (no-color.org). */
+export const processScreen: Screen = screenOver({
+  input: process.stdin,
+  output: process.stdout,
+  signals: process,
+  inColour: !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb',
+});
