@@ -88,7 +88,8 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   );
   const stopping = new AbortController();
   const { folder: eventFolder } = config.eventLog;
-  const logId = eventFolder === null ? systemRandom.text(holderLength) : await logIdOf(eventFolder, systemRandom);
+  const logId =
+    eventFolder === null ? systemRandom.text(holderLength) : await logIdOf(eventFolder, systemRandom);
   const own = new OwnEvents({ log: events, clock: systemClock });
   let address: string | null = null;
   const agreeing = keepAgreeing(environments, () => controller.environmentsChanged(), log, stopping.signal);

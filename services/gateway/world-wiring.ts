@@ -50,7 +50,8 @@ export async function openWorld(config: GatewayConfig, log: Log) {
   await catalog.agree().catch(() => undefined);
   const events = createEventLog({ ...config.eventLog, process: 'gateway', log, ...system });
   const { folder: eventFolder } = config.eventLog;
-  const logId = eventFolder === null ? systemRandom.text(holderLength) : await logIdOf(eventFolder, systemRandom);
+  const logId =
+    eventFolder === null ? systemRandom.text(holderLength) : await logIdOf(eventFolder, systemRandom);
   const peers = createAskKeeper({ tokens, random: systemRandom });
   const keyDoubt = createKeyDoubt(log, systemClock);
   const link = createSandboxdHttpLink({

@@ -14,10 +14,11 @@ import type { FleetKeys, PeerTokens, SandboxTokens } from './tokens.ts';
  * Each process reads each step at a moment of its own. So the next key is first known to all, then used by all, and the
  * old one goes when no sandbox that was made under it lives any more.
  */
-export type FleetTokens = SandboxTokens & PeerTokens & {
-  /** Takes changes of the file in force until the signal aborts. */
-  watch(world: { readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal }): Loop;
-};
+export type FleetTokens = SandboxTokens &
+  PeerTokens & {
+    /** Takes changes of the file in force until the signal aborts. */
+    watch(world: { readonly clock: Clock; readonly log: Log; readonly signal: AbortSignal }): Loop;
+  };
 
 /** Reads the key file, makes it where there is none. Throws what is wrong with it. */
 export async function openFleetTokens(path: string): Promise<FleetTokens> {

@@ -59,7 +59,10 @@ async function partsOf(deps: FleetEventsDeps, wanted: Wanted, signal: AbortSigna
     });
     return [itself, ...others.map(partOf)];
   } catch {
-    return [itself, { of: { keeper: 'the other processes', heard_at_ms: nowMs }, lines: nobody(unknownOthers) }];
+    return [
+      itself,
+      { of: { keeper: 'the other processes', heard_at_ms: nowMs }, lines: nobody(unknownOthers) },
+    ];
   }
 }
 

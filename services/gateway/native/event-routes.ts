@@ -26,7 +26,11 @@ export function eventRoutes(app: App, desk: EventDesk): void {
   app.get(
     '/rollouts/:id/events',
     {
-      schema: { summary: 'What every process logged of it, JSON lines', params: RolloutParams, response: lines },
+      schema: {
+        summary: 'What every process logged of it, JSON lines',
+        params: RolloutParams,
+        response: lines,
+      },
     },
     async (request, reply) => {
       const rollout = takeRollout(request, request.params.id, 'the rollout id');

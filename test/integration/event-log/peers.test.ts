@@ -80,7 +80,13 @@ async function ask(address: string): Promise<readonly (string | Told)[]> {
 
 test('the lines of another process, and that these are all; nothing of another tenant or rollout whatever it says', async () => {
   const ours = verdictOf('acme');
-  const address = await processWith(verdictOf('other'), ours, verdictOf('acme', 'b'), 'no event', '{"kind":"x"}');
+  const address = await processWith(
+    verdictOf('other'),
+    ours,
+    verdictOf('acme', 'b'),
+    'no event',
+    '{"kind":"x"}',
+  );
   expect(await ask(address)).toEqual([ours, { told: 'all', why: null }]);
 });
 
