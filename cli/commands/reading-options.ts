@@ -9,6 +9,10 @@ export type ReadingOptions = {
   readonly json: boolean;
 };
 
+/** Of `--events`: where lines go to standard output, a log collector has them. */
+export const eventsHelp =
+  'event lines of a file, or - for standard input, instead of the fleet’s own logs; other lines are passed over';
+
 /** What every command that asks a fleet may be told. */
 export function withReadingOptions(command: Command): Command {
   return command

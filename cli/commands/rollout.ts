@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { rolloutId, runId } from '../../src/model/ids.ts';
 import { RolloutAnswer } from '../../src/protocol/native/rollouts.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative, NotKnown } from '../gateway/native-client.ts';
@@ -6,14 +7,15 @@ import { RunsAnswer } from '../../src/protocol/native/runs.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeStory } from '../stories/describe-story.ts';
-import { lookUp, storiesInLog } from '../stories/look-up.ts';
+import { lookUp } from '../stories/look-up.ts';
+import { anyTenant, readLog } from '../stories/read-log.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { storyOfAnswer } from '../stories/story-of-answer.ts';
 import { withLog } from '../stories/with-log.ts';
-import { withReadingOptions } from './reading-options.ts';
+import { eventsHelp, withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 
-type RolloutOptions = ReadingOptions & { readonly attempt?: string };
+type RolloutOptions = ReadingOptions & { readonly attempt?: string; readonly events?: string };
 
 export function addRolloutCommand(program: Command, terminal: Terminal): void {
   const command = program
@@ -21,10 +23,13 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     .description('what happened to one rollout, call by call, with blame')
     .argument('<id>', 'the rollout’s id (trace_id)')
     .option('--run <run>', 'its run (default: every run is looked through)')
-    .option('--attempt <number>', 'which attempt (default: the newest)');
+    .option('--attempt <number>', 'which attempt (default: the newest)')
+    .option('--events <file>', eventsHelp);
   withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {
-    const found = await lookUp(questionOf(id, options), options, process.env);
-    const story = withLog(found, await storiesInLog(options));
+    const wanted = anyTenant(options.run === undefined ? null : runId(options.run), rolloutId(id));
+    const log = await readLog(options, wanted, process.env);
+    const found = await lookUp(questionOf(id, options), options, process.env, async () => log);
+    const story = withLog(found, log);
     show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
   });
 }

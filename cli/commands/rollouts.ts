@@ -9,7 +9,7 @@ import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { lookUp } from '../stories/look-up.ts';
+import { lookUp, storiesInFolder } from '../stories/look-up.ts';
 import { summaryOfLine, summaryOfStory } from '../stories/run-lines.ts';
 import type { RolloutSummary } from '../stories/run-lines.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
@@ -34,7 +34,7 @@ export function addRolloutsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
     .option('--limit <count>', 'at most this many', defaultLimit);
   withReadingOptions(command).action(async (options: RolloutsOptions) => {
-    const found = await lookUp(questionOf(options), options, process.env);
+    const found = await lookUp(questionOf(options), options, process.env, storiesInFolder(options));
     show(terminal, options.json, found, (rollouts) => describeRollouts(rollouts, terminal.width));
   });
 }

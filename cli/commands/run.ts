@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { runId } from '../../src/model/ids.ts';
 import { RunAnswer } from '../../src/protocol/native/runs.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
@@ -6,21 +7,26 @@ import { askNative } from '../gateway/native-client.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeRun } from '../stories/describe-run.ts';
-import { lookUp, storiesInLog } from '../stories/look-up.ts';
+import { lookUp } from '../stories/look-up.ts';
+import { anyTenant, readLog } from '../stories/read-log.ts';
 import { runStoryOfAnswer, runStoryOfStories } from '../stories/run-story.ts';
-import { withReadingOptions } from './reading-options.ts';
+import { eventsHelp, withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 
 export function addRunCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('run')
     .description('one training job: what its discards cost each wave, and which commands are suspected')
-    .argument('<run>', 'the run’s name');
-  withReadingOptions(command).action(async (run: string, options: ReadingOptions) => {
-    const logged = await storiesInLog(options);
-    const story = await lookUp(questionOf(run, logged), options, process.env);
-    show(terminal, options.json, story, (told) => describeRun(told, terminal.width));
-  });
+    .argument('<run>', 'the run’s name')
+    .option('--events <file>', eventsHelp);
+  withReadingOptions(command).action(
+    async (run: string, options: ReadingOptions & { readonly events?: string }) => {
+      const log = await readLog(options, anyTenant(runId(run), null), process.env);
+      const told = await lookUp(questionOf(run, log.stories), options, process.env, async () => log);
+      const story = { ...told, missing: log.missing };
+      show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
+    },
+  );
 }
 
 const questionOf = (run: string, logged: readonly RolloutStory[]) => ({

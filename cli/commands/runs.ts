@@ -6,7 +6,7 @@ import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeCodes } from '../stories/describe-run.ts';
-import { lookUp } from '../stories/look-up.ts';
+import { lookUp, storiesInFolder } from '../stories/look-up.ts';
 import { runLineOfAnswer, runLinesOfStories } from '../stories/run-lines.ts';
 import type { RunLine } from '../stories/run-lines.ts';
 import { withReadingOptions } from './reading-options.ts';
@@ -15,7 +15,12 @@ import type { ReadingOptions } from './reading-options.ts';
 export function addRunsCommand(program: Command, terminal: Terminal): void {
   const command = program.command('runs').description('training jobs: counts, discards and why');
   withReadingOptions(command).action(async (options: ReadingOptions) => {
-    const runs = await lookUp({ ofFleet: runsOfFleet, ofStories: runLinesOfStories }, options, process.env);
+    const runs = await lookUp(
+      { ofFleet: runsOfFleet, ofStories: runLinesOfStories },
+      options,
+      process.env,
+      storiesInFolder(options),
+    );
     show(terminal, options.json, runs, (lines) => describeRuns(lines, terminal.width));
   });
 }

@@ -1,4 +1,5 @@
 import { Agent, request } from 'undici';
+import { splitLines } from '../../src/adapters/event-log/lines.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from './connection.ts';
 
@@ -16,6 +17,8 @@ export type HttpRequest = {
 /** Speaks to one gateway; answers of any status are answers, only silence is an error. */
 export type HttpClient = {
   send(request: HttpRequest): Promise<HttpAnswer>;
+  /** An answer that is lines, as they come; null for any other. */
+  lines(request: Pick<HttpRequest, 'path' | 'run' | 'deadlineMs'>): Promise<AsyncGenerator<string> | null>;
   close(): Promise<void>;
 };
 
@@ -27,6 +30,22 @@ export function createHttpClient({ url, key, run: connectionRun }: Connection): 
   const authorization = `Bearer ${key}`;
   return {
     close: () => dispatcher.destroy(),
+    lines: async ({ path, run = connectionRun, deadlineMs = defaultDeadlineMs }) => {
+      const signal = AbortSignal.timeout(deadlineMs);
+      const headers = { authorization, ...(run === null ? {} : { 'x-corral-run': run }) };
+      try {
+        const {
+          statusCode,
+          headers: had,
+          body,
+        } = await request(`${url}${path}`, { headers, dispatcher, signal });
+        if (statusCode === 200 && had['content-type'] === linesType) return untilBroken(splitLines(body));
+        await body.dump();
+        return null;
+      } catch (error) {
+        throw unreachable(url, error);
+      }
+    },
     send: async ({ method, path, body, run = connectionRun, deadlineMs = defaultDeadlineMs }) => {
       const startedMs = performance.now();
       const signal = AbortSignal.timeout(deadlineMs);
@@ -41,6 +60,17 @@ export function createHttpClient({ url, key, run: connectionRun }: Connection): 
       }
     },
   };
+}
+
+const linesType = 'application/x-ndjson';
+
+/** A connection that breaks ends the lines; whether they were all, their last one says. */
+async function* untilBroken(lines: AsyncGenerator<string>): AsyncGenerator<string> {
+  try {
+    yield* lines;
+  } catch {
+    return;
+  }
 }
 
 const typeOf = (body: unknown) => (body === undefined ? {} : { 'content-type': 'application/json' });

@@ -1,4 +1,5 @@
 import { table } from '../print/table.ts';
+import { describeMissing } from './describe-missing.ts';
 import { labelled } from './labelled.ts';
 import type { RunStory } from './run-story.ts';
 import type { Suspect } from './suspects.ts';
@@ -17,6 +18,7 @@ export function describeRun(story: RunStory, width: number): string {
     ...heading,
     ...(waves === null ? [] : describeWaves(waves)),
     ...describeSuspects(suspects, width),
+    ...describeMissing(story.missing, width),
   ].join('\n');
 }
 

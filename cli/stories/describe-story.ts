@@ -5,13 +5,14 @@ import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts
 import { bytes, duration, score, timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { describeExplanation } from './describe-explanation.ts';
+import { describeMissing } from './describe-missing.ts';
 import { labelled } from './labelled.ts';
 
 /** One screen: what became of the rollout, and why; of one that can be scored, call by call with blame. */
 export function describeStory(story: RolloutStory, width: number): string {
   const explanation = explain(story);
   const rest = explanation === null ? scorable(story, width) : describeExplanation(explanation, width);
-  return [...heading(story), '', ...rest].join('\n');
+  return [...heading(story), '', ...rest, ...describeMissing(story.missing, width)].join('\n');
 }
 
 function heading(story: RolloutStory): readonly string[] {
@@ -19,6 +20,7 @@ function heading(story: RolloutStory): readonly string[] {
   return labelled([
     ['rollout', `${story.rolloutId}${attempt}`],
     ['run', story.run],
+    ...(story.keyIds.length === 0 ? [] : [['key', story.keyIds.join(', ')] as const]),
     ['environment', `${story.environment}@${story.version.slice(0, 12)}`],
     ['state', describeState(story)],
     ['verdict', describeVerdict(story)],
@@ -26,9 +28,11 @@ function heading(story: RolloutStory): readonly string[] {
   ]);
 }
 
-function describeState({ state, closedBy, source }: RolloutStory): string {
-  if (source === 'event log') return 'not in the fleet’s state any more; told from the event log';
-  return closedBy === null ? (state ?? 'unknown') : `${state} (${closedBy})`;
+function describeState({ state, closedBy, closedByKey, source }: RolloutStory): string {
+  const end = closedBy === null ? null : `${closedBy}${closedByKey === null ? '' : `, key ${closedByKey}`}`;
+  if (source === 'fleet') return end === null ? (state ?? 'unknown') : `${state} (${end})`;
+  const forgotten = 'not in the fleet’s state any more; told from the event log';
+  return end === null ? forgotten : `${forgotten}; ${end}`;
 }
 
 function describeVerdict({ verdict, suspected }: RolloutStory): string {
@@ -46,7 +50,8 @@ function scorable(story: RolloutStory, width: number): readonly string[] {
     ...(suspected === null ? [] : [['suspected', `${suspected}: its grader ended badly`] as const]),
     ...(Object.keys(evidence).length === 0 ? [] : [['evidence', describeEvidence(evidence)] as const]),
   ]);
-  return [...facts, '', calls.length === 0 ? 'no call reached a sandbox' : describeCalls(calls, width)];
+  const table = () => describeCalls(calls, story.keyIds.length > 1, width);
+  return [...facts, '', calls.length === 0 ? 'no call reached a sandbox' : table()];
 }
 
 const describeEvidence = (evidence: Evidence): string =>
@@ -54,13 +59,16 @@ const describeEvidence = (evidence: Evidence): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
 
-function describeCalls(calls: readonly CallStory[], width: number): string {
+/** `keys`: more than one acted, so each call says whose it was. */
+function describeCalls(calls: readonly CallStory[], keys: boolean, width: number): string {
+  const ofKey = [{ title: 'key', of: (call: CallStory) => call.keyId ?? '–' }];
   const columns = [
     { title: 'at', of: (call: CallStory) => timeOfDay(call.startedAtMs) },
     { title: 'call', of: (call: CallStory) => call.callId },
     { title: 'tool', of: (call: CallStory) => call.tool },
     { title: 'outcome', of: endOf },
     { title: 'blame', of: (call: CallStory) => call.blame ?? '–' },
+    ...(keys ? ofKey : []),
     { title: 'took', of: (call: CallStory) => duration(call.durationMs), right: true },
     { title: 'waited', of: (call: CallStory) => duration(call.waitedMs), right: true },
     { title: 'output', of: (call: CallStory) => bytes(call.outputBytes), right: true },

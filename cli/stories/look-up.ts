@@ -1,5 +1,4 @@
 import { readEvents } from '../../src/adapters/event-log/read-events.ts';
-import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { CommandError } from '../command-error.ts';
 import { findConnection } from '../gateway/connection.ts';
 import type { ConnectionOptions } from '../gateway/connection.ts';
@@ -7,6 +6,7 @@ import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { NotKnown } from '../gateway/native-client.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
+import type { ToldLog } from './read-log.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 
@@ -17,19 +17,20 @@ export type Question<Answer> = {
 };
 
 /**
- * Asks the fleet; where it has forgotten, does not answer or was never named, the event log in the state folder. Throws
+ * Asks the fleet; where it has forgotten, does not answer or was never named, what the event log tells. Throws
  * the fleet's own error when the log knows nothing either.
  */
 export async function lookUp<Answer>(
   question: Question<Answer>,
   options: ConnectionOptions,
   variables: Readonly<Record<string, string | undefined>>,
+  log: () => Promise<Pick<ToldLog, 'stories'>>,
 ): Promise<Answer> {
   try {
     return await askFleet(question, options, variables);
   } catch (error) {
     if (!(error instanceof NotKnown || error instanceof NoFleet || isUnreachable(error))) throw error;
-    const stories = await storiesInLog(options);
+    const { stories } = await log();
     const answer = stories.length === 0 ? null : question.ofStories(stories);
     if (answer === null) throw error;
     return answer;
@@ -37,17 +38,11 @@ export async function lookUp<Answer>(
 }
 
 /** Every rollout that the event log in the state folder tells of; none where there is no log. */
-export async function storiesInLog({
-  state = defaultStateFolder,
-}: ConnectionOptions): Promise<readonly RolloutStory[]> {
-  return storiesOfEvents(await eventsIn(stateFolderAt(state).events));
-}
-
-async function eventsIn(folder: string): Promise<readonly RolloutEvent[]> {
-  const events: RolloutEvent[] = [];
-  for await (const event of readEvents(folder)) events.push(event);
-  return events;
-}
+export const storiesInFolder =
+  ({ state = defaultStateFolder }: ConnectionOptions) =>
+  async () => ({
+    stories: storiesOfEvents(await Array.fromAsync(readEvents(stateFolderAt(state).events))),
+  });
 
 async function askFleet<Answer>(
   question: Question<Answer>,

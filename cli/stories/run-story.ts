@@ -1,5 +1,5 @@
 import type { RunAnswer } from '../../src/protocol/native/runs.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
+import type { Missing, RolloutStory } from '../../src/reports/rollout-story.ts';
 import { runLineOfAnswer, runLinesOfStories } from './run-lines.ts';
 import type { RunLine } from './run-lines.ts';
 import { suspectsOf } from './suspects.ts';
@@ -10,17 +10,18 @@ export type RunStory = RunLine & {
   /** Null where only the event log is left: it knows no groups. */
   readonly waves: RunAnswer['waves'] | null;
   readonly suspects: readonly Suspect[];
+  readonly missing: readonly Missing[];
 };
 
 /** Commands are in the event log only, so what is suspected comes from there; none where there is no log. */
 export function runStoryOfAnswer(answer: RunAnswer, logged: readonly RolloutStory[]): RunStory {
   const own = logged.filter(({ run }) => run === answer.run);
-  return { ...runLineOfAnswer(answer), waves: answer.waves, suspects: suspectsOf(own) };
+  return { ...runLineOfAnswer(answer), waves: answer.waves, suspects: suspectsOf(own), missing: [] };
 }
 
 /** Null when the log tells of no such run. */
 export function runStoryOfStories(run: string, logged: readonly RolloutStory[]): RunStory | null {
   const own = logged.filter((story) => story.run === run);
   const [line] = runLinesOfStories(own);
-  return line === undefined ? null : { ...line, waves: null, suspects: suspectsOf(own) };
+  return line === undefined ? null : { ...line, waves: null, suspects: suspectsOf(own), missing: [] };
 }

@@ -5,6 +5,7 @@ import { blameOf } from '../../src/reports/rollout-story.ts';
 import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
 
 type CallSettled = Extract<RolloutEvent, { kind: 'call_settled' }>;
+type LostCommand = Extract<RolloutEvent, { kind: 'lost_command' }>;
 type VerdictReached = Extract<RolloutEvent, { kind: 'verdict' }>;
 
 /** Every rollout that the event log tells of, in the order of their first events. */
@@ -17,11 +18,15 @@ export function storiesOfEvents(events: readonly RolloutEvent[]): readonly Rollo
 function storyOfEvents(key: RolloutKey, events: readonly RolloutEvent[]): RolloutStory {
   const owner = ownerOf(key);
   const settled = events.filter((event) => event.kind === 'call_settled');
-  const commands = new Map<string, string>(
-    events.flatMap((event) => (event.kind === 'lost_command' ? [[event.call, event.command]] : [])),
+  const sent = events.filter((event) => event.kind === 'lost_command');
+  const calls = settled.map((event) =>
+    callStory(
+      event,
+      sent.find(({ call }) => call === event.summary.call),
+    ),
   );
-  const calls = settled.map((event) => callStory(event, commands));
   const verdict = events.findLast((event) => event.kind === 'verdict');
+  const closed = events.find((event) => event.kind === 'rollout_closed');
   const latest = events.at(-1);
   const epoch = settled.findLast((event) => event.epoch !== null)?.epoch ?? null;
   return {
@@ -32,13 +37,13 @@ function storyOfEvents(key: RolloutKey, events: readonly RolloutEvent[]): Rollou
     environment: latest?.environment ?? '',
     version: latest?.version ?? '',
     state: null,
-    closedBy: null,
+    closedBy: closed?.by ?? null,
     launchType: null,
     sandbox: epoch?.sandbox ?? null,
     boot: epoch?.boot ?? null,
     openedAtMs: null,
     claimedAtMs: null,
-    closedAtMs: null,
+    closedAtMs: closed?.atMs ?? null,
     discardedAtMs: verdict?.verdict.kind === 'discard' ? verdict.atMs : null,
     verdict: verdict?.verdict ?? null,
     score: verdict?.score ?? null,
@@ -46,6 +51,9 @@ function storyOfEvents(key: RolloutKey, events: readonly RolloutEvent[]): Rollou
     broken: null,
     evidence: evidenceOf(settled, verdict),
     calls: calls.toSorted((one, other) => one.startedAtMs - other.startedAtMs),
+    keyIds: [...new Set(events.flatMap(({ keyId }) => keyId ?? []))],
+    closedByKey: closed?.keyId ?? null,
+    missing: [],
   };
 }
 
@@ -56,8 +64,9 @@ function evidenceOf(calls: readonly CallSettled[], verdict: VerdictReached | und
   return decided?.evidence ?? {};
 }
 
-function callStory({ summary, lastCommand }: CallSettled, commands: ReadonlyMap<string, string>): CallStory {
-  const command = lastCommand === '' ? commands.get(summary.call) : lastCommand;
+/** `sent`: what the gateway wrote that had sent a call which fleet state settled. */
+function callStory({ summary, lastCommand, keyId }: CallSettled, sent: LostCommand | undefined): CallStory {
+  const command = lastCommand === '' ? sent?.command : lastCommand;
   return {
     callId: summary.call,
     tool: summary.tool,
@@ -71,5 +80,6 @@ function callStory({ summary, lastCommand }: CallSettled, commands: ReadonlyMap<
     waitedMs: summary.waitedMs,
     outputBytes: summary.outputBytes,
     command: command ?? null,
+    keyId: keyId ?? sent?.keyId ?? null,
   };
 }

@@ -33,6 +33,9 @@ export function storyOfAnswer(answer: RolloutAnswer): RolloutStory {
     broken: answer.broken,
     evidence: answer.taint?.evidence ?? {},
     calls: answer.calls.map(callStory).sort((a, b) => a.startedAtMs - b.startedAtMs),
+    keyIds: [],
+    closedByKey: null,
+    missing: [],
   };
 }
 
@@ -52,6 +55,7 @@ function callStory(call: AnsweredCall): CallStory {
     waitedMs: call.waited_ms,
     outputBytes: call.output_bytes,
     command: null,
+    keyId: null,
   };
 }
 

@@ -1,19 +1,31 @@
+import type { ToldLog } from './read-log.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 
 /** The fleet's story of a rollout with what only the event log knows: its commands, and why its grader failed. */
-export function withLog(story: RolloutStory, logged: readonly RolloutStory[]): RolloutStory {
-  const own = logged.find(
+export function withLog(story: RolloutStory, { stories, missing: all }: ToldLog): RolloutStory {
+  const missing = all.filter(({ heardAtMs }) => mayHaveSeen(heardAtMs, story));
+  const own = stories.find(
     ({ rolloutId, run, attempt }) =>
       rolloutId === story.rolloutId && run === story.run && attempt === story.attempt,
   );
-  if (own === undefined || story.source === 'event log') return story;
-  const commands = new Map(own.calls.map(({ callId, command }) => [callId, command]));
+  if (own === undefined || story.source === 'event log') return { ...story, missing };
+  const told = new Map(own.calls.map(({ callId, command, keyId }) => [callId, { command, keyId }]));
   const isTold = Object.keys(story.evidence).length > 0;
   return {
     ...story,
     suspected: story.suspected ?? own.suspected,
     discardedAtMs: story.discardedAtMs ?? own.discardedAtMs,
     evidence: isTold || story.verdict?.kind !== 'discard' ? story.evidence : own.evidence,
-    calls: story.calls.map((call) => ({ ...call, command: commands.get(call.callId) ?? null })),
+    calls: story.calls.map((call) => ({ ...call, ...told.get(call.callId) })),
+    keyIds: own.keyIds,
+    closedByKey: own.closedByKey,
+    missing,
   };
 }
+
+/** Clocks of processes and of Redis are near each other, and not the same. */
+const clocksApartMs = 60_000;
+
+/** A process that was gone before the rollout was opened has nothing of it. */
+const mayHaveSeen = (heardAtMs: number | null, { openedAtMs }: RolloutStory): boolean =>
+  heardAtMs === null || openedAtMs === null || heardAtMs > openedAtMs - clocksApartMs;

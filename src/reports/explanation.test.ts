@@ -15,6 +15,7 @@ const call = (callId: string, change: Partial<CallStory> = {}): CallStory => ({
   waitedMs: 0,
   outputBytes: 3,
   command: null,
+  keyId: null,
   ...change,
 });
 
@@ -51,6 +52,9 @@ function story(change: Partial<RolloutStory> = {}): RolloutStory {
     broken: null,
     evidence: { node: 'n1' },
     calls: [call('c1'), lostCall],
+    keyIds: [],
+    closedByKey: null,
+    missing: [],
     ...change,
   };
 }

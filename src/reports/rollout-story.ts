@@ -24,6 +24,17 @@ export type CallStory = {
   readonly outputBytes: number;
   /** What was run, where the source knows it. */
   readonly command: string | null;
+  /** Whose API key asked for it, where the source knows it: the public id. */
+  readonly keyId: string | null;
+};
+
+/** Somebody who logged, or may have logged, more of a story than was told. */
+export type Missing = {
+  readonly keeper: string;
+  /** When a process of the fleet was last heard of; null: it is none. */
+  readonly heardAtMs: number | null;
+  readonly told: 'some' | 'nothing';
+  readonly why: string;
 };
 
 /** One rollout, call by call, as far as its source knows it. */
@@ -55,6 +66,11 @@ export type RolloutStory = {
   readonly broken: string | null;
   readonly evidence: Evidence;
   readonly calls: readonly CallStory[];
+  /** Keys that acted on it, the first first; empty where the source knows none. */
+  readonly keyIds: readonly string[];
+  /** Whose key ended it by a request, where the source knows it. */
+  readonly closedByKey: string | null;
+  readonly missing: readonly Missing[];
 };
 
 /**

@@ -12,9 +12,9 @@ export function timelineOf(story: RolloutStory): readonly Moment[] {
   const moments = [
     ...moment(story.openedAtMs, 'opened'),
     ...moment(story.claimedAtMs, `got its sandbox ${story.sandbox ?? ''}${launchOf(story)}`),
-    ...callMoments(story.calls),
+    ...callMoments(story.calls, story.keyIds.length > 1),
     ...moment(story.discardedAtMs, `discarded: ${reasonOf(story)}`),
-    ...moment(story.closedAtMs, `closed: ${story.closedBy ?? story.state ?? ''}`),
+    ...moment(story.closedAtMs, `closed: ${story.closedBy ?? story.state ?? ''}${byKey(story.closedByKey)}`),
   ];
   return moments.toSorted((one, other) => one.atMs - other.atMs);
 }
@@ -24,12 +24,17 @@ const moment = (atMs: number | null, what: string): readonly Moment[] =>
 
 const launchOf = ({ launchType }: RolloutStory): string => (launchType === null ? '' : ` (${launchType})`);
 
+/** Whose key it was, where anybody knows. */
+const byKey = (keyId: string | null): string => (keyId === null ? '' : `, key ${keyId}`);
+
 function reasonOf({ verdict }: RolloutStory): string {
   if (verdict?.kind !== 'discard') return 'never';
   return verdict.cause === undefined ? verdict.code : `${verdict.code}, ${verdict.cause}`;
 }
 
-function callMoments(calls: readonly CallStory[]): readonly Moment[] {
+/** `keys`: more than one acted, so each call says whose it was. */
+function callMoments(calls: readonly CallStory[], keys: boolean): readonly Moment[] {
+  const callMoment = (call: CallStory): Moment => momentOf(call, keys);
   if (calls.length <= firstCalls + lastCalls + 1) return calls.map(callMoment);
   const middle = calls.slice(firstCalls, -lastCalls);
   return [
@@ -44,11 +49,14 @@ function outcomesOf(calls: readonly CallStory[]): string {
   return outcomes.map(([outcome, own]) => `${outcome} ${own.length}`).join(', ');
 }
 
-function callMoment(call: CallStory): Moment {
-  const { callId, tool, blame, command } = call;
+function momentOf(call: CallStory, keys: boolean): Moment {
+  const { callId, tool, blame, command, keyId } = call;
   const whose = blame === null ? '' : `, blame ${blame}`;
   const ran = command === null ? '' : `: ${command.replaceAll(/\s+/g, ' ')}`;
-  return { atMs: call.startedAtMs, what: `call ${callId}, ${tool}: ${endOf(call)}${whose}${ran}` };
+  return {
+    atMs: call.startedAtMs,
+    what: `call ${callId}, ${tool}: ${endOf(call)}${whose}${byKey(keys ? keyId : null)}${ran}`,
+  };
 }
 
 /** How a call ended, in a few words. */

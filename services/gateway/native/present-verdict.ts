@@ -60,10 +60,21 @@ function storyOf({ record, verdict, calls }: RolloutView): RolloutStory {
     broken: record.broken,
     evidence: record.taint?.evidence ?? {},
     calls: calls.map(callStoryOf),
+    // Fleet state does not keep who asked; the event log does.
+    keyIds: [],
+    closedByKey: null,
+    missing: [],
   };
 }
 
 function callStoryOf(summary: CallSummary): CallStory {
   const { call, outcome, ...rest } = summary;
-  return { ...rest, callId: call, outcome: outcome ?? 'running', blame: blameOf(summary), command: null };
+  return {
+    ...rest,
+    callId: call,
+    outcome: outcome ?? 'running',
+    blame: blameOf(summary),
+    command: null,
+    keyId: null,
+  };
 }

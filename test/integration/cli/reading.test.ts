@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import type { Server, ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
@@ -245,5 +245,178 @@ describe('errors say what happened, whose fault it is and what to do', () => {
   test('a rollout that nobody knows: exit code 2', async () => {
     await writeEvents();
     expect((await corral('rollout', 'trace_9')).code).toBe(2);
+  });
+});
+
+/** A rollout's events as one process or another would have written them. */
+const told = {
+  owner: {
+    tenant: tenantId('t'),
+    run: runId('nightly'),
+    rollout: rolloutId('trace_5'),
+    attempt: 1,
+    role: 'policy',
+  },
+} as const;
+const common = { key: rolloutKey(told.owner), environment: 'shell', version: 'abc' };
+
+const called = (call: string, keyId: string, command: string): RolloutEvent => ({
+  kind: 'call_settled',
+  ...common,
+  atMs: 1_000,
+  keyId,
+  blame: null,
+  epoch: null,
+  lastCommand: command,
+  evidence: {},
+  summary: {
+    call: callId(call),
+    tool: 'shell',
+    state: 'settled',
+    outcome: 'completed',
+    code: null,
+    admitted: 'yes',
+    exitCode: 0,
+    startedAtMs: 1_000,
+    durationMs: 12,
+    waitedMs: 3,
+    outputBytes: 42,
+    sandbox: null,
+  },
+});
+
+const scored: RolloutEvent = {
+  kind: 'verdict',
+  ...common,
+  atMs: 2_000,
+  keyId: 'grader',
+  verdict: { kind: 'scorable' },
+  score: 0.5,
+  suspected: null,
+  evidence: {},
+};
+
+const deleted: RolloutEvent = {
+  kind: 'rollout_closed',
+  ...common,
+  atMs: 3_000,
+  keyId: 'operator',
+  by: 'deleted',
+};
+
+describe('a story from a file of lines, where they went to standard output', () => {
+  const lines = [
+    '{"time":"2026-11-21T12:00:00Z","level":"info","service":"gateway","message":"listening"}',
+    JSON.stringify(called('c1', 'trainer', 'echo one')),
+    'not even JSON {"kind":"verdict"}',
+    `[pod/red-gateway-7d9f-abcde/gateway] 2026-11-21T12:00:01.123456789Z ${JSON.stringify(called('c2', 'operator', 'echo two'))}`,
+    // A sandbox's own log, saved with the others; what it says of a rollout is no event of ours.
+    `[pod/sandbox-1/sandbox] ${JSON.stringify({ ...scored, score: 1 })}`,
+    JSON.stringify({
+      ...scored,
+      key: rolloutKey({ ...told.owner, rollout: rolloutId('trace_6') }),
+      score: 1,
+    }),
+    // The same pod's log was saved twice.
+    JSON.stringify(called('c1', 'trainer', 'echo one')),
+    '{"kind":"verdict","atMs":',
+    JSON.stringify(scored),
+    JSON.stringify(deleted),
+    '',
+  ];
+
+  async function storyOf(text: string) {
+    const file = join(folder, 'saved.log');
+    writeFileSync(file, text);
+    return corral('rollout', 'trace_5', '--events', file);
+  }
+
+  test('calls, keys and the score are told; lines of others, doubles and halves are passed over', async () => {
+    const { code, said } = await storyOf(lines.join('\n'));
+    expect(code).toBe(0);
+    expect(said).toMatch(/^key +trainer, operator, grader$/m);
+    expect(said).toMatch(/^score +0\.500$/m);
+    expect(said).toMatch(/c1 +shell +completed, exit 0 after 12 ms +– +trainer .* echo one/);
+    expect(said).toMatch(/c2 +shell +completed, exit 0 after 12 ms +– +operator .* echo two/);
+    expect(said).toMatch(/^state .*; deleted, key operator$/m);
+    expect(said.match(/echo one/g)).toHaveLength(1);
+    expect(said).not.toContain('not told');
+  });
+
+  test('of a file with a million lines of others only those of the rollout are kept', async () => {
+    const other = JSON.stringify({ ...scored, key: rolloutKey({ ...told.owner, rollout: rolloutId('x') }) });
+    const flood = `${other}\n`.repeat(100_000);
+    const { said } = await storyOf(`${flood}${'x'.repeat(5_000_000)}\n${lines.join('\n')}`);
+    expect(said).toMatch(/^score +0\.500$/m);
+  });
+
+  test('a file that is not there: exit code 2, and what to give instead', async () => {
+    const { code, remarks } = await corral('rollout', 'trace_5', '--events', join(folder, 'none'));
+    expect([code, remarks]).toEqual([2, expect.stringMatching(/ENOENT.*whose: yours.*standard input/s)]);
+  });
+
+  test('a run from lines', async () => {
+    const file = join(folder, 'saved.log');
+    writeFileSync(file, lines.join('\n'));
+    const { said } = await corral('run', 'nightly', '--events', file);
+    expect(said).toMatch(/rollouts +2: 2 scored, 0 discarded/);
+  });
+});
+
+/** A gateway that has forgotten every rollout and tells these lines of them. */
+async function gatewayTelling(...lines: readonly unknown[]) {
+  await gatewayAnswering(404, failure('rollout_unknown', 'infrastructure', 'no such rollout'));
+  server?.removeAllListeners('request');
+  server?.on('request', (request: { readonly url: string }, response: ServerResponse) => {
+    const isEvents = request.url.endsWith('/events');
+    response.writeHead(isEvents ? 200 : 404, {
+      'content-type': isEvents ? 'application/x-ndjson' : 'application/json',
+    });
+    const body = JSON.stringify(failure('rollout_unknown', 'infrastructure', 'no such rollout'));
+    response.end(isEvents ? lines.map((line) => `${JSON.stringify(line)}\n`).join('') : body);
+  });
+}
+
+describe('a story from a gateway, which asked the others', () => {
+  const keeper = (name: string, how: object) => ({ keeper: name, heard_at_ms: 1_000, why: null, ...how });
+  const whole = keeper('gateway a', { told: 'all' });
+
+  test('is told instead of the folder of this machine, and whoever did not tell is named with why', async () => {
+    await writeEvents({ ...scored, score: 0.125 });
+    const gone = keeper(`gateway b${orders}`, { told: 'nothing', why: 'it is gone' });
+    const half = keeper('controller c', { told: 'some', why: `it broke off${orders}` });
+    await gatewayTelling(called('c1', 'trainer', 'echo'), scored, {
+      kind: 'keepers',
+      keepers: [whole, gone, half],
+    });
+    const { code, said } = await corral('rollout', 'trace_5', '--run', 'nightly');
+    expect(code).toBe(0);
+    expect(said).toMatch(/^score +0\.500$/m);
+    expect(said).toMatch(/^not told\n {2}gateway b.*: it is gone, last heard of\n {2}1970-01-01T00:00:01Z;/m);
+    expect(said.replaceAll(/\s+/g, ' ')).toMatch(
+      /controller c: it broke off.*; some of its part of the story is missing/,
+    );
+    expect(said).not.toContain('gateway a');
+    expect(said).toMatch(onlyText);
+    expect(said).not.toMatch(/^verdict {6}forged$/m);
+  });
+
+  test('that was told whole has no word of what is missing', async () => {
+    await gatewayTelling(scored, { kind: 'keepers', keepers: [whole] });
+    expect((await corral('rollout', 'trace_5', '--run', 'nightly')).said).not.toContain('not told');
+  });
+
+  test('that breaks off says so', async () => {
+    await gatewayTelling(scored);
+    const { said } = await corral('rollout', 'trace_5', '--run', 'nightly');
+    expect(said.replaceAll(/\s+/g, ' ')).toMatch(
+      /the gateway at http:\S+: its answer broke off; some of its part/,
+    );
+  });
+
+  test('of another rollout is not believed to be of this one', async () => {
+    const other = { ...scored, key: rolloutKey({ ...told.owner, rollout: rolloutId('trace_6') }) };
+    await gatewayTelling(other, { kind: 'keepers', keepers: [whole] });
+    expect((await corral('rollout', 'trace_5', '--run', 'nightly')).code).toBe(2);
   });
 });

@@ -32,7 +32,7 @@ async function send(
   return { status: answer.status, body: await answer.json() };
 }
 
-const caller = { face: 'native', tenant: 'acme', run: 'nightly' };
+const caller = { face: 'native', tenant: 'acme', run: 'nightly', keyId: 'native' };
 const call = { call_id: 'c1', name: 'shell', arguments: { command: 'ls' } };
 
 describe('opening', () => {

@@ -133,6 +133,8 @@ describe('the operators’ addresses', () => {
       ['/v1/runs/{run}', ['delete', 'get']],
       ['/v1/runs/{run}/rollouts', ['get']],
       ['/v1/runs/{run}/heartbeat', ['post']],
+      ['/v1/rollouts/{id}/events', ['get']],
+      ['/v1/runs/{run}/events', ['get']],
       ['/v1/environments', ['get']],
       ['/v1/environments/{name}/tools', ['get']],
       ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
