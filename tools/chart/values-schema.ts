@@ -23,6 +23,12 @@ const port = Type.Integer({ minimum: 1, maximum: 65_535 });
 const choice = (...words: readonly string[]) => Type.Enum([...words]);
 const share = Type.Union([Type.Integer({ minimum: 0 }), Type.String({ pattern: '^[0-9]{1,3}%$' })]);
 
+/** `--set` makes a text of a number with a point. */
+const ratio = Type.Union([
+  Type.Number({ minimum: 0, maximum: 1 }),
+  Type.String({ pattern: '^(0|1|0?[.][0-9]{1,9})$' }),
+]);
+
 /** Kubernetes' own: it refuses a mistyped field there itself. */
 const kubernetes = Type.Object({});
 const kubernetesList = Type.Array(kubernetes);
@@ -186,6 +192,11 @@ const values = strict({
     redisPorts: Type.Array(port, { minItems: 1 }),
   }),
   monitoring: strict({ podMonitor: strict({ enabled: flag, labels: texts, interval: text }) }),
+  tracing: strict({
+    endpoint: Type.String({ pattern: '^(|https?://[^@]+)$' }),
+    headersSecret: secretRef,
+    ratio: orDefault(ratio),
+  }),
   preflight: strict({
     enabled: flag,
     keySecret: secretRef,
