@@ -29,6 +29,12 @@ const objective = Type.Union([
   Type.String({ pattern: '^0[.](0[01][0-9]*|02)$' }),
 ]);
 
+/** `--set` makes a text of a number with a point. */
+const ratio = Type.Union([
+  Type.Number({ minimum: 0, maximum: 1 }),
+  Type.String({ pattern: '^(0|1|0?[.][0-9]{1,9})$' }),
+]);
+
 /** Kubernetes' own: it refuses a mistyped field there itself. */
 const kubernetes = Type.Object({});
 const kubernetesList = Type.Array(kubernetes);
@@ -203,6 +209,11 @@ const values = strict({
       runbooks: Type.String({ pattern: '^[A-Za-z0-9._~:/?#@%&=+-]+$' }),
     }),
     dashboards: strict({ enabled: flag, labels: texts, folder: text }),
+  }),
+  tracing: strict({
+    endpoint: Type.String({ pattern: '^(|https?://[^@]+)$' }),
+    headersSecret: secretRef,
+    ratio: orDefault(ratio),
   }),
   preflight: strict({
     enabled: flag,

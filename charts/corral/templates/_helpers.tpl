@@ -158,6 +158,11 @@ ports:
     - { protocol: TCP, port: {{ int . }} }
     {{- end }}
 {{- end }}
+{{- with .Values.tracing.endpoint }}
+{{- $of := urlParse . }}
+# The collector, wherever it is.
+- ports: [{ protocol: TCP, port: {{ regexFind "[0-9]+$" (regexFind ":[0-9]+$" $of.host) | default (ternary "443" "80" (eq $of.scheme "https")) | int }} }]
+{{- end }}
 {{- end -}}
 
 {{/* The pod of a job that runs one command of `corral`, under an account of its own: `dict "root" . "component" "setup" "args" (list …)`. */}}

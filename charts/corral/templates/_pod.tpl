@@ -42,6 +42,18 @@ same fleet state, keys and environments.
 {{- with .Values.eventLog.maxBytes }}
 - { name: CORRAL_EVENT_LOG_MAX_BYTES, value: {{ int64 . | quote }} }
 {{- end }}
+{{- with .Values.tracing }}
+{{- if .endpoint }}
+- { name: OTEL_EXPORTER_OTLP_ENDPOINT, value: {{ .endpoint | quote }} }
+{{- if not (kindIs "invalid" .ratio) }}
+- { name: OTEL_TRACES_SAMPLER_ARG, value: {{ .ratio | toString | quote }} }
+{{- end }}
+{{- if .headersSecret.name }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom: { secretKeyRef: { name: {{ .headersSecret.name | quote }}, key: {{ .headersSecret.key | quote }} } }
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
 
 {{/* Folders, never single files (subPath): a file mounted by itself never changes, and all of these are read again. */}}

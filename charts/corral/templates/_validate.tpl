@@ -44,6 +44,11 @@
 {{- fail (printf "`%s` has a key, but no `name`; in the chart's own Secret it is %s" $what (index $of 1)) -}}
 {{- end -}}
 {{- end -}}
+{{- with .Values.tracing -}}
+{{- if and (not .endpoint) (or .headersSecret.name (not (kindIs "invalid" .ratio))) -}}
+{{- fail "`tracing` has headers or a ratio, but no `endpoint`: name the collector, or leave them out" -}}
+{{- end -}}
+{{- end -}}
 {{- with .Values.gateway -}}
 {{- if and .ingress.enabled (not .ingress.host) -}}{{- fail "`gateway.ingress.host` is missing" -}}{{- end -}}
 {{- if and .httpRoute.enabled (not .httpRoute.parentRefs) -}}{{- fail "`gateway.httpRoute.parentRefs` is missing: name the Gateway that the route belongs to" -}}{{- end -}}

@@ -37,9 +37,11 @@ const templateOf = (objects: readonly Rendered[], name: string): Template['templ
 
 const podOf = (objects: readonly Rendered[], name: string): Pod => templateOf(objects, name).spec;
 
-/** As the process finds them; what comes out of a Secret is some text, an address where one is asked for. */
+/** As the process finds them; what comes out of a Secret is some text, an address or a header where one is asked for. */
 const variablesOf = ({ containers: [{ env = [] }] }: Pod): Readonly<Record<string, string>> =>
-  Object.fromEntries(env.map(({ name, value }) => [name, value ?? 'redis://redis:6379']));
+  Object.fromEntries(env.map(({ name, value }) => [name, value ?? secretOf(name)]));
+
+const secretOf = (name: string) => (name.endsWith('_HEADERS') ? 'authorization=x' : 'redis://redis:6379');
 
 describe.each(valueSets)('pods of the %s values', (set) => {
   test('ask for no more than Pod Security `restricted` admits, and write to no root', async () => {
@@ -115,6 +117,28 @@ describe.each(valueSets)('pods of the %s values', (set) => {
       .map(({ serviceAccountName = '' }) => serviceAccountName.replace(`${fleetOf[set]}-`, ''));
     expect(['controller', 'setup', 'sweep']).toEqual(expect.arrayContaining(accounts));
   });
+});
+
+test('both write spans where a collector is named, with its headers from a Secret, and reach its port', async () => {
+  const change = ['--set', 'tracing.endpoint=http://otel.example:4319,tracing.ratio=0.5'];
+  const headers = ['--set', 'tracing.headersSecret.name=otel', '--set', 'networkPolicy.enabled=true'];
+  const objects = await render('minimal', ...change, ...headers);
+  for (const name of [`${fleetOf.minimal}-gateway`, `${fleetOf.minimal}-controller`]) {
+    const { env } = podOf(objects, name).containers[0];
+    expect(env?.filter((variable) => variable.name.startsWith('OTEL_'))).toEqual([
+      { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://otel.example:4319' },
+      { name: 'OTEL_TRACES_SAMPLER_ARG', value: '0.5' },
+      {
+        name: 'OTEL_EXPORTER_OTLP_HEADERS',
+        valueFrom: { secretKeyRef: { name: 'otel', key: 'headers' } },
+      },
+    ]);
+    const { egress } = oneOf(objects, 'NetworkPolicy', name)['spec'] as {
+      readonly egress: readonly object[];
+    };
+    expect(egress).toContainEqual({ ports: [{ protocol: 'TCP', port: 4_319 }] });
+  }
+  expect(JSON.stringify(await render('minimal'))).not.toContain('OTEL_');
 });
 
 test('Secrets that the installation makes are those that pods mount', async () => {

@@ -37,6 +37,12 @@ describe('the schema refuses', () => {
     ['a name that is none', ['--set', 'fleet=Red'], "at '/fleet'"],
     ['credentials in an address', ['--set', 'redis.url=redis://me:secret@redis'], "at '/redis/url'"],
     ['a delivery that is none', ['--set', 'sandboxd.delivery=init_container'], "at '/sandboxd/delivery'"],
+    [
+      'credentials in the address of a collector',
+      ['--set', 'tracing.endpoint=http://me:x@otel'],
+      "at '/tracing/endpoint'",
+    ],
+    ['a ratio above all', ['--set', 'tracing.endpoint=http://otel,tracing.ratio=1.5'], "at '/tracing/ratio'"],
     ['half a digest', ['--set', 'image.digest=sha256:11'], "at '/image/digest'"],
   ])('%s', async (_what, change, sentence) => {
     await expect(renderText('minimal', ...change)).rejects.toThrow(sentence);
@@ -78,6 +84,7 @@ describe('the chart refuses, with what to do instead,', () => {
       'is for a Redis over TLS',
     ],
     ['a key of a Secret without a name', ['--set', 'keys.existingSecret.key=x'], 'has a key, but no `name`'],
+    ['a ratio of no traces', ['--set', 'tracing.ratio=1'], 'but no `endpoint`'],
     ['an Ingress without a host', ['--set', 'gateway.ingress.enabled=true'], 'ingress.host` is missing'],
     ['a route of no Gateway', ['--set', 'gateway.httpRoute.enabled=true'], 'parentRefs` is missing'],
     ['KEDA without Prometheus', ['--set', 'gateway.autoscaling.kind=keda'], 'prometheusAddress` is missing'],
