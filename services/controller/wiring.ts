@@ -1,3 +1,4 @@
+import { lookAtState, soonOrNull } from '../../src/platform/state-health.ts';
 import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
@@ -33,8 +34,15 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   const tokens = await openFleetTokens(config.fleetKeyFile);
   const onTrouble = (error: Error) => log.warn('trouble with Redis', errorFields(error));
   const system = { clock: systemClock, random: systemRandom };
+  // Scripts are counted from the first on, and which environments there are is known only later.
+  let agreed: AgreedEnvironments | null = null;
+  const prometheus = createPrometheus({
+    version,
+    environments: () => agreed?.all().map(({ name }) => name) ?? [],
+  });
+  const onScript = prometheus.fleetState.script;
   const state = await awaitFleetState(
-    { ...config.redis, fleet: config.fleet, commandTimeoutMs: redisTimeoutMs, onTrouble },
+    { ...config.redis, fleet: config.fleet, commandTimeoutMs: redisTimeoutMs, onTrouble, onScript },
     { ...system, log },
   );
   const environments = new AgreedEnvironments({
@@ -44,6 +52,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     holder: systemRandom.text(holderLength),
     log,
   });
+  agreed = environments;
   // Before the first plan, so that no pool is made of an old folder; without fleet state its own is all it has.
   await environments.agree().catch(() => undefined);
   const queue = createLaunchQueue({
@@ -55,12 +64,14 @@ export async function runController(config: ControllerConfig, log: Log): Promise
     onError: onTrouble,
   });
   const link = createSandboxdHttpLink({ tokenOf: (sandbox) => tokens.tokenOf(sandbox), connectTimeoutMs });
-  const prometheus = createPrometheus({
-    version,
-    environments: () => environments.all().map(({ name }) => name),
-  });
   const provider = await connectEngine(config, { ...system, log, onApiCall: prometheus.apiCall });
-  const events = createEventLog({ ...config.eventLog, process: 'controller', log, ...system });
+  const events = createEventLog({
+    ...config.eventLog,
+    process: 'controller',
+    log,
+    onDropped: prometheus.eventsDropped,
+    ...system,
+  });
   const record = (event: FleetEvent) => {
     events.append(event);
     prometheus.told(event);
@@ -99,7 +110,8 @@ export async function runController(config: ControllerConfig, log: Log): Promise
           clock: systemClock,
           metrics: {
             render: async () => {
-              prometheus.fleetState(await state.health());
+              prometheus.fleetState.seen(await lookAtState(state, systemClock));
+              prometheus.launchQueue(await soonOrNull(queue.counts(), systemClock));
               prometheus.environments(environments.inForce());
               return prometheus.render();
             },

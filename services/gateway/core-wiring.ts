@@ -11,6 +11,7 @@ import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
 import { evaluateJob } from '../../src/grading/evaluate-job.ts';
 import type { CheckCallsDeps } from '../../src/grading/check-calls.ts';
 import type { Grade } from '../../src/grading/job.ts';
+import { asFailure } from '../../src/failure/failure.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
 import { rowOf } from '../../src/claiming/dataset-row.ts';
@@ -26,6 +27,7 @@ import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
 import type { Judge } from '../../src/ports/judge.ts';
 import type { Random } from '../../src/ports/random.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
+import type { WorkMetrics } from '../../src/ports/work-metrics.ts';
 import { every } from '../../src/platform/every.ts';
 import { callDigest } from '../../src/tools/call-digest.ts';
 import { setupCommands } from '../../src/tools/setup-commands.ts';
@@ -47,6 +49,7 @@ export type GatewayWorld = {
   readonly clock: Clock;
   readonly random: Random;
   readonly secret: (name: string) => string | undefined;
+  readonly work: WorkMetrics;
   readonly record: (event: FleetEvent) => void;
   /** Trouble that no request is told of, because the next try mends it. */
   readonly onTrouble: (error: unknown) => void;
@@ -66,7 +69,7 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     calls: recordTaints(given.calls, given),
     lifecycle: recordEnds(given.lifecycle, given),
   };
-  const world = { ...given, ...recorded };
+  const world = { ...given, ...recorded, judge: counted(given.judge, given.work) };
   const wakes = new Wakes(world.claims);
   const room = new WaitingRoom(world.claims, wakes, world.clock, world.onTrouble);
   const ongoingCalls = new Ongoing<CallResult>(world.clock);
@@ -98,6 +101,7 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
     grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job), awaitCall },
     lifecycle: world.lifecycle,
     catalog: world.catalog,
+    work: world.work,
   });
   return {
     core,
@@ -109,6 +113,22 @@ export function createGatewayCore(given: GatewayWorld): WiredCore {
       await contact;
       await room.close();
       wakes.close();
+    },
+  };
+}
+
+/** A judge that refuses an answer works as well as one that scores it. */
+function counted(judge: Judge, work: WorkMetrics): Judge {
+  return {
+    score: async (request, signal) => {
+      try {
+        const judged = await judge.score(request, signal);
+        work.judged('ok');
+        return judged;
+      } catch (thrown) {
+        work.judged(asFailure(thrown).code);
+        throw thrown;
+      }
     },
   };
 }

@@ -16,9 +16,11 @@ import { gradeRollout } from '../../src/grading/grade-rollout.ts';
 import type { GradeDeps } from '../../src/grading/grade-rollout.ts';
 import { planGrade } from '../../src/grading/plan-grade.ts';
 import { verdictOf } from '../../src/grading/verdict-of.ts';
+import type { Face } from '../../src/model/face.ts';
 import type { EnvironmentCatalog } from '../../src/model/environment.ts';
 import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { WorkMetrics } from '../../src/ports/work-metrics.ts';
 import { Failure } from '../../src/failure/failure.ts';
 import { Deadline } from '../../src/waiting/deadline.ts';
 import { inTime } from '../../src/waiting/in-time.ts';
@@ -44,6 +46,7 @@ export type GatewayCoreDeps = {
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
   readonly catalog: EnvironmentCatalog;
+  readonly work: Pick<WorkMetrics, 'replayed'>;
 };
 
 /** Beyond a request's time: what ends with it by itself says more of why, and has to ask fleet state for it. */
@@ -67,10 +70,11 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
   };
   const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.acquaint.claims, caller, ref);
 
-  async function run(rollout: Acquainted, work: Work, deadline: Deadline): Promise<CallResult> {
+  async function run(face: Face, rollout: Acquainted, work: Work, deadline: Deadline): Promise<CallResult> {
     const result = await held(deadline, () => runCall(deps.calls, work, deadline));
     // Only now is it sure that the rollout exists, in this environment.
     deps.acquaint.acquaintances.remember(rollout.key, rollout);
+    if (result.replayed) deps.work.replayed(face);
     return result;
   }
 
@@ -89,13 +93,13 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const rollout = await held(deadline, () =>
         acquaint(deps.acquaint, caller, request.rollout, request.open),
       );
-      return run(rollout, planToolCall(rollout, request), deadline);
+      return run(caller.face, rollout, planToolCall(rollout, request), deadline);
     },
     async exec(caller: Caller, request: ExecRequest) {
       const { rollout: ref, waitMs, ...exec } = request;
       const deadline = deadlineIn(waitMs);
       const rollout = await held(deadline, () => acquaint(deps.acquaint, caller, ref, null));
-      return run(rollout, planExec(rollout, exec), deadline);
+      return run(caller.face, rollout, planExec(rollout, exec), deadline);
     },
     async attach(caller, ref, call, waitMs) {
       const deadline = deadlineIn(waitMs);
@@ -109,7 +113,9 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async grade(caller: Caller, request: GradeRequest) {
       const deadline = deadlineIn(request.waitMs);
       const work = await held(deadline, () => planGrade(deps.acquaint, caller, request));
-      return held(deadline, () => gradeRollout(deps.grading, work, deadline));
+      const grade = await held(deadline, () => gradeRollout(deps.grading, work, deadline));
+      if (grade.replayed) deps.work.replayed(caller.face);
+      return grade;
     },
     async putFile(caller, ref, path, body, user) {
       return putFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, body, user);

@@ -1,3 +1,4 @@
+import { lookAtState } from '../../src/platform/state-health.ts';
 import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { agreeMs } from '../../src/environments/agreed-environments.ts';
@@ -28,11 +29,14 @@ const settlingMs = 5_000;
 /** Everything a gateway process is made of, not yet listening. */
 export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gateway> {
   const keyRing = await openKeyRing(config.keysFile, config.developmentKey !== null);
-  const world = await openWorld(config, log);
+  // The world is counted from its first command on, and only later says which environments there are.
+  let opened: OpenWorld | null = null;
   const prometheus = createGatewayPrometheus({
     version,
-    environments: () => world.catalog.all().map(({ name }) => name),
+    environments: () => opened?.catalog.all().map(({ name }) => name) ?? [],
   });
+  const world = await openWorld(config, log, prometheus);
+  opened = world;
   const wired = wireCore(config, world, prometheus, log);
   const server = wireServer(config, world, wired, { keyRing, prometheus, log });
   const stopping = new AbortController();
@@ -77,6 +81,7 @@ function wireCore(
     ...world,
     ...world.state,
     published: world.state.environments,
+    work: prometheus.work,
     secret: (name) => config.secrets.get(name),
     record: (event) => {
       world.events.append(event);
@@ -103,9 +108,10 @@ function wireServer(
     limitations: () => world.node?.limitations() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
-      prometheus.fleetState(await world.state.health());
+      prometheus.fleetState.seen(await lookAtState(world.state, world.clock));
       prometheus.environments(world.catalog.inForce());
-      return prometheus.render({ ...gauges, keyRefusals: world.keyDoubt.refusals() }, wired.load());
+      const own = { keyRefusals: world.keyDoubt.refusals(), keys: keyRing.keys() };
+      return prometheus.render({ ...gauges, ...own }, wired.load());
     },
     log,
     fileBytes: config.maxFileBytes,

@@ -1,6 +1,7 @@
 import { createEventLog } from '../../src/adapters/event-log/event-log.ts';
 import { createHttpJudge } from '../../src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '../../src/adapters/local/provider.ts';
+import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { awaitFleetState } from '../../src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
 import { AgreedEnvironments } from '../../src/environments/agreed-environments.ts';
@@ -20,10 +21,13 @@ const connectTimeoutMs = 2_000;
 /** Of the name under which a process holds its environments: no two of a fleet are the same. */
 const holderLength = 16;
 
+/** What is counted of the world itself. */
+type Seeing = Pick<GatewayPrometheus, 'fleetState' | 'eventsDropped'>;
+
 export type OpenWorld = Awaited<ReturnType<typeof openWorld>>;
 
 /** Everything outside the process that a gateway needs, and how to let go of it. Throws what loading and connecting throw. */
-export async function openWorld(config: GatewayConfig, log: Log) {
+export async function openWorld(config: GatewayConfig, log: Log, prometheus: Seeing) {
   const folder = await WatchedFolder.open(config.environmentsFolder, config.policyFile);
   const tokens = await openFleetTokens(config.fleetKeyFile);
   const system = { clock: systemClock, random: systemRandom };
@@ -34,6 +38,7 @@ export async function openWorld(config: GatewayConfig, log: Log) {
       commandTimeoutMs: redisTimeoutMs,
       rowBytesOfTenant: config.maxTenantRowBytes,
       onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),
+      onScript: prometheus.fleetState.script,
     },
     { ...system, log },
   );
@@ -46,7 +51,13 @@ export async function openWorld(config: GatewayConfig, log: Log) {
   });
   // Before the first request, so that an old folder is not served for a moment; without fleet state its own is all it has.
   await catalog.agree().catch(() => undefined);
-  const events = createEventLog({ ...config.eventLog, process: 'gateway', log, ...system });
+  const events = createEventLog({
+    ...config.eventLog,
+    process: 'gateway',
+    log,
+    onDropped: prometheus.eventsDropped,
+    ...system,
+  });
   const keyDoubt = createKeyDoubt(log, systemClock);
   const link = createSandboxdHttpLink({
     tokenOf: (sandbox) => tokens.tokenOf(sandbox),

@@ -5,10 +5,15 @@ import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import type { ObtainDeps, Occupied } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { settleGraceMs } from './carry-out.ts';
 import type { Admissible } from './work.ts';
 
-export type AdmissionDeps = ObtainDeps & { readonly calls: CallStore };
+export type AdmissionDeps = ObtainDeps & {
+  readonly calls: CallStore;
+  readonly work: Pick<WorkMetrics, 'obtained'>;
+};
 
 /** The longest wait for a sandbox, and what must be left of an RFT request for the command after it. */
 const longestLineMs = 300_000;
@@ -34,10 +39,21 @@ export async function admitOrObtain(
   for (;;) {
     const reply = await admit(deps.calls, work, timeoutMs, occupied);
     if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
+    if (reply.kind === 'dispatch' && reply.activated) tellObtained(deps.work, reply.rollout, occupied);
     if (reply.kind !== 'not_active') return reply;
     // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
     occupied = await obtain();
   }
+}
+
+/** Told by the one call that made the rollout active, so that it counts once however many first calls it has. */
+function tellObtained(
+  work: AdmissionDeps['work'],
+  { environment, launchType, placedAtMs, claimedAtMs }: RolloutRecord,
+  occupied: Occupied | null,
+): void {
+  if (launchType === null || claimedAtMs === null) return;
+  work.obtained(environment, launchType, claimedAtMs - placedAtMs + (occupied?.movedInMs ?? 0));
 }
 
 const overCodes: ReadonlySet<FailureCode> = new Set([

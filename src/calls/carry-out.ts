@@ -2,6 +2,7 @@ import { Deadline } from '../waiting/deadline.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
+import type { WorkMetrics } from '../ports/work-metrics.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { CallResult } from './call-result.ts';
@@ -22,6 +23,7 @@ export type CarryOutDeps = ExchangeDeps &
     readonly calls: Pick<CallStore, 'unsent'>;
     readonly ongoing: Ongoing<CallResult>;
     readonly confirmations: Pick<Confirmations, 'add'>;
+    readonly work: Pick<WorkMetrics, 'callAnswered'>;
   };
 
 /** Beyond the command's own timeout: what killing its tree, a busy machine and a redial may take. */
@@ -67,6 +69,7 @@ async function untilDeadline(
 }
 
 async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResult> {
+  const beganMs = deps.clock.monotonicMs();
   const deadline = Deadline.in(deps.clock, running.timeoutMs + settleGraceMs);
   const exchanged = await exchange(deps, running, deadline);
   switch (exchanged.kind) {
@@ -83,7 +86,7 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     case 'forgotten':
       return settleWithoutAnswer(deps, running, settlementOfForgotten(running.work));
     case 'answered':
-      return settleAnswer(deps, running, exchanged.answer);
+      return settleAnswer(deps, running, exchanged.answer, beganMs);
   }
 }
 
@@ -109,14 +112,32 @@ function wentDown({ command }: Tracked, { outcome, code }: CallSummary): boolean
   return command !== '' && (outcome === 'infrastructure_failure' || code === 'sandbox_broken');
 }
 
-async function settleAnswer(deps: CarryOutDeps, running: Running, answer: CallAnswer): Promise<CallResult> {
+async function settleAnswer(
+  deps: CarryOutDeps,
+  running: Running,
+  answer: CallAnswer,
+  beganMs: number,
+): Promise<CallResult> {
   const { work, rollout, waitedMs } = running;
   const judged = await judgeNow(deps, running, answer);
   const settled = await settle(deps, work, judged, waitedMs, rollout);
+  if (settled.first && running.toSend) tellParts(deps, running, answer, beganMs);
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
   if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);
   if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
   return answerFrom(deps, work, settled, !settled.first);
+}
+
+/** Of a call that was only attached to nobody here knows how long it took. */
+function tellParts(
+  { work: metrics, clock }: CarryOutDeps,
+  { work, waitedMs }: Running,
+  { evidence }: CallAnswer,
+  beganMs: number,
+): void {
+  const commandMs = evidence.durationMs;
+  const overheadMs = Math.max(0, clock.monotonicMs() - beganMs - commandMs);
+  metrics.callAnswered(work.environment.name, { waitedMs, commandMs, overheadMs });
 }
 
 async function settleWithoutAnswer(

@@ -10,8 +10,12 @@ import type { MoveIn } from './move-in.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
-/** A rollout and the sandbox that accepted it. `activation` is null once it is active. */
-export type Occupied = { readonly rollout: RolloutRecord; readonly activation: ActivationStamp | null };
+/** A rollout and the sandbox that accepted it. `activation` is null once it is active; `movedInMs`: bind and setup. */
+export type Occupied = {
+  readonly rollout: RolloutRecord;
+  readonly activation: ActivationStamp | null;
+  readonly movedInMs: number;
+};
 
 export type ObtainDeps = {
   readonly claims: ClaimStore;
@@ -49,9 +53,11 @@ export async function obtainSandbox(
 ): Promise<Occupied> {
   for (let swaps = 0; ; swaps += 1) {
     const rollout = await holdInLine(deps, request, waitUntil);
-    if (rollout.state !== 'claimed') return { rollout, activation: null };
+    if (rollout.state !== 'claimed') return { rollout, activation: null, movedInMs: 0 };
+    const beganMs = deps.clock.monotonicMs();
     const moved = await deps.room.attend(rollout.key, () => deps.moveIn.into(rollout, environment));
-    if (moved.kind === 'accepted') return { rollout, activation: moved.activation };
+    if (moved.kind === 'accepted')
+      return { rollout, activation: moved.activation, movedInMs: deps.clock.monotonicMs() - beganMs };
     const { failure } = moved;
     if (!moved.another) throw failure;
     const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);

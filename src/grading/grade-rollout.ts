@@ -7,6 +7,7 @@ import { suspectedIn } from '../failure/suspected.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { patiently } from '../waiting/patience.ts';
@@ -27,6 +28,7 @@ export type GradeDeps = ObtainDeps &
     /** Runs the environment's grader; throws `grader_failed` when it gives no finite number. */
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
+    readonly work: Pick<WorkMetrics, 'graded'>;
   };
 
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */
@@ -122,10 +124,13 @@ async function takeTurn(
   if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
   const item = work.item ?? rowOf(begun.rollout);
   const job = { ...work, item, rollout: begun.rollout, turn: begun.turn, deadline };
+  const beganMs = deps.clock.monotonicMs();
   try {
     return await storeGrade(deps, job, await deps.evaluate(job), unseen);
   } catch (thrown) {
     throw await gradingFailed(deps, job, asFailure(thrown));
+  } finally {
+    deps.work.graded(work.environment.name, deps.clock.monotonicMs() - beganMs);
   }
 }
 

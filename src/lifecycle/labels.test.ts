@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { settled } from '../../test/fakes/clock.ts';
+import { createFakeMetrics } from '../../test/fakes/metrics.ts';
 import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { bootId, rolloutId, sandboxId } from '../model/ids.ts';
@@ -14,6 +15,7 @@ const ownedBy = (rollout: string) => rolloutKey({ ...fakeOwner(), rollout: rollo
 
 function world(record: RolloutRecord | null) {
   const pool = createFakePoolStore();
+  const metrics = createFakeMetrics();
   const labels: unknown[] = [];
   const errors: Error[] = [];
   const label = createLabeller({
@@ -27,9 +29,10 @@ function world(record: RolloutRecord | null) {
       },
     },
     hardEndMs: () => 99,
+    metrics,
   });
   pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: rolloutKey(fakeOwner()) });
-  return { pool, labels, errors, label };
+  return { pool, labels, errors, label, metrics };
 }
 
 test('an adopted sandbox is labelled once with its owner and its end', async () => {
@@ -47,10 +50,19 @@ test('a label that failed is written at the next look', async () => {
   expect(labels).toHaveLength(1);
 });
 
+test('owners that are not labelled yet are told before and after each look', async () => {
+  const { label, errors, metrics } = world(held);
+  errors.push(new Error('node is away'));
+  await expect(label()).rejects.toThrow('node is away');
+  await label();
+  expect(metrics.recorded.map(({ values: [left] }) => left)).toEqual([1, 1, 0]);
+});
+
 test('a label that takes its time holds up no other', async () => {
   const slow = Promise.withResolvers<void>();
   const written: string[] = [];
   const pool = createFakePoolStore();
+  const metrics = createFakeMetrics();
   for (const name of ['slow', 'quick']) {
     pool.answers.known.set(sandboxId(name), { phase: 'ready', sinceMs: 0, owner: ownedBy(name) });
   }
@@ -67,6 +79,7 @@ test('a label that takes its time holds up no other', async () => {
       },
     },
     hardEndMs: () => 99,
+    metrics,
   });
   const labelled = label();
   await settled();

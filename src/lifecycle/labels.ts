@@ -3,6 +3,7 @@ import { ownerOf } from '../model/rollout.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
+import type { Metrics } from '../ports/metrics.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { eachOf } from '../waiting/each-of.ts';
@@ -13,6 +14,7 @@ export type LabelTools = {
   readonly provider: Pick<SandboxProvider, 'label'>;
   /** When a rollout must be over, whatever happens: wall clock, milliseconds. */
   readonly hardEndMs: (rollout: RolloutRecord) => number;
+  readonly metrics: Pick<Metrics, 'ownersUnlabelled'>;
 };
 
 /** At once: a burst's five hundred are written within seconds, and its first calls have the machine. */
@@ -38,8 +40,13 @@ export function createLabeller(tools: LabelTools): () => Promise<void> {
       ),
     );
     const given = missing.filter(({ sandbox }) => ours.has(sandbox));
+    let left = missing.length;
+    tools.metrics.ownersUnlabelled(left);
     await eachOf(given, width, async ({ sandbox, owner }) => {
-      if (await label(tools, sandbox, owner)) labelled.set(sandbox, owner);
+      if (!(await label(tools, sandbox, owner))) return;
+      labelled.set(sandbox, owner);
+      left -= 1;
+      tools.metrics.ownersUnlabelled(left);
     });
   };
 }

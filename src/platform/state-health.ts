@@ -1,4 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
+import type { FleetMemory } from '../ports/fleet/memory.ts';
 import type { StateHealth } from '../ports/fleet/server.ts';
 
 /** Below the usual patience of a probe, so that it hears the reason and not a timeout. */
@@ -25,4 +26,22 @@ export function describeServer(server: NonNullable<StateHealth['server']>) {
     maxmemory_bytes: server.memoryLimitBytes,
     append_only: server.appendOnly,
   };
+}
+
+/** What a scrape shows of fleet state; null stands for what nobody says in time. */
+export async function lookAtState(
+  state: { health(): Promise<StateHealth>; readonly memory: Pick<FleetMemory, 'usage'> },
+  clock: Clock,
+): Promise<{ readonly health: StateHealth; readonly usedBytes: number | null }> {
+  const [health, usage] = await Promise.all([state.health(), soonOrNull(state.memory.usage(), clock)]);
+  return { health, usedBytes: usage?.usedBytes ?? null };
+}
+
+/** Null where it fails or takes longer than whoever scrapes has patience for. */
+export async function soonOrNull<Asked>(asked: Promise<Asked>, clock: Clock): Promise<Asked | null> {
+  const answered = new AbortController();
+  const late = clock.sleep(probePatienceMs, answered.signal).then(() => null);
+  const answer = await Promise.race([asked.catch(() => null), late]);
+  answered.abort();
+  return answer;
 }

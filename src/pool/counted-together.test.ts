@@ -11,6 +11,7 @@ const countsOf = (template: string, given: Partial<TemplateCounts> = {}): Templa
   launching: 2,
   held: 3,
   waiting: 4,
+  oldestWaitMs: 6,
   announced: 5,
   breaker: 'closed',
   lastFailure: null,

@@ -29,6 +29,7 @@ function added(one: TemplateCounts, other: TemplateCounts): TemplateCounts {
     launching: one.launching + other.launching,
     held: one.held + other.held,
     waiting: one.waiting + other.waiting,
+    oldestWaitMs: Math.max(one.oldestWaitMs, other.oldestWaitMs),
     announced: one.announced + other.announced,
     breaker: one.breaker === 'closed' ? other.breaker : one.breaker,
     lastFailure: one.lastFailure ?? other.lastFailure,

@@ -9,7 +9,7 @@ const budget = 16;
 /** A template of a row that wants so many launches. */
 function row(launches: number, seen: Partial<TemplateCounts> = {}, max = 100): Wanted {
   const template = templateDigest('of-a-row');
-  const none = { ready: 0, launching: 0, held: 0, waiting: launches, announced: 0 };
+  const none = { ready: 0, launching: 0, held: 0, waiting: launches, oldestWaitMs: 0, announced: 0 };
   return {
     counts: { template, ...none, breaker: 'closed', lastFailure: null, ...seen },
     target: { template, minReady: 0, max, chosenFor: environmentVersion('version-1') },

@@ -10,6 +10,7 @@ const counts = (given: Partial<TemplateCounts> = {}): TemplateCounts => ({
   launching: 0,
   held: 0,
   waiting: 0,
+  oldestWaitMs: 0,
   announced: 0,
   breaker: 'closed',
   lastFailure: null,

@@ -14,6 +14,7 @@ const counts: TemplateCounts = {
   launching: 0,
   held: 0,
   waiting: 0,
+  oldestWaitMs: 0,
   announced: 0,
   breaker: 'closed',
   lastFailure: null,
@@ -42,5 +43,5 @@ test('a pool that is full offers none, and is counted nevertheless', async () =>
   const { queue, metrics, supply } = world({});
   await supply();
   expect(queue.offers).toEqual([]);
-  expect(metrics.recorded.map((one) => one.name)).toEqual(['poolCounted']);
+  expect(metrics.recorded.map((one) => one.name)).toEqual(['poolCounted', 'startsCounted']);
 });

@@ -9,7 +9,7 @@ import { wantedTickets } from './sizing.ts';
 export type SupplyTools = {
   readonly pool: Pick<PoolStore, 'counts'>;
   readonly queue: Pick<LaunchQueue, 'offer'>;
-  readonly metrics: Pick<Metrics, 'poolCounted'>;
+  readonly metrics: Pick<Metrics, 'poolCounted' | 'startsCounted'>;
   readonly plans: () => PoolPlans;
   readonly startBudget: number;
 };
@@ -20,6 +20,8 @@ export async function supplyTickets(tools: SupplyTools): Promise<readonly Templa
   const targets = targetsOf(plans);
   const counts = await tools.pool.counts(targets.map((target) => target.template));
   tools.metrics.poolCounted(countedTogether(counts, plans));
+  const starting = counts.reduce((sum, { launching }) => sum + launching, 0);
+  tools.metrics.startsCounted(starting, tools.startBudget);
   const tickets = wantedTickets(counts, targets, tools.startBudget);
   if (tickets > 0) await tools.queue.offer(tickets);
   return counts;

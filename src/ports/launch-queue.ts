@@ -24,6 +24,13 @@ export type LaunchEnd =
 
 export type HandleTicket = (ticket: Ticket, signal: AbortSignal) => Promise<LaunchEnd>;
 
+/** Tickets by what they do. */
+export type QueueCounts = Readonly<Record<QueueState, number>>;
+
+/** As BullMQ says: `delayed` waits between two tries, `completed` and `failed` are those that are still kept. */
+export const queueStates = ['wait', 'active', 'delayed', 'prioritized', 'failed', 'completed'] as const;
+export type QueueState = (typeof queueStates)[number];
+
 /** Blank tickets for starting sandboxes; which template a ticket starts is decided when a worker holds a start slot. */
 export interface LaunchQueue {
   /** Makes sure that `count` tickets wait or run; never more than `max` in the queue. */
@@ -35,5 +42,6 @@ export interface LaunchQueue {
   work(concurrency: number, handle: HandleTicket, signal: AbortSignal): Promise<void>;
   /** Tickets that wait or run. */
   depth(): Promise<number>;
+  counts(): Promise<QueueCounts>;
   close(): Promise<void>;
 }

@@ -24,6 +24,10 @@ export type FleetPool = TemplateCounts & {
 export interface Metrics {
   launchEnded(end: LaunchEnd, durationMs: number): void;
   poolCounted(pools: readonly FleetPool[]): void;
+  /** Sandboxes that start now, and how many may. */
+  startsCounted(used: number, limit: number): void;
+  /** Sandboxes of rollouts that this controller has not yet labelled. */
+  ownersUnlabelled(count: number): void;
   sandboxLost(cause: LossCause, effect: LossEffect['kind']): void;
   sandboxDestroyed(): void;
   garbageFound(reason: GarbageReason): void;

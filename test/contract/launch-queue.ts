@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { HandleTicket, LaunchEnd, LaunchQueue } from '../../src/ports/launch-queue.ts';
 
 export type QueuesUnderTest = {
@@ -61,6 +61,7 @@ export function describeLaunchQueue(name: string, openAll: () => Promise<QueuesU
       void work(2, untilStopped);
       await queue.offer(3);
       expect(await queue.depth()).toBe(3);
+      await vi.waitFor(async () => expect(await queue.counts()).toMatchObject({ wait: 1, active: 2 }));
     });
 
     it('every ticket is handled once, at most `concurrency` at a time, and its place is free again', async () => {

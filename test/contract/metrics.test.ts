@@ -12,6 +12,8 @@ const recorders: Readonly<Record<string, () => Metrics>> = {
 const told: Readonly<Record<keyof Metrics, (metrics: Metrics) => void>> = {
   launchEnded: (metrics) => metrics.launchEnded({ type: 'failed', result: 'start_failed' }, 0),
   poolCounted: (metrics) => metrics.poolCounted([]),
+  startsCounted: (metrics) => metrics.startsCounted(1, 8),
+  ownersUnlabelled: (metrics) => metrics.ownersUnlabelled(2),
   sandboxLost: (metrics) => metrics.sandboxLost('evicted', 'tainted'),
   sandboxDestroyed: (metrics) => metrics.sandboxDestroyed(),
   garbageFound: (metrics) => metrics.garbageFound('unbound'),

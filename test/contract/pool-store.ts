@@ -66,6 +66,7 @@ export function describePoolStore(name: string, open: () => Promise<PoolUnderTes
         launching: 0,
         held: 0,
         waiting: 0,
+        oldestWaitMs: 0,
         announced: 0,
         breaker: 'closed',
         lastFailure: null,

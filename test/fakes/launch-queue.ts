@@ -53,6 +53,10 @@ export function createFakeLaunchQueue(max = 8): FakeLaunchQueue {
       return Promise.resolve();
     },
     work,
+    counts: () => {
+      const others = { delayed: 0, prioritized: 0, failed: 0, completed: 0 };
+      return Promise.resolve({ wait: waiting.length, active: running, ...others });
+    },
     depth: () => Promise.resolve(waiting.length + running),
     close: () => Promise.resolve(),
   };

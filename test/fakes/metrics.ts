@@ -15,6 +15,8 @@ export function createFakeMetrics(): FakeMetrics {
     recorded,
     launchEnded: as('launchEnded'),
     poolCounted: as('poolCounted'),
+    startsCounted: as('startsCounted'),
+    ownersUnlabelled: as('ownersUnlabelled'),
     sandboxLost: as('sandboxLost'),
     sandboxDestroyed: as('sandboxDestroyed'),
     garbageFound: as('garbageFound'),

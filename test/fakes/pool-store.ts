@@ -107,7 +107,7 @@ export function createFakePoolStore(): FakePoolStore {
 
 /** A template that nothing was told of has nothing. */
 function countsOf(told: readonly TemplateCounts[], template: TemplateDigest): TemplateCounts {
-  const none = { ready: 0, launching: 0, held: 0, waiting: 0, announced: 0 };
+  const none = { ready: 0, launching: 0, held: 0, waiting: 0, oldestWaitMs: 0, announced: 0 };
   const found = told.find((one) => one.template === template);
   return found ?? { template, ...none, breaker: 'closed', lastFailure: null };
 }

@@ -15,6 +15,7 @@ import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
 import { fakeEnvironment } from '../fakes/environment.ts';
 import type { EnvironmentOfTest } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';
+import { createFakeWorkMetrics } from '../fakes/work-metrics.ts';
 import { startRedis } from './redis.ts';
 import type { PrivateRedis, RedisSettings } from './redis.ts';
 
@@ -47,6 +48,7 @@ export class CoreWorld implements AsyncDisposable {
   readonly state: FleetState;
   readonly link = new FakeSandboxLink();
   readonly events: FleetEvent[] = [];
+  readonly work = createFakeWorkMetrics();
   readonly environment: EnvironmentOfTest;
   readonly wired: WiredCore;
   readonly #random = createFakeRandom();
@@ -86,6 +88,7 @@ export class CoreWorld implements AsyncDisposable {
       catalog: offered([this.environment]),
       clock,
       random: this.#random,
+      work: this.work,
       secret: () => undefined,
       record: (event) => this.events.push(event),
       onTrouble: () => undefined,

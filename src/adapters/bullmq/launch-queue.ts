@@ -1,7 +1,8 @@
 import { Queue } from 'bullmq';
 import type { JobsOptions } from 'bullmq';
 import { Failure } from '../../failure/failure.ts';
-import type { LaunchQueue } from '../../ports/launch-queue.ts';
+import { queueStates } from '../../ports/launch-queue.ts';
+import type { LaunchQueue, QueueCounts } from '../../ports/launch-queue.ts';
 import type { Random } from '../../ports/random.ts';
 import { offeringConnection } from './connection.ts';
 import { noFiles } from '../redis-client/client.ts';
@@ -60,6 +61,7 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
 
   return {
     offer: (count) => classified(() => offer(queue, Math.min(count, options.max), options)),
+    counts: () => classified(() => countsOf(queue)),
     depth: () => classified(() => queue.getJobCountByTypes(...takenStates)),
     work: (concurrency, handle, signal) =>
       workTickets({ ...options, access, place, concurrency }, handle, signal),
@@ -68,6 +70,12 @@ export function createLaunchQueue(options: LaunchQueueOptions): LaunchQueue {
       connection.disconnect();
     },
   };
+}
+
+async function countsOf(queue: Queue<TicketJob>): Promise<QueueCounts> {
+  const counts = await queue.getJobCounts(...queueStates);
+  const { wait = 0, active = 0, delayed = 0, prioritized = 0, failed = 0, completed = 0 } = counts;
+  return { wait, active, delayed, prioritized, failed, completed };
 }
 
 async function offer(queue: Queue<TicketJob>, count: number, options: LaunchQueueOptions): Promise<void> {

@@ -174,20 +174,24 @@ describe('the event log', () => {
   });
 
   it('drops what does not fit its buffer, and says so', async () => {
-    const log = newLog({ maxBufferedBytes: 300 });
+    let dropped = 0;
+    const log = newLog({ maxBufferedBytes: 300, onDropped: (lines) => (dropped += lines) });
     for (let n = 0; n < 10; n += 1) log.append(verdict('a'));
     await log.flush();
     expect(errors[0]?.message).toContain('dropped');
     expect((await readAll()).length + errors.length).toBe(10);
+    expect(dropped).toBe(errors.length);
   });
 
   it('tells of a disk that fails and goes on', async () => {
     await rm(folder, { recursive: true });
     await writeFile(folder, 'a file where the folder should be');
-    const log = newLog();
+    let dropped = 0;
+    const log = newLog({ onDropped: (lines) => (dropped += lines) });
     log.append(verdict('a'));
     await log.flush();
     expect(errors[0]?.message).toBe('events could not be written');
+    expect(dropped).toBe(1);
     await rm(folder);
     nowMs += dayMs;
     log.append(verdict('b'));

@@ -23,6 +23,8 @@ export type EventLogOptions = {
   readonly maxFileBytes?: number;
   /** Lines waiting for the disk; default 8 MiB, some 10,000 events. */
   readonly maxBufferedBytes?: number;
+  /** Told of lines that are lost. */
+  readonly onDropped?: (lines: number) => void;
   /** Default 14 days. */
   readonly keepDays?: number;
 };
@@ -31,14 +33,14 @@ const mebibyte = 1024 * 1024;
 
 /** The event log as JSONL: rotating files in a folder, lines of standard output, or both. Each waits for itself alone. */
 export function createEventLog(given: EventLogOptions): EventLog {
-  const { folder, stdout = false, clock, log, maxBufferedBytes = 8 * mebibyte } = given;
+  const { folder, stdout = false, clock, log, onDropped, maxBufferedBytes = 8 * mebibyte } = given;
   const writers = [
     ...(folder === null
       ? []
       : [createFolderWriter({ ...given, folder, ...boundsOf(given, maxBufferedBytes) })]),
     ...(stdout ? [createStdoutWriter()] : []),
   ];
-  const places = writers.map((writer) => gather(writer, { clock, log, maxBufferedBytes }));
+  const places = writers.map((writer) => gather(writer, { clock, log, maxBufferedBytes, onDropped }));
   return {
     append: (event) => {
       const line = `${JSON.stringify(event)}\n`;

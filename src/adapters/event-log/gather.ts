@@ -27,7 +27,7 @@ const gatherMs = 100;
  */
 export function gather(
   { place, write }: BatchWriter,
-  { clock, log, maxBufferedBytes }: GatherOptions,
+  { clock, log, maxBufferedBytes, onDropped = () => undefined }: GatherOptions,
 ): Gathered {
   const buffer = new LineBuffer(maxBufferedBytes);
   let writing: Promise<void> | null = null;
@@ -38,6 +38,7 @@ export function gather(
     while (!buffer.empty) {
       const text = buffer.take();
       await write(text).catch((error: unknown) => {
+        onDropped(linesIn(text));
         log.error('events could not be written', { place, error: String(error) });
       });
       await clock.sleep(gatherMs, hurry.signal);
@@ -49,6 +50,7 @@ export function gather(
   return {
     add: (line, what) => {
       if (!buffer.add(line)) {
+        onDropped(1);
         log.error('the event log is too slow: an event was dropped', { place, key: what });
       }
       writing ??= writeAll();
@@ -64,4 +66,7 @@ type GatherOptions = {
   readonly clock: Pick<Clock, 'sleep'>;
   readonly log: Log;
   readonly maxBufferedBytes: number;
+  readonly onDropped?: ((lines: number) => void) | undefined;
 };
+
+const linesIn = (text: string): number => text.split('\n').length - 1;

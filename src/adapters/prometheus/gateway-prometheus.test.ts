@@ -9,6 +9,8 @@ import { createGatewayPrometheus } from './gateway-prometheus.ts';
 const own = { version: '1.2.3', environments: () => ['shell'] };
 const idle = { waiting: 0, calls: 0, grades: 0 };
 const gauges = {
+  keyRefusals: 0,
+  keys: [],
   heldRequestsLimit: 10,
   heldRequests: 3,
   heldBodyBytes: 4_096,
@@ -117,4 +119,39 @@ test('what is in hand is told as it is at the moment of asking', async () => {
   expect(text).toContain('corral_gateway_held_requests 1\n');
   expect(text).toContain('corral_gateway_under_way{kind="calls"} 2\n');
   expect(text).toContain('corral_gateway_event_loop_lag_seconds{quantile="0.99"} 0.02\n');
+});
+
+test('keys are told with their ends, those that end first; a key without an end is not', async () => {
+  const { render } = createGatewayPrometheus(own);
+  const many = Array.from({ length: 300 }, (_, index) => ({
+    id: `key-${index}`,
+    expiresAtMs: 1_000 * index,
+  }));
+  const text = await render({ ...gauges, keys: [{ id: 'endless', expiresAtMs: null }, ...many] }, idle);
+  expect(text).toContain('corral_key_expiry_timestamp_seconds{key="key-199"} 199\n');
+  expect(text).not.toMatch(/key="(key-200|endless)"/);
+});
+
+test('what the work takes is told by environment, in seconds', async () => {
+  const { work, render } = createGatewayPrometheus(own);
+  work.obtained('shell', 'cold', 4_000);
+  work.callAnswered('shell', { waitedMs: 1_000, commandMs: 250, overheadMs: 5 });
+  work.judged('grader_failed');
+  work.replayed('rft');
+  const text = await render(gauges, idle);
+  expect(text).toContain('corral_obtain_seconds_sum{environment="shell",launch="cold"} 4\n');
+  expect(text).toContain('corral_call_seconds_sum{environment="shell",part="overhead"} 0.005\n');
+  expect(text).toContain('corral_judge_requests_total{code="grader_failed"} 1\n');
+  expect(text).toContain('corral_replays_total{face="rft"} 1\n');
+});
+
+test('Redis is told as it is, and one that may forget rollouts is told as wrong', async () => {
+  const { fleetState, render } = createGatewayPrometheus(own);
+  const server = { version: '7.2', evictionPolicy: 'volatile-lru', memoryLimitBytes: 100, appendOnly: true };
+  fleetState.seen({ health: { state: 'up', reason: null, server }, usedBytes: 40 });
+  fleetState.script(3);
+  const text = await render(gauges, idle);
+  expect(text).toContain('corral_redis_policy_ok 0\n');
+  expect(text).toContain('corral_redis_memory_bytes{kind="used"} 40\n');
+  expect(text).toContain('corral_redis_command_seconds_bucket{le="0.005"} 1\n');
 });

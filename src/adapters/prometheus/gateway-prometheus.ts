@@ -1,29 +1,39 @@
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
-import type { StateHealth } from '../../ports/fleet/server.ts';
 import type { GatewayGauges, GatewayMetrics } from '../../ports/gateway-metrics.ts';
 import { isFailure } from '../../failure/codes.ts';
+import type { WorkMetrics } from '../../ports/work-metrics.ts';
+import { mostKeys } from './catalogue/gateway.ts';
 import { blamed } from './catalogue/tables.ts';
 import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
 import { stateMetrics } from './state-metrics.ts';
+import type { StateMetrics } from './state-metrics.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;
+  readonly work: WorkMetrics;
   /** Counts what is told to the event log. */
   readonly told: (event: FleetEvent) => void;
-  /** Shows what this process sees of fleet state now. */
-  readonly fleetState: (health: StateHealth) => void;
+  readonly fleetState: StateMetrics;
+  /** Counts lines that the event log dropped. */
+  readonly eventsDropped: (lines: number) => void;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
   /** Everything in the text format that Prometheus scrapes. */
   readonly render: (gauges: AllGauges, underWay: UnderWay) => Promise<string>;
 };
 
-/** `keyRefusals`: answers of sandboxes that refused this gateway's token, since its start. */
-type AllGauges = GatewayGauges & { readonly keyRefusals?: number };
+type AllGauges = GatewayGauges & {
+  /** Answers of sandboxes that refused this gateway's token, since its start. */
+  readonly keyRefusals: number;
+  readonly keys: readonly KeyExpiry[];
+};
+
+/** An API key by its id, and when it ends, since 1970; null: never. */
+type KeyExpiry = { readonly id: string; readonly expiresAtMs: number | null };
 
 type UnderWay = Readonly<Record<'waiting' | 'calls' | 'grades', number>>;
 
@@ -37,11 +47,14 @@ export function createGatewayPrometheus(own: {
   instruments.set('corral_build_info', { component: 'gateway', version: own.version }, 1);
   return {
     metrics: doorMetrics(instruments),
+    work: workMetrics(instruments),
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
+    eventsDropped: (lines) => instruments.count('corral_events_dropped_total', {}, lines),
     environments: environmentMetrics(instruments),
     render: (now, underWay) => {
       showInHand(instruments, now, underWay);
+      showKeys(instruments, now.keys);
       return instruments.render();
     },
   };
@@ -59,11 +72,37 @@ function doorMetrics({ count, observe }: Instruments): GatewayMetrics {
   };
 }
 
+function workMetrics({ count, observe }: Instruments): WorkMetrics {
+  return {
+    obtained: (environment, launch, tookMs) =>
+      observe('corral_obtain_seconds', { environment, launch }, tookMs),
+    callAnswered: (environment, { waitedMs, commandMs, overheadMs }) => {
+      observe('corral_call_seconds', { environment, part: 'waited' }, waitedMs);
+      observe('corral_call_seconds', { environment, part: 'command' }, commandMs);
+      observe('corral_call_seconds', { environment, part: 'overhead' }, overheadMs);
+    },
+    graded: (environment, tookMs) => observe('corral_grade_seconds', { environment }, tookMs),
+    judged: (code) => count('corral_judge_requests_total', { code }),
+    replayed: (face) => count('corral_replays_total', { face }),
+  };
+}
+
+/** Those that end first: there are series for so many. */
+function showKeys({ show }: Instruments, keys: readonly KeyExpiry[]): void {
+  const ending = keys.flatMap(({ id, expiresAtMs }) =>
+    expiresAtMs === null ? [] : [{ labels: { key: id }, value: expiresAtMs / 1000 }],
+  );
+  show(
+    'corral_key_expiry_timestamp_seconds',
+    ending.toSorted((one, other) => one.value - other.value).slice(0, mostKeys),
+  );
+}
+
 function showInHand({ set }: Instruments, now: AllGauges, underWay: UnderWay): void {
   set('corral_gateway_held_requests', {}, now.heldRequests);
   set('corral_gateway_held_requests_limit', {}, now.heldRequestsLimit);
   set('corral_gateway_held_body_bytes', {}, now.heldBodyBytes);
-  set('corral_gateway_key_refusals', {}, now.keyRefusals ?? 0);
+  set('corral_gateway_key_refusals', {}, now.keyRefusals);
   for (const [kind, work] of Object.entries(underWay)) set('corral_gateway_under_way', { kind }, work);
   const { p50Ms, p99Ms, maxMs } = now.loopLag;
   for (const [quantile, lagMs] of [['0.5', p50Ms] as const, ['0.99', p99Ms] as const, ['1', maxMs] as const])

@@ -13,6 +13,7 @@ const counts = (digest: string, ready: number): FleetPool => ({
   ready,
   launching: 0,
   held: 0,
+  oldestWaitMs: 0,
   announced: 0,
   waiting: 0,
   breaker: 'open',
@@ -75,4 +76,25 @@ test('calls of the Kubernetes API are counted by verb and code, and a watch has 
   expect(text).toContain('corral_kubernetes_calls_total{verb="watch",resource="pods",code="broken"} 1\n');
   expect(text).toContain('corral_kubernetes_call_duration_seconds_count{verb="create",resource="pods"} 1\n');
   expect(text).not.toContain('corral_kubernetes_call_duration_seconds_count{verb="watch"');
+});
+
+test('a pool is told with its bounds, its line and the environments that it is of', async () => {
+  const { metrics, launchQueue, render } = createPrometheus(own);
+  metrics.poolCounted([{ ...counts('abcdef0123456789', 3), oldestWaitMs: 4_500 }]);
+  metrics.startsCounted(2, 8);
+  launchQueue({ wait: 1, active: 2, delayed: 0, prioritized: 0, failed: 0, completed: 5 });
+  const text = await render();
+  const template = 'template="abcdef012345"';
+  expect(text).toContain(`corral_fleet_pool_limit{${template},kind="max"} 20\n`);
+  expect(text).toContain(`corral_fleet_line_oldest_seconds{${template}} 4.5\n`);
+  expect(text).toContain(`corral_fleet_template_info{${template},environment="shell"} 1\n`);
+  expect(text).toContain('corral_fleet_start_budget{kind="limit"} 8\n');
+  expect(text).toContain('corral_fleet_launch_queue{state="active"} 2\n');
+});
+
+test('a launch queue of which nobody knows leaves the page', async () => {
+  const { launchQueue, render } = createPrometheus(own);
+  launchQueue({ wait: 1, active: 2, delayed: 0, prioritized: 0, failed: 0, completed: 5 });
+  launchQueue(null);
+  expect(await render()).not.toContain('corral_fleet_launch_queue{');
 });

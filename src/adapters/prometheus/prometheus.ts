@@ -1,8 +1,8 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { FleetPool, Metrics } from '../../ports/metrics.ts';
+import type { QueueCounts } from '../../ports/launch-queue.ts';
 import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
-import type { StateHealth } from '../../ports/fleet/server.ts';
 import { apiMetrics } from './api-metrics.ts';
 import type { ApiCall } from './api-metrics.ts';
 import { blamed } from './catalogue/tables.ts';
@@ -11,15 +11,19 @@ import { eventMetrics } from './event-metrics.ts';
 import { createInstruments } from './instruments.ts';
 import type { Instruments } from './instruments.ts';
 import { stateMetrics } from './state-metrics.ts';
+import type { StateMetrics } from './state-metrics.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;
   /** Counts what is told to the event log. */
   readonly told: (event: FleetEvent) => void;
-  /** Shows what this process sees of fleet state now. */
-  readonly fleetState: (health: StateHealth) => void;
+  readonly fleetState: StateMetrics;
+  /** Counts lines that the event log dropped. */
+  readonly eventsDropped: (lines: number) => void;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
+  /** Shows the tickets of the launch queue; null: nobody knows now. */
+  readonly launchQueue: (counts: QueueCounts | null) => void;
   /** Counts a call of the engine's API as it ended. */
   readonly apiCall: (call: ApiCall) => void;
   /** Everything in the text format that Prometheus scrapes. */
@@ -41,10 +45,19 @@ export function createPrometheus(own: {
       ...stepMetrics(instruments),
       ...endMetrics(instruments),
       poolCounted: (pools) => showPools(instruments, pools),
+      startsCounted: (used, limit) => {
+        instruments.set('corral_fleet_start_budget', { kind: 'used' }, used);
+        instruments.set('corral_fleet_start_budget', { kind: 'limit' }, limit);
+      },
     },
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
+    eventsDropped: (lines) => instruments.count('corral_events_dropped_total', {}, lines),
     environments: environmentMetrics(instruments),
+    launchQueue: (counts) => {
+      const all = Object.entries(counts ?? {}).map(([state, value]) => ({ labels: { state }, value }));
+      instruments.show('corral_fleet_launch_queue', all);
+    },
     apiCall: apiMetrics(instruments),
     render: instruments.render,
     contentType: instruments.contentType,
@@ -98,6 +111,10 @@ function showPools({ show }: Instruments, pools: readonly FleetPool[]): void {
     shown.map(({ pool, template }) => ({ labels: { template }, value: pool.breaker === 'closed' ? 0 : 1 })),
   );
   show(
+    'corral_fleet_line_oldest_seconds',
+    shown.map(({ pool, template }) => ({ labels: { template }, value: pool.oldestWaitMs / 1000 })),
+  );
+  show(
     'corral_fleet_template_info',
     shown.flatMap(({ pool, template }) =>
       pool.environments.map((environment) => ({ labels: { template, environment }, value: 1 })),
@@ -105,8 +122,11 @@ function showPools({ show }: Instruments, pools: readonly FleetPool[]): void {
   );
 }
 
-function endMetrics({ count }: Instruments): Omit<Metrics, 'launchEnded' | 'poolCounted' | 'loopFailed'> {
+type Ends = Omit<Metrics, 'launchEnded' | 'poolCounted' | 'startsCounted' | 'loopFailed'>;
+
+function endMetrics({ count, set }: Instruments): Ends {
   return {
+    ownersUnlabelled: (owners) => set('corral_unlabelled_owners', {}, owners),
     sandboxLost: (cause, effect) => count('corral_sandboxes_lost_total', { cause, effect }),
     sandboxDestroyed: () => count('corral_sandboxes_destroyed_total', {}),
     garbageFound: (reason) => count('corral_garbage_total', { reason }),

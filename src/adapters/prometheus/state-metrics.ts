@@ -1,9 +1,17 @@
 import type { StateHealth, StateServer } from '../../ports/fleet/server.ts';
 import type { Instruments } from './instruments.ts';
 
+export type StateMetrics = {
+  /** How long a script of fleet state took. */
+  readonly script: (tookMs: number) => void;
+  /** Shows what is seen of it now; `usedBytes` null: it does not say. */
+  readonly seen: (now: { readonly health: StateHealth; readonly usedBytes: number | null }) => void;
+};
+
 /** What a process sees of the Redis that holds fleet state. */
-export function stateMetrics({ set, show }: Instruments): (health: StateHealth) => void {
-  return ({ state, server }) => {
+export function stateMetrics({ set, show, observe }: Instruments): StateMetrics {
+  const seen: StateMetrics['seen'] = ({ health: { state, server }, usedBytes }) => {
+    if (usedBytes !== null) set('corral_redis_memory_bytes', { kind: 'used' }, usedBytes);
     set('corral_redis_up', {}, state === 'away' ? 0 : 1);
     set('corral_recovering', {}, state === 'recovering' ? 1 : 0);
     // What is not known is no reason to wake anybody.
@@ -14,6 +22,7 @@ export function stateMetrics({ set, show }: Instruments): (health: StateHealth) 
     show('corral_redis_info', [{ labels, value: 1 }]);
     set('corral_redis_memory_bytes', { kind: 'limit' }, memoryLimitBytes ?? 0);
   };
+  return { seen, script: (tookMs) => observe('corral_redis_command_seconds', {}, tookMs) };
 }
 
 /** A Redis that does not say is taken at its start's word. */

@@ -67,7 +67,7 @@ function admitReplyOf(reply: Reply): AdmitReply {
   const kind = textOf(answered);
   switch (kind) {
     case 'dispatch':
-      return dispatchOf(record, extra);
+      return dispatchOf(record, extra, answer);
     case 'settled':
       return { kind, answer: textOf(answer), summary: callOf(extra).summary };
     case 'answer_expired':
@@ -92,11 +92,23 @@ function admitReplyOf(reply: Reply): AdmitReply {
   }
 }
 
-function dispatchOf(record: Reply | undefined, again: Reply | undefined): AdmitReply {
+function dispatchOf(
+  record: Reply | undefined,
+  again: Reply | undefined,
+  activated: Reply | undefined,
+): AdmitReply {
   const rollout = recordOf(record);
   if (rollout.epoch === null) throw new TypeError(`an active rollout without a sandbox: ${rollout.key}`);
-  return { kind: 'dispatch', rollout, epoch: rollout.epoch, again: numberOf(again) === 1 };
+  return {
+    kind: 'dispatch',
+    rollout,
+    epoch: rollout.epoch,
+    again: isSet(again),
+    activated: isSet(activated),
+  };
 }
+
+const isSet = (flag: Reply | undefined): boolean => numberOf(flag) === 1;
 
 function settleArguments(settlement: Settlement): readonly (string | number)[] {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;

@@ -14,6 +14,8 @@ export type ConnectionOptions = {
   readonly mayEvict?: boolean;
   /** After this a command counts as unanswered, and a connection as not made. */
   readonly commandTimeoutMs: number;
+  /** Told how long each script of fleet state took, also one that failed or was given up. */
+  readonly onScript?: (tookMs: number) => void;
   /** Told of connection errors, which ioredis then mends by itself. */
   readonly onTrouble: (error: Error) => void;
 };

@@ -74,7 +74,8 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
   };
   try {
     const { timeLua } = options;
-    const run = await prepareScripts(connection, { keys, ...(timeLua === undefined ? {} : { timeLua }) });
+    const library = { keys, ...(timeLua === undefined ? {} : { timeLua }) };
+    const run = await prepareScripts(connection, library, options.onScript);
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());
     const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);

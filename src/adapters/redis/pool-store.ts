@@ -63,7 +63,8 @@ const tooManyAnnounce = () =>
   );
 
 function countsOf(row: Reply): TemplateCounts {
-  const [template, ready, launching, held, waiting, announced, breaker, code, message, atMs] = listOf(row);
+  const [template, ready, launching, held, waiting, oldest, announced, ...start] = listOf(row);
+  const [breaker, code, message, atMs] = start;
   const failed = textOrNull(code);
   return {
     template: templateDigest(textOf(template)),
@@ -71,6 +72,7 @@ function countsOf(row: Reply): TemplateCounts {
     launching: numberOf(launching),
     held: numberOf(held),
     waiting: numberOf(waiting),
+    oldestWaitMs: numberOf(oldest),
     announced: numberOf(announced),
     breaker: textOf(breaker) as Breaker,
     lastFailure:

@@ -31,6 +31,8 @@ export type AdmitReply =
       readonly rollout: RolloutRecord;
       readonly epoch: Epoch;
       readonly again: boolean;
+      /** This admission made the rollout active: true for one of each sandbox that it moves into. */
+      readonly activated: boolean;
     }
   | { readonly kind: 'settled'; readonly answer: string; readonly summary: CallSummary }
   /** Settled, but its bytes are no longer kept. */

@@ -21,6 +21,8 @@ export type TemplateCounts = {
   readonly held: number;
   /** Waiting rollouts that a gateway renewed lately. */
   readonly waiting: number;
+  /** How long the one of them has waited that came first; 0: none waits. */
+  readonly oldestWaitMs: number;
   /** Sandboxes that announced bursts ask to be ready now, beside or above the pool's own minimum. */
   readonly announced: number;
   readonly breaker: Breaker;

@@ -60,7 +60,8 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     environments: () => ({ digest: 'abc', from: 'own folder', trouble: null }),
     limitations: () => Promise.resolve([]),
     metrics: prometheus.metrics,
-    renderMetrics: (gauges) => prometheus.render(gauges, { waiting: 0, calls: 0, grades: 0 }),
+    renderMetrics: (gauges) =>
+      prometheus.render({ ...gauges, keyRefusals: 0, keys: [] }, { waiting: 0, calls: 0, grades: 0 }),
     log: silentLog,
     holdLimits: { requests: 100, bodyBytes: 100 * 1024 * 1024 },
     fileBytes: 4 * 1024 * 1024,

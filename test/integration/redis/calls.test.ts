@@ -36,6 +36,7 @@ describe('an admission', () => {
     expect(reply).toMatchObject({
       kind: 'dispatch',
       again: false,
+      activated: true,
       epoch: claimed.epoch,
       rollout: { state: 'active', calls: 1, inFlight: 1 },
     });

@@ -180,3 +180,28 @@ test('counts tell of grantable waiters only', async () => {
   await world.step(6 * second);
   expect((await world.fleet.pool.counts([template]))[0]).toMatchObject({ waiting: 1 });
 });
+
+test('counts tell how long the first of those has waited who are still there', async () => {
+  const oldest = async () => (await world.fleet.pool.counts([template]))[0]?.oldestWaitMs;
+  expect(await oldest()).toBe(0);
+  await wait('a');
+  await world.step(5 * second);
+  await wait('b');
+  await world.step(4 * second);
+  expect(await oldest()).toBe(9 * second);
+  await world.step(2 * second);
+  expect(await oldest()).toBe(6 * second);
+});
+
+test('whoever stands at the head again has waited since it came', async () => {
+  await wait('a');
+  await world.step(3 * second);
+  await world.supply(1);
+  const { generation } = await recordOf(world.fleet, keyOf('a'));
+  await world.fleet.claims.swap(keyOf('a'), generation, 'it refused', {});
+  await world.step(second);
+  expect((await world.fleet.pool.counts([template]))[0]).toMatchObject({
+    waiting: 1,
+    oldestWaitMs: 4 * second,
+  });
+});

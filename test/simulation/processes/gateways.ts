@@ -1,3 +1,4 @@
+import { createFakeWorkMetrics } from '../../fakes/work-metrics.ts';
 import { createGatewayCore } from '../../../services/gateway/core-wiring.ts';
 import type { GatewayWorld } from '../../../services/gateway/core-wiring.ts';
 import type { GatewayCore } from '../../../services/gateway/core.ts';
@@ -31,6 +32,7 @@ export function gatewayWorld({ process, fleet, link, post, chance, onTrouble }: 
     catalog: offered(environments),
     clock: process.clock,
     random: chance,
+    work: createFakeWorkMetrics(),
     secret: () => undefined,
     record: () => undefined,
     onTrouble,

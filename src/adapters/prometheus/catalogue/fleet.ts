@@ -1,3 +1,4 @@
+import { queueStates } from '../../../ports/launch-queue.ts';
 import { ofEnvironment, ofTemplate, oneOf } from './spec.ts';
 import type { Specs } from './spec.ts';
 
@@ -46,9 +47,7 @@ export const toldOfFleet = {
     ...fleet,
     kind: 'gauge',
     help: 'Tickets of the launch queue',
-    labels: [
-      oneOf('state', ['wait', 'active', 'delayed', 'prioritized', 'failed', 'completed'], 'as BullMQ says'),
-    ],
+    labels: [oneOf('state', queueStates, 'as BullMQ says')],
   },
   corral_fleet_sandbox_seconds_total: {
     ...fleet,

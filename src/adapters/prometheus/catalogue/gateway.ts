@@ -19,6 +19,9 @@ const statuses = [
   ]),
 ].map(String);
 
+/** API keys that have series; a tenant has some, and whoever is woken reads the first. */
+export const mostKeys = 200;
+
 /** What a gateway counts at its doors, of the work it does, and has in hand. */
 export const toldByGateways = {
   corral_gateway_answers_total: {
@@ -93,12 +96,12 @@ export const toldByGateways = {
     ...gateway,
     kind: 'gauge',
     help: 'When an API key ends, in seconds since 1970; keys without an end are not here',
-    labels: [seen('key', 200, 'id of the key; those that end first')],
+    labels: [seen('key', mostKeys, 'id of the key; those that end first')],
   },
   corral_obtain_seconds: {
     ...gateway,
     kind: 'histogram',
-    help: 'From a rollout’s first call until its sandbox was bound and set up: what a burst makes a rollout wait',
+    help: 'From a rollout’s place in line, taken by its first call or its opening, until its sandbox was bound and set up: what a burst makes it wait',
     labels: [
       ofEnvironment,
       oneOf(

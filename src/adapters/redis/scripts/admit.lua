@@ -34,15 +34,17 @@ local function admitAgain(summary, text)
   -- A repeat may be sent with a shorter time than the call that it attaches to has.
   redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, overdueName(id, call))
   extendLease()
-  return { 'dispatch', record(id), 1 }
+  return { 'dispatch', record(id), 1, 0 }
 end
 
 -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
+local activated = 0
 local function activate()
   local currentGeneration, currentBoot = read(id, 'generation', 'boot')
   if generation ~= currentGeneration or boot ~= currentBoot then return false end
   write(id, 'state', 'active', 'activeAtMs', nowMs)
   redis.call('ZREM', key.grants, id)
+  activated = 1
   return true
 end
 
@@ -75,7 +77,7 @@ local function dispatch()
     write(id, 'dispatched', 1, 'trainerActed', 1)
   end
   extendLease()
-  return { 'dispatch', record(id), 0 }
+  return { 'dispatch', record(id), 0, activated }
 end
 
 local known, text = readCall(id, call)
