@@ -57,12 +57,13 @@ describe('the line', () => {
   });
 
   test('of 1,000 runs that wait 300 are told, the others are counted, and the reading stays short', async () => {
-    const claims = Array.from({ length: 1_100 }, (_, index) => wait(`r${index}`, `run-${index}`));
-    await Promise.all(claims);
+    // A hundred at a time: a busy machine answers a thousand at once too late.
+    for (let first = 0; first < 1_100; first += 100)
+      await Promise.all(Array.from({ length: 100 }, (_, n) => wait(`r${first + n}`, `run-${first + n}`)));
     const { line, runsLeftOut, rollouts, costMs } = await read();
     expect([line.length, runsLeftOut, rollouts.inLine]).toEqual([300, 800, 1_100]);
     expect(costMs).toBeGreaterThan(0);
-  }, 30_000);
+  });
 });
 
 describe('templates', () => {
