@@ -20,7 +20,8 @@ Exit codes:
   ${exitCodes.fleet}    the fleet's or the machine's: nothing answers, a part does not start
   ${exitCodes.interrupted}  interrupted`;
 
-function createProgram(terminal: Terminal): Command {
+/** All commands, with a terminal to speak to; {@link runCommandLine} runs one. */
+export function createProgram(terminal: Terminal): Command {
   const program = new Command('corral')
     .description('One isolated sandbox for every rollout, and never a failure of ours scored as the model’s.')
     .addHelpText('after', exitCodeHelp)

@@ -16,6 +16,13 @@ sandboxes pages nobody. [An example for Alertmanager](../infra/monitoring/alertm
 
 **Objectives** are \`monitoring.rules.lostRollouts\` and \`monitoring.rules.toolCalls\`: of the rollouts that ended, and of the tool calls that settled, at most so many
 failed by us. Both are 0.001 by default. A rollout whose own command may have ended its sandbox counts for neither.
+
+**The pages** ask \`corral\`, \`kubectl\` and Prometheus. Their commands take the alert's labels, the namespace of the sandboxes, and a key of scope \`admin\`:
+
+\`\`\`sh
+export FLEET=red NAMESPACE=red SANDBOXES=red-sandboxes
+export CORRAL_URL=https://gateway.example.com CORRAL_KEY=…
+\`\`\`
 `;
 
 const tableHead = '| alert | severity | blame | fires when | explained by |\n| --- | --- | --- | --- | --- |';
@@ -41,4 +48,10 @@ function row(name: AlertName): string {
   const { severity, blame, when, consequenceOf = [] } = alertOf(name);
   const cells = [linked(name), severity, blame, when, consequenceOf.map(linked).join(', ')];
   return `| ${cells.join(' | ')} |`;
+}
+
+/** The line below the title of an alert's own page. */
+export function factsOf(name: AlertName): string {
+  const { severity, blame, when } = alertOf(name);
+  return `**${severity}**, blame **${blame}**. Fires when ${when}.`;
 }

@@ -15,6 +15,12 @@ const ended = of('corral_verdicts_total', 'blame!="caller"');
 
 const calls = of('corral_calls_settled_total');
 
+/** Discards of a sandbox that a command may have ended; what a broken grader leaves behind has no call. */
+const suspectedLosses = of(
+  'corral_verdicts_total',
+  'verdict="discard",code=~"sandbox_lost|outcome_unknown",suspected="command"',
+);
+
 /**
  * Calls that failed by us. A sandbox that its own command may have ended takes a call with it: as many are left out, in each
  * environment, as there were such ends. Counters are there at 0, but an environment may have had no verdict yet.
@@ -22,8 +28,7 @@ const calls = of('corral_calls_settled_total');
 function failedCalls(what: 'rate' | 'increase', window: Duration): string {
   const each = (selector: string) => sumOf(what, selector, window, 'environment');
   const ours = each(of('corral_calls_settled_total', 'blame="infrastructure"'));
-  const suspected = each(of('corral_verdicts_total', 'suspected="command"'));
-  return `sum ${by()} (clamp_min(${ours} - (${suspected} or ${each(calls)} * 0), 0))`;
+  return `sum ${by()} (clamp_min(${ours} - (${each(suspectedLosses)} or ${each(calls)} * 0), 0))`;
 }
 
 /** How many rollouts we lost in a window: one of a handful is a share, and no reason to wake anybody. */

@@ -59,7 +59,7 @@ export const objectiveAlerts = {
     blame: 'infrastructure',
     expr: slowly(rollouts),
     for: '5m',
-    when: 'more than 6 × the objective over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
+    when: 'more than 6 × the objective of rollouts lost by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s rollouts are being lost by us, for hours ${budget(placeholders.lostRollouts)}`,
     description:
       'Too few at once to wake anybody, and too many to keep the objective of the month: one cause that comes again and again.',
@@ -81,7 +81,7 @@ export const objectiveAlerts = {
     blame: 'infrastructure',
     expr: slowly(toolCalls),
     for: '5m',
-    when: 'more than 6 × the objective over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
+    when: 'more than 6 × the objective of tool calls that failed by us, over 6 h and 30 min, or more than the objective over 3 d and 6 h, and at least 3 of them',
     summary: `{{ $value | humanizePercentage }} of fleet {{ $labels.fleet }}’s tool calls are failing by us, for hours ${budget(placeholders.toolCalls)}`,
     description:
       'A trickle of failed calls: mostly one environment, one node or one kind of end that returns.',

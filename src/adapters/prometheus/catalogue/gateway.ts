@@ -2,7 +2,7 @@ import { failureCodes, failureRow } from '../../../failure/codes.ts';
 import type { Face } from '../../../model/face.ts';
 import { ofEnvironment, oneOf, seen } from './spec.ts';
 import type { Specs } from './spec.ts';
-import { judgesFromStart, ofFailure, ofJudge, ourFailures } from './tables.ts';
+import { judgesFromStart, ofFailure, ofJudge, allFailures } from './tables.ts';
 
 const gateway = { by: ['gateway'], of: 'process' } as const;
 
@@ -36,7 +36,7 @@ export const toldByGateways = {
     kind: 'counter',
     help: 'Requests that failed, by face, blame and code; each unclassified one is a bug of ours',
     labels: [ofFace, ofFailure],
-    fromStart: faces.flatMap((face) => ourFailures.map(({ blame, code }) => ({ face, blame, code }))),
+    fromStart: faces.flatMap((face) => allFailures.map(({ blame, code }) => ({ face, blame, code }))),
   },
   corral_gateway_request_duration_seconds: {
     ...gateway,

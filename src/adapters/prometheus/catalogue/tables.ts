@@ -16,6 +16,8 @@ const ours = failed.filter((code) => failureRow(code).blame === 'infrastructure'
 export const blamed = (code: FailureCode) => ({ blame: failureRow(code).blame, code });
 
 export const ourFailures = ours.map(blamed);
+/** Of gateways' answers the callers' own are watched, too: a job that is configured wrongly fails from its first request on. */
+export const allFailures = failed.map(blamed);
 
 export const ofFailure = listed(
   ['blame', 'code'],
@@ -57,8 +59,11 @@ export const ofCall = listed(
   'how it ended; `none` where there is nobody to blame, and no code',
 );
 
+/** Of the model's own those that somebody is told of. */
 export const callsFromStart = [
   ['completed', none, none] as const,
+  ['refused', 'model', 'bad_arguments'] as const,
+  ['refused', 'model', 'unknown_tool'] as const,
   ['completed', 'model', 'sandbox_broken'] as const,
   ...ourCalls,
 ].map(([outcome, blame, code]) => ({ outcome, blame, code }));
