@@ -213,7 +213,6 @@ const cost: Row = {
   title: 'What does it cost?',
   panels: [
     stat('Sandbox hours', 'hours', {
-      needs: 'event',
       columns: 5,
       rows: 8,
       reading: 'All sandboxes together, in the time that is looked at.',
@@ -222,7 +221,6 @@ const cost: Row = {
       queries: one(`${spent()} / 3600`),
     }),
     stat('Hours that were discarded', 'share', {
-      needs: 'event',
       columns: 5,
       rows: 8,
       reading: 'Of these hours, those of rollouts that ended in a discard.',
@@ -237,7 +235,6 @@ const cost: Row = {
       queries: one(spentShare('discarded')),
     }),
     stat('Hours that were idle', 'share', {
-      needs: 'event',
       columns: 5,
       rows: 8,
       reading: 'Of these hours, those of sandboxes that were ready and nobody’s.',
@@ -249,7 +246,6 @@ const cost: Row = {
       queries: one(spentShare('ready')),
     }),
     stacked('What are sandboxes paid for?', 'count', {
-      needs: 'event',
       columns: 9,
       reading:
         'How many there are on average, by what became of them. A sandbox is counted when it ends or changes its state, so long rollouts come in steps.',

@@ -197,7 +197,6 @@ const sandboxes: Row = {
       })),
     }),
     stacked('What are its sandboxes paid for?', 'count', {
-      needs: 'event',
       columns: 8,
       reading:
         'How many there are on average, by what became of them; counted when they end or change their state.',
