@@ -1,6 +1,7 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { FleetPool, Metrics } from '../../ports/metrics.ts';
+import type { SandboxCost } from '../../ports/fleet/reports.ts';
 import type { QueueCounts } from '../../ports/launch-queue.ts';
 import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
 import { apiMetrics } from './api-metrics.ts';
@@ -22,6 +23,8 @@ export type Prometheus = {
   readonly eventsDropped: (lines: number) => void;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
+  /** Shows what all sandboxes have cost; null: nobody knows now, and it stays as it was. */
+  readonly sandboxCost: (costs: readonly SandboxCost[] | null) => void;
   /** Shows the tickets of the launch queue; null: nobody knows now. */
   readonly launchQueue: (counts: QueueCounts | null) => void;
   /** Counts a call of the engine's API as it ended. */
@@ -54,6 +57,14 @@ export function createPrometheus(own: {
     fleetState: stateMetrics(instruments),
     eventsDropped: (lines) => instruments.count('corral_events_dropped_total', {}, lines),
     environments: environmentMetrics(instruments),
+    sandboxCost: (costs) => {
+      if (costs === null) return;
+      const all = costs.map(({ environment, state, ms }) => ({
+        labels: { environment, state },
+        value: ms / 1000,
+      }));
+      instruments.show('corral_fleet_sandbox_seconds_total', all);
+    },
     launchQueue: (counts) => {
       const all = Object.entries(counts ?? {}).map(([state, value]) => ({ labels: { state }, value }));
       instruments.show('corral_fleet_launch_queue', all);
