@@ -23,6 +23,8 @@ failed by us. Both are 0.001 by default. A rollout whose own command may have en
 export FLEET=red NAMESPACE=red SANDBOXES=red-sandboxes
 export CORRAL_URL=https://gateway.example.com CORRAL_KEY=…
 \`\`\`
+
+**What a night with them is like** shows [the walk-through](walk-through.md): a node dies during a burst, and what alert, \`corral top\`, dashboard, trace and report say of it.
 `;
 
 const tableHead = '| alert | severity | blame | fires when | explained by |\n| --- | --- | --- | --- | --- |';

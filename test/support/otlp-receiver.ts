@@ -53,9 +53,13 @@ type Body = {
   }[];
 };
 
-/** What a collector is to a process of ours. `answer` may hang or refuse instead of taking the spans. */
+/**
+ * What a collector is to a process of ours. `answer` may hang or refuse instead of taking the spans; `host` is the address of
+ * ours that the process reaches.
+ */
 export async function startOtlpReceiver(
   answer: (response: ServerResponse) => void = (response) => response.end('{}'),
+  host = '127.0.0.1',
 ): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   let requests = 0;
@@ -67,10 +71,10 @@ export async function startOtlpReceiver(
     answer(response.setHeader('content-type', 'application/json'));
   };
   const server = createServer((request, response) => void take(request, response));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    endpoint: `http://127.0.0.1:${port}`,
+    endpoint: `http://${host}:${port}`,
     spans,
     requests: () => requests,
     headers: () => headers,

@@ -1,7 +1,19 @@
 import type { ReceivedSpan } from './otlp-receiver.ts';
 
 /** What of a span's attributes a person who reads the tree wants beside its name. */
-const shown = ['tool', 'environment', 'launch', 'ahead', 'outcome', 'verdict', 'code', 'effect', 'reason'];
+const shown = [
+  'tool',
+  'environment',
+  'launch',
+  'ahead',
+  'outcome',
+  'verdict',
+  'code',
+  'blame',
+  'cause',
+  'effect',
+  'reason',
+];
 
 /**
  * The spans of one trace as a tree, each part under its parent in the order of their starts: its name, when it began

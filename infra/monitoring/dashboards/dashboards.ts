@@ -37,8 +37,11 @@ const queriesOf = (name: string, { kind, needs, queries }: Panel, rangeS: number
     needs,
   }));
 
-/** A minute holds four scrapes at the chart's interval, which is what Grafana chooses too. */
-const filledIn = (expr: string, rangeS: number): string =>
+/**
+ * A query with all fleets, all environments and `rangeS` seconds. A minute holds four scrapes at the chart's interval, which is
+ * what Grafana chooses too.
+ */
+export const filledIn = (expr: string, rangeS: number): string =>
   expr
     .replaceAll('$__rate_interval', '1m')
     .replaceAll('$__range', `${rangeS}s`)
