@@ -9,7 +9,7 @@ import { describeError, exitCodeOf } from './describe-error.ts';
 import { requireRoot, startCluster } from './up.ts';
 
 /**
- * `npm run test:cluster` and `npm run test:chart`, with vitest's own arguments: runs the suite of that configuration in
+ * `npm run test:cluster`, `test:chart` and `test:alerts`, with vitest's own arguments: runs the suite of that configuration in
  * the cluster that KUBECONFIG or CORRAL_CLUSTER names, or in one that is started for it and taken down after it. The last
  * line is the count, the exit code is vitest's. `--all`: also what takes too long for CI.
  */

@@ -94,7 +94,7 @@ export const sandboxAlerts = {
     summary:
       'A sandbox that was ready took up to {{ $value | humanizeDuration }} to hand over in environment {{ $labels.environment }} of fleet {{ $labels.fleet }}',
     description:
-      'A warm sandbox is a matter of milliseconds: gateways, Redis or the machines under them have too much to do.',
+      'A warm sandbox is a matter of milliseconds and of the environment’s own `setup`: that is slow, or gateways, Redis or the machines under them have too much to do.',
     consequenceOf: ['GatewayFull', 'FleetStateAway', 'FleetRecovers'],
   },
 } as const satisfies Readonly<Record<string, Alert>>;
