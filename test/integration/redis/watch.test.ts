@@ -56,11 +56,11 @@ describe('the line', () => {
     ]);
   });
 
-  test('of 1,000 runs that wait 300 are told, the others are counted, and the reading stays short', async () => {
-    const claims = Array.from({ length: 1_100 }, (_, index) => wait(`r${index}`, `run-${index}`));
+  test('of more runs than it looks at 300 are told, and the others are counted', async () => {
+    const claims = Array.from({ length: 600 }, (_, index) => wait(`r${index}`, `run-${index}`));
     await Promise.all(claims);
     const { line, runsLeftOut, rollouts, costMs } = await read();
-    expect([line.length, runsLeftOut, rollouts.inLine]).toEqual([300, 800, 1_100]);
+    expect([line.length, runsLeftOut, rollouts.inLine]).toEqual([300, 300, 600]);
     expect(costMs).toBeGreaterThan(0);
   }, 30_000);
 });
