@@ -9,8 +9,17 @@ import { kubernetes } from './kubernetes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
 import { warmBurst } from './warm-burst.ts';
+import { watching } from './watching.ts';
 
-const benchmarks: readonly Benchmark[] = [claims, toolCall, sandboxCost, flood, warmBurst, bigBurst];
+const benchmarks: readonly Benchmark[] = [
+  claims,
+  toolCall,
+  sandboxCost,
+  flood,
+  warmBurst,
+  bigBurst,
+  watching,
+];
 /** Only when named: a cluster's programs take minutes to build, the first time. */
 const onRequest: readonly Benchmark[] = [kubernetes, chart];
 
