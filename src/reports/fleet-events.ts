@@ -41,11 +41,13 @@ export async function* fleetEvents(deps: FleetEventsDeps, wanted: Wanted): Async
   } finally {
     stop.abort();
   }
-  const keepers = parts.map((part): Keeper => ({ ...part.of, ...(told.get(part) ?? cutOff) }));
+  const keepers = parts.map((part) => keeperOf(part, told.get(part) ?? cutOff));
   yield `${JSON.stringify({ kind: 'keepers', keepers } satisfies KeepersLine)}\n`;
 }
 
 const cutOff: Told = { told: 'some', why: `all together have told ${mostBytes} bytes` };
+
+const keeperOf = ({ of }: Part, told: Told): Keeper => ({ ...of, ...told });
 
 async function partsOf(deps: FleetEventsDeps, wanted: Wanted, signal: AbortSignal): Promise<readonly Part[]> {
   const { keepers, own, self, clock } = deps;
@@ -107,7 +109,7 @@ async function* tellPart(part: Part, told: Map<Part, Told>): AsyncGenerator<stri
 /** What several sources give, whoever has something; each is asked on when its last was taken. */
 async function* merged(sources: readonly AsyncGenerator<string>[]): AsyncGenerator<string> {
   const ready: { readonly line: string; readonly taken: () => void }[] = [];
-  let open = sources.length;
+  const open = new Set(sources);
   let news = Promise.withResolvers<void>();
   const pump = async (source: AsyncGenerator<string>) => {
     for await (const line of source) {
@@ -119,12 +121,12 @@ async function* merged(sources: readonly AsyncGenerator<string>[]): AsyncGenerat
   };
   for (const source of sources) {
     void pump(source).finally(() => {
-      open -= 1;
+      open.delete(source);
       news.resolve();
     });
   }
   try {
-    while (open > 0 || ready.length > 0) {
+    while (open.size > 0 || ready.length > 0) {
       const next = ready.shift();
       if (next === undefined) {
         await news.promise;

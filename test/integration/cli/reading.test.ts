@@ -304,6 +304,13 @@ const deleted: RolloutEvent = {
   by: 'deleted',
 };
 
+/** What is told of a file that has this. */
+async function storyOf(text: string) {
+  const file = join(folder, 'saved.log');
+  writeFileSync(file, text);
+  return corral('rollout', 'trace_5', '--events', file);
+}
+
 describe('a story from a file of lines, where they went to standard output', () => {
   const lines = [
     '{"time":"2026-11-21T12:00:00Z","level":"info","service":"gateway","message":"listening"}',
@@ -324,12 +331,6 @@ describe('a story from a file of lines, where they went to standard output', () 
     JSON.stringify(deleted),
     '',
   ];
-
-  async function storyOf(text: string) {
-    const file = join(folder, 'saved.log');
-    writeFileSync(file, text);
-    return corral('rollout', 'trace_5', '--events', file);
-  }
 
   test('calls, keys and the score are told; lines of others, doubles and halves are passed over', async () => {
     const { code, said } = await storyOf(lines.join('\n'));
@@ -377,8 +378,9 @@ async function gatewayTelling(...lines: readonly unknown[]) {
   });
 }
 
+const keeper = (name: string, how: object) => ({ keeper: name, heard_at_ms: 1_000, why: null, ...how });
+
 describe('a story from a gateway, which asked the others', () => {
-  const keeper = (name: string, how: object) => ({ keeper: name, heard_at_ms: 1_000, why: null, ...how });
   const whole = keeper('gateway a', { told: 'all' });
 
   test('is told instead of the folder of this machine, and whoever did not tell is named with why', async () => {
