@@ -8,9 +8,10 @@ import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
+import { traces } from './traces.ts';
 import { warmBurst } from './warm-burst.ts';
 
-const benchmarks: readonly Benchmark[] = [claims, toolCall, sandboxCost, flood, warmBurst, bigBurst];
+const benchmarks: readonly Benchmark[] = [claims, toolCall, traces, sandboxCost, flood, warmBurst, bigBurst];
 /** Only when named: a cluster's programs take minutes to build, the first time. */
 const onRequest: readonly Benchmark[] = [kubernetes, chart];
 
