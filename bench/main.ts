@@ -8,12 +8,14 @@ import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
+import { traces } from './traces.ts';
 import { warmBurst } from './warm-burst.ts';
 import { watching } from './watching.ts';
 
 const benchmarks: readonly Benchmark[] = [
   claims,
   toolCall,
+  traces,
   sandboxCost,
   flood,
   warmBurst,

@@ -15,6 +15,7 @@ import { tracedLifecycle } from '../../src/tracing/verdict-spans.ts';
 import type { GatewayWorld } from './core-wiring.ts';
 import type { CallResult, Caller, GatewayCore } from './core.ts';
 import { RequestSpans } from './request-spans.ts';
+import type { Part } from './request-spans.ts';
 
 /**
  * Spans of a gateway, told from its two edges: what callers ask of the core, and what the core asks of the world. The core
@@ -175,16 +176,21 @@ async function watched<Reply>(script: string, work: () => Promise<Reply>): Promi
   const request = here.getStore()?.request;
   if (request === undefined) return work();
   const startMs = request.nowMs();
-  const slow = () => request.start('fleet_state', { startMs, attributes: { 'corral.script': script } });
+  const tell = (endMs: number, failed: Pick<Part, 'failure'> = {}) =>
+    request.tell({
+      name: 'fleet_state',
+      startMs,
+      endMs,
+      attributes: { 'corral.script': script },
+      ...failed,
+    });
   try {
     const reply = await work();
-    if (request.nowMs() - startMs > slowScriptMs) slow().end();
+    const endMs = request.nowMs();
+    if (endMs - startMs > slowScriptMs) tell(endMs);
     return reply;
   } catch (thrown) {
-    const { code, blame } = asFailure(thrown);
-    const span = slow();
-    span.fail(code, blame);
-    span.end();
+    tell(request.nowMs(), { failure: asFailure(thrown) });
     throw thrown;
   }
 }
