@@ -6,6 +6,7 @@ import { claims } from './claims.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
+import { metrics } from './metrics.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
@@ -16,6 +17,7 @@ const benchmarks: readonly Benchmark[] = [
   claims,
   toolCall,
   traces,
+  metrics,
   sandboxCost,
   flood,
   warmBurst,
