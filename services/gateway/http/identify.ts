@@ -38,7 +38,13 @@ export function createRequireScope(doors: Doors): RequireScope {
   };
 }
 
-function recordRefusal({ record, clock }: Doors, request: FastifyRequest, scope: Scope, thrown: unknown) {
+/** Tells of a request that was refused for want of rights; of any other failure nothing. */
+export function recordRefusal(
+  { record, clock }: Doors,
+  request: FastifyRequest,
+  scope: Scope | 'fleet',
+  thrown: unknown,
+): void {
   const refusal = refusalOf(thrown);
   if (refusal === null) return;
   record({

@@ -55,7 +55,7 @@ describe('a tool call', () => {
       {
         method: 'toolCall',
         args: [
-          { face: 'rft', tenant: 'acme', run: 'run-3' },
+          { face: 'rft', tenant: 'acme', run: 'run-3', keyId: 'rft-tools' },
           {
             rollout: { rollout: 'trace_1', attempt: null },
             open: { environment: { name: 'shell', version: 'v7' }, item: { id: 'task-7' } },
