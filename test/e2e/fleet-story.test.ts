@@ -117,7 +117,7 @@ test('a gateway that stands still costs two seconds, and what it alone knows is 
   try {
     const startedMs = performance.now();
     const lines = await linesOf(world.fleet.gatewayUrl, trainer.presented, 't1');
-    expect(performance.now() - startedMs).toBeLessThan(4_000);
+    expect(performance.now() - startedMs).toBeLessThan(6_000);
     expect(lines.filter((line) => line.includes('"call_settled"'))).toHaveLength(1);
     expect(gapsIn(lines)).toMatchObject([
       {
