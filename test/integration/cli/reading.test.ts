@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { Server, ServerResponse } from 'node:http';
 import { once } from 'node:events';
@@ -354,6 +355,22 @@ describe('a story from a file of lines, where they went to standard output', () 
   test('a file that is not there: exit code 2, and what to give instead', async () => {
     const { code, remarks } = await corral('rollout', 'trace_5', '--events', join(folder, 'none'));
     expect([code, remarks]).toEqual([2, expect.stringMatching(/ENOENT.*whose: yours.*standard input/s)]);
+  });
+
+  test('from standard input, as from a pipe of kubectl logs', () => {
+    const args = ['cli/main.ts', 'rollout', 'trace_5', '--events', '-', '--state', folder, '--json'];
+    const cwd = join(import.meta.dirname, '../../..');
+    const { stdout } = spawnSync(process.execPath, args, { cwd, input: lines.join('\n'), encoding: 'utf8' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      score: 0.5,
+      keyIds: ['trainer', 'operator', 'grader'],
+      closedByKey: 'operator',
+      calls: [
+        { callId: 'c1', keyId: 'trainer' },
+        { callId: 'c2', keyId: 'operator' },
+      ],
+      missing: [],
+    });
   });
 
   test('a run from lines', async () => {
