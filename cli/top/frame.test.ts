@@ -245,9 +245,10 @@ describe('a frame', () => {
   });
 });
 
+const withoutColours = (text: string) =>
+  ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
+
 describe('what others have written', () => {
-  const withoutColours = (text: string) =>
-    ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
   const evil = '\u001B[2J\u001B]0;title\u0007\u202Eabc\u0000';
 
   test('is no order to the terminal, wherever it stands', () => {
