@@ -285,6 +285,8 @@ describe('what others have written', () => {
       expect(withoutColours(text)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
       expect(text).toContain('\\u001b[2J');
     }
+    const narrow = draw(shown, 80, 24).map(widthOf);
+    expect(Math.max(...narrow)).toBeLessThanOrEqual(80);
   });
 
   test('has the colour of its blame and no other: none where colours are not wanted', () => {
