@@ -245,9 +245,10 @@ describe('a frame', () => {
   });
 });
 
+const withoutColours = (text: string) =>
+  ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
+
 describe('what others have written', () => {
-  const withoutColours = (text: string) =>
-    ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
   const evil = '\u001B[2J\u001B]0;title\u0007\u202Eabc\u0000';
 
   test('is no order to the terminal, wherever it stands', () => {
@@ -284,6 +285,8 @@ describe('what others have written', () => {
       expect(withoutColours(text)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
       expect(text).toContain('\\u001b[2J');
     }
+    const narrow = draw(shown, 80, 24).map(widthOf);
+    expect(Math.max(...narrow)).toBeLessThanOrEqual(80);
   });
 
   test('has the colour of its blame and no other: none where colours are not wanted', () => {
