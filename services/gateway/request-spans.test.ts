@@ -51,9 +51,7 @@ test('fleet state that was slow before the rollout was known is a part of the re
   expect(tracer.told).toEqual([]);
   const own = spans.of(rollout.key);
   expect(own.context.traceId).toBe(root.traceId);
-  expect(toldOf('fleet_state')).toMatchObject([
-    { parent: own.context.spanId, startMs: 1_010, endMs: 1_050 },
-  ]);
+  expect(toldOf('fleet_state')).toMatchObject([{ parent: own.context.spanId, startMs: 1_010, endMs: 1_050 }]);
 });
 
 test('a wait in line begins with the claim and ends with the grant, linked to the launch', () => {
