@@ -54,15 +54,18 @@ test.each([
   await using world = await CoreWorld.start();
   await using gateway = traced(world);
   await world.ready();
-  world.link.behaviour = () => (({
-	...forged({
-		...evidence,
-		'corral.blame': 'infrastructure',
-		traceId: 'f'.repeat(32)
-	}, ending),
-	traceparent: `00-${'f'.repeat(32)}-${'f'.repeat(16)}-01`,
-	name: 'lose'
-}));
+  world.link.behaviour = () => ({
+    ...forged(
+      {
+        ...evidence,
+        'corral.blame': 'infrastructure',
+        traceId: 'f'.repeat(32),
+      },
+      ending,
+    ),
+    traceparent: `00-${'f'.repeat(32)}-${'f'.repeat(16)}-01`,
+    name: 'lose',
+  });
   await world.sh('r', 'c', 'true', gateway.core).catch(() => undefined);
   expect(gateway.toldOf('command')).toEqual([]);
   expect(gateway.toldOf('tool_call')).toHaveLength(1);
