@@ -68,7 +68,7 @@ export class RequestSpans {
     else if (this.#early.length < mostSpans) this.#early.push(part);
   }
 
-  /** What is to run is known, and fleet state is asked for it. */
+  /** What is to run is known, and a sandbox is claimed for it; later calls have nothing to find out that takes time. */
   planned(key: RolloutKey): void {
     this.of(key);
     if (this.#isPlanned) return;

@@ -99,7 +99,7 @@ function tracedCore(core: GatewayCore, tracer: Tracer): GatewayCore {
         'grade',
         { caller, rollout: asked.rollout.rollout },
         () => core.grade(caller, asked),
-        ({ replayed }) => ({ 'corral.replayed': replayed }),
+        ({ replayed }) => (replayed ? { 'corral.replayed': true } : {}),
       ),
   };
 }
@@ -112,11 +112,10 @@ function ofCall(caller: Caller, { rollout, call }: CallIds): RequestIds {
 }
 
 /** What the model did wrong is an answer, and no failure of the request. */
-function outcomeOf({ outcome, code, replayed, waitedMs }: CallResult): Attributes {
+function outcomeOf({ outcome, code, replayed }: CallResult): Attributes {
   return {
     'corral.outcome': outcome,
-    'corral.replayed': replayed,
-    'corral.waited_ms': waitedMs,
+    ...(replayed && { 'corral.replayed': true }),
     ...(code !== null && { 'corral.code': code, 'corral.blame': 'model' }),
   };
 }
@@ -146,14 +145,13 @@ function tracedCalls(calls: CallStore): CallStore {
     ...calls,
     admit: async (asked) => {
       const request = here.getStore()?.request;
-      request?.planned(asked.key);
+      const own = request?.of(asked.key);
       const reply = await watched('admit', () => calls.admit(asked));
       // Only tools that the environment has come so far: another name would be the model's own words.
       const rollout = 'rollout' in reply ? reply.rollout : null;
-      request?.of(asked.key).set({
+      own?.set({
         'corral.tool': asked.tool,
         ...(rollout !== null && { 'corral.environment': rollout.environment }),
-        ...(rollout?.epoch && { 'corral.sandbox': rollout.epoch.sandbox }),
       });
       return reply;
     },
