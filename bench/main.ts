@@ -6,11 +6,12 @@ import { claims } from './claims.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
+import { metrics } from './metrics.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
 import { warmBurst } from './warm-burst.ts';
 
-const benchmarks: readonly Benchmark[] = [claims, toolCall, sandboxCost, flood, warmBurst, bigBurst];
+const benchmarks: readonly Benchmark[] = [claims, toolCall, metrics, sandboxCost, flood, warmBurst, bigBurst];
 /** Only when named: a cluster's programs take minutes to build, the first time. */
 const onRequest: readonly Benchmark[] = [kubernetes, chart];
 

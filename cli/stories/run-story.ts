@@ -10,17 +10,26 @@ export type RunStory = RunLine & {
   /** Null where only the event log is left: it knows no groups. */
   readonly waves: RunAnswer['waves'] | null;
   readonly suspects: readonly Suspect[];
+  /** Null where only the event log is left. */
+  readonly cost: RunCost | null;
+};
+
+/** What sandboxes cost: of the run in seconds, and how much of the whole fleet's nobody used. */
+export type RunCost = {
+  readonly seconds: RunAnswer['sandbox_seconds'];
+  readonly fleet_idle_share: number | null;
 };
 
 /** Commands are in the event log only, so what is suspected comes from there; none where there is no log. */
 export function runStoryOfAnswer(answer: RunAnswer, logged: readonly RolloutStory[]): RunStory {
   const own = logged.filter(({ run }) => run === answer.run);
-  return { ...runLineOfAnswer(answer), waves: answer.waves, suspects: suspectsOf(own) };
+  const cost = { seconds: answer.sandbox_seconds, fleet_idle_share: answer.fleet_idle_share };
+  return { ...runLineOfAnswer(answer), waves: answer.waves, suspects: suspectsOf(own), cost };
 }
 
 /** Null when the log tells of no such run. */
 export function runStoryOfStories(run: string, logged: readonly RolloutStory[]): RunStory | null {
   const own = logged.filter((story) => story.run === run);
   const [line] = runLinesOfStories(own);
-  return line === undefined ? null : { ...line, waves: null, suspects: suspectsOf(own) };
+  return line === undefined ? null : { ...line, waves: null, suspects: suspectsOf(own), cost: null };
 }

@@ -111,6 +111,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
           metrics: {
             render: async () => {
               prometheus.fleetState.seen(await lookAtState(state, systemClock));
+              prometheus.sandboxCost(await soonOrNull(state.reports.cost(), systemClock));
               prometheus.launchQueue(await soonOrNull(queue.counts(), systemClock));
               prometheus.environments(environments.inForce());
               return prometheus.render();

@@ -8,7 +8,7 @@ const none = new Map();
 
 test('an environment keeps what its pool says', () => {
   expect(targetsOf(planPools([fakeEnvironment()], [], none))).toEqual([
-    { template: digest, minReady: 2, max: 10 },
+    { template: digest, minReady: 2, max: 10, environment: 'plain' },
   ]);
 });
 
@@ -42,7 +42,7 @@ test('an older version with the same template adds nothing', () => {
 test("an operator's sizes stand before the environment's, and no pool is larger than its bound", () => {
   const overrides = new Map([[environmentName('plain'), { minReady: 50, max: 20 }]]);
   expect(targetsOf(planPools([fakeEnvironment()], [], overrides))).toEqual([
-    { template: digest, minReady: 20, max: 20 },
+    { template: digest, minReady: 20, max: 20, environment: 'plain' },
   ]);
 });
 
@@ -56,7 +56,7 @@ test('a template that a row made is served, and none is kept ready; its environm
   const template = fakeTemplate({ digest: templateDigest('of-a-row') });
   const plans = planPools([environment], [], none, [{ environment, template }]);
   expect(targetsOf(plans)).toEqual([
-    { template: 'of-a-row', minReady: 0, max: 10, chosenFor: environment.version },
+    { template: 'of-a-row', minReady: 0, max: 10, chosenFor: environment.version, environment: 'plain' },
   ]);
   expect(plans.get(template.digest)).toMatchObject({ wanted: true });
 });

@@ -89,9 +89,16 @@ export function targetsOf(plans: PoolPlans): readonly PoolTarget[] {
   return [...plans].map(([template, plan]) => targetOf(template, plan));
 }
 
-function targetOf(template: TemplateDigest, { minReady, max, chosenFor }: PoolPlan): PoolTarget {
-  const target = { template, minReady, max };
-  return chosenFor === null ? target : { ...target, chosenFor };
+function targetOf(template: TemplateDigest, plan: PoolPlan): PoolTarget {
+  const { minReady, max, chosenFor, environments } = plan;
+  const [environment] = environments;
+  return {
+    template,
+    minReady,
+    max,
+    ...(chosenFor !== null && { chosenFor }),
+    ...(environment !== undefined && { environment }),
+  };
 }
 
 /** After this a reserved start can no longer end well, whichever template it got: its slot may be given back. */

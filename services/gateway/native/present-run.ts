@@ -1,10 +1,14 @@
-import type { RunReport } from '../../../src/ports/fleet/reports.ts';
+import type { RunReport, SandboxCost } from '../../../src/ports/fleet/reports.ts';
 import type { RunAnswer } from '../../../src/protocol/native/runs.ts';
+import { idleShare } from '../../../src/reports/idle-share.ts';
 import { lostSignal } from '../../../src/reports/lost-signal.ts';
 import type { WaveReport } from '../../../src/reports/lost-signal.ts';
 
 /** A run as the native face tells it. */
-export function presentRun({ tenant: _tenant, ...report }: RunReport): RunAnswer {
+export function presentRun(
+  { tenant: _tenant, sandboxMs, ...report }: RunReport,
+  fleetCost: readonly SandboxCost[],
+): RunAnswer {
   return {
     ...report,
     calls: { ...report.calls },
@@ -12,6 +16,12 @@ export function presentRun({ tenant: _tenant, ...report }: RunReport): RunAnswer
     codes: { ...report.codes },
     waves: lostSignal(report.groups).map(presentWave),
     groups: [...report.groups],
+    sandbox_seconds: {
+      scored: sandboxMs.scored / 1000,
+      discarded: sandboxMs.discarded / 1000,
+      ungraded: sandboxMs.ungraded / 1000,
+    },
+    fleet_idle_share: idleShare(fleetCost),
   };
 }
 

@@ -48,9 +48,10 @@ export function runRoutes(app: App, desk: RunDesk): void {
     },
     async (request) => {
       const run = runOf(request.params.run);
-      const report = await desk.reports.run(grantOf(request).tenant, run);
+      const { reports } = desk;
+      const [report, cost] = await Promise.all([reports.run(grantOf(request).tenant, run), reports.cost()]);
       if (report === null) throw unknownRun(run);
-      return presentRun(report);
+      return presentRun(report, cost);
     },
   );
 

@@ -1,6 +1,7 @@
 import type { FailureCode } from '../../failure/codes.ts';
 import type { FleetEvent } from '../../ports/event-log.ts';
 import type { FleetPool, Metrics } from '../../ports/metrics.ts';
+import type { SandboxCost } from '../../ports/fleet/reports.ts';
 import type { QueueCounts } from '../../ports/launch-queue.ts';
 import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
 import { apiMetrics } from './api-metrics.ts';
@@ -22,6 +23,8 @@ export type Prometheus = {
   readonly eventsDropped: (lines: number) => void;
   /** Shows by which environments this process goes. */
   readonly environments: (now: EnvironmentsInForce) => void;
+  /** Shows what all sandboxes have cost; null: nobody knows now, and it stays as it was. */
+  readonly sandboxCost: (costs: readonly SandboxCost[] | null) => void;
   /** Shows the tickets of the launch queue; null: nobody knows now. */
   readonly launchQueue: (counts: QueueCounts | null) => void;
   /** Counts a call of the engine's API as it ended. */
@@ -40,11 +43,15 @@ export function createPrometheus(own: {
 }): Prometheus {
   const instruments = createInstruments('controller', own.environments);
   instruments.set('corral_build_info', { component: 'controller', version: own.version }, 1);
+  // Counted many times a second in a burst, and shown when somebody looks.
+  let pools: readonly FleetPool[] = [];
   return {
     metrics: {
       ...stepMetrics(instruments),
       ...endMetrics(instruments),
-      poolCounted: (pools) => showPools(instruments, pools),
+      poolCounted: (counted) => {
+        pools = counted;
+      },
       startsCounted: (used, limit) => {
         instruments.set('corral_fleet_start_budget', { kind: 'used' }, used);
         instruments.set('corral_fleet_start_budget', { kind: 'limit' }, limit);
@@ -54,12 +61,23 @@ export function createPrometheus(own: {
     fleetState: stateMetrics(instruments),
     eventsDropped: (lines) => instruments.count('corral_events_dropped_total', {}, lines),
     environments: environmentMetrics(instruments),
+    sandboxCost: (costs) => {
+      if (costs === null) return;
+      const all = costs.map(({ environment, state, ms }) => ({
+        labels: { environment, state },
+        value: ms / 1000,
+      }));
+      instruments.show('corral_fleet_sandbox_seconds_total', all);
+    },
     launchQueue: (counts) => {
       const all = Object.entries(counts ?? {}).map(([state, value]) => ({ labels: { state }, value }));
       instruments.show('corral_fleet_launch_queue', all);
     },
     apiCall: apiMetrics(instruments),
-    render: instruments.render,
+    render: () => {
+      showPools(instruments, pools);
+      return instruments.render();
+    },
     contentType: instruments.contentType,
   };
 }

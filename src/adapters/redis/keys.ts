@@ -44,6 +44,7 @@ export const keyNames = {
   prewarm: 'prewarm:',
   breaker: 'breaker:',
   swaps: 'swaps:',
+  cost: 'cost',
 
   run: 'run:',
   runs: 'runs:',

@@ -20,11 +20,12 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     knownTemplates: async () =>
       listOf(await run('known-templates')).map((name) => templateDigest(textOf(name))),
     reserve: async (ticket, sandbox, targets, startBudget, startTimeoutMs) => {
-      const flat = targets.flatMap(({ template, minReady, max, chosenFor }) => [
+      const flat = targets.flatMap(({ template, minReady, max, chosenFor, environment }) => [
         template,
         minReady,
         max,
         chosenFor ?? '',
+        environment ?? 'unknown',
       ]);
       const { first, later, unproven } = pullSlots(startBudget);
       const limits = [startBudget, startTimeoutMs, first, later, unproven];

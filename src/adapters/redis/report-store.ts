@@ -1,4 +1,4 @@
-import type { GroupReport, ReportStore, RunReport } from '../../ports/fleet/reports.ts';
+import type { GroupReport, ReportStore, RunReport, SandboxCost } from '../../ports/fleet/reports.ts';
 import { runId } from '../../model/ids.ts';
 import { recordOf } from './record.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
@@ -9,6 +9,7 @@ import type { RunScript } from './script-runner.ts';
 /** The groups of a report are the newest 2,000 of the run, and the newest 32 waves of each; counters are of the whole run. */
 export function reportStore(run: RunScript): ReportStore {
   return {
+    cost: async () => [...pairsOf(listOf(await run('list-cost')).map(textOf))].map(costOf),
     runs: async (tenant) => {
       const names = listOf(await run('list-runs', encodeURIComponent(tenant)));
       return names.map((name) => runOf(textOf(name)).run);
@@ -38,7 +39,18 @@ function reportOf(reply: Reply): Omit<RunReport, 'tenant' | 'run'> {
     discarded: total('discarded'),
     ...sumsOf(fields),
     groups: listOf(groups).map(groupOf),
+    sandboxMs: {
+      scored: total('sandboxMs:scored'),
+      discarded: total('sandboxMs:discarded'),
+      ungraded: total('sandboxMs:ungraded'),
+    },
   };
+}
+
+/** No name of an environment has a space. */
+function costOf([field, ms]: readonly [string, string]): SandboxCost {
+  const [environment = '', state = ''] = field.split(' ');
+  return { environment, state: state as SandboxCost['state'], ms: Number(ms) };
 }
 
 function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {

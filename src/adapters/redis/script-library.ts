@@ -29,6 +29,7 @@ const parts = [
   'unsure',
   'run',
   'line',
+  'cost',
   'sandbox',
   'prewarm',
   'grant',

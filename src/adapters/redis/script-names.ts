@@ -25,6 +25,7 @@ export const scriptNames = [
   'launch-failed',
   'list-calls',
   'list-chosen',
+  'list-cost',
   'list-environments',
   'list-rollouts',
   'list-runs',

@@ -2,6 +2,7 @@ import type { FailureCode } from '../../failure/codes.ts';
 import type { Evidence } from '../../failure/failure.ts';
 import type {
   BootId,
+  EnvironmentName,
   EnvironmentVersion,
   RunId,
   SandboxId,
@@ -45,6 +46,8 @@ export type PoolTarget = {
    * environment together, and their starts share the slots as `model/pull-slots.ts` says.
    */
   readonly chosenFor?: EnvironmentVersion;
+  /** Whose cost it is while no rollout has it: the first of those that use the template. */
+  readonly environment?: EnvironmentName;
 };
 
 /** What a run says that it will need of a template at once, counted for `lifeMs` from now. */

@@ -27,6 +27,18 @@ export type RunReport = {
   readonly blame: Readonly<Partial<Record<Blame, number>>>;
   readonly codes: Readonly<Partial<Record<FailureCode, number>>>;
   readonly groups: readonly GroupReport[];
+  /** Time of sandboxes that its rollouts held, of those that are over, by what became of them. */
+  readonly sandboxMs: Readonly<Record<HeldState, number>>;
+};
+
+/** What became of a rollout, for what its sandboxes cost. */
+export type HeldState = 'scored' | 'discarded' | 'ungraded';
+
+/** Time that sandboxes of an environment have spent in a state, in the whole fleet. `ready`: and nobody's. */
+export type SandboxCost = {
+  readonly environment: string;
+  readonly state: 'starting' | 'ready' | HeldState;
+  readonly ms: number;
 };
 
 export type RolloutFilter = {
@@ -37,6 +49,8 @@ export type RolloutFilter = {
 
 /** Reading, never deciding. */
 export interface ReportStore {
+  /** Of all sandboxes, up to the last change of each; a Redis that was emptied begins anew. */
+  cost(): Promise<readonly SandboxCost[]>;
   runs(tenant: TenantId): Promise<readonly RunId[]>;
   run(tenant: TenantId, run: RunId): Promise<RunReport | null>;
   rollouts(

@@ -56,6 +56,10 @@ export const RunAnswer = Type.Object({
   codes: Counts,
   waves: Type.Array(WaveLine),
   groups: Type.Array(GroupLine),
+  /** Of sandboxes that its rollouts held, of those that are over, by what became of them. */
+  sandbox_seconds: Type.Object({ scored: Type.Number(), discarded: Type.Number(), ungraded: Type.Number() }),
+  /** Of all that sandboxes of the whole fleet have cost, the share in which they were nobody's; null: nothing yet. */
+  fleet_idle_share: Type.Union([Type.Number(), Type.Null()]),
 });
 export type RunAnswer = Static<typeof RunAnswer>;
 

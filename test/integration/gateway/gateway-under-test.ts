@@ -82,6 +82,7 @@ const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silen
 
 const emptyDesk: RunDesk = {
   reports: {
+    cost: () => Promise.resolve([]),
     runs: () => Promise.resolve([]),
     run: () => Promise.resolve(null),
     rollouts: () => Promise.resolve({ rollouts: [], cursor: null }),

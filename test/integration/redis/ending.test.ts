@@ -324,8 +324,8 @@ test('when every rollout is closed and every sandbox gone, nothing is left that 
   for (const name of await world.redis.keys('*')) {
     if ((await world.redis.pttl(name)) === -1) endless.push(name);
   }
-  const forEver = ['corral:{test}:contact', 'corral:{test}:redis', 'corral:{test}:turn', 'test:clock'];
-  expect(endless.sort()).toEqual(forEver);
+  const forEver = ['contact', 'cost', 'redis', 'turn'].map((name) => `corral:{test}:${name}`);
+  expect(endless.sort()).toEqual([...forEver, 'test:clock']);
 });
 
 test('a rollout that is granted and never called costs nobody a sandbox after its idle time', async () => {

@@ -4,6 +4,7 @@ failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was s
 local template, phase, owner, ticket =
   unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'owner', 'ticket'))
 if not template or (phase == 'ready' and owner) then return 0 end
+spend(sandbox)
 redis.call('ZREM', key.ready .. template, sandbox)
 redis.call('ZREM', key.draining, sandbox)
 redis.call('SREM', key.sandboxes, sandbox)

@@ -1,15 +1,16 @@
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
 -- ARGV: ticket, sandbox, start budget, start timeout, the slots for images of rows (model/pull-slots.ts: of one until a
--- sandbox of it stands, of one after that, of all that none stands of), then template, minReady, max and the environment
--- version that it was chosen for, or nothing, of each target.
+-- sandbox of it stands, of one after that, of all that none stands of), then template, minReady, max, the environment
+-- version that it was chosen for, or nothing, and the environment that it costs, of each target.
 local ticket, sandbox, startBudget, startTimeoutMs, firstSlots, laterSlots, unprovenSlots = unpack(ARGV, 2)
-local firstTarget = 9
+local firstTarget, valuesEach = 9, 5
 
 local targets = {}
-for index = firstTarget, #ARGV, 4 do
+for index = firstTarget, #ARGV, valuesEach do
   local minReady, max, version = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), ARGV[index + 3]
-  targets[ARGV[index]] = { minReady = minReady, max = max, version = version ~= '' and version }
+  targets[ARGV[index]] =
+    { minReady = minReady, max = max, version = version ~= '' and version, environment = ARGV[index + 4] }
 end
 
 local function sizes(template)
@@ -97,7 +98,7 @@ end
 
 local function emptiest()
   local found, lowest, reason = nil, 1, nil
-  for index = firstTarget, #ARGV, 4 do
+  for index = firstTarget, #ARGV, valuesEach do
     local template = ARGV[index]
     local target = targets[template]
     local announced = announcedOf(template)
@@ -113,7 +114,7 @@ end
 -- Why, and for which run, is only told to whoever looks: who gets the sandbox is decided when it is ready.
 local function start(template, reason, run)
   redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket,
-    'reason', reason, 'run', run)
+    'reason', reason, 'run', run, 'environment', targets[template].environment)
   redis.call('ZADD', key.starts, nowMs + startTimeoutMs, sandbox)
   redis.call('SADD', key.starting .. template, sandbox)
   redis.call('SADD', key.sandboxes, sandbox)

@@ -44,6 +44,7 @@ local function assumeBegun()
 end
 
 local function forget()
+  spend(sandbox)
   redis.call('ZREM', key.ready .. (redis.call('HGET', box, 'template') or template), sandbox)
   redis.call('SREM', key.sandboxes, sandbox)
   redis.call('ZREM', key.nameless, sandbox)

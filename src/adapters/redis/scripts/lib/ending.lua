@@ -34,6 +34,7 @@ local function closeRollout(id, state, closedBy)
   write(id, 'state', state, 'closedBy', closedBy, 'closedAtMs', nowMs)
   leaveGroup(id, item, wave)
   if state == 'expired' and not score then discard(id, 'rollout_expired', false) end
+  closeCost(id)
   keepForAWhile(id)
   giveBackRow(id)
   trimRun(runOf(id))
@@ -46,6 +47,7 @@ local function taint(id, code, cause, evidence, counted)
   local settled = settleInFlight(id, 'infrastructure_failure', code)
   discard(id, code, counted or settled > 0)
   drainOf(id, (read(id, 'sandbox')))
+  closeCost(id)
   redis.call('PUBLISH', key.wake, id)
 end
 

@@ -5,10 +5,13 @@ local servedAtOnce = 100 -- grants of one script; the next renewal serves the re
 -- Gives the sandbox its owner; returns its boot and address. `add` is redis.call, or joins what many claims write.
 local function takeOver(id, sandbox, template, add)
   local box = key.sandbox .. sandbox
-  redis.call('HSET', box, 'owner', id)
+  local boot, address, sinceMs, environment =
+    unpack(redis.call('HMGET', box, 'boot', 'address', 'sinceMs', 'environment'))
+  if nowMs > tonumber(sinceMs) then tellCost(environment, 'ready', nowMs - sinceMs) end
+  redis.call('HSET', box, 'owner', id, 'sinceMs', nowMs)
   add('SADD', key.held .. template, sandbox)
   add('ZADD', key.grants, nowMs, id)
-  return unpack(redis.call('HMGET', box, 'boot', 'address'))
+  return boot, address
 end
 
 local function popReady(template)

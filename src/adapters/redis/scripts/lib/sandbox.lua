@@ -7,6 +7,7 @@ local function leaveStart(sandbox, template)
 end
 
 local function enterPhase(sandbox, phase)
+  spend(sandbox)
   redis.call('HSET', key.sandbox .. sandbox, 'phase', phase, 'sinceMs', nowMs)
 end
 
