@@ -3,8 +3,8 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['{src,services,cli,demo,bench,loadtest,tools,infra,setup}/**/*.test.ts', 'test/**/*.test.ts'],
-    // They need a Kubernetes cluster (`npm run test:cluster`), or Helm (`npm run test:chart`).
-    exclude: ['test/cluster/**', 'test/chart/**', 'node_modules/**'],
+    // They need a Kubernetes cluster (`npm run test:cluster`), with Helm (`npm run test:chart`) or Prometheus (`npm run test:alerts`).
+    exclude: ['test/cluster/**', 'test/chart/**', 'test/alerts/**', 'node_modules/**'],
     environment: 'node',
     // Two cores: more workers than that make the timing of real sandboxes worse, not the suite faster.
     maxWorkers: 2,

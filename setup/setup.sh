@@ -101,9 +101,10 @@ install_debian_packages() {
   [ -z "$left" ] || fail "apt-get installed it, but it is too old or cannot be used: $left; $by_hand"
 }
 
-# promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is not installed.
+# Prometheus, promtool and amtool, out of Debian's packages: unpacked into a folder, for what only the tests of alerts need is
+# not installed. Inside a cluster of tests nothing can be fetched any more.
 fetch_monitoring_programs() {
-  [ "${1:-}" = tests ] || return 0
+  [ -n "${1:-}" ] || return 0
   folder=${XDG_CACHE_HOME:-$HOME/.cache}/corral/monitoring
   [ -x "$folder/promtool" ] && [ -x "$folder/amtool" ] || node_modules/.bin/node infra/monitoring/main.ts
 }
