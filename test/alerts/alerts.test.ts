@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { faster, filled, rulesFile } from '../../infra/monitoring/rules/rules-file.ts';
 import type { AlertName } from '../../infra/monitoring/rules/rules.ts';
@@ -38,7 +38,7 @@ beforeAll(async () => {
     alertmanagerPort: recorder.port,
   });
   // Gateways and controllers, two of each.
-  await expect.poll(() => prometheus.query('corral_build_info')).toBe(4);
+  await vi.waitFor(async () => expect(await prometheus.query('corral_build_info')).toBe(4), 60_000);
 });
 afterAll(async () => {
   await prometheus?.stop();
