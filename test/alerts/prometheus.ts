@@ -15,6 +15,8 @@ import { monitoringPrograms } from '../../infra/monitoring/programs.ts';
  */
 
 export type Prometheus = {
+  /** Of its API. */
+  readonly url: string;
   /** An answer of its API: the number of series that the query gives. Throws what it says of a query that it does not take. */
   query(expr: string): Promise<number>;
   stop(): Promise<void>;
@@ -52,7 +54,7 @@ export async function startPrometheus(beside: Beside): Promise<Prometheus> {
     await stop();
     throw error;
   }
-  return { query: (expr) => asked(url, expr), stop };
+  return { url, query: (expr) => asked(url, expr), stop };
 }
 
 const configOf = (folder: string, { alertmanagerPort }: Beside) => ({
