@@ -6,11 +6,24 @@ import { claims } from './claims.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
+import { metrics } from './metrics.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
+import { traces } from './traces.ts';
 import { warmBurst } from './warm-burst.ts';
+import { watching } from './watching.ts';
 
-const benchmarks: readonly Benchmark[] = [claims, toolCall, sandboxCost, flood, warmBurst, bigBurst];
+const benchmarks: readonly Benchmark[] = [
+  claims,
+  toolCall,
+  traces,
+  metrics,
+  sandboxCost,
+  flood,
+  warmBurst,
+  bigBurst,
+  watching,
+];
 /** Only when named: a cluster's programs take minutes to build, the first time. */
 const onRequest: readonly Benchmark[] = [kubernetes, chart];
 

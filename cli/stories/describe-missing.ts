@@ -22,4 +22,5 @@ function describe({ keeper, heardAtMs, told, why }: Missing): string {
 }
 
 /** With its day: it may have been yesterday. */
-const timeOf = (atMs: number): string => new Date(atMs).toISOString().replace(/\.\d+Z$/, 'Z');
+const timeOf = (atMs: number): string =>
+  `${new Date(atMs).toISOString().slice(0, 'yyyy-mm-ddThh:mm:ss'.length)}Z`;

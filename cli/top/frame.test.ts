@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { fakeFleetAnswer, fakePool, fakeProcess, fakeWaitingRun } from '../../test/fakes/fleet-answer.ts';
 import type { FleetAnswer } from '../../src/protocol/native/fleet.ts';
@@ -243,9 +245,10 @@ describe('a frame', () => {
   });
 });
 
+const withoutColours = (text: string) =>
+  ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
+
 describe('what others have written', () => {
-  const withoutColours = (text: string) =>
-    ['0', '1', '31', '33', '36'].reduce((rest, code) => rest.replaceAll(`\u001B[${code}m`, ''), text);
   const evil = '\u001B[2J\u001B]0;title\u0007\u202Eabc\u0000';
 
   test('is no order to the terminal, wherever it stands', () => {
@@ -282,6 +285,8 @@ describe('what others have written', () => {
       expect(withoutColours(text)).not.toMatch(/(?!\n)[\p{Cc}\p{Cf}]/u);
       expect(text).toContain('\\u001b[2J');
     }
+    const narrow = draw(shown, 80, 24).map(widthOf);
+    expect(Math.max(...narrow)).toBeLessThanOrEqual(80);
   });
 
   test('has the colour of its blame and no other: none where colours are not wanted', () => {
@@ -292,4 +297,62 @@ describe('what others have written', () => {
     expect(painted).toContain('\u001B[31mnot heard of for 12 s\u001B[0m');
     expect(lines.map((line) => paint(line, false)).join('\n')).not.toContain('\u001B');
   });
+});
+
+test('the operators’ page shows a frame as it is drawn', () => {
+  const shell = fakePool({ held: 7, waiting: 78 });
+  const idle = { starting: 0, held: 0, waiting: 0 };
+  const answer = fakeFleetAnswer({
+    fleet: 'local',
+    rollouts: { open: 87, calls_running: 12 },
+    waiting: {
+      ...burst.waiting,
+      rollouts: 78,
+      oldest_ms: 49_000,
+      runs: [
+        fakeWaitingRun({ run: 'sft-warmup', waiting: 18, oldest_ms: 49_000, oldest_rollout: 'trace_1_1_2' }),
+        fakeWaitingRun({
+          run: 'grpo-step-17',
+          place: 2,
+          waiting: 60,
+          oldest_ms: 47_000,
+          oldest_rollout: 'trace_1_7_4',
+        }),
+      ],
+    },
+    sandboxes: { all: 21, starting: 4, starting_at_most: null, leaving: 1 },
+    templates: [
+      fakePool({ ...idle, environment: 'script-tests', ready: 1 }),
+      shell,
+      fakePool({ ...idle, environment: 'code-edit-planning', ready: 8 }),
+    ],
+    verdicts: {
+      of_ms: 300_000,
+      scorable: 5,
+      discarded: 2,
+      blame: { infrastructure: 2 },
+      codes: { sandbox_lost: 2 },
+    },
+    processes: [
+      fakeProcess({ in_hand: { requests: 383, in_line: 78, calls: 12 } }),
+      fakeProcess({
+        kind: 'controller',
+        state: 'silent',
+        heard_ms: 13_000,
+        in_hand: { starts: 4 },
+        at_most: { starts: 4 },
+      }),
+    ],
+    redis: {
+      version: '7.0.15',
+      maxmemory_policy: 'noeviction',
+      append_only: false,
+      used_bytes: 3_200_000,
+      limit_bytes: 1_073_741_824,
+      reading_ms: 0.3,
+    },
+  });
+  const shown = view(answer, { url: 'http://127.0.0.1:8799', timeOfDay: '09:22:14' });
+  const page = readFileSync(join(import.meta.dirname, '../../docs/operators.md'), 'utf8');
+  expect(page).toContain(`\n\`\`\`\n${draw(shown, 80, 24).join('\n')}\n\`\`\`\n`);
 });

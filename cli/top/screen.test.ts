@@ -85,6 +85,12 @@ test('the end of the process gives the screen back, whatever ended it', () => {
   isGivenBack(terminal);
 });
 
+test('a terminal that does not know its size has the usual one', () => {
+  const terminal = fakeTerminal();
+  terminal.output.columns = 0;
+  expect(terminal.open.size()).toEqual({ columns: 80, rows: 24 });
+});
+
 test('another size is told', () => {
   const terminal = fakeTerminal();
   terminal.output.emit('resize');

@@ -47,6 +47,9 @@ const home = '\u001B[H';
 const restOfLine = '\u001B[K';
 const restOfScreen = '\u001B[J';
 
+/** Where a terminal does not know its own size, as behind some `exec -t`. */
+const usual = { columns: 80, rows: 24 };
+
 const escape = '\u001B';
 /** `q` and Ctrl-C; also Ctrl-D, by which a terminal says that there is no more. */
 const endKeys = ['q', 'Q', '\u0003', '\u0004'];
@@ -91,7 +94,8 @@ export function screenOver({ input, output, signals, inColour }: Streams): Scree
       const painted = lines.map((line) => `${paint(line, inColour)}${restOfLine}`);
       output.write(`${home}${painted.join('\r\n')}${restOfScreen}`);
     };
-    return { size: () => ({ columns: output.columns, rows: output.rows }), draw, close };
+    const size = () => ({ columns: output.columns || usual.columns, rows: output.rows || usual.rows });
+    return { size, draw, close };
   };
   return { isTerminal: output.isTTY, open };
 }

@@ -1,6 +1,7 @@
 import { asFailure, Failure } from '../../src/failure/failure.ts';
 import { every } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
+import type { LoopName } from '../../src/ports/metrics.ts';
 import type { ControllerPorts } from './ports.ts';
 
 export type RunningLoop = {
@@ -11,7 +12,7 @@ export type RunningLoop = {
 
 export type Loops = {
   /** Starts a loop; its errors are logged and counted under its name. */
-  run(name: string, intervalMs: number, step: (signal: AbortSignal) => Promise<unknown>): RunningLoop;
+  run(name: LoopName, intervalMs: number, step: (signal: AbortSignal) => Promise<unknown>): RunningLoop;
   /** Resolves when every loop has ended, after the signal aborted. */
   ended(): Promise<void>;
 };

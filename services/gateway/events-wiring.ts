@@ -1,7 +1,7 @@
 import { ownAddress } from '../../src/platform/own-address.ts';
 import type { Loop } from '../../src/platform/every.ts';
 import { ownHost, tellKeeper } from '../../src/platform/tell-keeper.ts';
-import { fleetEvents } from '../../src/reports/fleet-events.ts';
+import { FleetEvents } from '../../src/reports/fleet-events.ts';
 import { answerPeer, OwnEvents } from '../../src/reports/own-events.ts';
 import type { GatewayConfig } from './config.ts';
 import type { EventDesk } from './native/event-routes.ts';
@@ -25,10 +25,11 @@ export function wireEvents(
   const keepers = world.state.eventKeepers;
   const own = new OwnEvents({ log: world.events, clock });
   const self = { name: `gateway ${ownHost}`, log };
+  const all = new FleetEvents({ self, own, keepers, ask: peers.ask, clock });
   let address = '';
   return {
     desk: {
-      tell: (wanted) => fleetEvents({ self, own, keepers, ask: peers.ask, clock }, wanted),
+      tell: (wanted) => all.tell(wanted),
       answerPeer: (target, authorization) => answerPeer({ own, address, tokens }, target, authorization),
     },
     begin: (url, until) => {

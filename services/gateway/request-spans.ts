@@ -10,6 +10,14 @@ import { launchRoot, rolloutRoot } from '../../src/tracing/names.ts';
 /** A request that is held for minutes may try again hundreds of times: what came first tells why. */
 const mostSpans = 64;
 
+export type Part = {
+  readonly name: SpanName;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes?: Attributes;
+  readonly failure?: Failure;
+};
+
 /**
  * The spans of one request in hand. Its own begins where the request did, but is made only when its rollout is known, for
  * that says which trace it is of: the caller's own if it named one, with a link to the rollout's; else the rollout's.
@@ -22,6 +30,8 @@ export class RequestSpans {
   readonly #attributes: Attributes;
   #own: Span | null = null;
   #isPlanned = false;
+  /** Parts that were over before the request's own span was made. */
+  #early: Part[] = [];
   #made = 0;
   /** The wait in line that is going on. */
   #line: Span | null = null;
@@ -42,7 +52,7 @@ export class RequestSpans {
 
   /** The request's own span. */
   of(key: RolloutKey): Span {
-    return (this.#own ??= this.#begin(rolloutRoot(key)));
+    return this.#own ?? this.#begin(rolloutRoot(key));
   }
 
   /** A part of it; its parent is the request's own span, unless another is given. */
@@ -52,12 +62,18 @@ export class RequestSpans {
     return this.#tracer.start(name, { parent: this.#ownOrLost().context, ...given });
   }
 
-  /** What is to run is known, and fleet state is asked for it. */
+  /** A part that is over, of a request whose rollout need not be known yet. */
+  tell(part: Part): void {
+    if (this.#own !== null) this.#write(part);
+    else if (this.#early.length < mostSpans) this.#early.push(part);
+  }
+
+  /** What is to run is known, and a sandbox is claimed for it; later calls have nothing to find out that takes time. */
   planned(key: RolloutKey): void {
     this.of(key);
     if (this.#isPlanned) return;
     this.#isPlanned = true;
-    this.start('plan', { startMs: this.startMs }).end();
+    this.tell({ name: 'plan', startMs: this.startMs, endMs: this.nowMs() });
   }
 
   /** Where a claim that was sent at `sinceMs` says that the rollout stands. */
@@ -120,14 +136,20 @@ export class RequestSpans {
 
   /** What failed before its rollout was known is of the caller's trace, or alone in one. */
   #ownOrLost(): Span {
-    return (this.#own ??= this.#make(this.#callers === undefined ? {} : { parent: this.#callers }));
+    return this.#own ?? this.#make(this.#callers === undefined ? {} : { parent: this.#callers });
   }
 
   #make(where: SpanStart): Span {
-    return this.#tracer.start(this.#name, {
-      ...where,
-      startMs: this.startMs,
-      attributes: this.#attributes,
-    });
+    const own = { ...where, startMs: this.startMs, attributes: this.#attributes };
+    this.#own = this.#tracer.start(this.#name, own);
+    for (const part of this.#early) this.#write(part);
+    this.#early = [];
+    return this.#own;
+  }
+
+  #write({ name, startMs, endMs, attributes = {}, failure }: Part): void {
+    const span = this.start(name, { startMs, attributes });
+    if (failure !== undefined) span.fail(failure.code, failure.blame);
+    span.end(endMs);
   }
 }

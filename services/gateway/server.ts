@@ -49,7 +49,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
   });
   const routes = listNativeRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
-  peerRoute(app, parts.events);
+  peerRoute(app, parts.events, parts.doors);
   operationRoutes(app, {
     gate,
     routes,

@@ -15,6 +15,7 @@ import { tracedLifecycle } from '../../src/tracing/verdict-spans.ts';
 import type { GatewayWorld } from './core-wiring.ts';
 import type { CallResult, Caller, GatewayCore } from './core.ts';
 import { RequestSpans } from './request-spans.ts';
+import type { Part } from './request-spans.ts';
 
 /**
  * Spans of a gateway, told from its two edges: what callers ask of the core, and what the core asks of the world. The core
@@ -98,7 +99,7 @@ function tracedCore(core: GatewayCore, tracer: Tracer): GatewayCore {
         'grade',
         { caller, rollout: asked.rollout.rollout },
         () => core.grade(caller, asked),
-        ({ replayed }) => ({ 'corral.replayed': replayed }),
+        ({ replayed }) => (replayed ? { 'corral.replayed': true } : {}),
       ),
   };
 }
@@ -111,11 +112,10 @@ function ofCall(caller: Caller, { rollout, call }: CallIds): RequestIds {
 }
 
 /** What the model did wrong is an answer, and no failure of the request. */
-function outcomeOf({ outcome, code, replayed, waitedMs }: CallResult): Attributes {
+function outcomeOf({ outcome, code, replayed }: CallResult): Attributes {
   return {
     'corral.outcome': outcome,
-    'corral.replayed': replayed,
-    'corral.waited_ms': waitedMs,
+    ...(replayed && { 'corral.replayed': true }),
     ...(code !== null && { 'corral.code': code, 'corral.blame': 'model' }),
   };
 }
@@ -145,14 +145,13 @@ function tracedCalls(calls: CallStore): CallStore {
     ...calls,
     admit: async (asked) => {
       const request = here.getStore()?.request;
-      request?.planned(asked.key);
+      const own = request?.of(asked.key);
       const reply = await watched('admit', () => calls.admit(asked));
       // Only tools that the environment has come so far: another name would be the model's own words.
       const rollout = 'rollout' in reply ? reply.rollout : null;
-      request?.of(asked.key).set({
+      own?.set({
         'corral.tool': asked.tool,
         ...(rollout !== null && { 'corral.environment': rollout.environment }),
-        ...(rollout?.epoch && { 'corral.sandbox': rollout.epoch.sandbox }),
       });
       return reply;
     },
@@ -175,16 +174,21 @@ async function watched<Reply>(script: string, work: () => Promise<Reply>): Promi
   const request = here.getStore()?.request;
   if (request === undefined) return work();
   const startMs = request.nowMs();
-  const slow = () => request.start('fleet_state', { startMs, attributes: { 'corral.script': script } });
+  const tell = (endMs: number, failed: Pick<Part, 'failure'> = {}) =>
+    request.tell({
+      name: 'fleet_state',
+      startMs,
+      endMs,
+      attributes: { 'corral.script': script },
+      ...failed,
+    });
   try {
     const reply = await work();
-    if (request.nowMs() - startMs > slowScriptMs) slow().end();
+    const endMs = request.nowMs();
+    if (endMs - startMs > slowScriptMs) tell(endMs);
     return reply;
   } catch (thrown) {
-    const { code, blame } = asFailure(thrown);
-    const span = slow();
-    span.fail(code, blame);
-    span.end();
+    tell(request.nowMs(), { failure: asFailure(thrown) });
     throw thrown;
   }
 }

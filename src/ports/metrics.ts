@@ -13,6 +13,31 @@ export type LaunchEnd =
 /** Why a sandbox that nobody asked to destroy was destroyed by the comparison with the provider's list. */
 export type GarbageReason = 'unbound' | 'rollout_ended' | 'never_answered';
 
+/** The controller's loops, by the names under which they run. */
+export const loopNames = [
+  'recover',
+  'unsure',
+  'plans',
+  'supply',
+  'work',
+  'watch',
+  'doubts',
+  'losses',
+  'leaving',
+  'drain',
+  'overdue',
+  'garbage',
+  'retire',
+  'expire',
+  'overdue calls',
+  'grants',
+  'runs',
+  'labels',
+  'memory',
+] as const;
+
+export type LoopName = (typeof loopNames)[number];
+
 /** The pool of a template as the fleet has it, and the names by which people know it. */
 export type FleetPool = TemplateCounts & {
   readonly environments: readonly EnvironmentName[];
@@ -33,5 +58,5 @@ export interface Metrics {
   garbageFound(reason: GarbageReason): void;
   rolloutsExpired(count: number): void;
   grantsTakenBack(count: number): void;
-  loopFailed(loop: string, code: FailureCode): void;
+  loopFailed(loop: LoopName, code: FailureCode): void;
 }

@@ -13,7 +13,7 @@ export const spanKinds = {
   /** A repeat that waits for a call whose answer was lost. */
   attach: 'server',
   grade: 'server',
-  /** Until it is known what runs where: rollout, environment, arguments. */
+  /** Before a claim: until it is known what is to run, in which version of which environment. */
   plan: 'internal',
   /** From the claim to the grant, the wait in line included. */
   obtain_sandbox: 'internal',
@@ -62,7 +62,6 @@ export const spanAttributes = {
   reason: 'what a launch is for: `waiting`, `announced` or `refill`',
   launch: 'how the sandbox came: `warm` (it was ready) or `cold` (it was launched for who waited)',
   ahead: 'rollouts that stood before it when it joined the line',
-  waited_ms: 'of the call, before it was sent to its sandbox',
   outcome: 'of the call; `still_running` where the request was over first',
   ending: 'of a command, as its sandbox saw it',
   replayed: 'the answer was there already',

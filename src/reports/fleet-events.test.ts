@@ -4,7 +4,7 @@ import { createFakeClock } from '../../test/fakes/clock.ts';
 import { rolloutId, tenantId } from '../model/ids.ts';
 import type { AskKeeper, HeardKeeper } from '../ports/fleet/event-keepers.ts';
 import type { KeepersLine, Told, Wanted } from '../protocol/fleet/events.ts';
-import { fleetEvents } from './fleet-events.ts';
+import { FleetEvents } from './fleet-events.ts';
 import { OwnEvents } from './own-events.ts';
 
 const wanted: Wanted = { tenant: tenantId('acme'), run: null, rollout: rolloutId('a') };
@@ -40,7 +40,8 @@ function world({ keepers, ask, search = () => lines('own 1', 'own 2') }: World) 
     ask: ask ?? (() => Promise.reject(new Error('nobody is asked here')) as never),
     clock,
   };
-  return { clock, own, tell: () => fleetEvents(deps, wanted) };
+  const events = new FleetEvents(deps);
+  return { clock, own, tell: () => events.tell(wanted) };
 }
 
 async function read(told: AsyncGenerator<string>) {
@@ -139,6 +140,18 @@ test('a reader who goes away ends every part', async () => {
   expect([search, ended.length]).toEqual([5, 5]);
   // None of them still counts as a search under way.
   expect(await Array.fromAsync(own.tell(wanted, new AbortController().signal))).toHaveLength(3);
+});
+
+test('of nine who ask at once the ninth is told to ask again, and others are not asked for it', async () => {
+  const { tell } = world({ keepers: [] });
+  const stories = Array.from({ length: 8 }, tell);
+  await Promise.all(stories.map((story) => story.next()));
+  expect(await read(tell())).toEqual({
+    lines: [],
+    keepers: [['gateway itself', 'nothing', expect.stringContaining('ask again')]],
+  });
+  await Promise.all(stories.map((story) => story.return(undefined)));
+  expect((await read(tell())).lines).toEqual(['own 1', 'own 2']);
 });
 
 test('a log that is looked through by two is not looked through by a third', async () => {

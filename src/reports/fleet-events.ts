@@ -25,8 +25,40 @@ const goneMs = 15_000;
 /** Of all parts together; a reader keeps what it reads. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** The lines that every process has of it, as they come, each with its newline; the last one says who told how much. */
-export async function* fleetEvents(deps: FleetEventsDeps, wanted: Wanted): AsyncGenerator<string> {
+/** Each asks all processes, which look for two at a time. */
+const mostStories = 8;
+
+/** What all processes of the fleet tell, for few who ask at once. */
+export class FleetEvents {
+  readonly #deps: FleetEventsDeps;
+  #stories = 0;
+
+  constructor(deps: FleetEventsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The lines that every process has of it, as they come, each with its newline; the last one says who told how much. */
+  async *tell(wanted: Wanted): AsyncGenerator<string> {
+    if (this.#stories >= mostStories) {
+      const itself = { keeper: this.#deps.self.name, heard_at_ms: this.#deps.clock.nowMs() };
+      yield lastLine([
+        { ...itself, told: 'nothing', why: `it tells ${mostStories} stories already; ask again` },
+      ]);
+      return;
+    }
+    this.#stories += 1;
+    try {
+      yield* fleetEvents(this.#deps, wanted);
+    } finally {
+      this.#stories -= 1;
+    }
+  }
+}
+
+const lastLine = (keepers: Keeper[]): string =>
+  `${JSON.stringify({ kind: 'keepers', keepers } satisfies KeepersLine)}\n`;
+
+async function* fleetEvents(deps: FleetEventsDeps, wanted: Wanted): AsyncGenerator<string> {
   const stop = new AbortController();
   const told = new Map<Part, Told>();
   const parts = await partsOf(deps, wanted, stop.signal);
@@ -41,11 +73,12 @@ export async function* fleetEvents(deps: FleetEventsDeps, wanted: Wanted): Async
   } finally {
     stop.abort();
   }
-  const keepers = parts.map((part): Keeper => ({ ...part.of, ...(told.get(part) ?? cutOff) }));
-  yield `${JSON.stringify({ kind: 'keepers', keepers } satisfies KeepersLine)}\n`;
+  yield lastLine(parts.map((part) => keeperOf(part, told.get(part) ?? cutOff)));
 }
 
 const cutOff: Told = { told: 'some', why: `all together have told ${mostBytes} bytes` };
+
+const keeperOf = ({ of }: Part, told: Told): Keeper => ({ ...of, ...told });
 
 async function partsOf(deps: FleetEventsDeps, wanted: Wanted, signal: AbortSignal): Promise<readonly Part[]> {
   const { keepers, own, self, clock } = deps;
@@ -107,7 +140,7 @@ async function* tellPart(part: Part, told: Map<Part, Told>): AsyncGenerator<stri
 /** What several sources give, whoever has something; each is asked on when its last was taken. */
 async function* merged(sources: readonly AsyncGenerator<string>[]): AsyncGenerator<string> {
   const ready: { readonly line: string; readonly taken: () => void }[] = [];
-  let open = sources.length;
+  const open = new Set(sources);
   let news = Promise.withResolvers<void>();
   const pump = async (source: AsyncGenerator<string>) => {
     for await (const line of source) {
@@ -119,12 +152,12 @@ async function* merged(sources: readonly AsyncGenerator<string>[]): AsyncGenerat
   };
   for (const source of sources) {
     void pump(source).finally(() => {
-      open -= 1;
+      open.delete(source);
       news.resolve();
     });
   }
   try {
-    while (open > 0 || ready.length > 0) {
+    while (open.size > 0 || ready.length > 0) {
       const next = ready.shift();
       if (next === undefined) {
         await news.promise;

@@ -5,7 +5,8 @@ import type { SandboxCost } from '../ports/fleet/reports.ts';
  * were kept ready. Null: nothing was spent yet.
  */
 export function idleShare(costs: readonly SandboxCost[]): number | null {
-  const sum = (some: readonly SandboxCost[]) => some.reduce((total, { ms }) => total + ms, 0);
   const all = sum(costs);
   return all === 0 ? null : sum(costs.filter(({ state }) => state === 'ready' || state === 'starting')) / all;
 }
+
+const sum = (some: readonly SandboxCost[]): number => some.reduce((total, { ms }) => total + ms, 0);

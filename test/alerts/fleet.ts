@@ -47,6 +47,21 @@ export const installFleet = (): Promise<Release> =>
 
 export const sandboxesOf = ({ name }: Release): string => `${name}-sandboxes`;
 
+/** More rollouts than sandboxes are ready, so that some wait for a start; one of their calls is the model's mistake, and all are graded. */
+export async function playSome({ rft, native }: Release, wave: string): Promise<void> {
+  const environment: Environment = 'counting';
+  const traces = Array.from({ length: 6 }, (_, index) => `played-${wave}-${index}`);
+  const mistake = { call: 'c2', arguments: '{"cmd":"ls"}', environment };
+  await Promise.all(
+    traces.map(async (trace, index) => {
+      await rft.call({ trace, call: 'c1', command: 'echo ran >> log', environment });
+      if (index === 0) await rft.call({ trace, ...mistake });
+      await rft.grade({ trace, environment });
+    }),
+  );
+  await native.get('/v1/rollouts/nobody');
+}
+
 export type Busy = { readonly trace: string; readonly sandbox: string; readonly answer: Promise<Answer> };
 
 /** Begins rollouts, each with a command that takes a while; resolves when all of them run. */

@@ -19,7 +19,7 @@ const told: Readonly<Record<keyof Metrics, (metrics: Metrics) => void>> = {
   garbageFound: (metrics) => metrics.garbageFound('unbound'),
   rolloutsExpired: (metrics) => metrics.rolloutsExpired(0),
   grantsTakenBack: (metrics) => metrics.grantsTakenBack(0),
-  loopFailed: (metrics) => metrics.loopFailed('a loop with "quotes"\n', 'state_unavailable'),
+  loopFailed: (metrics) => metrics.loopFailed('overdue calls', 'state_unavailable'),
 };
 
 describe.each(Object.entries(recorders))('metrics contract: %s', (_name, create) => {

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { spanAttributes, spanKinds } from '../../src/ports/tracer.ts';
 import type { SpanName } from '../../src/ports/tracer.ts';
@@ -20,6 +22,15 @@ tools: { shell: { builtin: shell, timeout: 30s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 8 }
 `;
+
+const page = await readFile(join(import.meta.dirname, '../../docs/traces.md'), 'utf8');
+
+/** A tree that the page shows, without what differs from run to run. */
+function treeOnPage(what: string): string {
+  const [, block = ''] = page.split(`<!-- ${what} -->\n\`\`\`\n`);
+  const [tree = ''] = block.split('```');
+  return tree.replaceAll(/ +[0-9.]+ ms.*$/gm, '');
+}
 
 let receiver: OtlpReceiver;
 let corral: FleetOfTest;
@@ -76,7 +87,7 @@ describe('a rollout whose first call waits for a launch', () => {
     spans = await traceOf('trace_1', 'grade');
   });
 
-  test('is one trace, in which every parent is there', () => {
+  test('is one trace, in which every parent is there, as the page shows it', () => {
     const byId = new Map(spans.map((span) => [span.spanId, span]));
     expect(byId.size).toBe(spans.length);
     const roots = spans.filter(({ parentSpanId }) => parentSpanId === '');
@@ -86,7 +97,7 @@ describe('a rollout whose first call waits for a launch', () => {
       const parent = byId.get(span.parentSpanId);
       expect(parent, `the parent of ${span.name}`).toBeDefined();
     }
-    expect(printTree(withoutSlowness(spans), { times: false })).toBe(firstCallAsTree);
+    expect(printTree(withoutSlowness(spans), { times: false })).toBe(treeOnPage("a rollout's trace"));
   });
 
   test('shows where the first call’s seconds went: they are all in its parts', () => {
@@ -110,7 +121,7 @@ describe('a rollout whose first call waits for a launch', () => {
     const [link] = obtained.links;
     await receiver.until((all) => all.some(({ spanId }) => spanId === link?.spanId));
     const launched = receiver.spans.filter(({ traceId }) => traceId === link?.traceId);
-    expect(printTree(launched, { times: false })).toBe(launchAsTree);
+    expect(printTree(launched, { times: false })).toBe(treeOnPage("a launch's trace"));
     const launch = one(launched, 'launch');
     expect(launch).toMatchObject({ spanId: link?.spanId, service: 'corral-controller', parentSpanId: '' });
     const root = one(spans, 'rollout');
@@ -135,31 +146,6 @@ describe('a rollout whose first call waits for a launch', () => {
     expect(receiver.headers()).toMatchObject({ 'x-tenant': 'rl lab' });
   });
 });
-
-const firstCallAsTree = `rollout
-├─ tool_call
-│  ├─ plan
-│  ├─ obtain_sandbox
-│  ├─ bind
-│  ├─ setup
-│  │  └─ command
-│  ├─ bind
-│  └─ exchange
-│     └─ command
-├─ tool_call
-│  ├─ plan
-│  └─ exchange
-│     └─ command
-└─ grade
-   └─ plan
-`;
-
-const launchAsTree = `launch
-├─ create
-├─ start
-├─ prepare
-└─ probe
-`;
 
 test('a call that names a span of its trainer’s is a child of that, and linked to the rollout’s trace', async () => {
   const headers = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' };

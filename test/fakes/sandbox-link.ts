@@ -34,6 +34,22 @@ export class FakeSandboxLink implements SandboxLink {
   readonly #cuts = new EventEmitter().setMaxListeners(0);
   readonly #troubles: { readonly method: keyof SandboxLink; readonly trouble: LinkTrouble }[] = [];
 
+  /** As adapters are: an object of functions, which may be spread. */
+  asPort(): SandboxLink {
+    return {
+      identity: (target) => this.identity(target),
+      prepare: (target) => this.prepare(target),
+      probe: (target) => this.probe(target),
+      bind: (target, request) => this.bind(target, request),
+      call: (target, call, request, waitMs, signal) => this.call(target, call, request, waitMs, signal),
+      attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
+      confirm: (target, calls) => this.confirm(target, calls),
+      cancel: (target, call) => this.cancel(target, call),
+      putFile: (target, path, body) => this.putFile(target, path, body),
+      getFile: (target, path) => this.getFile(target, path),
+    };
+  }
+
   /** Another life, if the sandbox has one already. */
   start(sandbox: SandboxId, boot: string, { probed = true } = {}): void {
     this.kill(sandbox);

@@ -1,5 +1,6 @@
 import { createGatewayCore } from '../../services/gateway/core-wiring.ts';
 import type { WiredCore } from '../../services/gateway/core-wiring.ts';
+import { createTracing } from '../../services/gateway/traced.ts';
 import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
 import type { FleetState } from '../../src/adapters/redis/fleet-state.ts';
 import { offered } from '../fakes/offered.ts';
@@ -10,6 +11,8 @@ import { systemClock } from '../../src/platform/clock.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Judge } from '../../src/ports/judge.ts';
+import { noTracer } from '../../src/ports/tracer.ts';
+import type { Tracer } from '../../src/ports/tracer.ts';
 import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '../../services/gateway/core.ts';
 import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
 import { fakeEnvironment } from '../fakes/environment.ts';
@@ -84,20 +87,24 @@ export class CoreWorld implements AsyncDisposable {
   }
 
   /** Another gateway of the same fleet: it shares nothing with the first but Redis and the sandboxes. */
-  gateway(judge: Judge = noJudge, clock: Clock = systemClock): WiredCore {
-    return createGatewayCore({
-      ...this.state,
-      published: this.state.environments,
-      link: this.link,
-      judge,
-      catalog: offered([this.environment]),
-      clock,
-      random: this.#random,
-      work: this.work,
-      secret: () => undefined,
-      record: (event) => this.events.push(event),
-      onTrouble: () => undefined,
-    });
+  gateway(judge: Judge = noJudge, clock: Clock = systemClock, tracer: Tracer = noTracer): WiredCore {
+    const tracing = createTracing(tracer);
+    const wired = createGatewayCore(
+      tracing.world({
+        ...this.state,
+        published: this.state.environments,
+        link: this.link.asPort(),
+        judge,
+        catalog: offered([this.environment]),
+        clock,
+        random: this.#random,
+        work: this.work,
+        secret: () => undefined,
+        record: (event) => this.events.push(event),
+        onTrouble: () => undefined,
+      }),
+    );
+    return { ...wired, core: tracing.core(wired.core) };
   }
 
   /** Adds a ready sandbox, as a controller does after its no-op; returns its id. */

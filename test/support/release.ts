@@ -150,11 +150,13 @@ async function objectsOf(cluster: Cluster, name: string): Promise<readonly strin
 
 const words = (text: string) => text.split(/\s+/).filter((word) => word !== '');
 
+/** Null takes a value away, so that the chart's own counts. */
 function merged(base: Values, changes: Values): Values {
   const both: Record<string, unknown> = { ...base };
   for (const [key, value] of Object.entries(changes)) {
     const before = both[key];
-    both[key] = isValues(before) && isValues(value) ? merged(before, value) : value;
+    if (value === null) delete both[key];
+    else both[key] = isValues(before) && isValues(value) ? merged(before, value) : value;
   }
   return both;
 }

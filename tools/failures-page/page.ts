@@ -33,7 +33,7 @@ const head = [
   '## From a failure to its cause',
   [
     '1. The error body (the same on both faces) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
-    '2. `corral rollout ID` tells the rollout’s story call by call, also when Redis has forgotten it.',
+    '2. `corral rollout ID` tells the rollout’s story call by call, whichever gateway is asked, also when Redis has forgotten it; what is missing of it is named.',
     '3. `corral rollouts --verdict discard --code CODE` lists the others with the same code; `corral runs` counts by run.',
     '4. Over time: `corral_gateway_failures_total` by face, blame and code; `corral_verdicts_total` and `corral_calls_settled_total` also by environment.',
   ].join('\n'),

@@ -41,19 +41,20 @@ export function createRequireScope(doors: Doors): RequireScope {
     };
 }
 
-function recordRefusal(
+/** Tells of a request that was refused for want of rights; of any other failure nothing. `wanted`: what would have been enough. */
+export function recordRefusal(
   { record, clock }: Doors,
   request: FastifyRequest,
-  scopes: readonly Scope[],
+  wanted: readonly (Scope | 'fleet_key')[],
   thrown: unknown,
-) {
+): void {
   const refusal = refusalOf(thrown);
   if (refusal === null) return;
   record({
     kind: 'request_refused',
     atMs: clock.nowMs(),
     ...refusal,
-    scope: scopes.join(' or '),
+    scope: wanted.join(' or '),
     face: faceOf(request.raw.url ?? '/'),
     method: request.method,
     route: request.routeOptions.url ?? '',

@@ -8,7 +8,8 @@ import type { Wanted } from '../../../src/protocol/fleet/events.ts';
 import { RolloutParams, RunParams } from '../../../src/protocol/native/parts.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
-import { grantOf } from '../http/identify.ts';
+import { grantOf, recordRefusal } from '../http/identify.ts';
+import type { Doors } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
 
 /** What the fleet's event logs tell, as lines of JSON, each with its newline. */
@@ -53,10 +54,15 @@ export function eventRoutes(app: App, desk: EventDesk): void {
 }
 
 /** For processes of the fleet, who show no API key. */
-export function peerRoute(app: App, desk: EventDesk): void {
+export function peerRoute(app: App, desk: EventDesk, doors: Doors): void {
   app.get(fleetEventsPath, async (request, reply) => {
     const answer = desk.answerPeer(request.raw.url ?? '', request.headers.authorization);
-    if (answer === null) throw new Failure('unauthorized', 'only processes of this fleet are told here');
+    if (answer === null) {
+      const evidence = { reason: 'unknown_key' };
+      const refused = new Failure('unauthorized', 'only processes of this fleet are told here', { evidence });
+      recordRefusal(doors, request, ['fleet_key'], refused);
+      throw refused;
+    }
     return reply.type('application/x-ndjson').send(streamOf(answer));
   });
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Random } from '../../ports/random.ts';
 
@@ -13,13 +13,17 @@ const idPattern = /^[0-9a-z]{16}$/;
 export async function logIdOf(folder: string, random: Random): Promise<string> {
   const id = random.text(idLength);
   const path = join(folder, fileName);
+  // A link appears with all that is in it: of two that come at once one is first, and the other never reads half a name.
+  const draft = `${path}.${id}`;
   try {
     await mkdir(folder, { recursive: true });
-    // Of two that come at once one is first.
-    await writeFile(path, id, { flag: 'wx', mode: 0o600 });
-    return id;
-  } catch {
-    const kept = await readFile(path, 'utf8').catch(() => '');
+    await writeFile(draft, id, { mode: 0o600 });
+    await link(draft, path).catch(() => undefined);
+    const kept = await readFile(path, 'utf8');
     return idPattern.test(kept) ? kept : id;
+  } catch {
+    return id;
+  } finally {
+    await rm(draft, { force: true }).catch(() => undefined);
   }
 }

@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
 import type { HrTime, Link, Span as OtelSpan, Tracer as OtelTracer } from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Log } from '../../ports/log.ts';
 import { spanKinds } from '../../ports/tracer.ts';
-import type { Span, SpanContext, SpanName, SpanStart, Tracer } from '../../ports/tracer.ts';
+import type { Attributes, Span, SpanContext, SpanName, SpanStart, Tracer } from '../../ports/tracer.ts';
 import { boundedExport } from './bounded-export.ts';
 import type { TracedProcess, TracerOptions } from './open-tracer.ts';
 import { createSpanClock } from './span-clock.ts';
@@ -55,7 +55,7 @@ export function createTracer(options: TracerOptions, process: TracedProcess, log
     if (!sampled) return unkept({ traceId, spanId: parent?.spanId ?? self?.spanId ?? newId(8), sampled });
     const context = { traceId, spanId: self?.spanId ?? newId(8), sampled };
     ids.next = context;
-    return recording(startSpan(otel, name, given, keeps, nowMs), context, nowMs);
+    return recording(startSpan(otel, name, given, keeps, nowMs), context, nowMs, given.attributes);
   };
   return { on: true, nowMs, start, close: () => exporting.close() };
 }
@@ -65,7 +65,18 @@ export function isKept(traceId: string, ratio: number): boolean {
   return Number.parseInt(traceId.slice(-13), 16) < ratio * 2 ** 52;
 }
 
-const newId = (bytes: number) => randomBytes(bytes).toString('hex');
+/** Random bytes in advance: to ask for eight of them costs as much as for a few thousand. */
+const pool = Buffer.alloc(4_096);
+let used = pool.length;
+
+function newId(bytes: number): string {
+  if (used + bytes > pool.length) {
+    randomFillSync(pool);
+    used = 0;
+  }
+  used += bytes;
+  return pool.toString('hex', used - bytes, used);
+}
 
 /** The SDK asks for the ids of each span; ours are known before it begins. */
 class DecidedIds {
@@ -82,14 +93,13 @@ const alreadyDecided = {
 function startSpan(
   otel: OtelTracer,
   name: SpanName,
-  { parent, links = [], attributes = {}, startMs }: SpanStart,
+  { parent, links = [], startMs }: SpanStart,
   keeps: (context: SpanContext) => boolean,
   nowMs: () => number,
 ): OtelSpan {
   const linked = links.map((context): Link => ({ context: contextOf(context, keeps(context)) }));
   const options = {
     kind: kinds[spanKinds[name]],
-    attributes,
     links: linked,
     startTime: hrTime(startMs ?? nowMs()),
   };
@@ -102,20 +112,26 @@ function contextOf({ traceId, spanId }: SpanContext, sampled: boolean) {
   return { traceId, spanId, traceFlags: sampled ? TraceFlags.SAMPLED : TraceFlags.NONE, isRemote: true };
 }
 
-function recording(otel: OtelSpan, context: SpanContext, nowMs: () => number): Span {
+/** The SDK copies attributes each time that it is given some, which is most of what a span costs: it gets them at the end. */
+function recording(otel: OtelSpan, context: SpanContext, nowMs: () => number, given: Attributes = {}): Span {
+  const attributes: Record<string, string | number | boolean> = { ...given };
   return {
     context,
-    set: (attributes) => void otel.setAttributes(attributes),
+    set: (more) => void Object.assign(attributes, more),
     link: (to) => void otel.addLink({ context: contextOf(to, to.sampled ?? true) }),
     fail: (code, blame) => {
-      otel.setAttributes({ 'corral.code': code, 'corral.blame': blame });
-      otel.setStatus({ code: SpanStatusCode.ERROR, message: code });
+      Object.assign(attributes, { 'corral.code': code, 'corral.blame': blame });
+      // The model's own failure is an answer, and no error of anything that is traced.
+      if (blame !== 'model') otel.setStatus({ code: SpanStatusCode.ERROR, message: code });
     },
     broke: (how) => {
-      otel.setAttribute('corral.trouble', how);
+      attributes['corral.trouble'] = how;
       otel.setStatus({ code: SpanStatusCode.ERROR, message: how });
     },
-    end: (atMs) => otel.end(hrTime(atMs ?? nowMs())),
+    end: (atMs) => {
+      otel.setAttributes(attributes);
+      otel.end(hrTime(atMs ?? nowMs()));
+    },
   };
 }
 

@@ -75,7 +75,7 @@ function make(name: MetricName, environments: EnvironmentNames, registry: Regist
   if (spec.kind === 'counter') {
     const counter = new Counter(options);
     const add = (labels: Said, by: number) => counter.inc(admission.admit(labels), by);
-    startAtZero(counter, spec, labelNames, environments);
+    startAtZero(add, spec, environments);
     return { add, set: add, clear: () => counter.reset() };
   }
   const gauge = new Gauge(options);
@@ -90,14 +90,14 @@ function make(name: MetricName, environments: EnvironmentNames, registry: Regist
 }
 
 function startAtZero(
-  counter: Counter,
-  { fromStart }: Extract<Spec, { kind: 'counter' }>,
-  labelNames: readonly string[],
+  add: Instrument['add'],
+  { fromStart, labels }: Extract<Spec, { kind: 'counter' }>,
   environments: EnvironmentNames,
 ): void {
   const zero = (more: Said) => {
-    for (const labels of fromStart) counter.inc({ ...labels, ...more }, 0);
+    for (const row of fromStart) add({ ...row, ...more }, 0);
   };
-  if (labelNames.includes('environment')) environments.onNew((environment) => zero({ environment }));
+  if (labels.some(({ kind }) => kind === 'environment'))
+    environments.onNew((environment) => zero({ environment }));
   else zero({});
 }

@@ -43,11 +43,15 @@ export function createPrometheus(own: {
 }): Prometheus {
   const instruments = createInstruments('controller', own.environments);
   instruments.set('corral_build_info', { component: 'controller', version: own.version }, 1);
+  // Counted many times a second in a burst, and shown when somebody looks.
+  let pools: readonly FleetPool[] = [];
   return {
     metrics: {
       ...stepMetrics(instruments),
       ...endMetrics(instruments),
-      poolCounted: (pools) => showPools(instruments, pools),
+      poolCounted: (counted) => {
+        pools = counted;
+      },
       startsCounted: (used, limit) => {
         instruments.set('corral_fleet_start_budget', { kind: 'used' }, used);
         instruments.set('corral_fleet_start_budget', { kind: 'limit' }, limit);
@@ -70,7 +74,10 @@ export function createPrometheus(own: {
       instruments.show('corral_fleet_launch_queue', all);
     },
     apiCall: apiMetrics(instruments),
-    render: instruments.render,
+    render: () => {
+      showPools(instruments, pools);
+      return instruments.render();
+    },
     contentType: instruments.contentType,
   };
 }

@@ -1,5 +1,5 @@
-import type { EventKeeper, EventKeepers } from '../../ports/fleet/event-keepers.ts';
-import { listOf, numberOf, textOf } from './reply.ts';
+import type { EventKeeper, EventKeepers, HeardKeeper } from '../../ports/fleet/event-keepers.ts';
+import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 
 /** Whoever looks for the story of a night's rollout does so on the next day. */
@@ -12,12 +12,13 @@ export function eventKeeperStore(run: RunScript): EventKeepers {
     tell: async (log, keeper) => {
       await run('tell-event-log', log, JSON.stringify(keeper), keptMs, mostLogs);
     },
-    all: async () =>
-      listOf(await run('list-event-logs')).map((reply) => {
-        const [log, silentMs, word] = listOf(reply);
-        // Written by this adapter alone.
-        const keeper = JSON.parse(textOf(word)) as EventKeeper;
-        return { ...keeper, log: textOf(log), silentMs: numberOf(silentMs) };
-      }),
+    all: async () => listOf(await run('list-event-logs')).map(keeperOf),
   };
+}
+
+function keeperOf(reply: Reply): HeardKeeper {
+  const [log, silentMs, word] = listOf(reply);
+  // Written by this adapter alone.
+  const keeper = JSON.parse(textOf(word)) as EventKeeper;
+  return { ...keeper, log: textOf(log), silentMs: numberOf(silentMs) };
 }

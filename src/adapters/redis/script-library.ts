@@ -73,10 +73,10 @@ function namesLua(keys: Keys): string {
 
 function registerLua(name: string, script: string): string {
   const guard = script.startsWith('-- unguarded') ? '' : guardLua;
-  // Redis itself then refuses it every write, and runs it also when its memory is full.
-  const flags = script.startsWith('-- reads only') ? `'no-writes'` : '';
   const callback = `function(KEYS, ARGV)\n${guard}nowMs = clock()\n${script}\nend`;
-  return `redis.register_function{function_name='${name}', callback=${callback}, flags={${flags}}}`;
+  if (!script.startsWith('-- reads only')) return `redis.register_function('${name}', ${callback})`;
+  // Redis itself then refuses it every write, and runs it also when its memory is full.
+  return `redis.register_function{function_name='${name}', callback=${callback}, flags={'no-writes'}}`;
 }
 
 /** Another Redis than the fleet's (restarted, or a promoted replica) may have forgotten claims: nothing is decided on it. */

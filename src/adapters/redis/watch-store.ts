@@ -16,11 +16,11 @@ import { classifyTrouble } from './redis-trouble.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 
-/** Two commands each, 2 ms of Redis together: more runs than these wait in no fleet that was ever seen. */
-const mostPlaces = 1_000;
+/** Two commands each; no fleet that was ever seen had as many runs that waited at once. */
+const mostPlaces = 500;
 /** A screen shows 50; the rest is for who sees only some of them. */
 const mostRuns = 300;
-/** Seven commands each. */
+/** Six commands each. */
 const mostTemplates = 300;
 /** Many times a fleet: what starts and fails every second for five minutes. */
 const mostProcesses = 200;

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { Server, ServerResponse } from 'node:http';
 import { once } from 'node:events';
@@ -304,6 +305,13 @@ const deleted: RolloutEvent = {
   by: 'deleted',
 };
 
+/** What is told of a file that has this. */
+async function storyOf(text: string) {
+  const file = join(folder, 'saved.log');
+  writeFileSync(file, text);
+  return corral('rollout', 'trace_5', '--events', file);
+}
+
 describe('a story from a file of lines, where they went to standard output', () => {
   const lines = [
     '{"time":"2026-11-21T12:00:00Z","level":"info","service":"gateway","message":"listening"}',
@@ -324,12 +332,6 @@ describe('a story from a file of lines, where they went to standard output', () 
     JSON.stringify(deleted),
     '',
   ];
-
-  async function storyOf(text: string) {
-    const file = join(folder, 'saved.log');
-    writeFileSync(file, text);
-    return corral('rollout', 'trace_5', '--events', file);
-  }
 
   test('calls, keys and the score are told; lines of others, doubles and halves are passed over', async () => {
     const { code, said } = await storyOf(lines.join('\n'));
@@ -355,6 +357,22 @@ describe('a story from a file of lines, where they went to standard output', () 
     expect([code, remarks]).toEqual([2, expect.stringMatching(/ENOENT.*whose: yours.*standard input/s)]);
   });
 
+  test('from standard input, as from a pipe of kubectl logs', () => {
+    const args = ['cli/main.ts', 'rollout', 'trace_5', '--events', '-', '--state', folder, '--json'];
+    const cwd = join(import.meta.dirname, '../../..');
+    const { stdout } = spawnSync(process.execPath, args, { cwd, input: lines.join('\n'), encoding: 'utf8' });
+    expect(JSON.parse(stdout)).toMatchObject({
+      score: 0.5,
+      keyIds: ['trainer', 'operator', 'grader'],
+      closedByKey: 'operator',
+      calls: [
+        { callId: 'c1', keyId: 'trainer' },
+        { callId: 'c2', keyId: 'operator' },
+      ],
+      missing: [],
+    });
+  });
+
   test('a run from lines', async () => {
     const file = join(folder, 'saved.log');
     writeFileSync(file, lines.join('\n'));
@@ -377,8 +395,9 @@ async function gatewayTelling(...lines: readonly unknown[]) {
   });
 }
 
+const keeper = (name: string, how: object) => ({ keeper: name, heard_at_ms: 1_000, why: null, ...how });
+
 describe('a story from a gateway, which asked the others', () => {
-  const keeper = (name: string, how: object) => ({ keeper: name, heard_at_ms: 1_000, why: null, ...how });
   const whole = keeper('gateway a', { told: 'all' });
 
   test('is told instead of the folder of this machine, and whoever did not tell is named with why', async () => {

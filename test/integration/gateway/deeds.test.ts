@@ -66,6 +66,19 @@ test('a key without the scope is named; one that may leaves no line', async () =
   ]);
 });
 
+test('whoever asks for the fleet’s own talk without being of it is told of, and gets nothing', async () => {
+  expect(await ask('/fleet/events?tenant=acme', { authorization: 'Bearer guess' })).toBe(401);
+  expect(events).toMatchObject([
+    {
+      kind: 'request_refused',
+      keyId: null,
+      reason: 'unknown_key',
+      scope: 'fleet_key',
+      route: '/fleet/events',
+    },
+  ]);
+});
+
 test('who closes a run is told', async () => {
   const { authorization = '' } = gateway.headersOf('native');
   expect(await ask('/v1/runs/nightly', { authorization }, 'DELETE')).toBe(200);

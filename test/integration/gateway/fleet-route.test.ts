@@ -59,6 +59,12 @@ const controllerWord: HeardProcess = {
   verdicts: { sandbox_lost: 1, rollout_expired: 1 },
 };
 
+const silent = (silentMs: number, state: HeardProcess['state'] = 'serving') => ({
+  ...controllerWord,
+  silentMs,
+  state,
+});
+
 const sight: FleetSight = {
   rollouts: { open: 11, inLine: 6, callsRunning: 2 },
   sandboxes: { all: 7, starting: 0, leaving: 0 },
@@ -160,11 +166,6 @@ describe('GET /v1/fleet', () => {
   });
 
   it('tells who has not been heard of for six seconds as silent, unless it left in order', async () => {
-    const silent = (silentMs: number, state: HeardProcess['state'] = 'serving') => ({
-      ...controllerWord,
-      silentMs,
-      state,
-    });
     seen = {
       ...sight,
       processes: [silent(6_000), silent(6_001), silent(60_000, 'left'), silent(1, 'leaving')],

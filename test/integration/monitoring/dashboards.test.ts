@@ -66,7 +66,7 @@ test('every panel of a fleet that has played has its data, and nothing is refuse
     return panelTroubles({ prometheusUrl: prometheus.url, fromMs, toMs: Date.now(), inCluster: false });
   };
   await expect.poll(playAndLook, { timeout: 100_000, interval: 2_000 }).toEqual([]);
-}, 180_000);
+}, 240_000);
 
 /** More rollouts than sandboxes are ready, so that some wait for a start; each has calls of its own and a grade. */
 async function playSome({ rft, native }: FleetOfTest, wave: string): Promise<void> {

@@ -56,12 +56,12 @@ describe('the line', () => {
     ]);
   });
 
-  test('of 1,000 runs that wait 300 are told, the others are counted, and the reading stays short', async () => {
-    // A hundred at a time: a busy machine answers a thousand at once too late.
-    for (let first = 0; first < 1_100; first += 100)
+  test('of more runs than it looks at 300 are told, and the others are counted', async () => {
+    // A hundred at a time: a busy machine answers many at once too late.
+    for (let first = 0; first < 600; first += 100)
       await Promise.all(Array.from({ length: 100 }, (_, n) => wait(`r${first + n}`, `run-${first + n}`)));
     const { line, runsLeftOut, rollouts, costMs } = await read();
-    expect([line.length, runsLeftOut, rollouts.inLine]).toEqual([300, 800, 1_100]);
+    expect([line.length, runsLeftOut, rollouts.inLine]).toEqual([300, 300, 600]);
     expect(costMs).toBeGreaterThan(0);
   });
 });

@@ -50,6 +50,7 @@ function redis.call(command, ...)
   return callEngine(command, ...)
 end
 function redis.register_function(name, run)
+  if not run then name, run = name.function_name, name.callback end
   register(name, function(KEYS, ARGV)
     worldMs, published, wrote = tonumber(KEYS[2]), {}, false
     local ran, reply = pcall(run, KEYS, ARGV)

@@ -1,5 +1,6 @@
 import { lossCauses } from '../../../failure/meanings/loss-causes.ts';
 import type { LossEffect } from '../../../ports/fleet/lifecycle.ts';
+import { loopNames } from '../../../ports/metrics.ts';
 import type { GarbageReason } from '../../../ports/metrics.ts';
 import { listed, oneOf, seen } from './spec.ts';
 import type { Specs } from './spec.ts';
@@ -11,29 +12,6 @@ const effects = ['none', 'swapped', 'tainted', 'broken'] as const satisfies read
 const losses = Object.keys(lossCauses).flatMap((cause) => effects.map((effect) => ({ cause, effect })));
 
 const reasons = ['unbound', 'rollout_ended', 'never_answered'] as const satisfies readonly GarbageReason[];
-
-/** The loops of services/controller, by the names under which they run. */
-export const loopNames = [
-  'recover',
-  'unsure',
-  'plans',
-  'supply',
-  'work',
-  'watch',
-  'doubts',
-  'losses',
-  'leaving',
-  'drain',
-  'overdue',
-  'garbage',
-  'retire',
-  'expire',
-  'overdue calls',
-  'grants',
-  'runs',
-  'labels',
-  'memory',
-] as const;
 
 /** What is asked of the API server. */
 const apiCalls = [

@@ -69,7 +69,8 @@ end
 
 local rows = {}
 for index, template in ipairs(templates) do
-  local code, atMs = unpack(redis.call('HMGET', key.breaker .. template, 'code', 'atMs'))
+  local failures, probe, code, atMs =
+    unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'code', 'atMs'))
   local grantable = key.grantable .. template
   rows[index] = {
     template,
@@ -78,7 +79,7 @@ for index, template in ipairs(templates) do
     redis.call('SCARD', key.held .. template),
     redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
     (readAnnounced(template)),
-    breakerState(template),
+    breakerStateOf(template, failures, probe),
     code,
     atMs and nowMs - atMs,
     not isKnown[template] and environmentOf(template) or false,

@@ -7,11 +7,14 @@ local probeEveryMs = 30 * 1000
 -- Not the template's doing: they say nothing about whether the next start will work.
 local notCounted = { unschedulable = true, provider_unavailable = true }
 
-local function breakerState(template)
-  local failures, probe = unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe'))
+local function breakerStateOf(template, failures, probe)
   if tonumber(failures or 0) < failuresToOpen then return 'closed' end
   if probe and redis.call('SISMEMBER', key.starting .. template, probe) == 1 then return 'probing' end
   return 'open'
+end
+
+local function breakerState(template)
+  return breakerStateOf(template, unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe')))
 end
 
 local function mayStart(template)

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest';
+import { oneOf, render } from '../../support/helm.ts';
+
+type Peer = { readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
+type Rule = {
+  readonly from?: readonly Peer[];
+  readonly to?: readonly Peer[];
+  readonly ports?: readonly { readonly port: number }[];
+};
+type Policy = { readonly ingress: readonly Rule[]; readonly egress: readonly Rule[] };
+
+const componentsOf = (peers: readonly Peer[] = []) =>
+  peers.flatMap(({ podSelector }) => podSelector?.matchLabels?.['app.kubernetes.io/component'] ?? []);
+
+/** Closed to all but one pod of somebody else's. */
+const closed = [
+  ['--set', 'networkPolicy.enabled=true'],
+  ['--set-json', 'networkPolicy.gatewayFrom=[{"podSelector":{"matchLabels":{"app":"proxy"}}}]'],
+  ['--set-json', 'networkPolicy.metricsFrom=[{"podSelector":{"matchLabels":{"app":"prometheus"}}}]'],
+].flat();
+
+test('in a fleet that is closed gateways reach each other and the controllers, to tell one story', async () => {
+  const objects = await render('production', ...closed);
+  const policyOf = (name: string) => oneOf(objects, 'NetworkPolicy', name)['spec'] as Policy;
+  const gateway = policyOf('red-gateway');
+  const controller = policyOf('red-controller');
+  expect(gateway.ingress.map(({ from }) => componentsOf(from))).toEqual([['preflight', 'gateway']]);
+  expect(controller.ingress.map(({ from }) => componentsOf(from))).toEqual([['gateway']]);
+  const reached = gateway.egress.flatMap(({ to, ports = [] }) =>
+    componentsOf(to).map((component) => [component, ports.map(({ port }) => port)]),
+  );
+  expect(reached).toEqual(
+    expect.arrayContaining([
+      ['gateway', [8080]],
+      ['controller', [9100]],
+    ]),
+  );
+});
