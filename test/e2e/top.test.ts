@@ -28,8 +28,8 @@ async function seen(): Promise<FleetAnswer> {
   return JSON.parse(printed) as FleetAnswer;
 }
 
-const controllersSeen = async () =>
-  new Set((await seen()).processes.flatMap(({ kind, state }) => (kind === 'controller' ? [state] : [])));
+const processesSeen = async () =>
+  new Set((await seen()).processes.map(({ kind, state }) => `${kind} ${state}`));
 
 /** Two words of every process, a pass of the controller, and a busy machine. */
 const soon = { timeout: 30_000, interval: 250 };
@@ -42,7 +42,7 @@ test('a burst that waits in line is seen by run, with its place and how long it 
   const held = [callIn('burst', 'b1'), callIn('burst', 'b2'), callIn('other', 'o1')];
 
   await expect.poll(async () => (await seen()).waiting.rollouts, soon).toBe(3);
-  const { waiting, templates, processes, sandboxes } = await seen();
+  const { waiting, templates, sandboxes } = await seen();
   const [burst, other] = ['burst', 'other'].map((name) => waiting.runs.find(({ run }) => run === name));
   expect([burst, other]).toMatchObject([
     { environment: 'shell', waiting: 2 },
@@ -55,9 +55,7 @@ test('a burst that waits in line is seen by run, with its place and how long it 
   await expect
     .poll(async () => (await seen()).processes.find(({ kind }) => kind === 'gateway')?.in_hand, soon)
     .toMatchObject({ in_line: 3 });
-  expect(new Set(processes.map(({ kind, state }) => `${kind} ${state}`))).toEqual(
-    new Set(['controller serving', 'gateway serving']),
-  );
+  await expect.poll(processesSeen, soon).toEqual(new Set(['controller serving', 'gateway serving']));
 
   await Promise.all(['first', 'burst', 'other'].map((run) => corral.native.delete(`/v1/runs/${run}`)));
   await Promise.all(held);
@@ -74,7 +72,9 @@ test('a sandbox that was lost is counted as a failure of infrastructure', async 
 
 test('a controller that was killed is told as not heard of, beside the one that took its place', async () => {
   await corral.killPart('controller');
-  await expect.poll(controllersSeen, soon).toEqual(new Set(['serving', 'silent']));
+  await expect
+    .poll(processesSeen, soon)
+    .toEqual(new Set(['controller serving', 'controller silent', 'gateway serving']));
   const { printed } = await top();
   expect(printed).toMatch(/^controller {2}not heard of for \d+ s /m);
 }, 60_000);
