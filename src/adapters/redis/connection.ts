@@ -76,8 +76,13 @@ export class Connection {
     return this.#redisRun;
   }
 
-  /** As it was when last reached. */
-  get server(): StateServer | null {
+  /**
+   * What Redis says of itself now, since an operator may change it while we are connected; as it was when last reached
+   * where it does not answer, null where it never did. Never throws.
+   */
+  async describe(): Promise<StateServer | null> {
+    const identity = await this.client.info().then(identityOf, () => null);
+    if (identity !== null) this.#server = identity.server;
     return this.#server;
   }
 

@@ -91,7 +91,7 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
       ...assemble(run, keys, messages, rowBytes, disconnect),
       memory,
       watch: watchStore(run, connection.client),
-      health: () => healthOf(run, connection.server),
+      health: () => healthOf(run, connection.describe()),
     };
   } catch (thrown) {
     disconnect();
@@ -131,12 +131,13 @@ function assemble(
   };
 }
 
-async function healthOf(run: RunScript, server: StateServer | null): Promise<StateHealth> {
+async function healthOf(run: RunScript, described: Promise<StateServer | null>): Promise<StateHealth> {
   try {
     await run('draining', 0);
-    return { state: 'up', reason: null, server };
+    return { state: 'up', reason: null, server: await described };
   } catch (thrown) {
     const { code, message } = asFailure(thrown);
-    return { state: code === 'recovering' ? 'recovering' : 'away', reason: message, server };
+    const state = code === 'recovering' ? 'recovering' : 'away';
+    return { state, reason: message, server: await described };
   }
 }

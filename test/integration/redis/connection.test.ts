@@ -63,6 +63,18 @@ describe('which Redis', () => {
     expect((await fleet.claims.find(claimOf('a').owner, 1))?.state).toBe('waiting');
   });
 
+  test('one whose settings are changed while it serves is told of as it is now', async () => {
+    await fleet.adoptRedis('empty');
+    const operator = new Redis(server.socket);
+    await operator.config('SET', 'maxmemory-policy', 'volatile-lru');
+    await operator.config('SET', 'maxmemory', '300mb');
+    operator.disconnect();
+    expect(await fleet.health()).toMatchObject({
+      state: 'up',
+      server: { evictionPolicy: 'volatile-lru', memoryLimitBytes: 300 * 1_024 * 1_024 },
+    });
+  });
+
   test('a restart is seen by every connection, not only by the one that adopts', async () => {
     const other = await connect();
     await fleet.adoptRedis('empty');
