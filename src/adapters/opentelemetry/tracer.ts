@@ -146,7 +146,7 @@ const unkept = (context: SpanContext): Span => ({
   end: nothing,
 });
 
-/** Not as a number: one from before this process began would be taken for its own clock. */
+/** The one form that the SDK takes as it stands: a number may be a time of the process' own clock to it, a Date has no part of a millisecond. */
 function hrTime(ms: number): HrTime {
   const seconds = Math.trunc(ms / 1_000);
   return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];
