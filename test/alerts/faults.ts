@@ -141,7 +141,8 @@ export const faults: Readonly<Record<string, Fault>> = {
       const allow = (allowed: Role['rules']) =>
         corral.kubectl(['patch', ...role, '--type=merge', `--patch=${JSON.stringify({ rules: allowed })}`]);
       await allow(without(rules, 'create'));
-      const traces = await waitingRollouts(corral, 'impatient', 'rights', 3);
+      // As many as its pool may have: sandboxes that the fault before left ready serve some of them, and need no right.
+      const traces = await waitingRollouts(corral, 'impatient', 'rights', 8);
       return async () => {
         await allow(rules);
         await endRollouts(corral, traces);
