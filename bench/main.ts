@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { bigBurst } from './big-burst.ts';
 import { chart } from './chart.ts';
 import { claims } from './claims.ts';
+import { costCurve } from './cost-curve.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
@@ -15,6 +16,7 @@ import { watching } from './watching.ts';
 
 const benchmarks: readonly Benchmark[] = [
   claims,
+  costCurve,
   toolCall,
   traces,
   metrics,

@@ -1,26 +1,13 @@
-import { Redis } from 'ioredis';
-import { connectFleetState } from '../src/adapters/redis/fleet-state.ts';
+import type { Redis } from 'ioredis';
 import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
 import { keysOf } from '../src/adapters/redis/keys.ts';
-import {
-  bootId,
-  environmentName,
-  environmentVersion,
-  itemKey,
-  rolloutId,
-  runId,
-  sandboxId,
-  templateDigest,
-  tenantId,
-} from '../src/model/ids.ts';
-import { noTags, sandboxAddress } from '../src/model/rollout.ts';
+import { templateDigest } from '../src/model/ids.ts';
 import { restAfter } from '../src/watching/paced-reading.ts';
-import { startRedis } from '../test/support/redis.ts';
 import { atMostInRounds, inTurns, within } from './figures.ts';
 import type { Benchmark } from './figures.ts';
+import { playedClaim, playedFleet, startPlayed, withPlayedFleet } from './played-fleet.ts';
 
 const rounds = 41;
-const fleet = 'bench';
 const templates = Array.from({ length: 300 }, (_, index) => `${index}`.padStart(64, 'd'));
 /** Each template has waiters of five of them, so that there are more places of runs in lines than a reading looks at. */
 const runs = 30;
@@ -34,13 +21,8 @@ const places = 500;
  */
 export const watching: Benchmark = {
   name: 'watching',
-  run: async (say) => {
-    const redis = await startRedis();
-    const onTrouble = (error: Error) => say(error.message);
-    const state = await connectFleetState({ url: redis.socket, fleet, commandTimeoutMs: 60_000, onTrouble });
-    const plain = new Redis(redis.socket);
-    try {
-      await state.adoptRedis('empty');
+  run: (say) =>
+    withPlayedFleet(say, async ({ state, plain }) => {
       await fill(state);
       const reading = () => state.watch.read(known);
       const measured = [];
@@ -63,12 +45,7 @@ export const watching: Benchmark = {
           floor: 5,
         }),
       ];
-    } finally {
-      plain.disconnect();
-      await state.close();
-      await redis.stop();
-    }
-  },
+    }),
 };
 
 const known = templates.map(templateDigest);
@@ -94,10 +71,7 @@ async function processorMs(plain: Redis, work: () => Promise<unknown>): Promise<
 
 async function fill(state: FleetState): Promise<void> {
   for (const [index, template] of known.entries()) {
-    const sandbox = sandboxId(`sb-${index}`);
-    const target = { template, minReady: 1, max: 1 };
-    await state.pool.reserve(`ticket-${index}`, sandbox, [target], 1_000, 600_000);
-    await state.pool.ready(sandbox, bootId('boot'), sandboxAddress('unix:/nowhere'));
+    await startPlayed(state, `sb-${index}`, [{ template, minReady: 1, max: 1 }]);
     for (let rollout = 0; rollout <= waitersOfTemplate; rollout += 1) {
       await state.claims.claim(claimOf(index, rollout));
     }
@@ -105,28 +79,14 @@ async function fill(state: FleetState): Promise<void> {
 }
 
 /** Of each template the first gets the sandbox. */
-const claimOf = (template: number, rollout: number): Parameters<FleetState['claims']['claim']>[0] => ({
-  owner: {
-    tenant: tenantId('bench'),
-    run: runId(`run-${(template + rollout) % runs}`),
-    rollout: rolloutId(`rollout-${template}-${rollout}`),
-    attempt: 1,
-    role: 'policy',
-  },
-  face: 'rft',
-  environment: environmentName('bench'),
-  version: environmentVersion('bench'),
-  template: templateDigest(templates[template] ?? ''),
-  itemKey: itemKey('item'),
-  tags: noTags,
-  item: null,
-  idleMs: 900_000,
-  hardLifeMs: 7_200_000,
-});
+const claimOf = (template: number, rollout: number) =>
+  playedClaim(`rollout-${template}-${rollout}`, `run-${(template + rollout) % runs}`, {
+    template: templateDigest(templates[template] ?? ''),
+  });
 
 /** What the reading looks at, as anybody could ask for it. */
 async function askOneByOne(plain: Redis): Promise<void> {
-  const keys = keysOf(fleet);
+  const keys = keysOf(playedFleet);
   const pipeline = plain.pipeline();
   for (const [index, template] of templates.entries()) {
     pipeline.zcard(keys('ready', template));

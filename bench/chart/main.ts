@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { parse } from 'yaml';
 import { kubectl } from '../../infra/cluster/api.ts';
 import { openCluster } from '../../infra/cluster/cluster-file.ts';
 import { run } from '../../infra/cluster/machine/run.ts';
@@ -75,20 +76,29 @@ async function objectsOf(of: Release): Promise<readonly string[]> {
   const secrets = items.map(({ metadata: { name }, data }) =>
     JSON.stringify({ apiVersion: 'v1', kind: 'Secret', metadata: { name }, data }),
   );
-  return [...secrets, await run(['helm', 'get', 'manifest', fleet, `--namespace=${of.namespace}`])];
+  const manifest = await run(['helm', 'get', 'manifest', fleet, `--namespace=${of.namespace}`]);
+  return [...secrets, ...manifest.split(/^---$/m).filter((text) => parse(text) !== null)];
 }
 
 async function applyBare(namespace: string, texts: readonly string[]): Promise<void> {
   const inNamespace = (args: readonly string[], stdin?: string) =>
     kubectl(cluster, [`--namespace=${namespace}`, ...args], stdin);
   await inNamespace(['create', 'namespace', namespace]);
-  for (const text of texts) await inNamespace(['create', '--filename=-'], text);
+  const [elsewhere, own] = [texts.filter(saysWhere), texts.filter((text) => !saysWhere(text))];
+  await inNamespace(['create', '--filename=-'], own.join('\n---\n'));
+  await kubectl(cluster, ['create', '--filename=-'], elsewhere.join('\n---\n'));
   for (const set of [
     `statefulset/${fleet}-redis`,
     `deployment/${fleet}-gateway`,
     `deployment/${fleet}-controller`,
   ])
     await inNamespace(['rollout', 'status', set, '--timeout=50s']);
+}
+
+/** It belongs into another namespace than the release's, and is refused where it is told to go there. */
+function saysWhere(text: string): boolean {
+  const { metadata } = parse(text) as { readonly metadata: { readonly namespace?: string } };
+  return metadata.namespace !== undefined;
 }
 
 /** Namespaces with all that is in them, and what lies outside of them. */

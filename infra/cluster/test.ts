@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { buildPreviousImages } from '../images/previous.ts';
 import { ensurePrograms } from './binaries/cache.ts';
 import { clusterPrograms, kwok } from './binaries/programs.ts';
 import { takeDown } from './down.ts';
@@ -16,7 +17,8 @@ import { requireRoot, startCluster } from './up.ts';
 const root = join(import.meta.dirname, '..', '..');
 const name = 'test';
 const [suite = '', ...others] = process.argv.slice(2).filter((argument) => argument !== '--all');
-if (process.argv.includes('--all')) process.env['CORRAL_CHART_TESTS'] = 'all';
+const all = process.argv.includes('--all');
+if (all) process.env['CORRAL_CHART_TESTS'] = 'all';
 
 const vitest = [
   process.execPath,
@@ -44,8 +46,12 @@ async function main(): Promise<number> {
 async function run(): Promise<number> {
   if (process.env['KUBECONFIG']) return runAttached(vitest, process.env, interrupted);
   requireRoot();
-  // A test starts a second cluster, with fake nodes, from inside this one, where nothing can be fetched.
+  // A test starts a second cluster, with fake nodes, from inside this one, and another upgrades; nothing can be fetched there.
   await unlessInterrupted(ensurePrograms([...clusterPrograms, kwok], told), interrupted);
+  if (all) {
+    told('images of the version before');
+    await unlessInterrupted(buildPreviousImages(), interrupted);
+  }
   const running = process.env[clusterVariable];
   return running ? runInCluster(await openCluster(running), vitest, interrupted) : runInOwnCluster();
 }

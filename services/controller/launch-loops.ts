@@ -3,7 +3,7 @@ import { launch } from '../../src/pool/launch/launch.ts';
 import type { LaunchTools } from '../../src/pool/launch/launch.ts';
 import { createProvenTemplates } from '../../src/pool/launch/proven.ts';
 import type { Presence } from '../../src/pool/presence.ts';
-import { supplyTickets } from '../../src/pool/supply.ts';
+import { countPools, createSupply } from '../../src/pool/supply.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
@@ -22,16 +22,20 @@ type LaunchingOptions = {
 
 /** The hint makes it immediate; this is for a hint that was lost. */
 const supplyMs = 1_000;
+/** All pools are looked at for people's eyes, and for what a Redis may have forgotten; there may be thousands. */
+const poolsMs = 5_000;
 /** A worker ends only with the controller; one that failed is started again after this. */
 const workAgainMs = 1_000;
 
 /** Offers tickets, and works them off: each sandbox that was started may make room for the next ticket at once. */
 export function createLaunching(ports: ControllerPorts, loops: Loops, options: LaunchingOptions): Launching {
   const tools = launchTools(ports, options);
+  const supplyTickets = createSupply({ ...ports, plans: tools.plans, startBudget: options.startBudget });
   const supply = loops.run('supply', supplyMs, async () => {
     await options.book.readChosen();
-    return supplyTickets({ ...ports, plans: tools.plans, startBudget: options.startBudget });
+    await supplyTickets();
   });
+  loops.run('pools', poolsMs, () => countPools({ ...ports, plans: tools.plans }));
   let underWay = 0;
   const handle = tracedLaunches(ports.tracer, async (ticket, signal) => {
     underWay += 1;

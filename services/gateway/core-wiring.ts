@@ -14,7 +14,6 @@ import type { Grade } from '../../src/grading/job.ts';
 import { asFailure } from '../../src/failure/failure.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
 import { recordEnds, recordTaints } from '../../src/lifecycle/record-ends.ts';
-import { rowOf } from '../../src/claiming/dataset-row.ts';
 import type { TemplateDigest } from '../../src/model/ids.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
@@ -149,8 +148,8 @@ function keepContact({ lifecycle, clock, onTrouble }: GatewayWorld, signal: Abor
 /** One setup command may take as long as all of them, and says at most this much of itself. */
 const setupKeepBytes = 4_096;
 
-const setupOf: SetupOf = (environment, rollout) =>
-  setupCommands(environment, environment.expose.length === 0 ? null : rowOf(rollout)).map((action) => ({
+const setupOf: SetupOf = (environment, row) =>
+  setupCommands(environment, row).map((action) => ({
     digest: callDigest('setup', action.argv),
     action,
     timeoutMs: environment.setup.timeoutMs,

@@ -28,7 +28,7 @@ describe('Binding', () => {
     binding.bind(request, 0);
     binding.expire();
     expect(() => binding.bind(request, 2000)).toThrow(refusal('expired'));
-    expect(() => binding.requireBound()).toThrow(refusal('expired'));
+    expect(() => binding.requireBound(undefined)).toThrow(refusal('expired'));
   });
 
   it('stays unbound after a bind in a protocol that it does not speak', () => {
@@ -36,6 +36,6 @@ describe('Binding', () => {
     const future = { ...request, protocol: protocolVersion + 1 };
     expect(() => binding.bind(future, 0)).toThrow(refusal('protocol_mismatch'));
     expect(binding.state).toBe('unbound');
-    expect(() => binding.requireBound()).toThrow(refusal('not_bound'));
+    expect(() => binding.requireBound(undefined)).toThrow(refusal('not_bound'));
   });
 });

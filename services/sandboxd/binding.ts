@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { ownerText, protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
 import type { BindRequest, Health, WireOwner } from '../../src/protocol/sandboxd/wire.ts';
 import { WireError } from './wire-error.ts';
 
@@ -14,6 +14,9 @@ type State =
 
 /** Versions of the protocol that we answer: gateways speak theirs and the one before. */
 const oldestProtocol = protocolVersion;
+
+const boundElsewhere = () =>
+  new WireError('bound_elsewhere', 'this sandbox works for another rollout, and does so for life');
 
 /**
  * Whom this sandbox works for. Fleet state may forget or lie after a failover; this may not:
@@ -55,16 +58,18 @@ export class Binding {
     }
     this.#refuseExpired();
     if (isDeepStrictEqual(this.#state.owner, request.owner)) return false;
-    throw new WireError('bound_elsewhere', 'this sandbox works for another rollout, and does so for life');
+    throw boundElsewhere();
   }
 
   expire(): void {
     if (this.#state.kind === 'bound') this.#state = { ...this.#state, kind: 'expired' };
   }
 
-  requireBound(): void {
+  /** `asker`: for which rollout something is asked, where that is said. Throws `not_bound`, `expired` or `bound_elsewhere`. */
+  requireBound(asker: string | undefined): void {
     if (this.#state.kind === 'unbound') throw new WireError('not_bound', 'bind a rollout first');
     this.#refuseExpired();
+    if (asker !== undefined && asker !== ownerText(this.#state.owner)) throw boundElsewhere();
   }
 
   requireUnbound(): void {

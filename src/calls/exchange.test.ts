@@ -4,7 +4,8 @@ import { fakeEnvironment } from '../../test/fakes/environment.ts';
 import { fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { answering } from '../../test/fakes/sandbox-link.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
-import { callId } from '../model/ids.ts';
+import { bootId, callId, sandboxId } from '../model/ids.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { exchange } from './exchange.ts';
@@ -14,6 +15,7 @@ import type { Running } from './work.ts';
 const clock = createFakeClock();
 const deps = {
   calls: { lookup: () => Promise.resolve(null) },
+  claims: { find: () => Promise.resolve<RolloutRecord | null>(fakeRollout()) },
   lifecycle: { lose: () => Promise.resolve({ kind: 'none' } as const) },
   clock,
   wakes: { on: () => () => undefined },
@@ -22,7 +24,7 @@ const deps = {
 function running(ask: Running['ask']): Running {
   const rollout = fakeRollout();
   const environment = fakeEnvironment();
-  const claim = repeatedClaim(rollout, environment);
+  const claim = repeatedClaim(rollout, environment, null);
   const known = { key: rollout.key, claim, environment, known: true, keyId: null };
   const work = trackedCall(known, callId('c1'), 'shell', 'digest');
   return { work, rollout, timeoutMs: 1_000, waitedMs: 0, toSend: true, ask };
@@ -30,8 +32,8 @@ function running(ask: Running['ask']): Running {
 
 const untilMs = 31_000;
 
-async function exchanged(ask: Running['ask'], forMs: number) {
-  const exchanging = exchange(deps, running(ask), Deadline.in(clock, untilMs));
+async function exchanged(ask: Running['ask'], forMs: number, world = deps) {
+  const exchanging = exchange(world, running(ask), Deadline.in(clock, untilMs));
   await clock.advance(forMs);
   return exchanging;
 }
@@ -72,4 +74,43 @@ const silent: Running['ask'] = async () => {
 
 test('a sandbox that took no connection until the deadline: the call was never sent', async () => {
   expect(await exchanged(silent, untilMs + 3_000)).toMatchObject({ kind: 'unsent' });
+});
+
+const absent = () =>
+  Promise.reject(
+    new LinkError({ kind: 'refused', status: 404, code: 'unknown_call', message: 'no such call' }),
+  );
+
+test('a call that is attached to while another gateway still sends it: its journal is asked again until it has come', async () => {
+  const comesAtMs = clock.monotonicMs() + 3_000;
+  const ask: Running['ask'] = async () =>
+    clock.monotonicMs() < comesAtMs ? absent() : answering({ stdout: 'ran' });
+  expect(await exchanged(ask, 4_000)).toMatchObject({ kind: 'answered' });
+});
+
+test('one that never comes is told to be unknown after seconds, not after its own time', async () => {
+  const exchanging = exchange(deps, running(absent), Deadline.in(clock, untilMs));
+  const told = expect(exchanging).rejects.toMatchObject({ code: 'unknown_call' });
+  await clock.advance(8_000);
+  await told;
+});
+
+/** As after a failover: the call is not known, and its rollout has another sandbox. */
+const movedOn = {
+  ...deps,
+  claims: {
+    find: () =>
+      Promise.resolve(fakeRollout({ epoch: { sandbox: sandboxId('another'), boot: bootId('another') } })),
+  },
+};
+
+test('a sandbox that took no connection, while its rollout was given another: never sent, and told at once', async () => {
+  expect(await exchanged(silent, 2_000, movedOn)).toMatchObject({ kind: 'unsent' });
+});
+
+const cut: Running['ask'] = () =>
+  Promise.reject(new LinkError({ kind: 'maybe_sent', detail: 'connection reset' }));
+
+test('a sandbox that fell silent after it was sent the call, while its rollout was given another: unknown, and told at once', async () => {
+  expect(await exchanged(cut, 2_000, movedOn)).toMatchObject({ kind: 'unknown' });
 });

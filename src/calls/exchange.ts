@@ -1,8 +1,9 @@
 import { patiently, pauseMs } from '../waiting/patience.ts';
-import type { Deadline } from '../waiting/deadline.ts';
+import { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
@@ -15,6 +16,7 @@ import type { Running } from './work.ts';
 
 export type ExchangeDeps = {
   readonly calls: Pick<CallStore, 'lookup'>;
+  readonly claims: Pick<ClaimStore, 'find'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly clock: Clock;
   readonly wakes: Pick<Wakes, 'on'>;
@@ -39,11 +41,14 @@ const answerGraceMs = 10_000;
 /** Of a sandboxd that has said that the call runs, or waits behind others: how long it may then be silent. */
 const silenceMs = 30_000;
 
+/** A call that another gateway is sending may be on its way still: so long its journal may not have it yet. */
+const onItsWayMs = 5_000;
+
 /**
  * Sends a dispatched call until somebody knows how it ended. Sending again is safe: it is a PUT by call id to one boot
  * of one sandbox, and that boot's journal runs it once. Between tries fleet state is asked, where a loss or another
- * gateway's answer is found. When the deadline passes and nobody could be asked, the outcome is unknown, unless it was
- * never sent at all. A sandboxd that
+ * gateway's answer is found, or that it knows nothing of the call and has the rollout in another sandbox. Then, and when
+ * the deadline passes and nobody could be asked, the outcome is unknown, unless it was never sent at all. A sandboxd that
  * answers is being asked: a policy that sends more calls at once than its sandbox runs must not make their outcome
  * unknown by their waiting, so each word of it moves the deadline. It ends every call that it runs by itself.
  *
@@ -52,9 +57,11 @@ const silenceMs = 30_000;
  */
 export async function exchange(deps: ExchangeDeps, running: Running, until: Deadline): Promise<Exchanged> {
   let deadline = until;
+  const arrived = Deadline.in(deps.clock, onItsWayMs);
   let reached = false;
   let detail = 'never asked';
-  for (let tries = 0; ; tries += 1) {
+  let tries = 0;
+  for (; ; tries += 1) {
     try {
       const answer = await poll(deps.wakes, running, deadline);
       if (answer !== 'running') return { kind: 'answered', answer };
@@ -66,14 +73,18 @@ export async function exchange(deps: ExchangeDeps, running: Running, until: Dead
       detail = thrown.message;
       if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
       if (isFull(thrown)) deadline = deadline.orLaterIn(silenceMs);
-      reached = (await afterTrouble(deps, running, thrown, deadline)) || reached;
-      const recorded = await recordedSoFar(deps, running);
-      if (recorded?.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
-      if (recorded !== null && wasConfirmed(thrown)) return { kind: 'forgotten' };
+      reached = (await afterTrouble(deps, running, thrown, { deadline, arrived })) || reached;
+      const known = await knownSoFar(deps, running, thrown);
+      if (known === 'elsewhere') {
+        detail = `${detail}; its rollout was given another sandbox since`;
+        break;
+      }
+      if (known !== null) return known;
       await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
     }
-    if (deadline.passed) return { kind: reached ? 'unknown' : 'unsent', tries, detail };
+    if (deadline.passed) break;
   }
+  return { kind: reached ? 'unknown' : 'unsent', tries, detail };
 }
 
 /** It lives and has no room now: nothing ran, and nobody has to guess. */
@@ -88,10 +99,32 @@ function hasCode({ trouble }: LinkError, code: SandboxdError): boolean {
   return trouble.kind === 'refused' && trouble.code === code;
 }
 
-/** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */
-async function recordedSoFar(deps: ExchangeDeps, running: Running) {
+/** What fleet state has of the call; `elsewhere`: nothing, and its rollout in another sandbox. Null: it runs, or nobody can say. */
+async function knownSoFar(
+  deps: ExchangeDeps,
+  running: Running,
+  error: LinkError,
+): Promise<Exchanged | 'elsewhere' | null> {
+  const recorded = await orNull(() => deps.calls.lookup(running.work.key, running.work.call));
+  if (recorded === null) return (await livesElsewhere(deps, running)) ? 'elsewhere' : null;
+  if (recorded.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
+  return wasConfirmed(error) ? { kind: 'forgotten' } : null;
+}
+
+/**
+ * A Redis that failed over may have forgotten the call and given its rollout another sandbox. Then nobody will say of
+ * the one that is asked that it was lost, and whoever waits for the call would keep the rollout from its new one.
+ */
+async function livesElsewhere(deps: ExchangeDeps, { rollout }: Running): Promise<boolean> {
+  const { owner, epoch } = rollout;
+  const now = await orNull(() => deps.claims.find(owner, owner.attempt));
+  return now !== null && now.epoch !== null && now.epoch.sandbox !== epoch?.sandbox;
+}
+
+/** Null where fleet state cannot be asked right now, which says nothing. */
+async function orNull<Answer>(ask: () => Promise<Answer | null>): Promise<Answer | null> {
   try {
-    return await deps.calls.lookup(running.work.key, running.work.call);
+    return await ask();
   } catch (thrown) {
     if (asFailure(thrown).retry === 'no') throw thrown;
     return null;
@@ -123,7 +156,7 @@ async function afterTrouble(
   deps: ExchangeDeps,
   running: Running,
   error: LinkError,
-  deadline: Deadline,
+  { deadline, arrived }: { readonly deadline: Deadline; readonly arrived: Deadline },
 ): Promise<boolean> {
   const step = nextStep(error.trouble);
   switch (step.kind) {
@@ -140,6 +173,7 @@ async function afterTrouble(
     case 'conflict':
       throw callConflict(running.work.call);
     case 'absent':
+      if (!arrived.passed) return false;
       throw new Failure('unknown_call', `call ${running.work.call} never reached the sandbox; send it again`);
     case 'fail':
       throw new Failure('unclassified', step.reason, { admitted: 'unknown' });

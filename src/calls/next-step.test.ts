@@ -29,6 +29,16 @@ test.each<[string, LinkTrouble, object]>([
   ],
   ['other arguments', refused(409, 'call_conflict'), { kind: 'conflict' }],
   ['an id that the journal lacks', refused(404, 'unknown_call'), { kind: 'absent' }],
+  [
+    'nobody’s, though it is told to be the rollout’s',
+    refused(409, 'not_bound'),
+    { kind: 'lose', cause: 'pod_replaced', evidence: {} },
+  ],
+  [
+    'another’s, though it is told to be the rollout’s',
+    refused(409, 'bound_elsewhere'),
+    { kind: 'lose', cause: 'pod_replaced', evidence: {} },
+  ],
   ['the end of its life', refused(410, 'expired'), { kind: 'lose', cause: 'expired', evidence: {} }],
   ['an answer stored elsewhere', refused(410, 'answer_confirmed'), { kind: 'again', reached: true }],
   ['a full journal', refused(503, 'journal_full'), { kind: 'again', reached: false }],

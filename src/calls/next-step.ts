@@ -51,6 +51,10 @@ const answeredNow = (boot: string | null): Evidence => (boot === null ? {} : { b
 function afterRefusal(refused: Extract<LinkTrouble, { kind: 'refused' }>): NextStep {
   if (refused.code === 'call_conflict') return { kind: 'conflict' };
   if (refused.code === 'unknown_call') return { kind: 'absent' };
+  // A Redis that had forgotten took its rollout for begun there, and nobody ever lived in it: what began is elsewhere, or nowhere.
+  // So if another lives there.
+  if (refused.code === 'not_bound' || refused.code === 'bound_elsewhere')
+    return { kind: 'lose', cause: 'pod_replaced', evidence: {} };
   if (refused.code === 'expired') return { kind: 'lose', cause: 'expired', evidence: {} };
   // Its bytes were confirmed as stored, so the answer is in fleet state: the next look there finds it.
   if (refused.code === 'answer_confirmed') return { kind: 'again', reached: true };

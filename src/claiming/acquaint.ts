@@ -1,4 +1,5 @@
 import { Failure } from '../failure/failure.ts';
+import { isOpen } from '../model/environment.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
@@ -9,7 +10,7 @@ import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
 import type { Acquaintance, Acquaintances } from './acquaintances.ts';
-import { rowOf } from './dataset-row.ts';
+import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem } from '../tools/exposed-item.ts';
 import type { ExposedItem } from '../tools/exposed-item.ts';
 import { openingClaim, repeatedClaim } from './claim-request.ts';
@@ -34,7 +35,7 @@ export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number
 export type Opening = { readonly environment: EnvironmentReference; readonly item: Item | null };
 
 export type AcquaintDeps = {
-  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly claims: Pick<ClaimStore, 'find' | 'row'>;
   readonly environments: PinnedEnvironments;
   readonly acquaintances: Acquaintances;
   readonly canonical: Canonical;
@@ -97,29 +98,34 @@ async function withdrawn(
   if (record === null) throw unknown;
   const rollout = await acquaintWith(deps, caller, record);
   checkSameEnvironment(rollout.environment, opening.environment);
-  return { ...rollout, exposed: exposedOf(record, rollout.environment) };
+  return { ...rollout, exposed: await exposedOf(deps, record, rollout.environment) };
 }
 
 async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {
   const record = await findRollout(deps.claims, caller, ref);
   const rollout = await acquaintWith(deps, caller, record);
-  return { ...rollout, exposed: exposedOf(record, rollout.environment) };
+  return { ...rollout, exposed: await exposedOf(deps, record, rollout.environment) };
 }
 
-/** The same, of a record in hand, for what runs nothing new: it needs nothing of the dataset row. */
+/** The same, of a record in hand, for what runs nothing new: it needs nothing of the dataset row but what image it names. */
 export async function acquaintWith(
-  deps: Pick<AcquaintDeps, 'environments'>,
+  deps: Pick<AcquaintDeps, 'claims' | 'environments'>,
   { keyId }: Pick<Caller, 'keyId'>,
   record: RolloutRecord,
 ): Promise<Omit<Acquainted, 'exposed'>> {
   const environment = await deps.environments.byVersion(record.version);
-  return { claim: repeatedClaim(record, environment), environment, key: record.key, known: true, keyId };
+  const row = isOpen(environment.template) ? await rowIfKept(deps.claims, record) : null;
+  return { claim: repeatedClaim(record, environment, row), environment, key: record.key, known: true, keyId };
 }
 
 /** For a rollout that is over nothing runs any more, so nothing of its row is needed: a repeat gets what is recorded. */
-function exposedOf(record: RolloutRecord, environment: Environment): ExposedItem {
+async function exposedOf(
+  { claims }: Pick<AcquaintDeps, 'claims'>,
+  record: RolloutRecord,
+  environment: Environment,
+): Promise<ExposedItem> {
   const isNeeded = environment.expose.length > 0 && !isOver(record.state);
-  return isNeeded ? exposedItem(environment, rowOf(record)) : {};
+  return isNeeded ? exposedItem(environment, await rowOf(claims, record)) : {};
 }
 
 /** The record of a rollout in the caller's run. Throws `rollout_unknown`. */

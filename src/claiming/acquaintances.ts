@@ -13,6 +13,8 @@ export type Acquaintance = {
 
 /** Two bursts of the largest size; the oldest goes first, and costs its rollout one extra round trip. */
 const mostRemembered = 4_096;
+/** Their dataset rows may be 1 MB each: an eighth of what the chart requests for a gateway. Most characters are one byte. */
+const mostRowCharacters = 64 * 1024 * 1024;
 
 /**
  * Rollouts that this process has claimed for, so that later calls go straight to admission. A memory of what cannot
@@ -20,19 +22,28 @@ const mostRemembered = 4_096;
  */
 export class Acquaintances {
   readonly #byKey = new Map<RolloutKey, Acquaintance>();
+  #rowCharacters = 0;
 
   get(key: RolloutKey): Acquaintance | undefined {
     return this.#byKey.get(key);
   }
 
   remember(key: RolloutKey, acquaintance: Acquaintance): void {
-    this.#byKey.delete(key);
+    this.forget(key);
     this.#byKey.set(key, acquaintance);
-    const [oldest] = this.#byKey.keys();
-    if (this.#byKey.size > mostRemembered && oldest !== undefined) this.#byKey.delete(oldest);
+    this.#rowCharacters += rowCharacters(acquaintance);
+    for (const oldest of this.#byKey.keys()) {
+      if (this.#byKey.size <= mostRemembered && this.#rowCharacters <= mostRowCharacters) break;
+      this.forget(oldest);
+    }
   }
 
   forget(key: RolloutKey): void {
+    const forgotten = this.#byKey.get(key);
+    if (forgotten === undefined) return;
     this.#byKey.delete(key);
+    this.#rowCharacters -= rowCharacters(forgotten);
   }
 }
+
+const rowCharacters = ({ claim }: Acquaintance): number => claim.item?.length ?? 0;

@@ -12,8 +12,7 @@ const refused = () => Promise.reject(new LinkError({ kind: 'not_sent', detail: '
 test('a sandbox that takes no connection has its ten seconds, also while its rollout says that it is still there', async () => {
   const clock = createFakeClock();
   const rollout = fakeRollout({ state: 'claimed' });
-  const held = { kind: 'held', rollout } as const;
-  const claims = { onWake: () => () => undefined, renew: async () => new Map([[rollout.key, held]]) };
+  const claims = { onWake: () => () => undefined, renew: async () => new Set([rollout.key]) };
   const wakes = new Wakes(claims);
   const room = new WaitingRoom(claims, wakes, clock, () => undefined);
   const deps = { link: { bind: refused }, clock, wakes };

@@ -20,18 +20,18 @@ describe('the claim of a rollout whose row names its image', () => {
 
   test('is the same when it is made again from the record', () => {
     const { template } = opening();
-    const record = fakeRollout({ template, item: JSON.stringify(row) });
-    expect(repeatedClaim(record, byRow)).toMatchObject({ template, chosen, item: null });
+    expect(repeatedClaim(fakeRollout({ template }), byRow, row)).toMatchObject({
+      template,
+      chosen,
+      item: null,
+    });
   });
 
   test('stays in its template when its image is no longer allowed, or its row is gone', () => {
     const { template } = opening();
     const narrowed = { ...byRow, template: fakeOpenTemplate(['other/*']) };
-    for (const record of [
-      fakeRollout({ template, item: JSON.stringify(row) }),
-      fakeRollout({ template, item: null }),
-    ]) {
-      const claim = repeatedClaim(record, narrowed);
+    for (const kept of [row, null]) {
+      const claim = repeatedClaim(fakeRollout({ template }), narrowed, kept);
       expect(claim).toMatchObject({ template });
       expect(claim).not.toHaveProperty('chosen');
     }
@@ -42,5 +42,5 @@ test('the claim of any other rollout tells nothing that its environment does not
   const environment = fakeEnvironment();
   expect(openingClaim(owner, 'rft', environment, row, canonical)).not.toHaveProperty('chosen');
   const record = fakeRollout({ template: templateDigest('as-it-was-opened') });
-  expect(repeatedClaim(record, environment)).toMatchObject({ template: 'as-it-was-opened' });
+  expect(repeatedClaim(record, environment, null)).toMatchObject({ template: 'as-it-was-opened' });
 });

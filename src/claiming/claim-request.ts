@@ -37,14 +37,21 @@ export function openingClaim(
   };
 }
 
-/** The claim of a rollout that is already open: in the template that it was opened with, whatever is allowed now. */
-export function repeatedClaim(rollout: RolloutRecord, environment: Environment): ClaimRequest {
+/**
+ * The claim of a rollout that is already open: in the template that it was opened with, whatever is allowed now. `row`: its
+ * dataset row, where that made the template; null where it is gone or did not, and controllers know the template without it.
+ */
+export function repeatedClaim(
+  rollout: RolloutRecord,
+  environment: Environment,
+  row: Item | null,
+): ClaimRequest {
   return {
     owner: rollout.owner,
     face: rollout.face,
     ...ofEnvironment(environment),
     template: rollout.template,
-    ...choiceAgain(rollout, environment),
+    ...choiceAgain(rollout, environment, row),
     itemKey: rollout.itemKey,
     tags: rollout.tags,
     item: null,
@@ -68,14 +75,14 @@ export function choiceOf(
   return image.kind === 'row' ? { chosen: { version, image: template.image } } : {};
 }
 
-/** From the row as it is kept. Where it is gone, controllers still know the template: it has had a sandbox. */
 function choiceAgain(
-  { item, template }: RolloutRecord,
+  { template }: RolloutRecord,
   environment: Environment,
+  row: Item | null,
 ): { readonly chosen?: ChosenImage } {
-  if (!isOpen(environment.template) || item === null) return {};
+  if (!isOpen(environment.template) || row === null) return {};
   try {
-    const again = chooseTemplate(environment, JSON.parse(item) as Item);
+    const again = chooseTemplate(environment, row);
     return again.digest === template ? choiceOf(environment, again) : {};
   } catch (thrown) {
     if (thrown instanceof Failure) return {};

@@ -5,7 +5,6 @@ import { isOpen } from '../model/environment.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import { placeholdersIn } from '../model/placeholder.ts';
-import type { RolloutRecord } from '../ports/fleet/records.ts';
 
 /** The programs that are the environment's word, whatever the model writes, each with the tools that run it. */
 export function fixedPrograms({ tools }: Pick<Environment, 'tools'>): ReadonlyMap<string, readonly string[]> {
@@ -21,10 +20,10 @@ export function fixedPrograms({ tools }: Pick<Environment, 'tools'>): ReadonlyMa
 /** The author's own mistake, or the image's: the same in every sandbox. */
 export function programsMissing(
   environment: Environment,
-  rollout: RolloutRecord,
+  row: Item | null,
   missing: readonly string[],
 ): Failure {
-  const image = imageWords(environment, rollout);
+  const image = imageWords(environment, row);
   const toolsOf = fixedPrograms(environment);
   const each = missing.map((program) => `${program} of ${(toolsOf.get(program) ?? []).join(' and ')}`);
   const message =
@@ -35,8 +34,8 @@ export function programsMissing(
   });
 }
 
-function imageWords({ name, template }: Environment, { item }: RolloutRecord): string {
+function imageWords({ name, template }: Environment, row: Item | null): string {
   if (!isOpen(template)) return imageText(template.image);
-  if (item === null) return 'of its row';
-  return imageText(chooseTemplate({ name, template }, JSON.parse(item) as Item).image);
+  if (row === null) return 'of its row';
+  return imageText(chooseTemplate({ name, template }, row).image);
 }

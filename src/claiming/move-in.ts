@@ -1,8 +1,10 @@
 import { asFailure, Failure } from '../failure/failure.ts';
+import { isOpen } from '../model/environment.ts';
 import type { Environment } from '../model/environment.ts';
+import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
-import type { ActivationStamp } from '../ports/fleet/claims.ts';
+import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
@@ -10,6 +12,7 @@ import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
 import { untilEnded } from '../waiting/until-ended.ts';
 import { bindSandbox } from './bind-sandbox.ts';
 import type { BindDeps } from './bind-sandbox.ts';
+import { rowIfKept, rowOf } from './dataset-row.ts';
 import { fixedPrograms, programsMissing } from './missing-programs.ts';
 import { targetOf } from './target.ts';
 
@@ -19,9 +22,10 @@ export type MovedIn =
   | { readonly kind: 'refused'; readonly failure: Failure; readonly another: boolean };
 
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
-export type SetupOf = (environment: Environment, rollout: RolloutRecord) => readonly CallRequest[];
+export type SetupOf = (environment: Environment, row: Item | null) => readonly CallRequest[];
 
 export type MoveInDeps = BindDeps & {
+  readonly claims: Pick<ClaimStore, 'row'>;
   readonly link: Pick<SandboxLink, 'bind' | 'call'>;
   readonly setupOf: SetupOf;
 };
@@ -54,17 +58,26 @@ export class MoveIn {
   async #move(rollout: RolloutRecord, environment: Environment): Promise<MovedIn> {
     const target = targetOf(rollout);
     // What its row lacks, or a row that is lost, another sandbox does not mend.
-    const steps = this.#deps.setupOf(environment, rollout);
+    const row = environment.expose.length === 0 ? null : await rowOf(this.#deps.claims, rollout);
+    const steps = this.#deps.setupOf(environment, row);
     try {
       const missing = await this.#bindAndSetUp(rollout, environment, steps);
-      if (missing.length > 0)
-        return { kind: 'refused', failure: programsMissing(environment, rollout, missing), another: false };
+      if (missing.length > 0) return await this.#lacking(rollout, environment, missing);
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
       return { kind: 'refused', failure, another: !refusesUs(thrown) };
     }
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
+  }
+
+  async #lacking(
+    rollout: RolloutRecord,
+    environment: Environment,
+    missing: readonly string[],
+  ): Promise<MovedIn> {
+    const row = isOpen(environment.template) ? await rowIfKept(this.#deps.claims, rollout) : null;
+    return { kind: 'refused', failure: programsMissing(environment, row, missing), another: false };
   }
 
   /** Its tools' programs may be the setup's own doing: then sandboxd looks for them with a second bind. Returns those missing. */

@@ -22,12 +22,13 @@ const environment = fakeEnvironment();
 /** What an open claims, without anything behind it. */
 async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined> {
   const claimed: ClaimRequest[] = [];
-  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion'> = {
+  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row'> = {
     claim: async (request) => {
       claimed.push(request);
       return { kind: 'held', rollout: fakeRollout() };
     },
     find: async () => null,
+    row: async () => null,
     pinVersion: async () => environment.version,
   };
   const published = { load: async () => null, beginning: async () => [] };

@@ -8,5 +8,6 @@ export function targetOf(rollout: RolloutRecord): SandboxTarget & Epoch {
   if (rollout.epoch === null || rollout.address === null) {
     throw new Failure('unclassified', `rollout ${rollout.key} is ${rollout.state} but holds no sandbox`);
   }
-  return { sandbox: rollout.epoch.sandbox, address: rollout.address, boot: rollout.epoch.boot };
+  const { sandbox, boot } = rollout.epoch;
+  return { sandbox, address: rollout.address, boot, owner: rollout.key };
 }

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { createFakeClock } from '../../test/fakes/clock.ts';
 import { fakeRollout } from '../../test/fakes/rollout-record.ts';
 import type { RolloutKey } from '../model/rollout.ts';
-import type { ClaimReply } from '../ports/fleet/claims.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { WaitingRoom } from './waiting-room.ts';
 import { Wakes } from './wakes.ts';
@@ -12,7 +11,7 @@ const { key } = fakeRollout();
 function aRoom() {
   const clock = createFakeClock();
   const renewed: (readonly RolloutKey[])[] = [];
-  const replies = new Map<RolloutKey, ClaimReply>();
+  const changed = new Set<RolloutKey>();
   const listeners: ((key: RolloutKey) => void)[] = [];
   let trouble: Error | null = null;
   const claims = {
@@ -23,7 +22,7 @@ function aRoom() {
     renew: async (keys: readonly RolloutKey[]) => {
       renewed.push(keys);
       if (trouble !== null) throw trouble;
-      return replies;
+      return changed;
     },
   };
   const wakes = new Wakes(claims);
@@ -33,7 +32,7 @@ function aRoom() {
     clock,
     room,
     renewed,
-    replies,
+    changed,
     seen,
     wake: () => listeners.forEach((listener) => listener(key)),
     fail: (error: Error | null) => {
@@ -68,10 +67,10 @@ test('a waiter looks again at every wake-up', async () => {
 });
 
 test('a lost wake-up costs a second: the renewal tells who was granted', async () => {
-  const { clock, room, replies } = aRoom();
+  const { clock, room, changed } = aRoom();
   const { read } = reader(1);
   const held = room.hold(key, Deadline.in(clock, 60_000), read);
-  replies.set(key, { kind: 'held', rollout: fakeRollout() });
+  changed.add(key);
   await clock.advance(1_000);
   expect(await held).toBe('there');
   await room.close();
@@ -90,14 +89,14 @@ test('a waiter in vain leaves with null at its deadline, and nobody is renewed a
 });
 
 test('a renewal that fails is told and tried again; nobody loses the place', async () => {
-  const { clock, room, replies, fail, seen } = aRoom();
+  const { clock, room, changed, fail, seen } = aRoom();
   const { read } = reader(1);
   const held = room.hold(key, Deadline.in(clock, 60_000), read);
   fail(new Error('redis is away'));
   await clock.advance(1_000);
   expect(seen).toHaveLength(1);
   fail(null);
-  replies.set(key, { kind: 'held', rollout: fakeRollout() });
+  changed.add(key);
   await clock.advance(1_000);
   expect(await held).toBe('there');
   await room.close();

@@ -98,10 +98,7 @@ export class WaitingRoom {
   }
 
   async #renewAll(): Promise<void> {
-    const keys = [...this.#seats.keys()];
-    const states = await this.#claims.renew(keys);
-    // One that fleet state does not know was forgotten with its place: whoever holds it claims anew.
-    for (const key of keys) if (states.get(key)?.kind !== 'waiting') this.#knock(key);
+    for (const key of await this.#claims.renew([...this.#seats.keys()])) this.#knock(key);
   }
 
   #knock(key: RolloutKey): void {

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash as digestOf } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 
@@ -78,4 +78,4 @@ function readIfThere(path: string): string | null {
   }
 }
 
-const hash = (text: string) => createHash('sha256').update(text, 'utf8').digest('hex');
+const hash = (text: string) => digestOf('sha256', text);

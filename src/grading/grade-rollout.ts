@@ -7,6 +7,7 @@ import { suspectedIn } from '../failure/suspected.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { Random } from '../ports/random.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
@@ -29,6 +30,7 @@ export type GradeDeps = ObtainDeps &
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
     readonly work: Pick<WorkMetrics, 'graded'>;
+    readonly random: Random;
   };
 
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */
@@ -122,7 +124,7 @@ async function takeTurn(
   const { begun, deadline } = await begin(deps, work, rollout, callsUntil);
   if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
   if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
-  const item = work.item ?? rowOf(begun.rollout);
+  const item = work.item ?? (await rowOf(deps.claims, begun.rollout));
   const job = { ...work, item, rollout: begun.rollout, turn: begun.turn, deadline };
   const beganMs = deps.clock.monotonicMs();
   try {
@@ -145,13 +147,13 @@ async function begin(
   readonly deadline: Deadline;
 }> {
   const { gradeMs } = work.environment.limits;
-  const inSandbox = needsSandbox(work.environment.grader);
+  const ask = { by: deps.random.text(20), gradeMs, inSandbox: needsSandbox(work.environment.grader) };
   let seenIn = rollout.epoch?.sandbox ?? null;
   for (;;) {
     let deadline = Deadline.in(deps.clock, gradeMs);
     const begun = await patiently(deps.clock, until, () => {
       deadline = Deadline.in(deps.clock, gradeMs);
-      return deps.grades.begin(rollout.key, gradeMs, inSandbox, seenIn);
+      return deps.grades.begin(rollout.key, { ...ask, seenIn });
     });
     if (begun.kind === 'waiting') {
       const obtained = await obtainSandbox(deps, work.environment, work.claim, until);

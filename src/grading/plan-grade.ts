@@ -23,7 +23,7 @@ export type GradeAsked = {
  */
 export async function planGrade(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
   const rollout = await known(deps, caller, asked);
-  const item = asked.open?.item ?? storedRow(rollout.record);
+  const item = asked.open?.item ?? (await storedRow(deps, rollout.record));
   const { claim, environment, keyId } = rollout;
   return { claim, environment, item, sample: asked.sample, keyId };
 }
@@ -48,8 +48,9 @@ function opened(rollout: Omit<Acquainted, 'exposed'>, record: RolloutRecord, ope
 }
 
 /** One that is over is not graded again: its score is stored, or it has none. */
-const storedRow = (record: RolloutRecord | null): Item | null =>
-  record === null || isOver(record.state) ? null : rowOf(record);
+async function storedRow({ claims }: AcquaintDeps, record: RolloutRecord | null): Promise<Item | null> {
+  return record === null || isOver(record.state) ? null : rowOf(claims, record);
+}
 
 function unknown(caller: Caller, asked: GradeAsked, calls: number): Failure {
   const message = `rollout ${asked.rollout.rollout} of run ${caller.run} is not known here, so it is not scored`;

@@ -32,6 +32,7 @@ async function run(
   bell: Bell,
   step: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
+  signal.addEventListener('abort', bell.ring, { once: true });
   while (!signal.aborted) {
     bell.reset();
     try {
@@ -39,11 +40,14 @@ async function run(
     } catch (thrown) {
       if (!signal.aborted) onError(thrown);
     }
-    await clock.sleep(restMs, signal);
-    await clock.sleep(intervalMs, AbortSignal.any([signal, bell.rung()]));
+    const endedAtMs = clock.monotonicMs();
+    await clock.sleep(intervalMs, bell.rung());
+    const restedMs = clock.monotonicMs() - endedAtMs;
+    if (restedMs < restMs) await clock.sleep(restMs - restedMs, signal);
   }
 }
 
+/** Rung by pokes and by the end: one signal for both, because joining two for each turn is most of what an idle loop costs. */
 type Bell = {
   readonly ring: () => void;
   readonly reset: () => void;

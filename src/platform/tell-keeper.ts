@@ -1,14 +1,14 @@
-import { hostname } from 'node:os';
 import type { Clock } from '../ports/clock.ts';
 import type { EventKeeper, EventKeepers } from '../ports/fleet/event-keepers.ts';
 import { every } from './every.ts';
 import type { Loop } from './every.ts';
+import { thisProcess } from './this-process.ts';
 
 /** Who asks for a story takes a process for gone after three times as long. */
 const tellMs = 5_000;
 
-/** As operators know this process: in a cluster the host is its pod. */
-export const ownHost = `${hostname()}, process ${process.pid}`;
+/** As the story of a rollout names this process. */
+export const ownHost = `${thisProcess.host}, process ${thisProcess.pid}`;
 
 export type TellKeeperOptions = {
   readonly keepers: Pick<EventKeepers, 'tell'>;

@@ -85,8 +85,15 @@ function shared(one: PoolPlan | undefined, other: PoolPlan): PoolPlan {
 const namesWith = (names: readonly EnvironmentName[], name: EnvironmentName) =>
   names.includes(name) ? names : [...names, name];
 
+const targetsKnown = new WeakMap<PoolPlans, readonly PoolTarget[]>();
+
+/** The same list for the same plans: there may be thousands, and each launch asks. */
 export function targetsOf(plans: PoolPlans): readonly PoolTarget[] {
-  return [...plans].map(([template, plan]) => targetOf(template, plan));
+  const known = targetsKnown.get(plans);
+  if (known !== undefined) return known;
+  const targets = [...plans].map(([template, plan]) => targetOf(template, plan));
+  targetsKnown.set(plans, targets);
+  return targets;
 }
 
 function targetOf(template: TemplateDigest, plan: PoolPlan): PoolTarget {

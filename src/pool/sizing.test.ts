@@ -79,10 +79,10 @@ test('tickets are the launches that are out and those wanted, over all templates
     { template, minReady: 3, max: 10 },
     { template: other, minReady: 0, max: 10 },
   ];
-  expect(wantedTickets(seen, targets, 100)).toBe(2 + 1 + 3);
-  expect(wantedTickets(seen, targets, 4)).toBe(4);
+  expect(wantedTickets(seen, targets, 2, 100)).toBe(2 + 1 + 3);
+  expect(wantedTickets(seen, targets, 2, 4)).toBe(4);
 });
 
 test('a template that nobody here can create wants no ticket', () => {
-  expect(wantedTickets([counts({ waiting: 5 })], [], 100)).toBe(0);
+  expect(wantedTickets([counts({ waiting: 5 })], [], 0, 100)).toBe(0);
 });

@@ -24,21 +24,19 @@ function breakerAllows({ breaker }: TemplateCounts): number {
 }
 
 /**
- * How many tickets should wait or run now: the launches that are out plus those wanted, within the start budget.
- * More than the budget could only queue behind it, and would be stale when their turn came.
+ * How many tickets should wait or run now: the launches that are out (`launching`, of all templates) plus those wanted,
+ * within the start budget. More than the budget could only queue behind it, and would be stale when their turn came.
  */
 export function wantedTickets(
   counts: readonly TemplateCounts[],
   targets: readonly PoolTarget[],
+  launching: number,
   startBudget: number,
 ): number {
   const targetOf = new Map(targets.map((target) => [target.template, target]));
-  const launching = sum(counts.map((one) => one.launching));
   const wanted = counts.flatMap((one): readonly Wanted[] => {
     const target = targetOf.get(one.template);
     return target === undefined ? [] : [{ counts: one, target, launches: wantedLaunches(one, target) }];
   });
   return Math.min(startBudget, launching + pullable(wanted, startBudget));
 }
-
-const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);

@@ -7,22 +7,63 @@ import type { PoolPlans } from './plans.ts';
 import { wantedTickets } from './sizing.ts';
 
 export type SupplyTools = {
-  readonly pool: Pick<PoolStore, 'counts'>;
+  readonly pool: Pick<PoolStore, 'counts' | 'demand' | 'lookAt'>;
   readonly queue: Pick<LaunchQueue, 'offer'>;
-  readonly metrics: Pick<Metrics, 'poolCounted' | 'startsCounted'>;
+  readonly metrics: Pick<Metrics, 'startsCounted'>;
   readonly plans: () => PoolPlans;
   readonly startBudget: number;
 };
 
-/** One look at the pools: offers as many blank tickets as there is work and start budget for. Returns what it saw. */
-export async function supplyTickets(tools: SupplyTools): Promise<readonly TemplateCounts[]> {
-  const plans = tools.plans();
-  const targets = targetsOf(plans);
-  const counts = await tools.pool.counts(targets.map((target) => target.template));
-  tools.metrics.poolCounted(countedTogether(counts, plans));
-  const starting = counts.reduce((sum, { launching }) => sum + launching, 0);
-  tools.metrics.startsCounted(starting, tools.startBudget);
-  const tickets = wantedTickets(counts, targets, tools.startBudget);
-  if (tickets > 0) await tools.queue.offer(tickets);
-  return counts;
+/**
+ * Looks at the pools that may have something to start, each time somebody hints at it, and offers as many blank tickets as
+ * there is work and start budget for. By new plans a pool may lack what by those before it did not: then all that are
+ * kept warm are counted.
+ */
+export function createSupply(tools: SupplyTools): () => Promise<void> {
+  let counted: PoolPlans | null = null;
+  return async () => {
+    const plans = tools.plans();
+    if (plans !== counted) {
+      const warm = targetsOf(plans).filter(({ minReady }) => minReady > 0);
+      await nameLacking(tools.pool, plans, await tools.pool.counts(warm.map(({ template }) => template)));
+    }
+    counted = plans;
+    await supplyTickets(tools, plans);
+  };
+}
+
+async function supplyTickets(
+  { pool, queue, metrics, startBudget }: SupplyTools,
+  plans: PoolPlans,
+): Promise<void> {
+  const { starting, templates } = await pool.demand();
+  metrics.startsCounted(starting, startBudget);
+  const targets = targetsOf(plans).filter(({ template }) => templates.has(template));
+  const counts = await pool.counts(targets.map(({ template }) => template));
+  const tickets = wantedTickets(counts, targets, starting, startBudget);
+  if (tickets > 0) await queue.offer(tickets);
+}
+
+export type PoolCountTools = {
+  readonly pool: Pick<PoolStore, 'counts' | 'lookAt'>;
+  readonly metrics: Pick<Metrics, 'poolCounted'>;
+  readonly plans: () => PoolPlans;
+};
+
+/** Counts all pools, for people, and for what a Redis that has forgotten does not know to be lacking. */
+export async function countPools({ pool, metrics, plans: ofNow }: PoolCountTools): Promise<void> {
+  const plans = ofNow();
+  const counts = await pool.counts([...plans.keys()]);
+  metrics.poolCounted(countedTogether(counts, plans));
+  await nameLacking(pool, plans, counts);
+}
+
+async function nameLacking(
+  pool: Pick<PoolStore, 'lookAt'>,
+  plans: PoolPlans,
+  counts: readonly TemplateCounts[],
+): Promise<void> {
+  const isLacking = ({ template, ready, launching, announced }: TemplateCounts) =>
+    ready + launching < Math.max(plans.get(template)?.minReady ?? 0, announced);
+  await pool.lookAt(counts.filter(isLacking).map(({ template }) => template));
 }

@@ -19,6 +19,7 @@ export const loopNames = [
   'unsure',
   'plans',
   'supply',
+  'pools',
   'work',
   'watch',
   'doubts',

@@ -11,13 +11,15 @@ import type {
   ProbeReply,
 } from '../protocol/sandboxd/wire.ts';
 import type { BootId, CallId, SandboxId } from '../model/ids.ts';
-import type { SandboxAddress } from '../model/rollout.ts';
+import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
 
 /** Which sandboxd to speak to. `boot: null` only where it is being learnt (identity, probe before ready). */
 export type SandboxTarget = {
   readonly sandbox: SandboxId;
   readonly address: SandboxAddress;
   readonly boot: BootId | null;
+  /** The rollout that calls and files are for: a sandbox of another refuses them. */
+  readonly owner?: RolloutKey;
 };
 
 /**

@@ -20,7 +20,7 @@ export type RecoverTools = WriteBackTools & {
  *
  * Whatever Redis has kept stays, except where a sandbox or the provider knows better: an answer adds what was missed,
  * and a sandbox that is not in the list is gone. So it is all the same whether Redis kept everything, something or
- * nothing. Any number of controllers may do it at once.
+ * nothing. Any number of controllers may do it at once. Where that Redis is replaced as well, all of it begins again.
  *
  * A rollout whose sandbox is gone has nobody to tell of it but who has seen it there; it is marked, so that its next call
  * does not open it anew as if nothing had been.
@@ -35,7 +35,7 @@ export async function recover(
   const kept = await tools.store.kept();
   if (kept === null) return null;
   const provided = (await tools.provider.list()).filter((one) => one.phase !== 'gone');
-  const missing = missingOf(kept, provided);
+  const missing = missingOf(kept.sandboxes, provided);
   for (const [sandbox] of missing) await tools.store.markGone(sandbox);
 
   const became = new Map<SandboxId, WrittenBack>();
@@ -44,7 +44,7 @@ export async function recover(
   });
   signal.throwIfAborted();
   await tools.store.markLost(lostOf(tools.witness, became));
-  await tools.store.adopt();
+  await tools.store.adopt(kept.redis);
   await loseOwners(tools, missing);
   const sums = sumsOf(became);
   tools.log.info('this Redis now holds the fleet', { ...sums });

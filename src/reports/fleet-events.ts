@@ -18,7 +18,11 @@ export type FleetEventsDeps = {
 };
 
 type Keeper = KeepersLine['keepers'][number];
-type Part = { readonly of: Omit<Keeper, 'told' | 'why'>; readonly lines: AsyncGenerator<string, Told> };
+/** `lines`: what it tells, or of one that cannot be asked why not. */
+type Part = {
+  readonly of: Omit<Keeper, 'told' | 'why'>;
+  readonly lines: AsyncGenerator<string, Told> | Told;
+};
 
 /** Three words of a process that lives: it says so every five seconds. */
 const goneMs = 15_000;
@@ -106,21 +110,19 @@ function linesOf(
   { ask }: FleetEventsDeps,
   wanted: Wanted,
   signal: AbortSignal,
-): AsyncGenerator<string, Told> {
+): Part['lines'] {
   if (silentMs > goneMs) return nobody('it is gone');
   if (!keeps) return nobody('its events go to standard output only');
   if (address === null) return nobody('it listens nowhere, so it cannot be asked');
   return ask(address, wanted, signal);
 }
 
-// oxlint-disable-next-line require-yield -- it has nothing to tell but why
-async function* nobody(why: string): AsyncGenerator<string, Told> {
-  return { told: 'nothing', why };
-}
+const nobody = (why: string): Told => ({ told: 'nothing', why });
 
 /** An error of one part is told, and the others go on. */
 async function* tellPart(part: Part, told: Map<Part, Told>): AsyncGenerator<string> {
   const { lines } = part;
+  if ('told' in lines) return void told.set(part, lines);
   let count = 0;
   try {
     for (;;) {

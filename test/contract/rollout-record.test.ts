@@ -3,7 +3,15 @@ import type { RolloutState } from '../../src/model/rollout.ts';
 import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
 import { aRecord } from '../fakes/gateway-core.ts';
 import { fakeRollout } from '../fakes/rollout-record.ts';
-import { claimOf, keyOf, minute, recordOf, sandboxOf, startWorld } from '../integration/redis/world.ts';
+import {
+  claimOf,
+  gradeAsk,
+  keyOf,
+  minute,
+  recordOf,
+  sandboxOf,
+  startWorld,
+} from '../integration/redis/world.ts';
 import type { World } from '../integration/redis/world.ts';
 import { expectTrueRecord } from './rollout-record.ts';
 
@@ -27,7 +35,7 @@ const ways: Readonly<Record<RolloutState | 'tainted', () => Promise<unknown>>> =
   },
   grading: async () => {
     await ways.active();
-    await world.fleet.grades.begin(keyOf('a'), minute, false);
+    await world.fleet.grades.begin(keyOf('a'), gradeAsk());
   },
   closed: async () => {
     await ways.grading();

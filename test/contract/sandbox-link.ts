@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootId, callId } from '../../src/model/ids.ts';
+import { bootId, callId, rolloutId, runId, tenantId } from '../../src/model/ids.ts';
+import { rolloutKey } from '../../src/model/rollout.ts';
 import { LinkError } from '../../src/ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
 import type { CallRequest } from '../../src/protocol/sandboxd/wire.ts';
@@ -45,6 +46,10 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
     let under: LinkUnderTest;
     let link: SandboxLink;
     let target: SandboxTarget;
+    const meant = (rollout: string): SandboxTarget => {
+      const owner = { tenant: tenantId('t'), run: runId('run'), rollout: rolloutId(rollout), attempt: 1 };
+      return { ...target, owner: rolloutKey({ ...owner, role: 'policy' }) };
+    };
     beforeAll(async () => {
       under = await open();
       ({ link, target } = under);
@@ -140,6 +145,22 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       );
       const again = link.call(target, callId('a'), prints('hello'), 0, signal);
       expect(await endOf(again)).toEqual(refused(410, 'answer_confirmed'));
+    });
+
+    it('a sandbox that works for another rollout than is meant takes no call and no file of it', async () => {
+      const [own, others] = [meant('r1'), meant('r2')];
+      const [mine, theirs] = [callId('mine'), callId('theirs')];
+      expect(await link.call(own, mine, prints('a'), 5_000, signal)).toMatchObject({ callId: mine });
+      const elsewhere = refused(409, 'bound_elsewhere');
+      expect(await endOf(link.call(others, theirs, prints('b'), 0, signal))).toEqual(elsewhere);
+      expect(await endOf(link.attach(others, mine, 0, signal))).toEqual(elsewhere);
+      expect(await endOf(link.confirm(others, [mine], signal))).toEqual(elsewhere);
+      expect(await endOf(link.cancel(others, mine, signal))).toEqual(elsewhere);
+      expect(await endOf(link.getFile(others, 'file', 'policy', signal))).toEqual(elsewhere);
+      const { calls } = await link.identity(others, signal);
+      expect(calls).toContainEqual(expect.objectContaining({ callId: mine, state: 'done' }));
+      expect(calls.map((call) => call.callId)).not.toContain(theirs);
+      await link.confirm(own, [mine], signal);
     });
 
     it('a file comes back as it was put, and is counted; one that is not there is the path’s own fault', async () => {

@@ -26,6 +26,7 @@ export type FakePoolStore = PoolStore & {
     readonly keepReady: number;
   }[];
   readonly announcements: Announcement[];
+  readonly looks: (readonly TemplateDigest[])[];
   /** What the methods answer; tests write it. */
   readonly answers: {
     counts: readonly TemplateCounts[];
@@ -64,6 +65,7 @@ export function createFakePoolStore(): FakePoolStore {
   const withdrawn: SandboxId[] = [];
   const retirements: FakePoolStore['retirements'] = [];
   const announcements: FakePoolStore['announcements'] = [];
+  const looks: FakePoolStore['looks'] = [];
 
   const answer = <Value>(value: Value): Promise<Value> => {
     const { nextError } = answers;
@@ -80,10 +82,17 @@ export function createFakePoolStore(): FakePoolStore {
     retirements,
     withdrawn,
     announcements,
+    looks,
     hint: () => {
       for (const listener of listeners) listener();
     },
     counts: (templates) => answer(templates.map((template) => countsOf(answers.counts, template))),
+    demand: () =>
+      answer({
+        starting: answers.counts.reduce((sum, { launching }) => sum + launching, 0),
+        templates: new Set(answers.counts.map(({ template }) => template)),
+      }),
+    lookAt: (templates) => noted(looks, templates),
     knownTemplates: () => answer(answers.counts.map((one) => one.template)),
     reserve: (ticket) => answer(answers.reservations.get(ticket) ?? null),
     ready: (sandbox, boot, address) => noted(readied, { sandbox, boot, address }).then(() => answers.waiter),

@@ -37,7 +37,6 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     itemKey: itemKey('item-1'),
     wave: 1,
     tags: noTags,
-    item: null,
     hadRow: false,
     generation: 1,
     ...(state === 'waiting' ? withoutSandbox : inSandbox),

@@ -82,6 +82,11 @@ export class SandboxLife {
     return awaitAnswer(this.#bound().find(call), waitMs, gone);
   }
 
+  /** Throws where it is bound to another than who is meant. */
+  requireOwner(asker: string): void {
+    if (this.#binding.state === 'bound') this.#binding.requireBound(asker);
+  }
+
   confirm(calls: readonly string[]): void {
     this.#bound().confirm(calls);
   }
@@ -97,14 +102,14 @@ export class SandboxLife {
   }
 
   get(path: string): Uint8Array {
-    this.#binding.requireBound();
+    this.#binding.requireBound(undefined);
     const bytes = this.files.get(path);
     if (bytes === undefined) throw new WireError('file_error', `${path}: no such file`, 'ENOENT');
     return bytes;
   }
 
   #bound(): Journal {
-    this.#binding.requireBound();
+    this.#binding.requireBound(undefined);
     return this.#journal;
   }
 }

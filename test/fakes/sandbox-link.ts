@@ -183,7 +183,25 @@ export class FakeSandboxLink implements SandboxLink {
     if (target.boot !== null && target.boot !== life.boot) {
       throw new LinkError({ kind: 'other_boot', boot: life.boot });
     }
+    if (target.owner !== undefined && forOneRollout.has(method)) checkOwner(life, target.owner);
     return life;
+  }
+}
+
+const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
+  'call',
+  'attach',
+  'confirm',
+  'cancel',
+  'putFile',
+  'getFile',
+]);
+
+function checkOwner(life: SandboxLife, owner: string): void {
+  try {
+    life.requireOwner(owner);
+  } catch (thrown) {
+    throw thrown instanceof WireError ? refusal(thrown) : thrown;
   }
 }
 

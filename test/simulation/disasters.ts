@@ -94,7 +94,8 @@ const disasters = {
     await redis.scripts.copy();
     const missedFromMs = scheduler.nowMs;
     scheduler.after(oldMs, 'fate', 'promotes a replica', () => {
-      if (faults.over) return undefined;
+      // Of a Redis that has been replaced meanwhile it is no replica.
+      if (faults.over || redis.replacedMs.some((atMs) => atMs > missedFromMs)) return undefined;
       faults.note('replica promoted', `fails over to a copy that is ${oldMs} ms old`, 'anybody', 'redis');
       return promoteReplica(redis, chance.between(100, 3_000), missedFromMs);
     });

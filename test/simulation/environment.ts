@@ -10,6 +10,7 @@ export const commandMs = 8_000;
 export const minReady = 4;
 /** A rollout that nobody calls for so long is over. */
 export const idleMs = 40_000;
+export const gradeMs = 20_000;
 /** How long the simulated platform holds a request; a tenth of the real one's, like most times here. */
 export const requestMs = 60_000;
 
@@ -83,7 +84,7 @@ function environment(name: string, given: Partial<EnvironmentOfTest>): Environme
       outputBytes: 4_096,
       rolloutMs: 120_000,
       idleMs,
-      gradeMs: 20_000,
+      gradeMs,
       hardLifeMs: 240_000,
     },
     pool: { minReady: 1, max: 8, maxAgeMs: 3_600_000 },

@@ -2,6 +2,7 @@ import type { GatewayWorld } from '../../services/gateway/core-wiring.ts';
 import type { GatewayCore } from '../../services/gateway/core.ts';
 import type { ControllerPorts } from '../../services/controller/ports.ts';
 import type { Post } from '../../src/adapters/judge-http/post.ts';
+import type { GradeStore } from '../../src/ports/fleet/lifecycle.ts';
 import type { SandboxLink } from '../../src/ports/sandbox-link.ts';
 import { Chance } from './engine/chance.ts';
 import { Faults } from './engine/faults.ts';
@@ -65,6 +66,8 @@ export class World {
   readonly engine: Engine;
   readonly redis: RedisHost;
   readonly queue: TicketQueue;
+  /** Who asked for a turn of a grader, by the name that it asked under, and whether it has heard that it has one. */
+  readonly turns = new Map<string, { readonly asker: SimProcess; readonly heard: boolean }>();
   /** Errors that a gateway or a controller noted and nobody was told of. */
   readonly troubles: unknown[] = [];
   /** Told of every policy that begins to think of its last words. */
@@ -140,7 +143,7 @@ export class World {
       chance: this.#chance.fork(process.name),
       onTrouble: (thrown: unknown) => void this.troubles.push(thrown),
     };
-    const ports = gatewayWorld(parts);
+    const ports = { ...gatewayWorld(parts), grades: this.#watchTurns(parts.fleet.grades, process) };
     const { core } = startGateway(process, this.#planted.gateway?.(ports, this) ?? ports);
     const gateway = { process, core: this.#planted.core?.(core) ?? core };
     this.#gateways.push(gateway);
@@ -183,6 +186,16 @@ export class World {
   #process(kind: 'gateway' | 'controller', lateness: number): SimProcess {
     this.#started += 1;
     return new SimProcess(`${kind}-${this.#started}`, this.scheduler, lateness);
+  }
+
+  #watchTurns(grades: GradeStore, asker: SimProcess): GradeStore {
+    const begin: GradeStore['begin'] = async (key, ask) => {
+      this.turns.set(ask.by, this.turns.get(ask.by) ?? { asker, heard: false });
+      const begun = await grades.begin(key, ask);
+      if (begun.kind === 'run') this.turns.set(ask.by, { asker, heard: true });
+      return begun;
+    };
+    return { ...grades, begin };
   }
 
   #link(process: SimProcess): SandboxLink {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BindReply, Health, ProbeReply, StillRunning } from '../../../src/protocol/sandboxd/wire.ts';
-import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
+import { ownerHeader, protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
 import { monotonicMs } from '../clock.ts';
@@ -93,16 +93,21 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
   return { status: 200, body: reply };
 }
 
+function requireBound({ binding }: Daemon, { headers }: IncomingMessage): void {
+  const asker = headers[ownerHeader];
+  binding.requireBound(typeof asker === 'string' ? asker : undefined);
+}
+
 async function startCall({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {
-  daemon.binding.requireBound();
+  requireBound(daemon, request);
   const waitMs = parseWaitMs(query);
   const callId = parseCallId(caught);
   const call = parseCall(await readJson(request));
   return answered(daemon.journal.receive(callId, call), waitMs, gone);
 }
 
-function attachCall({ daemon, query, caught, gone }: Exchange): Promise<Reply> {
-  daemon.binding.requireBound();
+function attachCall({ daemon, request, query, caught, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
   return answered(daemon.journal.find(parseCallId(caught)), parseWaitMs(query), gone);
 }
 
@@ -113,20 +118,20 @@ async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal):
 }
 
 async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {
-  daemon.binding.requireBound();
+  requireBound(daemon, request);
   const { calls } = parseConfirm(await readJson(request));
   daemon.journal.confirm(calls);
   return { status: 204 };
 }
 
-function cancelCall({ daemon, caught }: Exchange): Reply {
-  daemon.binding.requireBound();
+function cancelCall({ daemon, request, caught }: Exchange): Reply {
+  requireBound(daemon, request);
   daemon.journal.cancel(parseCallId(caught));
   return { status: 202 };
 }
 
 async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
-  daemon.binding.requireBound();
+  requireBound(daemon, request);
   daemon.journal.requireUngraded();
   const { path, user } = parseFileQuery(query);
   const { putFile } = await import('../files.ts');
@@ -135,8 +140,8 @@ async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
   return { status: 200, body: await putFile(daemon.config, user, path, request) };
 }
 
-async function fileOut({ daemon, query, response }: Exchange): Promise<Reply> {
-  daemon.binding.requireBound();
+async function fileOut({ daemon, request, query, response }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
   const { path, user } = parseFileQuery(query);
   const { getFile } = await import('../files.ts');
   await getFile(daemon.config, user, path, response);

@@ -1,6 +1,6 @@
 import { environmentVersion } from '../../model/ids.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
-import type { ClaimReply, ClaimStore } from '../../ports/fleet/claims.ts';
+import type { ClaimStore } from '../../ports/fleet/claims.ts';
 import { claimReplyOf, unknownRollout } from './claim-reply.ts';
 import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
@@ -8,7 +8,7 @@ import { evidenceText } from './evidence.ts';
 import type { Keys } from './keys.ts';
 import type { Messages } from './messages.ts';
 import { recordOrNull } from './record.ts';
-import { listOf, textOf } from './reply.ts';
+import { listOf, textOf, textOrNull } from './reply.ts';
 import { runName } from './run-name.ts';
 import type { RunScript } from './script-runner.ts';
 
@@ -32,6 +32,7 @@ export function claimStore(
       const before = `${runName(owner.tenant, owner.run)}/${encodeURIComponent(owner.rollout)}`;
       return recordOrNull(await run('find', before, attempt ?? '', owner.role));
     },
+    row: async (key) => textOrNull(await run('read-row', key)),
     renew: (rollouts) => renew(run, rollouts),
     swap: async (key, generation, reason, evidence) => {
       const reply = await run(
@@ -50,18 +51,11 @@ export function claimStore(
   };
 }
 
-async function renew(
-  run: RunScript,
-  rollouts: readonly RolloutKey[],
-): Promise<ReadonlyMap<RolloutKey, ClaimReply>> {
-  const found = new Map<RolloutKey, ClaimReply>();
+async function renew(run: RunScript, rollouts: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>> {
+  const changed = new Set<RolloutKey>();
   for (let start = 0; start < rollouts.length; start += renewBatch) {
     const batch = rollouts.slice(start, start + renewBatch);
-    const replies = listOf(await run('renew', ...batch));
-    for (const [index, key] of batch.entries()) {
-      const reply = replies[index];
-      if (reply !== null && reply !== undefined) found.set(key, claimReplyOf(reply));
-    }
+    for (const key of listOf(await run('renew', ...batch))) changed.add(textOf(key) as RolloutKey);
   }
-  return found;
+  return changed;
 }

@@ -9,8 +9,8 @@ import type { RunScript } from './script-runner.ts';
 /** `score` throws the rollout's code when it was tainted or closed while the grader ran: that score is void. */
 export function gradeStore(run: RunScript): GradeStore {
   return {
-    begin: async (key, gradeMs, inSandbox, seenIn = null) =>
-      beginOf(await run('begin-grade', key, Math.round(gradeMs), inSandbox ? 1 : 0, seenIn ?? '')),
+    begin: async (key, { by, gradeMs, inSandbox, seenIn }) =>
+      beginOf(await run('begin-grade', key, by, Math.round(gradeMs), inSandbox ? 1 : 0, seenIn ?? '')),
     score: async (key, turn, score, detail) => {
       if (!Number.isFinite(score))
         throw new Failure('grader_failed', `a score of ${score} is no finite number`);

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
 import type { RolloutTags } from '../../model/rollout.ts';
 import type { ClaimReply, ClaimRequest, ClaimStore } from '../../ports/fleet/claims.ts';
@@ -60,12 +61,12 @@ function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
 function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
   const [wave, nowMs, sandbox, boot, address] = given;
-  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, ...asked } = request;
+  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, item, ...asked } = request;
   const atMs = numberOf(nowMs);
   return {
     ...asked,
     key: rolloutKey(request.owner),
-    hadRow: request.item !== null,
+    hadRow: item !== null,
     state: 'claimed',
     wave: numberOf(wave),
     generation: 1,
@@ -88,7 +89,7 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
   };
 }
 
-/** The eleven values of one claim, as claim.lua takes them. */
+/** The twelve values of one claim, as claim.lua takes them. */
 function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
   const { owner, face, environment, version, template, itemKey, item, tags } = request;
   const { idleMs, hardLifeMs, recordOnly = false } = request;
@@ -100,12 +101,16 @@ function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
     template,
     itemKey,
     item ?? '',
+    item === null ? '' : rowDigest(item),
     Math.round(idleMs),
     Math.round(hardLifeMs),
     tagsText(tags),
     recordOnly ? 1 : '',
   ];
 }
+
+/** By which rollouts of one tenant share a row. */
+const rowDigest = (item: string) => createHash('sha256').update(item).digest('hex').slice(0, 32);
 
 /** Most rollouts have none, and then nothing is written. */
 function tagsText(tags: RolloutTags): string {

@@ -12,7 +12,10 @@ export const keyNames = {
   work: 'work',
 
   rollout: 'rollout:',
-  item: 'item:',
+  row: 'row:',
+  ownRow: 'item:',
+  rowReaders: 'row-readers:',
+  rows: 'rows:',
   rowBytes: 'row-bytes:',
   newest: 'newest:',
   calls: 'calls:',
@@ -44,6 +47,8 @@ export const keyNames = {
   prewarm: 'prewarm:',
   breaker: 'breaker:',
   swaps: 'swaps:',
+  lacking: 'lacking',
+  plan: 'plan:',
   cost: 'cost',
 
   run: 'run:',

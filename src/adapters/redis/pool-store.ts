@@ -1,9 +1,16 @@
+import { createHash } from 'node:crypto';
 import type { FailureCode } from '../../failure/codes.ts';
 import { Failure } from '../../failure/failure.ts';
 import { sandboxId, templateDigest } from '../../model/ids.ts';
 import { pullSlots } from '../../model/pull-slots.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
-import type { Breaker, LaunchReservation, PoolStore, TemplateCounts } from '../../ports/fleet/pool.ts';
+import type {
+  Breaker,
+  LaunchReservation,
+  PoolStore,
+  PoolTarget,
+  TemplateCounts,
+} from '../../ports/fleet/pool.ts';
 import { choose } from './environment-store.ts';
 import type { Keys } from './keys.ts';
 import type { Messages } from './messages.ts';
@@ -20,16 +27,22 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     knownTemplates: async () =>
       listOf(await run('known-templates')).map((name) => templateDigest(textOf(name))),
     reserve: async (ticket, sandbox, targets, startBudget, startTimeoutMs) => {
-      const flat = targets.flatMap(({ template, minReady, max, chosenFor, environment }) => [
-        template,
-        minReady,
-        max,
-        chosenFor ?? '',
-        environment ?? 'unknown',
-      ]);
       const { first, later, unproven } = pullSlots(startBudget);
-      const limits = [startBudget, startTimeoutMs, first, later, unproven];
-      return reservationOf(await run('reserve', ticket, sandbox, ...limits, ...flat));
+      const plan = planOf(targets);
+      const reserve = () =>
+        run('reserve', ticket, sandbox, startBudget, startTimeoutMs, first, later, unproven, plan.digest);
+      const reply = await reserve();
+      if (reply !== 'no plan') return reservationOf(reply);
+      await run('keep-plan', plan.digest, ...plan.entries);
+      return reservationOf(await reserve());
+    },
+    demand: async () => {
+      const [starting, templates] = listOf(await run('demand'));
+      const names = listOf(templates).map((name) => templateDigest(textOf(name)));
+      return { starting: numberOf(starting), templates: new Set(names) };
+    },
+    lookAt: async (templates) => {
+      if (templates.length > 0) await run('look-at', ...templates);
     },
     ready: async (sandbox, boot, address) =>
       textOrNull(await run('ready', sandbox, boot, address)) as RolloutKey | null,
@@ -55,6 +68,25 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     known: async () => new Map(listOf(await run('known-sandboxes')).map(knownOf)),
     onWork: (listener) => messages.listen(keys('work'), () => listener()),
   };
+}
+
+type Plan = { readonly digest: string; readonly entries: readonly string[] };
+
+/** By the list itself: it is another one whenever anything in it is another, and hashing thousands is not for each launch. */
+const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
+
+/** All targets as reserve.lua reads them, and the name under which fleet state keeps them. */
+function planOf(targets: readonly PoolTarget[]): Plan {
+  const known = plansKnown.get(targets);
+  if (known !== undefined) return known;
+  const entries = targets.flatMap(({ template, minReady, max, chosenFor = '-', environment = 'unknown' }) => [
+    template,
+    `${minReady} ${max} ${chosenFor} ${environment}`,
+  ]);
+  const digest = createHash('sha256').update(entries.join('\n')).digest('hex').slice(0, 16);
+  const plan = { digest, entries };
+  plansKnown.set(targets, plan);
+  return plan;
 }
 
 const tooManyAnnounce = () =>

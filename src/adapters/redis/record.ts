@@ -51,7 +51,7 @@ export const recordFields = [
 ] as const;
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */
-const added = ['item', 'inFlight', 'key'] as const;
+const added = ['inFlight', 'key'] as const;
 
 type Field = (typeof recordFields)[number] | (typeof added)[number];
 type Read = (field: Field) => Reply | undefined;
@@ -79,7 +79,6 @@ function originOf(read: Read) {
     itemKey: itemKey(textOf(read('itemKey'))),
     wave: numberOf(read('wave')),
     tags: tagsOf(textOrNull(read('tags'))),
-    item: textOrNull(read('item')),
     hadRow: textOrNull(read('hadRow')) === '1',
   };
 }

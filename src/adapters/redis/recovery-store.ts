@@ -1,3 +1,4 @@
+import { Failure } from '../../failure/failure.ts';
 import { sandboxId } from '../../model/ids.ts';
 import { rolloutKey } from '../../model/rollout.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
@@ -12,8 +13,10 @@ const markBatch = 500;
 export function recoveryStore(run: RunScript): RecoveryStore {
   return {
     kept: async () => {
-      const rows = await run('read-kept');
-      return rows === null ? null : new Map(listOf(rows).map(keptOf));
+      const kept = await run('read-kept');
+      if (kept === null) return null;
+      const [redis, rows] = listOf(kept);
+      return { redis: textOf(redis), sandboxes: new Map(listOf(rows).map(keptOf)) };
     },
     restoreRollout: async (found) => restoredOf(await run('restore-rollout', rolloutText(found))),
     restoreReady: async ({ sandbox, template, boot, address }) => {
@@ -29,8 +32,10 @@ export function recoveryStore(run: RunScript): RecoveryStore {
       for (let start = 0; start < rollouts.length; start += markBatch)
         await run('mark-lost', ...rollouts.slice(start, start + markBatch));
     },
-    adopt: async () => {
-      await run('adopt', 'persisted');
+    adopt: async (redis) => {
+      const adoption = await run('adopt', 'persisted', redis);
+      if (adoption === 'refused')
+        throw new Failure('recovering', 'another Redis came while this one was written back');
     },
     adoptedAtMs: async () => numberOrNull(await run('adopted-at')),
   };

@@ -25,9 +25,11 @@ const parts = [
   'time',
   'moment',
   'rollout',
+  'row',
   'contact',
   'unsure',
   'run',
+  'lacking',
   'line',
   'cost',
   'sandbox',
@@ -39,6 +41,7 @@ const parts = [
   'pulls',
   'start',
   'presence',
+  'words',
 ];
 
 /**

@@ -3,7 +3,7 @@ import type { Dispatcher } from 'undici';
 import type { SandboxId } from '../../model/ids.ts';
 import { LinkError } from '../../ports/sandbox-link.ts';
 import type { SandboxTarget } from '../../ports/sandbox-link.ts';
-import { bootHeader, sandboxHeader, spanHeader } from '../../protocol/sandboxd/wire.ts';
+import { bootHeader, ownerHeader, sandboxHeader, spanHeader } from '../../protocol/sandboxd/wire.ts';
 import { checkSpeaker, parseJson, refusalOf } from './answers.ts';
 import { dispatch, maybeSent } from './dispatch.ts';
 import type { Lease, Pools } from './pools.ts';
@@ -150,6 +150,7 @@ function optionsOf(
     authorization: `Bearer ${tokenOf(target.sandbox)}`,
     [sandboxHeader]: target.sandbox,
     ...(target.boot !== null && { [bootHeader]: target.boot }),
+    ...(target.owner !== undefined && { [ownerHeader]: target.owner }),
     ...(span !== null && { [spanHeader]: span }),
   };
   if (json !== undefined) {

@@ -78,7 +78,7 @@ async function workOf(
 ): Promise<Tracked | null> {
   const environment = await environments.load(rollout.version);
   if (environment === null) return null;
-  const claim = repeatedClaim(rollout, environment);
+  const claim = repeatedClaim(rollout, environment, null);
   const known = { key: rollout.key, claim, environment, known: true, keyId: null };
   return trackedCall(known, summary.call, summary.tool, digest);
 }

@@ -46,10 +46,12 @@ export const lossCauses = {
       'Look at the machine. `node` on one machine is started again by `corral up`; its log says why it ended.',
   },
   pod_replaced: {
-    means: 'Another sandbox answers at its address.',
+    means:
+      'Another sandbox answers at its address; or, after Redis has lost its last writes, one in which the rollout never lived.',
     evidence:
-      '`seen_by: gateway`, and `detail`: sandboxd refused, for it is another than was meant, and nothing ran.',
-    operator: 'A trace of an earlier loss that the provider has not told: does the controller’s watch work?',
+      '`seen_by`, and `detail`: sandboxd refused, for it is another than was meant or nobody’s, and nothing ran.',
+    operator:
+      'A trace of an earlier loss that the provider has not told: does the controller’s watch work? With “bind a rollout first”: of a Redis that had forgotten.',
   },
   boot_changed: {
     means: 'The same sandbox answers with another life of its daemon, so all that had run in it is gone.',

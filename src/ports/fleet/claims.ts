@@ -51,8 +51,13 @@ export interface ClaimStore {
   claim(request: ClaimRequest): Promise<ClaimReply>;
   /** The rollout without creating or claiming anything; newest attempt when `attempt` is null. */
   find(owner: Omit<Owner, 'attempt'>, attempt: number | null): Promise<RolloutRecord | null>;
-  /** "Still here" for all of this gateway's waiters in one script, which also grants what can be granted. Returns what each is now. */
-  renew(keys: readonly RolloutKey[]): Promise<ReadonlyMap<RolloutKey, ClaimReply>>;
+  /** The dataset row of an open rollout, canonical JSON; null where it has none, or Redis has forgotten it. */
+  row(key: RolloutKey): Promise<string | null>;
+  /**
+   * "Still here" for all of this gateway's waiters in one script, which also grants what can be granted. Returns those who
+   * do not just wait any more and are to claim again: granted, refused, or forgotten.
+   */
+  renew(keys: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>>;
   /**
    * Its sandbox would not take it: give it up and stand at the head of the line. Compare-and-set on `generation`,
    * and only while no call was dispatched; a loser gets the current state like everybody else, and

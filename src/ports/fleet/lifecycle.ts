@@ -41,13 +41,21 @@ export interface LifecycleStore {
   keepContact(silentMs: number): Promise<number>;
 }
 
+/** Who asks for a turn of grading, and for what. */
+export type GradeAsk = {
+  /** A name of the asking's own: the turn that was given to it is given to it again, should the answer have been lost. */
+  readonly by: string;
+  readonly gradeMs: number;
+  /** Its grader works in the rollout's sandbox. */
+  readonly inSandbox: boolean;
+  /** The one that it was seen to live in. */
+  readonly seenIn: SandboxId | null;
+};
+
 /** Grading: one at a time, a stored score is never recomputed. */
 export interface GradeStore {
-  /**
-   * Moves the rollout to `grading`. From then on new call ids are refused. `inSandbox`: its grader works in the rollout's,
-   * and `seenIn` is the one that it was seen to live in.
-   */
-  begin(key: RolloutKey, gradeMs: number, inSandbox: boolean, seenIn?: SandboxId | null): Promise<GradeBegin>;
+  /** Moves the rollout to `grading`. From then on new call ids are refused. */
+  begin(key: RolloutKey, ask: GradeAsk): Promise<GradeBegin>;
   /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. Null: it has forgotten the turn, or the rollout. */
   score(
     key: RolloutKey,

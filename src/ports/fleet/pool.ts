@@ -74,11 +74,18 @@ export type LaunchReservation = {
 /** Sandboxes as the pool sees them. One script a method; errors as in `claims.ts`. */
 export interface PoolStore {
   counts(templates: readonly TemplateDigest[]): Promise<readonly TemplateCounts[]>;
+  /**
+   * How many sandboxes are being started, and the templates that may have more to start: somebody waits for them, or their
+   * pool may lack something. A few of thousands; what is to be done about them, their counts tell.
+   */
+  demand(): Promise<{ readonly starting: number; readonly templates: ReadonlySet<TemplateDigest> }>;
+  /** Their pools lack something, which fleet state may not know, or may have forgotten. */
+  lookAt(templates: readonly TemplateDigest[]): Promise<void>;
   /** Templates that rollouts wait for or sandboxes exist of, so that pinned old versions are served too. */
   knownTemplates(): Promise<readonly TemplateDigest[]>;
   /**
    * What the holder of a blank ticket launches: waiting rollouts first (round-robin over runs), then refill up to the
-   * targets, or to what is announced where that is more. Idempotent by `ticket`: the same ticket gets the same reservation until its start timed out. `null`:
+   * targets, or to what is announced where that is more. `targets` are all of the caller's, the same list until something in it changes. Idempotent by `ticket`: the same ticket gets the same reservation until its start timed out. `null`:
    * nothing is wanted, or the start budget is used up.
    */
   reserve(

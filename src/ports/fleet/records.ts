@@ -39,9 +39,7 @@ export type RolloutRecord = {
   readonly itemKey: ItemKey;
   readonly wave: number;
   readonly tags: RolloutTags;
-  /** The dataset row as canonical JSON; null when no call brought one yet, and after the end. */
-  readonly item: string | null;
-  /** A call brought a row. Where an open rollout has none beside it, Redis has forgotten it; see `claiming/dataset-row.ts`. */
+  /** A call brought a dataset row, kept beside the record until the rollout is over; see `claiming/dataset-row.ts`. */
   readonly hadRow: boolean;
   /** Raised by every grant and swap: who holds an older one must re-read. */
   readonly generation: number;

@@ -5,6 +5,9 @@ import type { RolloutLabel } from '../../protocol/rollout/label.ts';
 /** What a Redis that was restarted or promoted still holds of a sandbox. */
 export type KeptSandbox = { readonly phase: string; readonly owner: RolloutKey | null };
 
+/** What is to be written back into: one Redis, by the name it has given itself, and what it has kept. */
+export type Forgetful = { readonly redis: string; readonly sandboxes: ReadonlyMap<SandboxId, KeptSandbox> };
+
 /** A sandbox that answered, whoever it works for. */
 export type FoundSandbox = {
   readonly sandbox: SandboxId;
@@ -42,8 +45,8 @@ export type FoundRollout = FoundSandbox & {
  * another controller, or too late. Errors: `state_unavailable`.
  */
 export interface RecoveryStore {
-  /** The sandboxes this Redis has kept, none in an empty one. Null: it holds the fleet, nothing is to be done. */
-  kept(): Promise<ReadonlyMap<SandboxId, KeptSandbox> | null>;
+  /** Which Redis this is and the sandboxes it has kept, none in an empty one. Null: it holds the fleet, nothing is to be done. */
+  kept(): Promise<Forgetful | null>;
   /**
    * Writes the rollout, or what its record lacks. `given_up`: the rollout is over, tainted, or lives in another
    * sandbox; this one goes to draining. `two_lives`: it was opened anew while this sandbox did not answer, and calls
@@ -54,15 +57,15 @@ export interface RecoveryStore {
   restoreReady(found: FoundSandbox): Promise<void>;
   /**
    * It did not answer: until it does, nobody gets it, and `owner`'s claims answer `recovering`. `owner` null: nobody knows
-   * whose it is, so for 30 s the claims of every rollout without record do.
+   * whose it is, so for 30 s the claims of every rollout without record do, and nobody in line is granted anything.
    */
   markUnsure(sandbox: SandboxId, template: TemplateDigest, owner: RolloutKey | null): Promise<void>;
   /** The provider no longer has it: a ready one is forgotten; the rollout of an unsure one is lost. */
   markGone(sandbox: SandboxId): Promise<void>;
   /** Their sandboxes are gone: those without record are never opened anew. */
   markLost(rollouts: readonly RolloutKey[]): Promise<void>;
-  /** From now on this Redis holds the fleet. */
-  adopt(): Promise<void>;
+  /** From now on that Redis holds the fleet. Throws `recovering` where another has come since: it lacks what was written back before. */
+  adopt(redis: string): Promise<void>;
   /** When that was last, on Redis' clock; null: never, or more than a day ago. */
   adoptedAtMs(): Promise<number | null>;
 }

@@ -18,7 +18,9 @@
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
  * (an address was reused; said before the token is looked at, since the token belongs to the sandbox that was meant),
- * another boot 412 (a new life), and then nothing ran. Every answer carries both headers.
+ * another boot 412 (a new life), and then nothing ran. Every answer carries both headers. What is for a rollout (calls and
+ * files) says with {@link ownerHeader} for which: bound to another it is 409 bound_elsewhere, because fleet state may be
+ * wrong about who lives here, after a failover, and this sandbox is not.
  *
  * A grade is a call too ({@link GradeAction}). Once one was received no other kind of call is taken: what ran later could
  * not be part of what was graded.
@@ -34,6 +36,8 @@ export const protocolVersion = 2;
 
 export const sandboxHeader = 'x-corral-sandbox';
 export const bootHeader = 'x-corral-boot';
+/** The rollout that is meant, as {@link ownerText} writes it. A gateway of before does not say. */
+export const ownerHeader = 'x-corral-owner';
 /** In which span a gateway asks (W3C trace context); sandboxd only repeats it in its log. */
 export const spanHeader = 'traceparent';
 
@@ -81,6 +85,11 @@ export type WireOwner = {
   readonly attempt: number;
   readonly role: string;
 };
+
+/** `tenant/run/rollout/attempt/role`, each part percent-encoded: as fleet state names a rollout. */
+export function ownerText({ tenant, run, rollout, attempt, role }: WireOwner): string {
+  return [tenant, run, rollout, String(attempt), role].map(encodeURIComponent).join('/');
+}
 
 export type Identity = Health & {
   readonly isolation: UserIsolation;

@@ -1,7 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { SandboxId } from '../../../src/model/ids.ts';
 import { rolloutKey } from '../../../src/model/rollout.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
-import { ownerOf, RecoveryWorld } from './world.ts';
+import { inRedis, keys, ownerOf, RecoveryWorld } from './world.ts';
 
 const a = rolloutKey(ownerOf('a'));
 
@@ -100,6 +101,62 @@ test('a dispatch that it missed, in a sandbox that does not answer: the rollout 
   expect(swapped).toMatchObject({ rollout: { epoch: { sandbox } } });
   await world.core.state.lifecycle.lose(sandbox, null, 'evicted', {});
   expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'evicted' } });
+});
+
+/** To the copy the sandbox is being started, and its rollout stands in line. */
+async function granted(world: RecoveryWorld, isLabelled = false): Promise<SandboxId> {
+  const sandbox = await world.ready();
+  await world.core.sh('a', 'c1', 'echo one');
+  if (isLabelled) await world.provider.label(sandbox, ownerOf('a'), 0);
+  world.silent.add(sandbox);
+  await world.promote(async (redis, key) => {
+    const { digest } = world.core.environment.template;
+    const forgotten = ['sandbox', 'boot', 'address', 'dispatched', 'claimedAtMs', 'activeAtMs'];
+    await redis.hset(key('rollout', a), { state: 'waiting', generation: 0, calls: 0 });
+    await redis.hdel(key('rollout', a), ...forgotten);
+    await redis.del(key('calls', a));
+    await redis.hdel(key('sandbox', sandbox), 'owner');
+    await redis.hset(key('sandbox', sandbox), { phase: 'starting', ticket: 'ticket' });
+    await redis.srem(key('held', digest), sandbox);
+    await redis.sadd(key('starting', digest), sandbox);
+    await redis.zadd(key('starts'), Date.now() + 60_000, sandbox);
+  });
+  expect(await world.recover()).toEqual({ unsure: 1 });
+  await world.ready();
+  return sandbox;
+}
+
+describe('a start and its grant that it missed, in a sandbox that does not answer', () => {
+  test('the rollout is given no other while that is waited for, and goes on in it', async () => {
+    await using world = await RecoveryWorld.start();
+    const sandbox = await granted(world);
+    const call = world.core.sh('a', 'c2', 'echo two');
+    await expect.poll(() => world.counts()).toMatchObject({ ready: 1, held: 0, waiting: 1 });
+    world.silent.clear();
+    await world.recheck();
+    expect(await call).toMatchObject({ output: 'echo two', epoch: { sandbox } });
+  });
+
+  test('labelled, it alone waits; and where the sandbox is gone, the rollout is lost and not opened anew', async () => {
+    await using world = await RecoveryWorld.start();
+    const sandbox = await granted(world, true);
+    expect(await world.core.sh('b', 'c1', 'echo')).toMatchObject({ output: 'echo' });
+    world.core.waitMs = 300;
+    await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'recovering' });
+    world.provider.end(sandbox, 'evicted');
+    await world.recheck();
+    await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'sandbox_lost' });
+    expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost' } });
+  });
+
+  test('nobody’s after all, it ends as a start does that never answers', async () => {
+    await using world = await RecoveryWorld.start();
+    const sandbox = await granted(world);
+    await inRedis(world.core.redis.socket, (redis) => redis.zadd(keys('starts'), 1, sandbox));
+    expect(await world.core.state.pool.overdueLaunches()).toEqual([sandbox]);
+    expect(await world.core.state.pool.draining(10)).toEqual([sandbox]);
+    expect(await world.core.sh('b', 'c1', 'echo')).toMatchObject({ output: 'echo' });
+  });
 });
 
 test('a rollout whose sandbox is not in the list any more is lost, through the one door', async () => {

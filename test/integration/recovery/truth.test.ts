@@ -3,6 +3,7 @@ import type { Json } from '../../../src/model/grader.ts';
 import { rolloutId } from '../../../src/model/ids.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { caller, plain } from '../../support/core-world.ts';
+import { gradeAsk } from '../redis/world.ts';
 import { RecoveryWorld } from './world.ts';
 
 test('a rollout whose calls are all known is graded after Redis forgot it', async () => {
@@ -87,7 +88,7 @@ test('a grade that was under way may be asked for again and is scored once', asy
   await world.confirm(sandbox, 'c1');
   const { key } = await world.record('a');
   const { grades } = world.core.state;
-  const begun = await grades.begin(key, 60_000, false);
+  const begun = await grades.begin(key, gradeAsk());
   expect(begun).toMatchObject({ kind: 'run', turn: 1 });
   await world.forgetAll();
   await world.recover();
@@ -122,12 +123,30 @@ test('the same where another controller, which had not seen it, was quicker', as
   const { recovery } = world.core.state;
   const intact = { ...recovery };
   recovery.markLost = async (rollouts) => {
-    await intact.adopt();
+    await intact.adopt((await intact.kept())?.redis ?? '');
     await intact.markLost(rollouts);
   };
   await world.recover();
   await world.ready();
   await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'sandbox_lost' });
+});
+
+test('a Redis that is replaced while the one before is written back is not taken with half of it: all is written back again', async () => {
+  await using world = await RecoveryWorld.start();
+  await world.ready();
+  const first = await world.core.sh('a', 'c1', 'echo');
+  await world.forgetAll();
+  const { recovery } = world.core.state;
+  const intact = { ...recovery };
+  let isFirst = true;
+  recovery.markLost = async (rollouts) => {
+    if (isFirst) await world.forgetAll();
+    isFirst = false;
+    await intact.markLost(rollouts);
+  };
+  await expect(world.recover()).rejects.toMatchObject({ code: 'recovering' });
+  expect(await world.recover()).toEqual({ live: 1 });
+  expect(await world.record('a')).toMatchObject({ state: 'active', epoch: first.epoch });
 });
 
 test('one whose grant had not been bound when Redis forgot has lost nothing, and is opened anew', async () => {

@@ -22,7 +22,7 @@ import { FakeSandboxProvider } from '../../fakes/sandbox-provider.ts';
 import { createFakeLog } from '../../fakes/log.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
 
-const keys = keysOf('test');
+export const keys = keysOf('test');
 
 /** Gateways over a real Redis that can forget, sandboxes in memory that do not, and a controller's recovery. */
 export class RecoveryWorld implements AsyncDisposable {
@@ -167,7 +167,7 @@ export class RecoveryWorld implements AsyncDisposable {
 
 const noAnswer = () => new LinkError({ kind: 'not_sent', detail: 'no answer' });
 
-async function inRedis(socket: string, work: (redis: Redis) => Promise<unknown>): Promise<void> {
+export async function inRedis(socket: string, work: (redis: Redis) => Promise<unknown>): Promise<void> {
   const redis = new Redis(socket);
   try {
     await work(redis);

@@ -65,8 +65,8 @@ describe('a first call', () => {
     await world.fleet.claims.claim(claimOf('a', { item: null }));
     await world.fleet.claims.claim(claimOf('a', { item: '{"n":1}' }));
     await world.fleet.claims.claim(claimOf('a', { item: null }));
-    const reply = await world.fleet.claims.claim(claimOf('a', { item: '{"n":2}' }));
-    expect(reply.rollout?.item).toBe('{"n":1}');
+    await world.fleet.claims.claim(claimOf('a', { item: '{"n":2}' }));
+    expect(await world.fleet.claims.row(keyOf('a'))).toBe('{"n":1}');
   });
 });
 

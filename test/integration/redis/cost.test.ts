@@ -4,6 +4,7 @@ import { bootId, environmentName, runId, sandboxId } from '../../../src/model/id
 import { sandboxAddress } from '../../../src/model/rollout.ts';
 import {
   claimOf,
+  gradeAsk,
   held,
   keyOf,
   minute,
@@ -50,7 +51,7 @@ const idle = { 'code starting': 2, 'code ready': 3 };
 
 async function score(name: string) {
   const key = keyOf(name);
-  const begun = await world.fleet.grades.begin(key, minute, false, null);
+  const begun = await world.fleet.grades.begin(key, gradeAsk());
   if (begun.kind !== 'run') throw new Error(`not begun: ${begun.kind}`);
   await world.fleet.grades.score(key, begun.turn, 1, {});
 }

@@ -3,6 +3,7 @@ import { runId, sandboxId } from '../../../src/model/ids.ts';
 import {
   admitOf,
   claimOf,
+  gradeAsk,
   drainingOf,
   held,
   keyOf,
@@ -97,7 +98,7 @@ describe('expiry', () => {
   test('spares a rollout that is being graded', async () => {
     await world.supply(1);
     await world.active('a');
-    await world.fleet.grades.begin(keyOf('a'), 30 * minute, false);
+    await world.fleet.grades.begin(keyOf('a'), gradeAsk());
     await world.step(29 * minute);
     expect(await expire()).toEqual([]);
     await world.step(16 * minute);
@@ -313,7 +314,7 @@ test('when every rollout is closed and every sandbox gone, nothing is left that 
   const rollouts = [await world.active('a', { face: 'native' }), await world.running('b')];
   await world.fleet.claims.claim(claimOf('c'));
   await world.fleet.lifecycle.close(keyOf('a'), 'finished');
-  await world.fleet.grades.begin(keyOf('c'), minute, false);
+  await world.fleet.grades.begin(keyOf('c'), gradeAsk());
   await world.step(120 * minute);
   await expire();
   for (const rollout of rollouts) await world.fleet.pool.forget(sandboxOf(rollout));

@@ -5,6 +5,7 @@ import {
   admitOf,
   claimOf,
   drainingOf,
+  gradeAsk,
   held,
   keyOf,
   minute,
@@ -26,7 +27,7 @@ beforeEach(async () => {
 });
 
 const key = keyOf('a');
-const begin = () => world.fleet.grades.begin(key, 30 * minute, false);
+const begin = () => world.fleet.grades.begin(key, gradeAsk());
 const score = (turn: number, value: number) => world.fleet.grades.score(key, turn, value, {});
 
 describe('the begin of a grading', () => {
@@ -53,6 +54,18 @@ describe('the begin of a grading', () => {
     expect(kinds.filter((kind) => kind === 'wait')).toHaveLength(19);
   });
 
+  test('whose answer was lost is given to who took it again, with its whole time, and to nobody else', async () => {
+    await world.active('a');
+    const ask = gradeAsk();
+    expect(await world.fleet.grades.begin(key, ask)).toMatchObject({ kind: 'run', turn: 1 });
+    await world.step(minute);
+    expect(await world.fleet.grades.begin(key, ask)).toMatchObject({ kind: 'run', turn: 1 });
+    await world.step(30 * minute - 1);
+    expect(await begin()).toEqual({ kind: 'wait', for: 'grader' });
+    expect(await score(1, 1)).toEqual({ first: true, score: 1 });
+    expect(await world.fleet.grades.begin(key, ask)).toMatchObject({ kind: 'scored', score: 1 });
+  });
+
   test('is barred by a taint with its code: the grader is a veto', async () => {
     const rollout = await world.active('a');
     await world.fleet.lifecycle.lose(sandboxOf(rollout), null, 'preempted', {});
@@ -63,7 +76,7 @@ describe('the begin of a grading', () => {
     await world.active('a');
     await world.fleet.lifecycle.close(key, 'finished');
     expect(await begin()).toMatchObject({ kind: 'barred', code: 'rollout_closed' });
-    expect(await world.fleet.grades.begin(keyOf('nobody'), 1, false)).toEqual({
+    expect(await world.fleet.grades.begin(keyOf('nobody'), gradeAsk())).toEqual({
       kind: 'barred',
       code: 'rollout_unknown',
       rollout: null,
@@ -81,13 +94,14 @@ describe('the begin of a grading', () => {
     await world.active('b');
     await world.active('c');
     expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ kind: 'waiting' });
-    expect(await world.fleet.grades.begin(key, minute, true)).toEqual({ kind: 'waiting' });
+    expect(await world.fleet.grades.begin(key, gradeAsk({ inSandbox: true }))).toEqual({ kind: 'waiting' });
     expect(await begin()).toMatchObject({ kind: 'run', rollout: { state: 'grading', epoch: null } });
   });
 
   test('of a rollout that was given another sandbox than the one it was seen in is put off', async () => {
     const { epoch } = await held(world.fleet, claimOf('a'));
-    const begun = (seenIn: SandboxId | null) => world.fleet.grades.begin(key, minute, true, seenIn);
+    const begun = (seenIn: SandboxId | null) =>
+      world.fleet.grades.begin(key, gradeAsk({ inSandbox: true, seenIn }));
     expect(await begun(sandboxId('the-one-before'))).toEqual({ kind: 'waiting' });
     expect(await begun(epoch?.sandbox ?? null)).toMatchObject({ kind: 'run', turn: 1 });
   });

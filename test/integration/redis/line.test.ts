@@ -119,22 +119,22 @@ describe('a waiter whom nobody renews', () => {
 });
 
 describe('a renewal', () => {
-  test('tells what each rollout is now, grants what is ready, and leaves unknown ones out', async () => {
+  test('grants what is ready, and says who is to claim again: who was granted, and who is unknown', async () => {
     await wait('a');
     await wait('b');
     await world.step(11 * second);
     await world.supply(1);
-    const replies = await world.fleet.claims.renew([keyOf('b'), keyOf('a'), keyOf('nobody')]);
-    expect(replies.get(keyOf('a'))?.kind).toBe('held');
-    expect(replies.get(keyOf('b'))).toMatchObject({ kind: 'waiting', ahead: 0 });
-    expect(replies.has(keyOf('nobody'))).toBe(false);
+    const changed = await world.fleet.claims.renew([keyOf('b'), keyOf('a'), keyOf('nobody')]);
+    expect(changed).toEqual(new Set([keyOf('a'), keyOf('nobody')]));
+    expect((await wait('a')).kind).toBe('held');
+    expect(await wait('b')).toMatchObject({ kind: 'waiting', ahead: 0 });
   });
 
   test('of a rollout that was closed meanwhile says so', async () => {
     await wait('a');
     await world.fleet.lifecycle.close(keyOf('a'), 'deleted');
-    const replies = await world.fleet.claims.renew([keyOf('a')]);
-    expect(replies.get(keyOf('a'))).toMatchObject({ kind: 'refused', code: 'rollout_closed' });
+    expect(await world.fleet.claims.renew([keyOf('a')])).toEqual(new Set([keyOf('a')]));
+    expect(await wait('a')).toMatchObject({ kind: 'refused', code: 'rollout_closed' });
   });
 
   test('of nobody asks nothing', async () => {

@@ -4,6 +4,7 @@ import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
 import {
   admitOf,
   claimOf,
+  gradeAsk,
   drainingOf,
   held,
   keyOf,
@@ -37,6 +38,27 @@ test('a sandbox lost before the first dispatch is swapped silently for another',
   const effect = await lose(lost ?? '');
   expect(effect).toMatchObject({ kind: 'swapped', rollout: { state: 'claimed', taint: null } });
   expect((await recordOf(world.fleet, keyOf('a'))).epoch?.sandbox).toBe(other);
+});
+
+test('a rollout that a forgetful Redis has in line, and that had run elsewhere, leaves the line: what comes is for others', async () => {
+  await world.fleet.claims.claim(claimOf('a'));
+  await world.fleet.claims.claim(claimOf('b'));
+  const ran = settlementOf(keyOf('a'), 'call-1', { ranIn: sandboxId('the-one-before') });
+  await world.fleet.calls.settle(ran);
+  await world.supply(2);
+  expect((await world.fleet.claims.renew([keyOf('a'), keyOf('b')])).size).toBe(2);
+  const again = (name: string) => world.fleet.claims.claim(claimOf(name));
+  expect(await again('a')).toMatchObject({ kind: 'refused', code: 'sandbox_lost' });
+  expect(await again('b')).toMatchObject({ kind: 'held' });
+  expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ state: 'waiting', epoch: null });
+});
+
+test('a grant that is given up after its rollout was tainted sends nobody to the line again', async () => {
+  await world.supply(1);
+  const { key, generation } = await held(world.fleet, claimOf('a'));
+  await world.fleet.calls.settle(settlementOf(key, 'call-1', { ranIn: sandboxId('the-one-before') }));
+  const reply = await world.fleet.claims.swap(key, generation, 'it is gone', {});
+  expect(reply).toMatchObject({ kind: 'refused', code: 'sandbox_lost', rollout: { state: 'claimed' } });
 });
 
 test('a sandbox lost before the first dispatch with none ready sends its rollout to the head of the line', async () => {
@@ -130,7 +152,9 @@ test('a sandbox that runs out of memory while a call runs is broken by it: settl
     expect(summary).toMatchObject({ outcome: 'completed', code: 'sandbox_broken', admitted: 'unknown' });
   }
   expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
-  expect(await world.fleet.grades.begin(keyOf('a'), 1_000, false)).toMatchObject({ kind: 'run' });
+  expect(await world.fleet.grades.begin(keyOf('a'), gradeAsk({ gradeMs: 1_000 }))).toMatchObject({
+    kind: 'run',
+  });
   expect(await world.fleet.reports.run(tenant, runId('run-1'))).toMatchObject({ discarded: 0 });
 });
 
@@ -149,7 +173,9 @@ test('a sandbox that runs out of memory while no call runs is broken by what a c
     kind: 'broken',
     rollout: { taint: null, broken: 'a command used up all of its memory' },
   });
-  expect(await world.fleet.grades.begin(keyOf('a'), 1_000, false)).toMatchObject({ kind: 'run' });
+  expect(await world.fleet.grades.begin(keyOf('a'), gradeAsk({ gradeMs: 1_000 }))).toMatchObject({
+    kind: 'run',
+  });
 });
 
 test('one that runs out of memory before anything was dispatched is swapped like every other', async () => {
@@ -160,7 +186,7 @@ test('one that runs out of memory before anything was dispatched is swapped like
 test('the loss of a sandbox whose score is stored does not taint', async () => {
   await world.supply(1);
   const rollout = await world.active('a', { face: 'native' });
-  await world.fleet.grades.begin(keyOf('a'), 1_000, false);
+  await world.fleet.grades.begin(keyOf('a'), gradeAsk({ gradeMs: 1_000 }));
   await world.fleet.grades.score(keyOf('a'), 1, 0.5, {});
   expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
   expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ taint: null, score: 0.5 });

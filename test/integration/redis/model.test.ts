@@ -5,6 +5,7 @@ import { sandboxAddress, type RolloutKey } from '../../../src/model/rollout.ts';
 import {
   admitOf,
   claimOf,
+  gradeAsk,
   keyOf,
   minute,
   ownerOf,
@@ -87,7 +88,7 @@ async function toRollout(kind: Turn, index: number): Promise<void> {
     swap: () => claims.swap(record.key, record.generation, 'bind failed', {}),
     renew: () => claims.renew([record.key]),
     grade: async () => {
-      const begun = await grades.begin(record.key, minute, false);
+      const begun = await grades.begin(record.key, gradeAsk());
       if (begun.kind === 'run') await grades.score(record.key, begun.turn, 1, {}).catch(() => undefined);
     },
   };

@@ -56,12 +56,65 @@ async function reserveAll(targets: readonly PoolTarget[]): Promise<number> {
   return started;
 }
 
+const demand = async () => {
+  const { starting, templates } = await world.fleet.pool.demand();
+  return { starting, templates: [...templates] };
+};
+/** Its only sandbox is ready. */
+const fill = async () => {
+  const reserved = await reserve([target(1)]);
+  if (reserved === null) throw new Error('nothing was reserved');
+  await ready(reserved.sandbox);
+  expect(await reserve([target(1)])).toBeNull();
+  return reserved.sandbox;
+};
+
+describe('the demand', () => {
+  test('is of a template that somebody waits for, until nobody does', async () => {
+    await wait('a');
+    expect(await demand()).toEqual({ starting: 0, templates: [template] });
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    expect(await reserve([target(0)])).toBeNull();
+    expect(await demand()).toEqual({ starting: 0, templates: [] });
+  });
+
+  test('is not of a pool that is full, until somebody takes a sandbox from it', async () => {
+    await fill();
+    expect((await demand()).templates).toEqual([]);
+    await wait('a');
+    expect((await demand()).templates).toEqual([template]);
+  });
+
+  test('is of a pool that loses a sandbox, has one fail, is announced, or is said to lack something', async () => {
+    const lost = await fill();
+    await world.fleet.lifecycle.lose(lost, null, 'evicted', {});
+    expect((await demand()).templates).toEqual([template]);
+    await fill();
+    await announce(3);
+    expect((await demand()).templates).toEqual([template]);
+    await world.reset();
+    await world.fleet.pool.lookAt([other]);
+    expect((await demand()).templates).toEqual([other]);
+    await fail(1);
+    expect((await demand()).templates).toEqual(expect.arrayContaining([template]));
+  });
+});
+
 describe('a reservation', () => {
   test('refills up to the target and no further: what was asked for counts as there', async () => {
     expect(await reserve([target(2)])).toMatchObject({ template });
     expect(await reserve([target(2)])).toMatchObject({ template });
     expect(await reserve([target(2)])).toBeNull();
     expect(await counts()).toMatchObject({ launching: 2, ready: 0 });
+  });
+
+  test('is made among 3,000 templates as among three', async () => {
+    const many = Array.from({ length: 3_000 }, (_, index) => target(1, 1, templateDigest(`of-${index}`)));
+    const first = await reserve(many);
+    const second = await reserve(many);
+    expect(first).not.toBeNull();
+    expect(second).not.toBeNull();
+    expect(second?.template).not.toBe(first?.template);
   });
 
   test('is the same for the same ticket while its start is under way', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { itemKey, runId, tenantId } from '../../../src/model/ids.ts';
 import {
   claimOf,
+  gradeAsk,
   keyOf,
   minute,
   ownerOf,
@@ -29,7 +30,7 @@ const report = async () => {
 async function scored(name: string, score: number) {
   await world.supply(1);
   await world.active(name);
-  await world.fleet.grades.begin(keyOf(name), minute, false);
+  await world.fleet.grades.begin(keyOf(name), gradeAsk());
   await world.fleet.grades.score(keyOf(name), 1, score, {});
 }
 async function lost(name: string) {
@@ -194,7 +195,7 @@ describe('the list of rollouts', () => {
     await world.supply(1);
     await world.active('a');
     for (const turn of [1, 2, 3]) {
-      await world.fleet.grades.begin(keyOf('a'), minute, false);
+      await world.fleet.grades.begin(keyOf('a'), gradeAsk());
       await world.fleet.grades.failed(keyOf('a'), turn, {});
     }
     expect(await names({ code: 'grader_failed' })).toEqual(['a']);

@@ -22,6 +22,7 @@ import {
 } from '../../../src/model/rollout.ts';
 import type { AdmitRequest, Settlement } from '../../../src/ports/fleet/calls.ts';
 import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
+import type { GradeAsk } from '../../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
 import { startRedis } from '../../support/redis.ts';
 
@@ -145,6 +146,14 @@ export function claimOf(name: string, overrides: Partial<ClaimRequest> = {}): Cl
     hardLifeMs: 120 * minute,
     ...overrides,
   };
+}
+
+let asked = 0;
+
+/** Each is asked for by somebody else. */
+export function gradeAsk(overrides: Partial<GradeAsk> = {}): GradeAsk {
+  asked += 1;
+  return { by: `asking-${asked}`, gradeMs: 30 * minute, inSandbox: false, seenIn: null, ...overrides };
 }
 
 export function admitOf(

@@ -28,6 +28,10 @@ const plantedBugsByName = {
     "return redis.call('ZRANGE', key.ready .. template, 0, 0)[1]",
   ),
   'a sandbox accepts a second bind': { makeDaemon: acceptsEverybody },
+  'a row goes with its first reader': replacing(
+    "if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow",
+    'if true then forgetRow',
+  ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
   'a taint is not written': replacing(
     "if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end",
@@ -108,7 +112,11 @@ const plantedBugsByName = {
     '',
   ),
   'a verdict does not ask for the taint': { core: takesAllForScorable },
-  // This one was real, and the simulator has found it.
+  // These were real. The first one was found under load, and the simulator was blind for it.
+  'a turn of the grader is lost with its answer': replacing(
+    'return gradeBy == by and run() or {',
+    'return {',
+  ),
   'wrong arguments under the id of a refused call get its answer': { gateway: comparesNoArguments },
 } as const satisfies Record<string, Planted>;
 

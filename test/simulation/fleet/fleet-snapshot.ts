@@ -20,6 +20,8 @@ export type RolloutRow = {
   readonly closedBy: string;
   /** On Redis' clock. */
   readonly closedAtMs: number;
+  /** The turn of its grader, by the name of who asked for it, and when it ends, on Redis' clock; null: none is under way. */
+  readonly turn: { readonly by: string; readonly untilMs: number } | null;
 };
 
 export type SandboxRow = {
@@ -65,11 +67,11 @@ for _, run in ipairs({ ${runs} }) do
   for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
     local values = redis.call('HMGET', '${keys('rollout')}' .. id,
       'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs', 'broken',
-      'closedBy', 'closedAtMs')
+      'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs')
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
     calls = calls + redis.call('HLEN', '${keys('calls')}' .. id) - inFlight
     add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
-      values[9], values[10])
+      values[9], values[10], values[11], values[12])
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -110,6 +112,7 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 function rolloutRow(values: readonly string[]): RolloutRow {
   const [, key = '', state = '', sandbox = '', boot = '', taint = '', score = '', dispatched = ''] = values;
   const [claimedAtMs = '0', inFlight = '0', broken = '', closedBy = '', closedAtMs = ''] = values.slice(8);
+  const [by = '', untilMs = '0'] = values.slice(13);
   return {
     key,
     state,
@@ -123,6 +126,7 @@ function rolloutRow(values: readonly string[]): RolloutRow {
     broken: broken !== '',
     closedBy,
     closedAtMs: Number(closedAtMs),
+    turn: Number(untilMs) === 0 ? null : { by, untilMs: Number(untilMs) },
   };
 }
 

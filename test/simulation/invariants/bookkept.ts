@@ -41,9 +41,11 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
 
   'only a ready sandbox is granted': ({ redis }) => {
     const { rollouts, sandboxes } = redis.scripts.state;
-    for (const { key, state, sandbox } of rollouts.values()) {
+    for (const { key, state, sandbox, taint } of rollouts.values()) {
       const phase = sandboxes.get(sandbox)?.phase ?? 'unknown';
-      if (state === 'claimed' && phase !== 'ready') return `${key} has claimed ${sandbox}, which is ${phase}`;
+      // One that is lost for what it had run elsewhere gives up what it was granted since.
+      if (state === 'claimed' && taint === '' && phase !== 'ready')
+        return `${key} has claimed ${sandbox}, which is ${phase}`;
     }
     return null;
   },

@@ -7,6 +7,7 @@ import { stateOnlyMovesOn } from './moves-on.ts';
 import { bookkept } from './bookkept.ts';
 import { ended } from './ended.ts';
 import { heardOut } from './heard-out.ts';
+import { turnsAreRun } from './turns-are-run.ts';
 
 export type Violation = { readonly invariant: string; readonly detail: string };
 
@@ -32,6 +33,7 @@ export function createInspector(world: World): Inspector {
     ...bookkept,
     ...ended,
     ...heardOut,
+    ...turnsAreRun,
     ...stateOnlyMovesOn(),
   };
   const checks = Object.entries(invariants);

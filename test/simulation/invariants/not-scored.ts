@@ -1,9 +1,9 @@
 import { failureRow } from '../../../src/failure/codes.ts';
 import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
-import { refusedScore } from '../environment.ts';
+import { brokenWords, refusedScore } from '../environment.ts';
 import { judgedScore } from '../processes/judge.ts';
-import type { Request } from '../trainer/ledger.ts';
+import type { Request, Told } from '../trainer/ledger.ts';
 import type { Invariant } from './inspector.ts';
 import { ownerKey } from './owner-key.ts';
 
@@ -82,7 +82,10 @@ function madeUp(world: World, request: Request, score: number): string | null {
   // Where Redis has forgotten a life that nobody could tell of, the last one counts, and every named call must be of it.
   const there = ran.filter(({ sandbox, boot }) => sandbox === last?.sandbox && boot === last.boot);
   const missing = named.find(
-    (call) => ran.some((one) => one.call === call) && !there.some((one) => one.call === call),
+    (call) =>
+      ran.some((one) => one.call === call) &&
+      !there.some((one) => one.call === call) &&
+      !wasRefusedAnew(world, request, call),
   );
   if (missing !== undefined) return `${missing} had run in another sandbox than the last`;
   const isBroken = world.truth.brokenBy(ownerKey(rollout.run, rollout.name));
@@ -104,6 +107,15 @@ function madeUp(world: World, request: Request, score: number): string | null {
   const anew = world.redis.replacedMs.length > 0 && named.length === 0;
   return lost === undefined || anew ? null : `${lost.sandbox} had been lost before its grade was asked for`;
 }
+
+/** Where Redis has forgotten a life of which nothing was told, the trainer heard of this call only that the next was broken. */
+function wasRefusedAnew({ redis, ledger }: World, { rollout }: Request, call: string): boolean {
+  const told = ledger.of(rollout.name).flatMap((one) => (one.call === call && one.told ? [one.told] : []));
+  const answers = told.filter(({ kind }) => kind === 'answer');
+  return redis.replacedMs.length > 0 && answers.length > 0 && answers.every(isBrokenAnswer);
+}
+
+const isBrokenAnswer = (told: Told): boolean => told.kind === 'answer' && told.output.startsWith(brokenWords);
 
 /** What environments give that look at the answer alone. */
 const scoresByText: Readonly<Record<string, (right: boolean) => number>> = {

@@ -15,7 +15,9 @@ export function restless(world: World): string | null {
   for (const { sandbox, phase } of sandboxes) if (phase !== 'ready') return `sandbox ${sandbox} is ${phase}`;
   if (sandboxes.length !== minReady) return `${sandboxes.length} sandboxes are ready, not ${minReady}`;
   const known = world.redis.scripts.state.sandboxes;
-  const strangers = world.engine.sandboxes.filter((sandbox) => !known.has(sandbox));
+  const strangers = world.engine.sandboxes.filter(
+    (sandbox) => !known.has(sandbox) && answers(world, sandbox),
+  );
   if (strangers.length > 0)
     return `the engine still has ${strangers.join(', ')}, which fleet state does not know`;
   if (world.queue.depth > 0) return `${world.queue.depth} launch tickets are left`;
@@ -25,9 +27,12 @@ export function restless(world: World): string | null {
 /** But for those that never say whose they are: they are left alone until the engine says that they are gone. */
 function answering(world: World) {
   const known = [...world.redis.scripts.state.sandboxes.values()];
-  return known.filter(
-    ({ sandbox, phase }) => phase !== 'unsure' || world.sandboxes.find(sandbox)?.stalledUntilMs !== Infinity,
-  );
+  return known.filter(({ sandbox, phase }) => phase !== 'unsure' || answers(world, sandbox));
+}
+
+/** A stranger that never does may be a rollout's that nobody knows: it is left for as long as one may live. */
+function answers(world: World, sandbox: string): boolean {
+  return world.sandboxes.find(sandbox)?.stalledUntilMs !== Infinity;
 }
 
 function waitsFor(world: World): string {

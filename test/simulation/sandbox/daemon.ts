@@ -109,17 +109,15 @@ export class Daemon {
 
   /** Starts a call once or finds it; `settled` resolves when it is over. */
   receive(call: string, request: CallRequest): JournalEntry {
-    this.binding.requireBound();
     return this.journal.receive(call, request);
   }
 
   find(call: string): JournalEntry {
-    this.binding.requireBound();
     return this.journal.find(call);
   }
 
-  requireBound(): void {
-    this.binding.requireBound();
+  requireBound(asker: string | undefined): void {
+    this.binding.requireBound(asker);
   }
 
   /** Resolves when the call is over. */

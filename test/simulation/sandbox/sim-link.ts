@@ -10,6 +10,14 @@ import type { Question, WireWorld } from './wire.ts';
 export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
   const ask = <Answer>(target: SandboxTarget, question: Question<Answer>, signal: AbortSignal) =>
     askOver(world, process, target, question, signal);
+  /** What is for one rollout. */
+  const askFor = <Answer>(target: SandboxTarget, question: Question<Answer>, signal: AbortSignal) => {
+    const serve = (daemon: Daemon) => {
+      daemon.requireBound(target.owner);
+      return question.serve(daemon);
+    };
+    return ask(target, { ...question, serve }, signal);
+  };
   const held = (daemon: Daemon, call: string, waitMs: number) => answerWithin(world, daemon, call, waitMs);
 
   return {
@@ -24,21 +32,21 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
         daemon.receive(call, request);
         return held(daemon, call, waitMs);
       };
-      return ask(target, { what: `call ${call}`, serve }, signal);
+      return askFor(target, { what: `call ${call}`, serve }, signal);
     },
     attach: (target, call, waitMs, signal) =>
-      ask(target, { what: `attach ${call}`, serve: (daemon) => held(daemon, call, waitMs) }, signal),
+      askFor(target, { what: `attach ${call}`, serve: (daemon) => held(daemon, call, waitMs) }, signal),
     confirm: (target, calls, signal) =>
-      ask(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
+      askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
-      ask(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
+      askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
     putFile: async (target, path, body, _user, signal) => {
       const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
       const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
-      return ask(target, { what: 'put file', serve, repeatable: false }, signal);
+      return askFor(target, { what: 'put file', serve, repeatable: false }, signal);
     },
     getFile: (target, path, _user, signal) =>
-      ask(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
+      askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
   };
 }
 
@@ -50,13 +58,11 @@ function probe(daemon: Daemon) {
 const done = () => ({ ok: true, durationMs: 1 }) as const;
 
 function putFile(daemon: Daemon, path: string, text: string): number {
-  daemon.requireBound();
   daemon.files.set(path, text);
   return text.length;
 }
 
 function getFile(daemon: Daemon, path: string): string {
-  daemon.requireBound();
   const text = daemon.files.get(path);
   if (text === undefined) throw new WireError('file_error', 'no such file', 'ENOENT');
   return text;

@@ -9,5 +9,7 @@ if redis.call('HEXISTS', name, run) == 0 and redis.call('HLEN', name) >= announc
 local held = redis.call('SCARD', key.held .. template)
 redis.call('HSET', name, run, string.format('%d %.0f %d', count, untilMs, held))
 if redis.call('PTTL', name) < tonumber(lifeMs) then redis.call('PEXPIRE', name, lifeMs) end
+redis.call('SADD', key.templates, template)
+mayLack(template)
 redis.call('PUBLISH', key.work, template)
 return untilMs

@@ -1,8 +1,9 @@
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after taint.
-local id, gradeMs, inSandbox, seenIn = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1', ARGV[5]
+-- Who asks again under the same name (ARGV[3]) has not heard that the turn is its own, and would wait for itself.
+local id, by, gradeMs, inSandbox, seenIn = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1', ARGV[6]
 local turnsMax = 3
-local state, taintCode, closedBy, score, turn, gradeUntilMs, template, sandbox =
-  read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'template', 'sandbox')
+local state, taintCode, closedBy, score, turn, gradeUntilMs, gradeBy, template, sandbox =
+  read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'gradeBy', 'template', 'sandbox')
 
 -- A rollout without calls may be graded where it stands: its grader may need no sandbox.
 local function enterGrading()
@@ -17,12 +18,17 @@ local function barUsedUp()
   return { 'barred', 'grader_failed', record(id) }
 end
 
-local function beginTurn()
+local function run()
   local idleMs, hardEndMs, leaseMs = read(id, 'idleMs', 'hardEndMs', 'leaseUntilMs')
-  turn = redis.call('HINCRBY', key.rollout .. id, 'gradeTurn', 1)
   write(id, 'gradeUntilMs', nowMs + gradeMs)
   leaseUntil(id, math.max(tonumber(leaseMs), nowMs + gradeMs + idleMs), hardEndMs)
   return { 'run', turn, record(id) }
+end
+
+local function beginTurn()
+  turn = redis.call('HINCRBY', key.rollout .. id, 'gradeTurn', 1)
+  write(id, 'gradeBy', by)
+  return run()
 end
 
 if not state then return { 'barred', 'rollout_unknown', false } end
@@ -35,6 +41,6 @@ local isElsewhere = seenIn ~= '' and seenIn ~= sandbox
 if inSandbox and (state == 'waiting' or isElsewhere) then return { 'waiting' } end
 if state ~= 'grading' then enterGrading() end
 if redis.call('SCARD', key.inFlight .. id) > 0 then return { 'wait', 'calls', false } end
-if tonumber(gradeUntilMs or 0) > nowMs then return { 'wait', 'grader', false } end
+if tonumber(gradeUntilMs or 0) > nowMs then return gradeBy == by and run() or { 'wait', 'grader', false } end
 if tonumber(turn or 0) >= turnsMax then return barUsedUp() end
 return beginTurn()

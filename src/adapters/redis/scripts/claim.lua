@@ -61,6 +61,7 @@ end
 
 local function rowsOf(tenant)
   if not tenants[tenant] then
+    letGoOfRows(tenant)
     local before = tonumber(redis.call('GET', key.rowBytes .. tenant) or 0)
     tenants[tenant] = { before = before, bytes = before }
   end
@@ -81,14 +82,14 @@ local function anybodyWaits(template)
   return not nobodyWaits[template]
 end
 
-local valuesEach = 11
+local valuesEach = 12
 
 local function claimAt(index)
-  local id, face, environment, version, template, itemKey, item, idleMs, hardLifeMs, tags, recordOnly =
+  local id, face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
     unpack(ARGV, index, index + valuesEach - 1)
   return {
     id = id, run = runOf(id), face = face, environment = environment, version = version, template = template,
-    itemKey = itemKey, item = item, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags,
+    itemKey = itemKey, item = item, row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags,
     recordOnly = recordOnly ~= '',
   }
 end
@@ -97,22 +98,26 @@ local function refused(claim, code)
   return { 'refused', code, record(claim.id) }
 end
 
+-- One that another rollout has brought costs nothing more.
 local function rowFits(claim)
-  return claim.item == '' or rowsOf(tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
+  if claim.item == '' or redis.call('EXISTS', key.row .. rowName(claim.id, claim.row)) == 1 then return true end
+  return rowsOf(tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
 end
 
-local function keepRow(claim)
-  if claim.item == '' or not redis.call('SET', key.item .. claim.id, claim.item, 'NX') then return end
+local function keepItsRow(claim)
+  if claim.item == '' then return end
   local rows = rowsOf(tenantOf(claim.id))
-  rows.bytes = rows.bytes + #claim.item
+  rows.bytes = rows.bytes + keepRow(claim.id, claim.row, claim.item, tonumber(claim.hardLifeMs))
 end
 
 -- The row comes with a later call, or again after Redis has forgotten it. False: it is not kept, and was not before.
 local function keepLateRow(claim)
-  if claim.item == '' or redis.call('EXISTS', key.item .. claim.id) == 1 then return true end
+  if claim.item == '' then return true end
+  local before = read(claim.id, 'row')
+  if before and redis.call('EXISTS', key.row .. rowName(claim.id, before)) == 1 then return true end
   if not rowFits(claim) then return false end
-  write(claim.id, 'hadRow', '1')
-  keepRow(claim)
+  write(claim.id, 'hadRow', '1', 'row', claim.row)
+  keepItsRow(claim)
   return true
 end
 
@@ -154,9 +159,9 @@ local function create(claim, wave, ...)
     'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
     'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(nowMs + idleMs), 'idleMs', claim.idleMs,
     'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run),
-    'hadRow', claim.item ~= '' and '1' or '0', ...)
+    'hadRow', claim.item ~= '' and '1' or '0', 'row', claim.row, ...)
   later('ZADD', key.leases, digits(nowMs + math.min(idleMs, hardLifeMs)), claim.id)
-  keepRow(claim)
+  keepItsRow(claim)
   if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
   renewRun(claim.run, claim.face)
   versions[claim.version] = true

@@ -1,16 +1,22 @@
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
--- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there, so nobody is started for twice.
+-- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there,
+-- so nobody is started for twice.
 -- ARGV: ticket, sandbox, start budget, start timeout, the slots for images of rows (model/pull-slots.ts: of one until a
--- sandbox of it stands, of one after that, of all that none stands of), then template, minReady, max, the environment
--- version that it was chosen for, or nothing, and the environment that it costs, of each target.
-local ticket, sandbox, startBudget, startTimeoutMs, firstSlots, laterSlots, unprovenSlots = unpack(ARGV, 2)
-local firstTarget, valuesEach = 9, 5
+-- sandbox of it stands, of one after that, of all that none stands of), and the plan, in which each template has its
+-- minReady, max, the environment version that it was chosen for, or `-`, and the environment that it costs.
+local ticket, sandbox, startBudget, startTimeoutMs, firstSlots, laterSlots, unprovenSlots, plan = unpack(ARGV, 2)
+if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return 'no plan' end
 
 local targets = {}
-for index = firstTarget, #ARGV, valuesEach do
-  local minReady, max, version = tonumber(ARGV[index + 1]), tonumber(ARGV[index + 2]), ARGV[index + 3]
-  targets[ARGV[index]] =
-    { minReady = minReady, max = max, version = version ~= '' and version, environment = ARGV[index + 4] }
+local function targetOf(template)
+  if targets[template] == nil then
+    local minReady, max, version, environment =
+      string.match(redis.call('HGET', key.plan .. plan, template) or '', '^(%d+) (%d+) (%S+) (%S+)$')
+    targets[template] = minReady and {
+      minReady = tonumber(minReady), max = tonumber(max), version = version ~= '-' and version, environment = environment,
+    } or false
+  end
+  return targets[template]
 end
 
 local function sizes(template)
@@ -19,7 +25,8 @@ local function sizes(template)
 end
 
 local function isChosen(template)
-  return targets[template] and targets[template].version
+  local target = targetOf(template)
+  return target and target.version
 end
 
 -- Sandboxes of all templates of an environment whose rows name their images; counted once, and only where it matters.
@@ -27,8 +34,8 @@ local ofVersion = {}
 local function sandboxesOf(version)
   if ofVersion[version] then return ofVersion[version] end
   local sum = 0
-  for template, target in pairs(targets) do
-    if target.version == version then
+  for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
+    if isChosen(template) == version then
       local ready, starting, held = sizes(template)
       sum = sum + ready + starting + held
     end
@@ -52,7 +59,7 @@ local function mayPull(template)
 end
 
 local function hasRoom(template)
-  local target = targets[template]
+  local target = targetOf(template)
   if target.version then
     return mayPull(template) and not environmentIsFull(target) and mayStart(template)
   end
@@ -62,7 +69,7 @@ end
 
 -- A template without target is one that this controller cannot create.
 local function isWaitedFor(template)
-  return targets[template] and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
+  return targetOf(template) and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
 end
 
 -- The next template of a run's ring that needs a start; members that left the line leave the ring here.
@@ -96,16 +103,25 @@ local function fullness(template, minReady)
   return (ready + spare) / minReady
 end
 
+-- By name where two are as empty, so that what is started first does not depend on how Redis keeps a set.
+local function lacking()
+  local names = redis.call('SMEMBERS', key.lacking)
+  table.sort(names)
+  return names
+end
+
 local function emptiest()
   local found, lowest, reason = nil, 1, nil
-  for index = firstTarget, #ARGV, valuesEach do
-    local template = ARGV[index]
-    local target = targets[template]
-    local announced = announcedOf(template)
-    local minReady = math.min(target.max, math.max(target.minReady, announced))
-    local full = minReady > 0 and fullness(template, minReady) or 1
-    if full < lowest and hasRoom(template) then
-      found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
+  for _, template in ipairs(lacking()) do
+    local target = targetOf(template)
+    if target then
+      local announced = announcedOf(template)
+      local minReady = math.min(target.max, math.max(target.minReady, announced))
+      local full = minReady > 0 and fullness(template, minReady) or 1
+      if full >= 1 then redis.call('SREM', key.lacking, template) end
+      if full < lowest and hasRoom(template) then
+        found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
+      end
     end
   end
   return found, reason, ''
@@ -114,7 +130,7 @@ end
 -- Why, and for which run, is only told to whoever looks: who gets the sandbox is decided when it is ready.
 local function start(template, reason, run)
   redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket,
-    'reason', reason, 'run', run, 'environment', targets[template].environment)
+    'reason', reason, 'run', run, 'environment', targetOf(template).environment)
   redis.call('ZADD', key.starts, nowMs + startTimeoutMs, sandbox)
   redis.call('SADD', key.starting .. template, sandbox)
   redis.call('SADD', key.sandboxes, sandbox)

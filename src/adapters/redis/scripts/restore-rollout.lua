@@ -15,7 +15,8 @@ if adopted and phase ~= 'unsure' then return 'late' end
 if phase == 'draining' then return 'given_up' end
 
 local function takeSandbox()
-  if phase == 'starting' then leaveStart(sandbox, template) end
+  leaveStart(sandbox, template or found.template)
+  mayLack(found.template)
   redis.call('ZREM', key.ready .. found.template, sandbox)
   redis.call('SADD', key.sandboxes, sandbox)
   redis.call('SADD', key.templates, found.template)

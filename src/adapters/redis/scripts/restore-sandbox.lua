@@ -14,9 +14,12 @@ local function list()
   redis.call('HSET', box, 'template', template)
 end
 
+-- By its own word nobody has ever moved in, also not who was taken to live there.
 local function joinPool()
   list()
+  leaveStart(sandbox, template)
   redis.call('HDEL', box, 'unsureOwner')
+  if unsureOwner then redis.call('HDEL', key.unsure, unsureOwner) end
   redis.call('ZREM', key.nameless, sandbox)
   redis.call('HSET', box, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
   enterPhase(sandbox, 'ready')
@@ -24,8 +27,11 @@ local function joinPool()
   if adopted then serveLine(template) end
 end
 
+-- A start that does not answer may have been done, and the sandbox granted, in the second that a copy has missed. Its
+-- time as a start runs on: one that never answers must end.
 local function becomeUnsure()
   list()
+  mayLack(template)
   redis.call('ZREM', key.ready .. template, sandbox)
   enterPhase(sandbox, 'unsure')
   local whose = rollout ~= '' and rollout or unsureOwner
@@ -33,6 +39,7 @@ local function becomeUnsure()
   redis.call('ZREM', key.nameless, sandbox)
   redis.call('HSET', box, 'unsureOwner', whose)
   redis.call('HSET', key.unsure, whose, sandbox)
+  if (read(whose, 'state')) == 'waiting' then leaveLine(whose, template) end
 end
 
 -- Whose record says that nothing has run there yet: a copy may have missed that something was sent, and the sandbox cannot
@@ -45,17 +52,23 @@ end
 
 local function forget()
   spend(sandbox)
-  redis.call('ZREM', key.ready .. (redis.call('HGET', box, 'template') or template), sandbox)
+  local itsTemplate = redis.call('HGET', box, 'template') or template
+  leaveStart(sandbox, itsTemplate)
+  mayLack(itsTemplate)
+  redis.call('ZREM', key.ready .. itsTemplate, sandbox)
   redis.call('SREM', key.sandboxes, sandbox)
   redis.call('ZREM', key.nameless, sandbox)
   redis.call('DEL', box)
-  if unsureOwner then redis.call('HSET', key.unsure, unsureOwner, 'gone') end
+  if not unsureOwner then return end
+  redis.call('HSET', key.unsure, unsureOwner, 'gone')
+  -- To the copy it stood in line: whatever it had run is gone with its sandbox.
+  if (read(unsureOwner, 'state')) == 'waiting' then taint(unsureOwner, 'sandbox_lost', 'deleted', '{}', false) end
 end
 
 if adopted and phase ~= 'unsure' then return 0 end
 if verdict == 'ready' and (not phase or phase == 'unsure') then
   joinPool()
-elseif verdict == 'unsure' and (not phase or isSpare or (phase == 'unsure' and not adopted)) then
+elseif verdict == 'unsure' and (not phase or phase == 'starting' or isSpare or (phase == 'unsure' and not adopted)) then
   becomeUnsure()
 elseif verdict == 'unsure' and phase == 'ready' and not adopted then
   assumeBegun()

@@ -1,7 +1,8 @@
 -- A sandbox that would not take its rollout is given up. Compare-and-set on the generation, and only before the first
 -- dispatch; whoever comes too late, or too often, gets the current state.
 local id, generation, reason, evidence = unpack(ARGV, 2)
-local state, current, dispatched, template = read(id, 'state', 'generation', 'dispatched', 'template')
+local state, current, dispatched, tainted, template =
+  read(id, 'state', 'generation', 'dispatched', 'taintCode', 'template')
 
 -- What every sandbox of a template is given up for would empty its pool as fast as it fills. Above what one lost machine
 -- brings, which has some dozens of sandboxes; who may not swap now asks again.
@@ -21,7 +22,7 @@ local function mayGiveUp()
 end
 
 if not state then return false end
-if state == 'claimed' and current == generation and not dispatched and mayGiveUp() then
+if state == 'claimed' and current == generation and not dispatched and not tainted and mayGiveUp() then
   write(id, 'swapReason', reason, 'swapEvidence', evidence, 'atHead', 1)
   swapToHead(id)
 end

@@ -9,15 +9,6 @@ local function keepForAWhile(id)
   redis.call('PEXPIRE', key.answerOrder .. id, keptForRepeatsMs)
 end
 
--- The dataset row goes with the end: nothing runs for the rollout any more, and a repeat gets what is recorded.
-local function giveBackRow(id)
-  local bytes = redis.call('STRLEN', key.item .. id)
-  if bytes == 0 then return end
-  redis.call('UNLINK', key.item .. id)
-  local counter = key.rowBytes .. tenantOf(id)
-  if redis.call('DECRBY', counter, bytes) <= 0 then redis.call('DEL', counter) end
-end
-
 local function leaveOpenSets(id, template)
   leaveLine(id, template)
   redis.call('ZREM', key.grants, id)
@@ -46,7 +37,11 @@ local function taint(id, code, cause, evidence, counted)
   write(id, 'taintCode', code, 'taintCause', cause, 'taintEvidence', evidence, 'taintAtMs', nowMs)
   local settled = settleInFlight(id, 'infrastructure_failure', code)
   discard(id, code, counted or settled > 0)
-  drainOf(id, (read(id, 'sandbox')))
+  local state, template, sandbox = read(id, 'state', 'template', 'sandbox')
+  -- To a Redis that had forgotten what ran it may stand in line again, or hold what nothing ran in.
+  if state == 'waiting' then leaveLine(id, template) end
+  redis.call('ZREM', key.grants, id)
+  drainOf(id, sandbox)
   closeCost(id)
   redis.call('PUBLISH', key.wake, id)
 end

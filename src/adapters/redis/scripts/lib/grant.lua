@@ -9,6 +9,7 @@ local function takeOver(id, sandbox, template, add)
     unpack(redis.call('HMGET', box, 'boot', 'address', 'sinceMs', 'environment'))
   if nowMs > tonumber(sinceMs) then tellCost(environment, 'ready', nowMs - sinceMs) end
   redis.call('HSET', box, 'owner', id, 'sinceMs', nowMs)
+  mayLack(template)
   add('SADD', key.held .. template, sandbox)
   add('ZADD', key.grants, nowMs, id)
   return boot, address
@@ -18,8 +19,10 @@ local function popReady(template)
   return redis.call('ZPOPMIN', key.ready .. template)[1]
 end
 
--- Grants `sandbox` to the next waiter of its template and returns who that is; nil when nobody waits.
+-- Grants `sandbox` to the next waiter of its template and returns who that is; nil when nobody waits, or while whoever
+-- waits may live in a sandbox that has not answered yet: to a copy that missed the last second it still stood in line.
 local function grantToNext(template, sandbox, launchType)
+  if awaitsNameless() then return nil end
   local id, run = nextWaiter(template)
   if not id then return nil end
   leaveLine(id, template)
@@ -34,6 +37,7 @@ end
 
 -- Ready sandboxes to those who wait, in their order.
 local function serveLine(template)
+  if awaitsNameless() then return end
   for _ = 1, servedAtOnce do
     if redis.call('ZCARD', key.ready .. template) == 0 or not nextWaiter(template) then return end
     grantToNext(template, popReady(template), 'warm')

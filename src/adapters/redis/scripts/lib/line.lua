@@ -49,6 +49,7 @@ local function joinLine(id, template, place)
   redis.call('ZADD', key.waiters, nowMs, id)
   redis.call('SADD', key.waitersOfRun .. runOf(id), id)
   redis.call('SADD', key.templates, template)
+  mayLack(template)
   becomeGrantable(id, template, place)
   redis.call('PUBLISH', key.work, template)
 end

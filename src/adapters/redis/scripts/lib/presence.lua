@@ -16,13 +16,15 @@ end
 
 -- Renews whatever hangs on somebody asking: the place, the grant, the lease, the run. Returns a code when it may not stand.
 local function stillHere(id)
-  local state, template, face, idleMs, hardEndMs, leaseMs =
-    read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs')
+  local state, template, face, idleMs, hardEndMs, leaseMs, tainted =
+    read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs', 'taintCode')
   if not isOpen(state) then return nil end
   renewRun(runOf(id), face)
   leaseUntil(id, math.max(tonumber(leaseMs), nowMs + idleMs), hardEndMs)
   if state == 'claimed' then redis.call('ZADD', key.grants, 'XX', nowMs, id) end
-  if state ~= 'waiting' then return nil end
+  if state ~= 'waiting' or tainted then return nil end
+  local inDoubt = redis.call('HEXISTS', key.unsure, id) == 1 and unsureCode(id)
+  if inDoubt then return inDoubt end
   if not redis.call('ZSCORE', key.waiters, id) then return standAgain(id, template) end
   renewPlace(id, template)
 end

@@ -31,13 +31,13 @@ local function write(id, ...)
   redis.call('HSET', key.rollout .. id, ...)
 end
 
--- The record as callers get it: the fields in the order both sides share, then the item and the calls in flight.
+-- The record as callers get it: the fields in the order both sides share, then the calls in flight. Without its dataset
+-- row, which may be a thousand times as long and is asked for by few.
 local function record(id)
   local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
   if not values[1] then return false end
-  values[#recordFields + 1] = redis.call('GET', key.item .. id)
-  values[#recordFields + 2] = redis.call('SCARD', key.inFlight .. id)
-  values[#recordFields + 3] = id
+  values[#recordFields + 1] = redis.call('SCARD', key.inFlight .. id)
+  values[#recordFields + 2] = id
   return values
 end
 

@@ -15,6 +15,7 @@ local function drain(sandbox)
   local template, phase = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase'))
   if not template or phase == 'draining' then return end
   leaveStart(sandbox, template)
+  mayLack(template)
   redis.call('ZREM', key.ready .. template, sandbox)
   redis.call('SREM', key.held .. template, sandbox)
   redis.call('ZADD', key.draining, nowMs, sandbox)

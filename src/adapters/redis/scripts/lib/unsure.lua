@@ -1,6 +1,7 @@
 -- What is in doubt since fleet state was written back: a rollout whose sandbox did not answer, or is gone, may not be
 -- opened anew, for its record is unknown but not that it lives. A sandbox that neither answers nor has a label may
--- hold any rollout that nobody knows, so none of those is opened while it is waited for.
+-- hold any rollout that nobody knows or that a copy has in line, so none of those is opened or granted anything while it
+-- is waited for.
 
 local unsureKeptMs = 24 * 3600 * 1000 -- a day: no sandbox and no rollout lives longer
 -- How long one silent sandbox without label holds up every unknown rollout. A label is written within seconds, so few

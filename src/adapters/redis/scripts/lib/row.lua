@@ -1,0 +1,63 @@
+-- Dataset rows. Rollouts of one group have the same one, so a tenant's row is kept once, under its digest, while any
+-- rollout that names it in its field `row` is open; what a tenant's rows hold together is counted, for there is a bound.
+-- A version before this one keeps a row for each rollout (`ownRow`), and knows of no other. While it is replaced, either
+-- may open, read and end what the other has opened.
+
+local function rowName(id, digest)
+  return tenantOf(id) .. '/' .. digest
+end
+
+-- The row of a rollout, or nil.
+local function readRow(id)
+  local digest = read(id, 'row')
+  return digest and redis.call('GET', key.row .. rowName(id, digest)) or redis.call('GET', key.ownRow .. id)
+end
+
+local function uncount(tenant, bytes)
+  local counter = key.rowBytes .. tenant
+  if redis.call('DECRBY', counter, bytes) <= 0 then redis.call('DEL', counter) end
+end
+
+local function forgetRow(tenant, digest)
+  local name = tenant .. '/' .. digest
+  local bytes = redis.call('STRLEN', key.row .. name)
+  redis.call('UNLINK', key.row .. name, key.rowReaders .. name)
+  redis.call('ZREM', key.rows .. tenant, digest)
+  uncount(tenant, bytes)
+end
+
+local function giveBackOwnRow(id)
+  local bytes = redis.call('STRLEN', key.ownRow .. id)
+  if bytes == 0 then return end
+  redis.call('UNLINK', key.ownRow .. id)
+  uncount(tenantOf(id), bytes)
+end
+
+-- The row goes with its last reader: nothing runs for any of them any more, and a repeat gets what is recorded.
+local function giveBackRow(id)
+  giveBackOwnRow(id)
+  local digest = read(id, 'row')
+  if not digest or digest == '' then return end
+  local name = rowName(id, digest)
+  redis.call('HDEL', key.rollout .. id, 'row')
+  redis.call('SREM', key.rowReaders .. name, id)
+  if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(tenantOf(id), digest) end
+end
+
+-- What was not given back, because a version before this one ended its reader, is over when the hard life of the last
+-- reader is, with time to spare.
+local rowSpareMs = 3600 * 1000
+local rowsLetGoOf = 20
+
+local function letGoOfRows(tenant)
+  local over = redis.call('ZRANGEBYSCORE', key.rows .. tenant, '-inf', nowMs, 'LIMIT', 0, rowsLetGoOf)
+  for _, digest in ipairs(over) do forgetRow(tenant, digest) end
+end
+
+-- Returns how many bytes more are kept now: none where another reader has brought it.
+local function keepRow(id, digest, text, hardLifeMs)
+  local tenant, name = tenantOf(id), rowName(id, digest)
+  redis.call('SADD', key.rowReaders .. name, id)
+  redis.call('ZADD', key.rows .. tenant, 'GT', nowMs + hardLifeMs + rowSpareMs, digest)
+  return redis.call('SET', key.row .. name, text, 'NX') and #text or 0
+end
