@@ -65,12 +65,13 @@ export async function restartFollowers(cluster: Cluster): Promise<void> {
 
 /**
  * Makes the cluster forget its past: a watch that resumes from a version before now is told 410 (Expired). The API server
- * is started anew, because it would go on to serve such a watch from its own memory.
+ * is away meanwhile: it would go on to serve such a watch from its own memory, and a bookmark could still tell a watch the
+ * very version that all before is forgotten of. What is written here makes that version one that no watch was told.
  */
 export async function forgetHistory(cluster: Cluster): Promise<void> {
-  const revision = await currentRevision(cluster);
-  await askEtcd(cluster, 'compaction', { revision, physical: true });
   await stopApiServer(cluster);
+  const revision = await writeToEtcd(cluster, 'forgotten', 'all before this');
+  await askEtcd(cluster, 'compaction', { revision, physical: true });
   await startApiServer(cluster);
 }
 
@@ -95,9 +96,11 @@ function nodeNamed(cluster: Cluster, name: string): NodePlan {
   throw new Error(`the cluster ${cluster.name} has no node ${name}`);
 }
 
-/** etcd numbers its changes; the number comes with every answer. */
-async function currentRevision(cluster: Cluster): Promise<string> {
-  const answer = await askEtcd(cluster, 'range', { key: Buffer.from('/').toString('base64') });
+const inBase64 = (text: string) => Buffer.from(text).toString('base64');
+
+/** Resolves to the number of the change: etcd numbers them all. */
+async function writeToEtcd(cluster: Cluster, key: string, value: string): Promise<string> {
+  const answer = await askEtcd(cluster, 'put', { key: inBase64(key), value: inBase64(value) });
   return (JSON.parse(answer) as { readonly header: { readonly revision: string } }).header.revision;
 }
 

@@ -3,6 +3,7 @@ import { closeInheritedDescriptors } from '../../src/platform/inherited-descript
 import { createLogger, errorFields } from '../../src/platform/logging.ts';
 import { onShutdown } from '../../src/platform/shutdown.ts';
 import { readGatewayConfig } from './config.ts';
+import { longestLeaving } from './http/leave.ts';
 import { wireGateway } from './wiring.ts';
 
 /** After the grace of held requests: settling, flushing and closing take at most this. */
@@ -20,7 +21,7 @@ try {
   let stop = nothingYet;
   onShutdown((_reason, hurry) => stop(hurry), {
     log,
-    graceMs: config.drainDelayMs + config.shutdownGraceMs + closingMs,
+    graceMs: config.drainDelayMs * longestLeaving + config.shutdownGraceMs + closingMs,
     hurriedMs,
     exitWithParent: config.exitWithParent,
   });

@@ -24,6 +24,7 @@ export class HoldGate {
   readonly #limits: HoldLimits;
   readonly #held = new Set<CutOff>();
   #bodyBytes = 0;
+  #entered = 0;
   #state: GateState = 'open';
   readonly #idle = Promise.withResolvers<void>();
 
@@ -33,6 +34,11 @@ export class HoldGate {
 
   get requests(): number {
     return this.#held.size;
+  }
+
+  /** How many have come in since this gateway began. */
+  get entered(): number {
+    return this.#entered;
   }
 
   get requestsLimit(): number {
@@ -56,6 +62,7 @@ export class HoldGate {
     // Its own, so that no two requests are one member of the set.
     const cutOff: CutOff = (failure) => onCutOff(failure);
     this.#held.add(cutOff);
+    this.#entered += 1;
     let bytes = 0;
     return {
       grow: (more) => {

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { secretKinds, secretName } from '../../../cli/installation/secrets.ts';
 import { readControllerConfig } from '../../../services/controller/config.ts';
 import { readGatewayConfig } from '../../../services/gateway/config.ts';
+import { longestLeaving } from '../../../services/gateway/http/leave.ts';
 import { fleetOf, oneOf, render, valueSets } from '../../support/helm.ts';
 import type { Rendered } from '../../support/helm.ts';
 
@@ -100,7 +101,8 @@ describe.each(valueSets)('pods of the %s values', (set) => {
   test('of gateways are given time to be not ready, to finish what they hold, and to end', async () => {
     const pod = podOf(await render(set), `${fleetOf[set]}-gateway`);
     const { CORRAL_DRAIN_DELAY_MS: drain, CORRAL_SHUTDOWN_GRACE_MS: grace } = variablesOf(pod);
-    expect(pod.terminationGracePeriodSeconds).toBe((Number(drain) + Number(grace)) / 1000 + 15);
+    const endsMs = longestLeaving * Number(drain) + Number(grace);
+    expect(pod.terminationGracePeriodSeconds).toBe(endsMs / 1000 + 15);
     expect(Number(grace)).toBeGreaterThan(540_000);
   });
 

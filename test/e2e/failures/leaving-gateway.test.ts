@@ -10,7 +10,7 @@ const [drainDelayMs, graceMs] = [2_000, 2_000];
 const rollouts = ['a', 'b', 'c', 'd', 'e'];
 const callsEach = 20;
 /** Longer than a gateway holds anybody from SIGTERM on, so that all of them are cut off. */
-const commandS = 8;
+const commandS = 12;
 
 let corral: FleetOfTest;
 let leaving: ExtraGateway;
