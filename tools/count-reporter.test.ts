@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 
@@ -11,7 +12,7 @@ afterEach(() => {
 });
 
 /** Runs vitest on one file with this text; the folder is in the checkout, so that it finds vitest. */
-function runVitest(text: string) {
+function runVitest(text: string, failedFiles?: string) {
   mkdirSync(join(root, 'out'), { recursive: true });
   const folder = mkdtempSync(join(root, 'out', 'count-reporter-'));
   folders.push(folder);
@@ -20,13 +21,18 @@ function runVitest(text: string) {
   const vitest = join(root, 'node_modules/vitest/vitest.mjs');
   const reporter = join(root, 'tools/count-reporter.ts');
   const args = [vitest, 'run', '--root', folder, '--reporter=default', `--reporter=${reporter}`];
-  const run = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env: withoutVitest() });
+  const env = {
+    ...withoutVitest(),
+    ...(failedFiles === undefined ? {} : { CORRAL_FAILED_FILES: failedFiles }),
+  };
+  const run = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env });
   return { code: run.status, lastLine: run.stdout.trimEnd().split('\n').at(-1), stderr: run.stderr };
 }
 
-/** A run inside a run must not think that it is one of our workers. */
+/** A run inside a run must not think that it is one of our workers, nor speak for us. */
 function withoutVitest(): NodeJS.ProcessEnv {
-  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VITEST')));
+  const ours = (name: string) => name.startsWith('VITEST') || name === 'CORRAL_FAILED_FILES';
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours(name)));
 }
 
 test('passed and failed tests are counted, and a failure keeps its exit code', () => {
@@ -53,4 +59,15 @@ test('an error outside every test is a failure although all tests passed', () =>
   `);
   expect(lastLine).toBe('1 passed, 1 failed');
   expect(code).toBe(1);
+});
+
+test('failed files are named for whoever plays them again, unless an error belongs to none', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'count-reporter-'));
+  folders.push(folder);
+  const [failed, stray] = [join(folder, 'failed'), join(folder, 'stray')];
+  const failing = `import { test } from 'vitest'; test('c', () => { throw new Error('no'); });`;
+  runVitest(failing, failed);
+  expect(readFileSync(failed, 'utf8')).toBe('sample.test.ts\n');
+  runVitest(failing.replace('throw', `void Promise.reject(new Error('stray')); throw`), stray);
+  expect(existsSync(stray)).toBe(false);
 });

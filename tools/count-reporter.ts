@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
 type Counts = { readonly passed: number; readonly failed: number };
@@ -19,11 +20,20 @@ function countTests(modules: readonly TestModule[], strayErrors: number): Counts
     });
 }
 
+/** Where the names of failed files are left, one a line, for whoever plays them again. Nothing is left of an error outside every test. */
+const failedFiles = process.env['CORRAL_FAILED_FILES'];
+
+function nameFailed(modules: readonly TestModule[], path: string): void {
+  const failed = modules.filter((module) => countModule(module).failed > 0);
+  writeFileSync(path, failed.map(({ relativeModuleId }) => `${relativeModuleId}\n`).join(''));
+}
+
 /** Ends a run with one line that a script can read: `12 passed, 0 failed`. */
 // vitest makes a reporter that is named by its path from the default export of the file.
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const { passed, failed } = countTests(modules, errors.length);
+    if (failedFiles !== undefined && errors.length === 0) nameFailed(modules, failedFiles);
     process.stdout.write(`${passed} passed, ${failed} failed\n`);
   }
 }
