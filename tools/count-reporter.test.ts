@@ -29,9 +29,10 @@ function runVitest(text: string, failedFiles?: string) {
   return { code: run.status, lastLine: run.stdout.trimEnd().split('\n').at(-1), stderr: run.stderr };
 }
 
+const ours = (name: string) => name.startsWith('VITEST') || name === 'CORRAL_FAILED_FILES';
+
 /** A run inside a run must not think that it is one of our workers, nor speak for us. */
 function withoutVitest(): NodeJS.ProcessEnv {
-  const ours = (name: string) => name.startsWith('VITEST') || name === 'CORRAL_FAILED_FILES';
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !ours(name)));
 }
 

@@ -20,11 +20,24 @@ export async function startServices(cluster: Cluster): Promise<void> {
   if (cluster.nodes.length > 0) await startNameServer(cluster);
 }
 
-/** Existing connections go on meanwhile: the kernel keeps the rules of the kube-proxy that ended. */
+/** Existing connections go on meanwhile: the kernel remembers where each of them goes. */
 export async function restartServices(cluster: Cluster): Promise<void> {
   const parts = [nameServer, ...cluster.nodes.map(kubeProxyOf)];
   await Promise.all(parts.map((part) => stopDaemon(cluster.pids, part)));
+  await Promise.all(cluster.nodes.map(forgetRules));
   await startServices(cluster);
+}
+
+/**
+ * A kube-proxy takes over what an earlier one has left in the kernel, also the chain of an endpoint that had just gone, emptied
+ * and not yet deleted. It takes that for done when the endpoint is back, and nobody reaches it (seen with 1.34 after the API
+ * server was started anew, whose own Service refused every pod from then on).
+ */
+async function forgetRules({ namespace }: NodePlan): Promise<void> {
+  const tables = ['table ip kube-proxy', 'table ip6 kube-proxy'];
+  // Only what is there can be deleted.
+  const words = tables.flatMap((table) => [`add ${table}`, `delete ${table}`]);
+  await run(inNamespace(namespace, ['nft', words.join('; ')]));
 }
 
 /** A kube-proxy looks for its node every second until there is one, and answers when its rules are in the kernel. */
