@@ -5,6 +5,7 @@ import { callId, environmentVersion, templateDigest } from '../src/model/ids.ts'
 import type { RolloutRecord } from '../src/ports/fleet/records.ts';
 import { atMost } from './figures.ts';
 import type { Benchmark } from './figures.ts';
+import { repeatsAreOver } from '../test/support/repeats-are-over.ts';
 import { playedClaim, playedFleet, startPlayed, withPlayedFleet } from './played-fleet.ts';
 
 /** What its clients and tables take is shared by so many. */
@@ -20,9 +21,6 @@ const hex = (text: string) => createHash('sha256').update(text).digest('hex');
 const version = environmentVersion(hex('version'));
 const template = templateDigest(hex('template'));
 const hourMs = 3_600_000;
-
-/** What `details:`, `calls:`, `answers:` and `answer-order:` are let go of by, 40 minutes after the close. */
-const repeatsMs = 40 * 60_000;
 
 /**
  * What a rollout takes of Redis' memory: while it is open, with its calls, its answers and its share of the dataset row; for
@@ -138,13 +136,4 @@ async function end(state: FleetState, key: RolloutRecord['key']): Promise<void> 
 
 async function forgetSandboxes(state: FleetState): Promise<void> {
   for (const sandbox of await state.pool.draining(rollouts + 1)) await state.pool.forget(sandbox);
-}
-
-/** All that ends by itself by then. */
-async function repeatsAreOver(plain: Redis): Promise<void> {
-  for await (const names of plain.scanStream({ count: 1_000 }) as AsyncIterable<string[]>)
-    for (const name of names) {
-      const lifeMs = await plain.pttl(name);
-      if (lifeMs >= 0 && lifeMs <= repeatsMs) await plain.del(name);
-    }
 }

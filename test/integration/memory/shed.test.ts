@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { callId } from '../../../src/model/ids.ts';
 import { shedMemory } from '../../../src/lifecycle/shed-memory.ts';
 import { createFakeLog } from '../../fakes/log.ts';
@@ -12,6 +12,8 @@ beforeAll(async () => {
   await world.supply(5);
 });
 afterAll(() => world.stop());
+/** Where what is left fills Redis still, opens are refused for a while. */
+beforeEach(() => world.redis.del('corral:{test}:full'));
 
 const answer = JSON.stringify({ output: 'x'.repeat(200_000) });
 

@@ -7,6 +7,7 @@ import type { ClaimReply } from '../../../src/ports/fleet/claims.ts';
 import type { GradeBegin } from '../../../src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
 import { verdictOf } from '../../../src/grading/verdict-of.ts';
+import { repeatsAreOver } from '../../support/repeats-are-over.ts';
 import {
   admitOf,
   claimOf,
@@ -51,14 +52,6 @@ const labelOf = ({ face, environment, version, itemKey: item, wave, generation }
   generation,
 });
 
-/** So long after the close that no request of then is repeated: all that ends by itself by then is gone. */
-async function repeatsAreOver(): Promise<void> {
-  const names = await world.redis.keys('*');
-  const lives = await Promise.all(names.map((name) => world.redis.pttl(name)));
-  const due = names.filter((_, place) => (lives[place] ?? -1) >= 0 && (lives[place] ?? 0) <= 40 * minute);
-  if (due.length > 0) await world.redis.del(due);
-}
-
 const told = (reply: ClaimReply | AdmitReply | GradeBegin) => ({
   kind: reply.kind,
   code: 'code' in reply ? reply.code : null,
@@ -101,7 +94,7 @@ describe.each(Object.keys(ends))('the line of a rollout that was %s', (name) => 
   test('is told as whole as before while a request may be repeated, and its verdict for ever after', async () => {
     await ends[name]?.();
     const whole = await recordOf(world.fleet, key);
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     const { taint, epoch: _, address: _1, launchType: _2, claimedAtMs: _3, activeAtMs: _4, ...rest } = whole;
     const line = await recordOf(world.fleet, key);
     expect(line).toMatchObject({ ...rest, hadRow: false, epoch: null });
@@ -121,7 +114,7 @@ describe.each(Object.keys(ends))('the line of a rollout that was %s', (name) => 
       return replies.map(told);
     };
     const before = await whoComes();
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     expect(await whoComes()).toEqual(before);
     expect(before[0]).toMatchObject({ kind: 'refused' });
     expect(await finish()).toMatchObject({ state: whole.state, closedBy: whole.closedBy });
@@ -139,7 +132,7 @@ describe('a score', () => {
     await ends['scored']?.();
     const told = { kind: 'scored', score: 0.1 + 0.2 };
     expect(await begin()).toMatchObject(told);
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     expect(await begin()).toMatchObject(told);
     expect(await world.fleet.grades.score(key, 2, 0.9, {})).toEqual({ first: false, score: 0.1 + 0.2 });
     expect(await world.fleet.grades.failed(key, 1, {})).toEqual({ turnsLeft: 3 });
@@ -155,7 +148,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
       await world.fleet.calls.settle(settlementOf(key, `many-${index}`));
     }
     await finish();
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     expect(await admit('call-1', rollout)).toMatchObject({
       kind: 'answer_expired',
       summary: { call: 'call-1', admitted: 'yes' },
@@ -172,7 +165,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
     const rollout = await world.running('a');
     await world.fleet.lifecycle.lose(sandboxOf(rollout), null, 'evicted', {});
     await finish();
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     const lost = { kind: 'barred', code: 'sandbox_lost', admitted: 'unknown' };
     expect(await admit('call-1', rollout)).toMatchObject(lost);
   });
@@ -181,7 +174,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
     const rollout = await world.running('a');
     await world.fleet.lifecycle.lose(sandboxOf(rollout), null, 'out_of_memory', {});
     await finish();
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     const reply = await admit('call-1', rollout);
     expect(reply).toMatchObject({
       kind: 'broken',
@@ -192,7 +185,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
   test('who only attaches finds that it was there, and of one that never was nothing', async () => {
     await world.active('a');
     await finish();
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     expect(await lookup('call-1')).toMatchObject({
       answer: null,
       summary: { state: 'settled', outcome: 'completed', admitted: 'yes' },
@@ -206,7 +199,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
     await finish();
     const late = { outcome: 'refused', code: 'bad_arguments', admitted: 'no' } as const;
     expect(await world.fleet.calls.settle(settlementOf(key, 'late', late))).toMatchObject({ first: true });
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     const again = await world.fleet.calls.settle(settlementOf(key, 'call-1', { answer: 'another' }));
     expect(again).toMatchObject({ first: false, answer: null });
     expect(await world.fleet.calls.settle(settlementOf(key, 'late', late))).toMatchObject({ first: false });
@@ -220,7 +213,7 @@ describe('a line lives', () => {
     await finish();
     expect(await lifeOf()).toBeGreaterThan(72 * minute);
     expect(await lifeOf()).toBeLessThanOrEqual(73 * minute);
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     const left = await world.redis.keys(`*:${key}`);
     expect(left).toEqual([hashOf()]);
   });
@@ -241,7 +234,7 @@ describe('a line lives', () => {
     expect(await world.redis.pttl(newest)).toBe(-1);
     await world.fleet.lifecycle.close(keyOf('a', 'run-1', 2), 'finished');
     expect(await world.redis.pttl(newest)).toBe(await lifeOf(keyOf('a', 'run-1', 2)));
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ code: 'rollout_closed' });
     expect(await world.fleet.claims.claim(second)).toMatchObject({ code: 'rollout_closed' });
   });
@@ -271,7 +264,7 @@ describe('beside the line', () => {
     await finish();
     await world.fleet.lifecycle.close(keyOf('b'), 'finished');
     expect(await recordOf(world.fleet, keyOf('b'))).toMatchObject({ tags: long });
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     expect(await recordOf(world.fleet, key)).toMatchObject({ tags });
     expect(await recordOf(world.fleet, keyOf('b'))).toMatchObject({ tags: { step: null, labels: [] } });
   });
@@ -279,7 +272,7 @@ describe('beside the line', () => {
   test('a record names another environment and another group no less', async () => {
     await world.active('a', { itemKey: itemKey('task '.repeat(40)) });
     await finish();
-    await repeatsAreOver();
+    await repeatsAreOver(world.redis);
     const other = claimOf('a', { environment: environmentName('other') });
     expect(await world.fleet.claims.claim(other)).toMatchObject({ code: 'environment_mismatch' });
     expect(await recordOf(world.fleet, key)).toMatchObject({ itemKey: 'task '.repeat(40) });
@@ -289,7 +282,7 @@ describe('beside the line', () => {
 test('a sandbox that tells a Redis of its rollout, of which that has the line, is given up and changes nothing', async () => {
   const rollout = await world.active('a');
   await finish();
-  await repeatsAreOver();
+  await repeatsAreOver(world.redis);
   const before = await world.redis.hgetall(hashOf());
   await world.redis.set('corral:{test}:redis', 'another');
   const found: FoundRollout = {
@@ -325,7 +318,7 @@ test('what a rollout costs Redis when it is over is a fiftieth of what it was', 
   const open = await bytes();
   await finish();
   const repeatable = await bytes();
-  await repeatsAreOver();
+  await repeatsAreOver(world.redis);
   const line = await bytes();
   expect(repeatable).toBeLessThan(open);
   expect(line / open).toBeLessThan(1 / 50);
