@@ -8,6 +8,7 @@ import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
 import { kubernetes } from './kubernetes.ts';
 import { metrics } from './metrics.ts';
+import { recordBytes } from './record-bytes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
@@ -17,6 +18,7 @@ import { watching } from './watching.ts';
 const benchmarks: readonly Benchmark[] = [
   claims,
   costCurve,
+  recordBytes,
   toolCall,
   traces,
   metrics,

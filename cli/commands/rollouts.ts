@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { Command } from 'commander';
 import type { Static } from 'typebox';
 import { failureCodes } from '../../src/failure/codes.ts';
+import { runId } from '../../src/model/ids.ts';
 import { RolloutsAnswer, RunsAnswer } from '../../src/protocol/native/runs.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
@@ -10,7 +11,8 @@ import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { lookUp, storiesInFolder } from '../stories/look-up.ts';
-import { summaryOfLine, summaryOfStory } from '../stories/run-lines.ts';
+import { anyTenant, readLog } from '../stories/read-log.ts';
+import { summaryOfLine, summaryOfStory, withEnded } from '../stories/run-lines.ts';
 import type { RolloutSummary } from '../stories/run-lines.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { withReadingOptions } from './reading-options.ts';
@@ -34,19 +36,30 @@ export function addRolloutsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
     .option('--limit <count>', 'at most this many', defaultLimit);
   withReadingOptions(command).action(async (options: RolloutsOptions) => {
-    const found = await lookUp(questionOf(options), options, process.env, storiesInFolder(options));
+    const stories = await storiesOf(options);
+    const found = await lookUp(questionOf(options, stories), options, process.env, async () => ({ stories }));
     show(terminal, options.json, found, (rollouts) => describeRollouts(rollouts, terminal.width));
   });
 }
 
-const questionOf = (options: RolloutsOptions) => ({
-  ofFleet: (client: HttpClient) => rolloutsOfFleet(client, options),
+/** Of a run that is named, what its fleet logged; of all runs that would be too much to ask for, and only this machine's log is read. */
+async function storiesOf(options: RolloutsOptions): Promise<readonly RolloutStory[]> {
+  if (options.run === undefined) return (await storiesInFolder(options)()).stories;
+  return (await readLog(options, anyTenant(runId(options.run), null), process.env)).stories;
+}
+
+const questionOf = (options: RolloutsOptions, logged: readonly RolloutStory[]) => ({
+  ofFleet: async (client: HttpClient) => {
+    const known = await rolloutsOfFleet(client, options);
+    return withEnded(known, summariesOf(logged, options)).slice(0, Number(options.limit));
+  },
   ofStories: (stories: readonly RolloutStory[]) =>
-    stories
-      .map(summaryOfStory)
-      .filter((rollout) => matches(rollout, options))
-      .slice(0, Number(options.limit)),
+    summariesOf(stories, options).slice(0, Number(options.limit)),
 });
+
+function summariesOf(stories: readonly RolloutStory[], options: RolloutsOptions): readonly RolloutSummary[] {
+  return stories.map(summaryOfStory).filter((rollout) => matches(rollout, options));
+}
 
 async function rolloutsOfFleet(client: HttpClient, options: RolloutsOptions): Promise<RolloutSummary[]> {
   const limit = Number(options.limit);

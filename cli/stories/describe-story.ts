@@ -51,7 +51,7 @@ function scorable(story: RolloutStory, width: number): readonly string[] {
     ...(Object.keys(evidence).length === 0 ? [] : [['evidence', describeEvidence(evidence)] as const]),
   ]);
   const table = () => describeCalls(calls, story.keyIds.length > 1, width);
-  return [...facts, '', calls.length === 0 ? 'no call reached a sandbox' : table()];
+  return [...facts, '', calls.length === 0 ? 'no call is known to have reached a sandbox' : table()];
 }
 
 const describeEvidence = (evidence: Evidence): string =>

@@ -87,3 +87,13 @@ export function summaryOfStory(story: RolloutStory): RolloutSummary {
     calls: story.calls.length,
   };
 }
+
+/** Fleet state knows a rollout for some hours after its end; of those before, the event log tells. */
+export function withEnded(
+  known: readonly RolloutSummary[],
+  logged: readonly RolloutSummary[],
+): readonly RolloutSummary[] {
+  const name = ({ run, rolloutId, attempt }: RolloutSummary) => JSON.stringify([run, rolloutId, attempt]);
+  const names = new Set(known.map(name));
+  return [...known, ...logged.filter((one) => !names.has(name(one)))];
+}

@@ -3,8 +3,9 @@ import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '../../src
 import { rolloutKey } from '../../src/model/rollout.ts';
 import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
-import { runLinesOfStories, summaryOfStory } from './run-lines.ts';
+import { runLinesOfStories, summaryOfStory, withEnded } from './run-lines.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
+import { withLog } from './with-log.ts';
 
 const keyOf = (rollout: string, attempt = 1) =>
   rolloutKey({
@@ -118,4 +119,29 @@ test('a run counts what was scored and what was discarded, and why', () => {
 test('a rollout without a verdict is in no list of discards', () => {
   const [story] = storiesOfEvents([good]);
   expect(story && summaryOfStory(story)).toMatchObject({ verdict: null, code: null, calls: 1 });
+});
+
+test('of a rollout that the fleet knows by its line alone, the event log tells calls, sandbox and evidence', () => {
+  const [logged] = storiesOfEvents([good, lost]);
+  if (logged === undefined) return expect.unreachable('no story');
+  const line = {
+    ...logged,
+    source: 'fleet' as const,
+    state: 'closed',
+    calls: [],
+    sandbox: null,
+    boot: null,
+    evidence: {},
+  };
+  const told = withLog(line, { stories: [logged], missing: [] });
+  expect(told).toMatchObject({ source: 'fleet', state: 'closed', sandbox: 's-1', boot: 'b' });
+  expect(told.calls.map(({ callId: id }) => id)).toEqual(['c1', 'c2']);
+});
+
+test('a list has those that the fleet knows, and after them those that only the event log does, each once', () => {
+  const [one, other] = storiesOfEvents([good, settled('r2', 'c1', {})]).map(summaryOfStory);
+  if (one === undefined || other === undefined) return expect.unreachable('no story');
+  const known = { ...other, source: 'fleet' as const };
+  const another = { ...other, attempt: 2 };
+  expect(withEnded([known], [one, other, another])).toEqual([known, one, another]);
 });

@@ -16,7 +16,13 @@ export function withLog(story: RolloutStory, { stories, missing: all }: ToldLog)
     suspected: story.suspected ?? own.suspected,
     discardedAtMs: story.discardedAtMs ?? own.discardedAtMs,
     evidence: isTold || story.verdict?.kind !== 'discard' ? story.evidence : own.evidence,
-    calls: story.calls.map((call) => ({ ...call, ...told.get(call.callId) })),
+    // Of a rollout that is over the fleet forgets the calls first, and where they ran.
+    sandbox: story.sandbox ?? own.sandbox,
+    boot: story.boot ?? own.boot,
+    calls:
+      story.calls.length === 0
+        ? own.calls
+        : story.calls.map((call) => ({ ...call, ...told.get(call.callId) })),
     keyIds: own.keyIds,
     closedByKey: own.closedByKey,
     missing,

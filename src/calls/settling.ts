@@ -69,7 +69,8 @@ export async function settleRefused(
   result: Omit<StoredResult, 'waitedMs'>,
 ): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
-  if (settled.digest !== work.digest) throw callConflict(work.call);
+  // Of a rollout that is long over nobody knows the arguments any more.
+  if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);
   return answerFrom(deps, work, settled, !settled.first);
 }
 

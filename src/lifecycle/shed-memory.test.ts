@@ -6,6 +6,7 @@ import { shedMemory } from './shed-memory.ts';
 /** Each forgetting frees as much as it is told, one after another. */
 function memoryOf(usedBytes: number, limitBytes: number | null, frees: readonly number[] = []) {
   const asked: Leftover[] = [];
+  const refused: number[] = [];
   let used = usedBytes;
   const memory: FleetMemory = {
     usage: async () => ({ usedBytes: used, limitBytes }),
@@ -14,8 +15,9 @@ function memoryOf(usedBytes: number, limitBytes: number | null, frees: readonly 
       asked.push(leftover);
       return 1;
     },
+    refuseOpens: async (forMs) => void refused.push(forMs),
   };
-  return { memory, asked };
+  return { memory, asked, refused };
 }
 
 test.each([
@@ -29,22 +31,40 @@ test.each([
   expect(log.lines).toEqual([]);
 });
 
-test('at four fifths summaries go first, only as many as it takes, and it is said', async () => {
-  const { memory, asked } = memoryOf(80, 100, [2, 3, 50]);
+test('at four fifths summaries that a version before kept go first, then details, only as many as it takes, and it is said', async () => {
+  const { memory, asked, refused } = memoryOf(80, 100, [2, 3, 50]);
   const log = createFakeLog();
   await shedMemory(memory, log);
-  expect(asked).toEqual(['summaries', 'summaries']);
+  expect(asked).toEqual(['summaries', 'details']);
   expect(log.lines).toMatchObject([
-    { level: 'warn', fields: { before_bytes: 80, after_bytes: 75, summaries: 2 } },
+    { level: 'warn', fields: { before_bytes: 80, after_bytes: 75, summaries: 1, details: 1 } },
   ]);
+  expect(refused).toEqual([]);
 });
 
-test('answers go when summaries were not enough, and where nothing helps an operator is told what to do', async () => {
-  const { memory, asked } = memoryOf(95, 100);
+test('what repeats get goes when that was not enough, an answer never after the summary by which it is found', async () => {
+  const { memory, asked, refused } = memoryOf(89, 100);
   const log = createFakeLog();
   await shedMemory(memory, log);
-  expect(asked.indexOf('answers')).toBe(4);
+  expect(asked.slice(2)).toEqual(['answers', 'summaries', 'answers', 'summaries']);
   expect(log.lines).toMatchObject([
     { level: 'error', message: expect.stringContaining('raise its maxmemory') },
   ]);
+  expect(refused).toEqual([]);
+});
+
+test('at nine tenths with nothing left to forget, nothing is opened for a while', async () => {
+  const { memory, refused } = memoryOf(90, 100);
+  const log = createFakeLog();
+  await shedMemory(memory, log);
+  expect(refused).toEqual([30_000]);
+  expect(log.lines).toMatchObject([
+    { level: 'error', message: expect.stringContaining('no rollout is opened') },
+  ]);
+});
+
+test('at nine tenths of which enough is forgotten, rollouts go on being opened', async () => {
+  const { memory, refused } = memoryOf(95, 100, [30]);
+  await shedMemory(memory, createFakeLog());
+  expect(refused).toEqual([]);
 });

@@ -1,41 +1,52 @@
-import type { FleetMemory, Leftover } from '../ports/fleet/memory.ts';
+import type { FleetMemory, Leftover, LifeLeft } from '../ports/fleet/memory.ts';
 import type { Log } from '../ports/log.ts';
 
 /** From here on room is made: at the limit Redis refuses every write, and the fleet stands still. */
 const highShare = 0.8;
 /** Down to here, so that the next pass does not begin at once. */
 const lowShare = 0.75;
+/** Where nothing is left to forget, the rest is for the calls and ends of rollouts that are open. */
+const fullShare = 0.9;
+/** Outlives two passes that come late; nobody has to take it back. */
+const refusedForMs = 30_000;
 
 const minuteMs = 60_000;
 const dayMs = 24 * 60 * minuteMs;
+/** For as long a request may be repeated after its rollout's end, and leftovers are kept. */
+const repeatsMs = 40 * minuteMs;
 
 /**
- * What goes, in this order, by the life that it has left. Summaries of calls serve reports and go first, the oldest
- * before all; those of the last 40 minutes still tell a repeat from a new call, and outlive the answers.
+ * What goes, in this order, by the life that it has left. A version before this one kept summaries for seven days. Details
+ * are for people, who have the event log, too. Then what repeats get, the oldest first: an answer without its call's summary is
+ * found by nobody, so of one age that goes last. Whatever is gone, the rollout's line tells a repeat from a new call.
  */
-const steps: readonly { readonly leftover: Leftover; readonly withinMs: number }[] = [
-  { leftover: 'summaries', withinMs: 2 * dayMs },
-  { leftover: 'summaries', withinMs: 4 * dayMs },
-  { leftover: 'summaries', withinMs: 6 * dayMs },
-  { leftover: 'summaries', withinMs: 7 * dayMs - 40 * minuteMs },
-  { leftover: 'answers', withinMs: 20 * minuteMs },
-  { leftover: 'answers', withinMs: 40 * minuteMs },
-  { leftover: 'summaries', withinMs: 7 * dayMs },
+const steps: readonly { readonly leftover: Leftover; readonly left: LifeLeft }[] = [
+  { leftover: 'summaries', left: { fromMs: repeatsMs + 1, toMs: 7 * dayMs } },
+  { leftover: 'details', left: { fromMs: 0, toMs: repeatsMs } },
+  { leftover: 'answers', left: { fromMs: 0, toMs: repeatsMs / 2 } },
+  { leftover: 'summaries', left: { fromMs: 0, toMs: repeatsMs / 2 } },
+  { leftover: 'answers', left: { fromMs: 0, toMs: repeatsMs } },
+  { leftover: 'summaries', left: { fromMs: 0, toMs: repeatsMs } },
 ];
 
+type Forgotten = Readonly<Record<Leftover, number>>;
+
 /**
- * Makes room in fleet state when four fifths of it are used, and says so. Only rollouts that are over lose anything: a
- * repeat of theirs is told `answer_expired` or `rollout_closed`, and nothing ever runs again for it.
+ * Makes room in fleet state when four fifths of it are used, and says so. Only rollouts that are over lose anything, and
+ * never their line: a repeat of theirs is told `answer_expired` or `rollout_closed`, and nothing ever runs again for it. Where that
+ * makes no room, nothing new is opened.
  */
 export async function shedMemory(memory: FleetMemory, log: Log): Promise<void> {
   const { usedBytes, limitBytes } = await memory.usage();
   if (limitBytes === null || usedBytes < highShare * limitBytes) return;
-  const forgotten = { summaries: 0, answers: 0 };
-  for (const { leftover, withinMs } of steps) {
+  const forgotten = { details: 0, summaries: 0, answers: 0 };
+  for (const { leftover, left } of steps) {
     if ((await memory.usage()).usedBytes <= lowShare * limitBytes) break;
-    forgotten[leftover] += await memory.forget(leftover, withinMs, lowShare * limitBytes);
+    forgotten[leftover] += await memory.forget(leftover, left, lowShare * limitBytes);
   }
-  tell(log, usedBytes, (await memory.usage()).usedBytes, limitBytes, forgotten);
+  const after = (await memory.usage()).usedBytes;
+  tell(log, usedBytes, after, limitBytes, forgotten);
+  if (after >= fullShare * limitBytes) await memory.refuseOpens(refusedForMs);
 }
 
 function tell(
@@ -43,19 +54,19 @@ function tell(
   beforeBytes: number,
   afterBytes: number,
   limitBytes: number,
-  { summaries, answers }: Readonly<Record<Leftover, number>>,
+  forgotten: Forgotten,
 ): void {
   const fields = {
     before_bytes: beforeBytes,
     after_bytes: afterBytes,
     limit_bytes: limitBytes,
-    summaries,
-    answers,
+    ...forgotten,
   };
   if (afterBytes < highShare * limitBytes)
     return log.warn('Redis was four fifths full: what closed rollouts had left was forgotten early', fields);
+  const opens = afterBytes < fullShare * limitBytes ? '' : ', and no rollout is opened';
   log.error(
-    'Redis is four fifths full and closed rollouts have nothing left to forget: raise its maxmemory, at the limit the fleet stands still',
+    `Redis is four fifths full and closed rollouts have nothing left to forget${opens}: raise its maxmemory, at the limit the fleet stands still`,
     fields,
   );
 }

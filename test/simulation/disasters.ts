@@ -126,6 +126,7 @@ export function planDisasters(world: World): void {
   const chance = new Chance(`seed ${world.seed}`).fork('disasters');
   strikeBeforeGrades(world, chance.fork('before grades'));
   cutOff(world, chance.fork('cut off'));
+  forgetLeftovers(world, chance.fork('leftovers'));
   const kinds: readonly (keyof typeof disasters)[] = [
     ...(Object.keys(disasters) as (keyof typeof disasters)[]),
     ...likely,
@@ -167,6 +168,19 @@ function cutOff(world: World, chance: Chance): void {
       box.cutOffUntilMs = world.scheduler.nowMs + durationMs;
     });
   });
+}
+
+const forgetfulShare = 0.4;
+
+/** As 40 minutes later, or where memory is short: what stands beside the lines of rollouts that are over goes. */
+function forgetLeftovers({ scheduler, redis, faults }: World, chance: Chance): void {
+  if (!chance.happens(forgetfulShare)) return;
+  for (let times = chance.between(1, 6); times > 0; times -= 1) {
+    scheduler.after(chance.between(4_500, 40_000), 'fate', 'forgets leftovers', async () => {
+      if (faults.over || (await redis.scripts.forgetLeftovers()) === 0) return;
+      faults.note('leftovers forgotten', 'forgets all but the lines of what is over', 'anybody', 'redis');
+    });
+  }
 }
 
 function toSomeBox(world: World, chance: Chance, strike: (box: Box) => void): void {

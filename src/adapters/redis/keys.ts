@@ -8,10 +8,12 @@ export const keyNames = {
   contact: 'contact',
   unsure: 'unsure',
   nameless: 'nameless',
+  full: 'full',
   wake: 'wake',
   work: 'work',
 
   rollout: 'rollout:',
+  details: 'details:',
   row: 'row:',
   ownRow: 'item:',
   rowReaders: 'row-readers:',

@@ -1,10 +1,11 @@
 import type { Redis } from 'ioredis';
-import type { FleetMemory, Leftover } from '../../ports/fleet/memory.ts';
+import type { FleetMemory, Leftover, LifeLeft } from '../../ports/fleet/memory.ts';
 import type { KeyName, Keys } from './keys.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 
 /** The first is in every closed rollout that has any of them, and is what is looked for. */
 const keysOfLeftover: Readonly<Record<Leftover, readonly [KeyName, ...KeyName[]]>> = {
+  details: ['details'],
   summaries: ['calls'],
   answers: ['answers', 'answerOrder'],
 };
@@ -21,7 +22,7 @@ export function memoryStore(client: Redis, keys: Keys): FleetMemory {
   };
   return {
     usage,
-    forget: async (leftover, withinMs, untilBytes) => {
+    forget: async (leftover, left, untilBytes) => {
       const [looked, ...others] = keysOfLeftover[leftover];
       let forgotten = 0;
       let cursor = '0';
@@ -30,7 +31,7 @@ export function memoryStore(client: Redis, keys: Keys): FleetMemory {
           .scan(cursor, 'MATCH', keys(looked, '*'), 'COUNT', scanned)
           .catch(rethrow);
         cursor = next;
-        const due = await endingWithin(client, found, withinMs);
+        const due = await endingWithin(client, found, left);
         const ids = due.map((key) => key.slice(keys(looked).length));
         const gone = [...due, ...others.flatMap((other) => ids.map((id) => keys(other, id)))];
         if (gone.length > 0) await client.unlink(gone).catch(rethrow);
@@ -38,16 +39,18 @@ export function memoryStore(client: Redis, keys: Keys): FleetMemory {
       } while (cursor !== '0' && (await usage()).usedBytes > untilBytes);
       return forgotten;
     },
+    refuseOpens: async (forMs) => void (await client.set(keys('full'), '1', 'PX', forMs).catch(rethrow)),
   };
 }
 
 /** What has no end belongs to an open rollout. */
-async function endingWithin(client: Redis, keys: readonly string[], withinMs: number): Promise<string[]> {
+async function endingWithin(client: Redis, keys: readonly string[], left: LifeLeft): Promise<string[]> {
   const lives = await Promise.all(keys.map((key) => client.pttl(key))).catch(rethrow);
-  return keys.filter((_, place) => isWithin(lives[place] ?? -1, withinMs));
+  return keys.filter((_, place) => isWithin(lives[place] ?? -1, left));
 }
 
-const isWithin = (lifeMs: number, withinMs: number) => lifeMs >= 0 && lifeMs <= withinMs;
+const isWithin = (lifeMs: number, { fromMs, toMs }: LifeLeft) =>
+  lifeMs >= 0 && lifeMs >= fromMs && lifeMs <= toMs;
 
 function numberIn(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(info)?.[1] ?? 0);

@@ -36,6 +36,7 @@ const parts = [
   'prewarm',
   'grant',
   'call',
+  'over',
   'ending',
   'breaker',
   'pulls',

@@ -5,11 +5,11 @@ import type { Meaning } from './meaning.ts';
 export const fleetItself = {
   state_unavailable: {
     means:
-      'Redis does not answer, or cannot serve: it is loading, out of memory, or a replica that may not write. Of one rollout: it has lost the dataset row, and the request did not bring it again.',
+      'Redis does not answer, or cannot serve: it is loading, out of memory, or a replica that may not write. Of one rollout: it has lost the dataset row, and the request did not bring it again; or it is new, and nine tenths of `maxmemory` are used by what may not be forgotten.',
     evidence:
       '`redis`: its own words. `fleet_state` of `/readyz`, and `corral_redis_up`, of every process that cannot reach it.',
     operator:
-      'Bring Redis back; nothing else is needed. Sandboxes go on meanwhile, and finished answers wait in their journals.',
+      'Bring Redis back; nothing else is needed. Sandboxes go on meanwhile, and finished answers wait in their journals. Where only new rollouts are refused, raise its `maxmemory`.',
   },
   recovering: {
     means:

@@ -85,7 +85,10 @@ export type SettleReply = {
   readonly first: boolean;
   readonly answer: string | null;
   readonly summary: CallSummary;
-  /** Of the call as it is recorded: where it is another than the settlement's, the id had other arguments, and nothing changed. */
+  /**
+   * Of the call as it is recorded: where it is another than the settlement's, the id had other arguments, and nothing changed.
+   * Empty: nobody knows them any more.
+   */
   readonly digest: string;
   /** This settlement tainted the rollout: true for one settlement of a rollout at most. */
   readonly tainted: boolean;
@@ -112,7 +115,10 @@ export interface CallStore {
   admit(request: AdmitRequest): Promise<AdmitReply>;
   /** Records the outcome exactly once; also of calls that never were dispatched (refused ones). */
   settle(settlement: Settlement): Promise<SettleReply>;
-  /** What is recorded of a call; null when it is unknown. */
+  /**
+   * What is recorded of a call; null when it is unknown. Of a rollout that has been over for 40 minutes it is how the call ended
+   * and whether it was admitted, without tool, times and the digest of its arguments.
+   */
   lookup(key: RolloutKey, call: CallId): Promise<RecordedCall | null>;
   list(key: RolloutKey): Promise<readonly CallSummary[]>;
   /** Calls whose deadline passed `graceMs` ago, at most `limit`; each is handed out again after `lookAgainMs`. */

@@ -27,7 +27,10 @@ export type Taint = {
   readonly atMs: number;
 };
 
-/** A rollout as fleet state has it. Times are Redis' own clock, milliseconds; null = not yet. */
+/**
+ * A rollout as fleet state has it. Times are Redis' own clock, milliseconds; null = not yet. Of one that is over, 40 minutes
+ * after its end, its line is left: without where and when it ran, its evidence and its longer tags. What it has come to stays.
+ */
 export type RolloutRecord = {
   readonly key: RolloutKey;
   readonly owner: Owner;

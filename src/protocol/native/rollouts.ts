@@ -3,7 +3,7 @@ import type { Static } from 'typebox';
 import { Evidence } from './error.ts';
 import { EpochAnswer, VerdictAnswer, nullable } from './parts.ts';
 
-/** Kept for seven days with every rollout, whose summary is 2 KB at most. */
+/** Kept with every rollout, whose record is 2 KB at most; what is longer than 64 B together until 40 minutes after its end. */
 const maxLabels = 16;
 /** No character that JSON writes with more than one byte. */
 const labelPattern = '^[A-Za-z0-9 _.:/=@+-]{1,40}$';

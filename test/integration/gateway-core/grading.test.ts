@@ -1,9 +1,11 @@
+import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { Failure } from '../../../src/failure/failure.ts';
-import { rolloutId } from '../../../src/model/ids.ts';
+import { callId, rolloutId } from '../../../src/model/ids.ts';
 import { fakeEnvironment } from '../../fakes/environment.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
+import { repeatsAreOver } from '../../support/repeats-are-over.ts';
 
 const verifier = {
   kind: 'command',
@@ -23,6 +25,37 @@ test('a scorable rollout gets its score, a repeat gets the stored one, and no ca
   expect(await world.grade('trace_1', 'yes', ['call_1'])).toMatchObject({ score: 1, replayed: false });
   expect(await world.grade('trace_1', 'no', ['call_1'])).toMatchObject({ score: 1, replayed: true });
   await expect(world.sh('trace_1', 'call_2', 'echo')).rejects.toMatchObject({ code: 'rollout_closed' });
+});
+
+test('long after its end, with its line alone left, any gateway tells the same score, and of a call that it ran', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  await world.grade('trace_1', 'yes', ['call_1']);
+  const redis = new Redis(world.redis.socket);
+  await repeatsAreOver(redis);
+  redis.disconnect();
+  for (const { core } of [world.wired, world.gateway()]) {
+    expect(await world.grade('trace_1', 'no', ['call_1', 'never'], core)).toMatchObject({ score: 1 });
+    const again = world.sh('trace_1', 'call_1', 'echo', core);
+    await expect(again).rejects.toMatchObject({ code: 'answer_expired', admitted: 'yes' });
+    await expect(world.sh('trace_1', 'call_2', 'echo', core)).rejects.toMatchObject({
+      code: 'rollout_closed',
+      admitted: 'no',
+    });
+    const ref = { rollout: rolloutId('trace_1'), attempt: null };
+    const attached = core.attach(caller, ref, callId('call_1'), 1_000);
+    await expect(attached).rejects.toMatchObject({ code: 'answer_expired' });
+    await expect(core.attach(caller, ref, callId('never'), 1_000)).rejects.toMatchObject({
+      code: 'unknown_call',
+    });
+    expect(await core.close(caller, ref, 'finished')).toMatchObject({
+      record: { state: 'closed', closedBy: 'scored', score: 1, calls: 1 },
+      verdict: { kind: 'scorable' },
+      calls: [],
+    });
+  }
+  expect(world.events.filter(({ kind }) => kind === 'verdict')).toHaveLength(1);
 });
 
 test('a rollout that never called a tool is graded without any sandbox, where its grader needs none', async () => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { callId } from '../../../src/model/ids.ts';
 import { shedMemory } from '../../../src/lifecycle/shed-memory.ts';
 import { createFakeLog } from '../../fakes/log.ts';
@@ -9,9 +9,11 @@ let world: World;
 beforeAll(async () => {
   world = await startWorld();
   await world.reset();
-  await world.supply(3);
+  await world.supply(5);
 });
 afterAll(() => world.stop());
+/** Where what is left fills Redis still, opens are refused for a while. */
+beforeEach(() => world.redis.del('corral:{test}:full'));
 
 const answer = JSON.stringify({ output: 'x'.repeat(200_000) });
 
@@ -45,11 +47,11 @@ test('at four fifths of its memory what closed rollouts had left goes, open ones
   await fillUp();
   await shedMemory(world.fleet.memory, log);
 
-  expect(await admission('closed')).toBe('barred');
+  expect(await admission('closed')).toBe('answer_expired');
   expect(await recordOf(world.fleet, keyOf('closed'))).toMatchObject({ state: 'closed' });
   expect(await admission('open')).toBe('settled');
   expect(await world.fleet.calls.lookup(keyOf('open'), callId('call-1'))).toMatchObject({ answer });
-  expect(log.lines).toMatchObject([{ fields: { summaries: 1, answers: 1 } }]);
+  expect(log.lines).toMatchObject([{ fields: { details: 1, summaries: 1, answers: 1 } }]);
 });
 
 test('a Redis that is over its bound, and refuses every script that may write, can still be made room in', async () => {
@@ -57,7 +59,21 @@ test('a Redis that is over its bound, and refuses every script that may write, c
   await world.fleet.lifecycle.close(keyOf('late'), 'finished');
   await world.redis.config('SET', 'maxmemory', 1_000_000);
   await expect(admission('open')).rejects.toMatchObject({ code: 'state_unavailable' });
-  await world.fleet.memory.forget('answers', Infinity, 0);
+  await world.fleet.memory.forget('answers', { fromMs: 0, toMs: Infinity }, 0);
   await world.redis.config('SET', 'maxmemory', 0);
   expect(await admission('late')).toBe('answer_expired');
+});
+
+test('while there is no memory for new rollouts none is opened, and those that are open go on and end', async () => {
+  await rollout('going-on');
+  await world.fleet.memory.refuseOpens(60_000);
+  const refused = { kind: 'refused', code: 'state_unavailable', rollout: null };
+  expect(await world.fleet.claims.claim(claimOf('new'))).toEqual(refused);
+  expect((await world.fleet.claims.claim(claimOf('going-on'))).kind).toBe('held');
+  expect(await admission('going-on')).toBe('settled');
+  const ended = await world.fleet.lifecycle.close(keyOf('going-on'), 'finished');
+  expect(ended).toMatchObject({ state: 'closed' });
+  expect(await world.fleet.claims.claim(claimOf('going-on'))).toMatchObject({ code: 'rollout_closed' });
+  await world.redis.del('corral:{test}:full');
+  expect((await world.fleet.claims.claim(claimOf('new'))).kind).not.toBe('refused');
 });

@@ -32,6 +32,11 @@ const plantedBugsByName = {
     "if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow",
     'if true then forgetRow',
   ),
+  'a line forgets its score': replacing("'leaseUntilMs', 'score', 'discard'", "'leaseUntilMs', 'discard'"),
+  'a line ends with what stands beside it': replacing(
+    'local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)',
+    'local lifeMs = keptForRepeatsMs',
+  ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
   'a taint is not written': replacing(
     "if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end",

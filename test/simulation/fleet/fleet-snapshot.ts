@@ -59,17 +59,29 @@ local function add(...)
   lines[#lines + 1] = table.concat(values, '\\t')
 end
 local counted, calls = 0, 0
+-- Of one that is over its line knows all of its calls, by five bytes each.
+local function settled(id, state)
+  if state ~= 'closed' and state ~= 'expired' then return redis.call('HLEN', '${keys('calls')}' .. id) end
+  local bytes, fields = 0, redis.call('HGETALL', '${keys('rollout')}' .. id)
+  for index = 1, #fields, 2 do
+    if string.match(fields[index], '^called%d+$') then bytes = bytes + #fields[index + 1] end
+  end
+  return bytes / 5
+end
 for _, run in ipairs({ ${runs} }) do
   local counters = redis.call('HGETALL', '${keys('run')}' .. run)
   for index = 1, #counters, 2 do
     if string.sub(counters[index], 1, 8) == 'outcome:' then counted = counted + counters[index + 1] end
   end
   for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
-    local values = redis.call('HMGET', '${keys('rollout')}' .. id,
-      'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched', 'claimedAtMs', 'broken',
-      'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs')
+    local function read(name)
+      return redis.call('HMGET', name .. id, 'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched',
+        'claimedAtMs', 'broken', 'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs')
+    end
+    local values = read('${keys('rollout')}')
+    for place, value in ipairs(read('${keys('details')}')) do values[place] = values[place] or value end
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
-    calls = calls + redis.call('HLEN', '${keys('calls')}' .. id) - inFlight
+    calls = calls + settled(id, values[1]) - inFlight
     add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
       values[9], values[10], values[11], values[12])
   end

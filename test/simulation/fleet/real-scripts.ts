@@ -7,7 +7,7 @@ import type { ScriptLibrary } from '../../../src/adapters/redis/script-library.t
 import type { ScriptName } from '../../../src/adapters/redis/script-names.ts';
 import { startRedis } from '../../support/redis.ts';
 import type { PrivateRedis } from '../../support/redis.ts';
-import { readState } from './fleet-snapshot.ts';
+import { readState, snapshotLua } from './fleet-snapshot.ts';
 import type { FleetSnapshot } from './fleet-snapshot.ts';
 import { worldLua } from './world-lua.ts';
 
@@ -19,6 +19,19 @@ redis.call('SELECT', 1)
 redis.call('FLUSHDB')
 redis.call('SELECT', 0)
 for _, name in ipairs(redis.call('KEYS', '*')) do redis.call('COPY', name, name, 'DB', 1) end`;
+
+/** What rollouts that are over lose within 40 minutes: by then no request is repeated, or their memory was needed before. */
+const forgetLua = `
+local gone = 0
+for _, name in ipairs({ ${(['rollout', 'newest', 'details', 'calls', 'answers', 'answerOrder'] as const)
+  .map((name) => `'${fleetKeys(name)}'`)
+  .join(', ')} }) do
+  for _, one in ipairs(redis.call('KEYS', name .. '*')) do
+    local lifeMs = redis.call('PTTL', one)
+    if lifeMs >= 0 and lifeMs <= 40 * 60 * 1000 then gone = gone + redis.call('DEL', one) end
+  end
+end
+return gone`;
 
 const nothing = readState('', null);
 
@@ -65,6 +78,13 @@ export class RealScripts {
   async empty(): Promise<void> {
     await this.#client.flushdb();
     this.#state = nothing;
+  }
+
+  /** Forgets what rollouts that are over have left, but for what outlives every retry. Returns how many keys that were. */
+  async forgetLeftovers(): Promise<number> {
+    const gone = Number(await this.#client.eval(forgetLua, 0));
+    this.#state = readState(String(await this.#client.eval(snapshotLua(fleetKeys), 0)), this.#state);
+    return gone;
   }
 
   /** A replica has everything until now, and will hear of nothing more. */

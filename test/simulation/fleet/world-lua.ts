@@ -37,10 +37,11 @@ local reads = { ${reads.map((command) => `${command} = true`).join(', ')} }
 local function snapshot() ${snapshotLua(keys)} end
 local function callEngine(...) return redis.call(...) end
 local function errorReply(text) return redis.error_reply(text) end
+local function sha1hex(text) return redis.sha1hex(text) end
 local register = redis.register_function
 local function textOf(thrown) return type(thrown) == 'table' and thrown.err or tostring(thrown) end
 
-local redis = { error_reply = errorReply }
+local redis = { error_reply = errorReply, sha1hex = sha1hex }
 function redis.call(command, ...)
   if command == 'PUBLISH' then
     for _, word in ipairs({ ... }) do table.insert(published, word) end

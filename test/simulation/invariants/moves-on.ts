@@ -36,7 +36,8 @@ function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
     if (is.score !== '' && is.taint !== '') return `${key} is tainted by ${is.taint} and scored ${is.score}`;
     const ended = was.state === 'closed' || was.state === 'expired';
     if (ended && is.state !== was.state) return `${key} was ${was.state}, now ${is.state}`;
-    if (was.dispatched && is.sandbox !== was.sandbox)
+    // What is over forgets where it was before it forgets how it ended.
+    if (was.dispatched && is.sandbox !== was.sandbox && !(ended && is.sandbox === ''))
       return `${key} left ${was.sandbox} for "${is.sandbox}" after a dispatch`;
   }
   return null;

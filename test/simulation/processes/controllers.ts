@@ -31,6 +31,7 @@ const tokens = createSandboxTokens({ current: 'simulated fleet key', other: null
 const boundless: FleetMemory = {
   usage: () => Promise.resolve({ usedBytes: 0, limitBytes: null }),
   forget: () => Promise.resolve(0),
+  refuseOpens: () => Promise.resolve(),
 };
 
 /** The ports of one controller, which a test may change before it is started. */

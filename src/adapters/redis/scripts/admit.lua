@@ -27,7 +27,7 @@ local function settledReply(summary, text)
 end
 
 local function admitAgain(summary, text)
-  if summary[2] ~= digest then return { 'conflict', false } end
+  if summary[2] ~= '' and summary[2] ~= digest then return { 'conflict', false } end
   if isSettled(summary) then return settledReply(summary, text) end
   summary[4] = summary[4] + 1
   writeCall(id, call, summary)
@@ -80,7 +80,7 @@ local function dispatch()
   return { 'dispatch', record(id), 0, activated }
 end
 
-local known, text = readCall(id, call)
+local known, text = recall(id, call, state)
 if known then return admitAgain(known, text) end
 
 local barred = barredCode(state, taintCode, closedBy)

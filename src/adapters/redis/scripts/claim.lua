@@ -158,7 +158,7 @@ local function create(claim, wave, ...)
   write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
     'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
     'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(nowMs + idleMs), 'idleMs', claim.idleMs,
-    'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run),
+    'hardLifeMs', claim.hardLifeMs, 'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run),
     'hadRow', claim.item ~= '' and '1' or '0', 'row', claim.row, ...)
   later('ZADD', key.leases, digits(nowMs + math.min(idleMs, hardLifeMs)), claim.id)
   keepItsRow(claim)
@@ -189,10 +189,13 @@ local function createRecord(claim, wave)
   return claimReply(claim.id)
 end
 
+local isFull = redis.call('EXISTS', key.full) == 1
+
 local function open(claim)
   local lineage, attempt = lineageOf(claim.id)
   local newest = newestOf(lineage)
   if newest > attempt then return refused(claim, 'rollout_closed') end
+  if isFull then return refused(claim, 'state_unavailable') end
   if not rowFits(claim) then return refused(claim, 'rows_full') end
 
   -- Whoever stands in line is served first.

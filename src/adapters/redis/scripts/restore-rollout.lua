@@ -56,7 +56,8 @@ local function create()
   redis.call('ZADD', key.rollouts .. run, ordinal, id)
   write(id, 'face', label.face, 'environment', label.environment, 'version', label.version,
     'template', label.template, 'itemKey', label.itemKey, 'wave', label.wave, 'calls', 0,
-    'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
+    'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardLifeMs', label.hardLifeMs,
+    'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
     'generation', label.generation - 1, 'state', 'waiting')
   if label.hadRow then write(id, 'hadRow', '1') end
   if label.tags then write(id, 'tags', cjson.encode(label.tags)) end

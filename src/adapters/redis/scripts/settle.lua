@@ -62,7 +62,7 @@ local function rememberDispatch()
   end
 end
 
-local known, text = readCall(id, call)
+local known, text = recall(id, call, state)
 -- The id with other arguments is a conflict: whatever it came to, this is not its end.
 if known and (isSettled(known) or known[2] ~= digest) then return storedReply(known, text) end
 
@@ -80,6 +80,7 @@ if isOpen(state) then
   renewLease()
   applyConsequence()
 else
-  keepForAWhile(id)
+  if not known then addDigest(id, call, summary) end
+  keepForRepeats(id)
 end
 return { 1, answer ~= '' and answer, callReply(id, call, summary, stored), taintedNow }

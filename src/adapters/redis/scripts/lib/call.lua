@@ -75,7 +75,9 @@ end
 
 local function whereItRan(id, summary)
   if summary[4] == 0 then return false, false end
-  return read(id, 'sandbox', 'boot')
+  local sandbox, boot = read(id, 'sandbox', 'boot')
+  if sandbox then return sandbox, boot end
+  return unpack(redis.call('HMGET', key.details .. id, 'sandbox', 'boot'))
 end
 
 -- A call as callers get it.

@@ -1,14 +1,5 @@
 -- Ends of rollouts. A taint is not an end: the rollout stays where it is, barred, until it is closed or its lease is over.
 
--- Keys of a closed rollout get their last life: bytes for repeats, the rest for reports.
-local function keepForAWhile(id)
-  redis.call('PEXPIRE', key.rollout .. id, keptForReportsMs)
-  redis.call('PEXPIRE', key.calls .. id, keptForReportsMs)
-  redis.call('PEXPIRE', key.newest .. lineageOf(id), keptForReportsMs)
-  redis.call('PEXPIRE', key.answers .. id, keptForRepeatsMs)
-  redis.call('PEXPIRE', key.answerOrder .. id, keptForRepeatsMs)
-end
-
 local function leaveOpenSets(id, template)
   leaveLine(id, template)
   redis.call('ZREM', key.grants, id)
@@ -26,9 +17,9 @@ local function closeRollout(id, state, closedBy)
   leaveGroup(id, item, wave)
   if state == 'expired' and not score then discard(id, 'rollout_expired', false) end
   closeCost(id)
-  keepForAWhile(id)
   giveBackRow(id)
   trimRun(runOf(id))
+  shrink(id)
   redis.call('PUBLISH', key.wake, id)
 end
 

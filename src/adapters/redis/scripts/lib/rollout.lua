@@ -31,18 +31,26 @@ local function write(id, ...)
   redis.call('HSET', key.rollout .. id, ...)
 end
 
+local function isOpen(state)
+  return state == 'waiting' or state == 'claimed' or state == 'active' or state == 'grading'
+end
+
+-- One that is over has a line only, which outlives every retry; what else was known of it stands beside for a while.
+local function addDetails(id, values)
+  for place, value in ipairs(redis.call('HMGET', key.details .. id, unpack(recordFields))) do
+    values[place] = values[place] or value
+  end
+end
+
 -- The record as callers get it: the fields in the order both sides share, then the calls in flight. Without its dataset
 -- row, which may be a thousand times as long and is asked for by few.
 local function record(id)
   local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
   if not values[1] then return false end
+  if not isOpen(values[1]) then addDetails(id, values) end
   values[#recordFields + 1] = redis.call('SCARD', key.inFlight .. id)
   values[#recordFields + 2] = id
   return values
-end
-
-local function isOpen(state)
-  return state == 'waiting' or state == 'claimed' or state == 'active' or state == 'grading'
 end
 
 -- Why a rollout may not go on, or nil. A taint outranks its end: it tells the trainer more.

@@ -16,11 +16,20 @@ local function renewRun(run, face)
   if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + runLeaseMs, run) end
 end
 
+-- Who is not known any more is listed no longer: two for each that ends keep up with those that come.
+local function delistEnded(list)
+  for _, id in ipairs(redis.call('ZRANGE', list, 0, 1)) do
+    if redis.call('EXISTS', key.rollout .. id) == 0 then redis.call('ZREM', list, id) end
+  end
+end
+
 -- Cuts the run's lists to their bounds, and lets everything that hangs on the run live for seven days from now.
 local function trimRun(run)
   redis.call('ZREMRANGEBYRANK', key.rollouts .. run, 0, -rolloutsListed - 1)
   redis.call('ZREMRANGEBYRANK', key.discards .. run, 0, -rolloutsListed - 1)
   redis.call('ZREMRANGEBYRANK', key.groups .. run, 0, -groupsListed - 1)
+  delistEnded(key.rollouts .. run)
+  delistEnded(key.discards .. run)
   local runs = key.runs .. string.match(run, '^[^/]+')
   redis.call('ZADD', runs, nowMs, run)
   redis.call('ZREMRANGEBYSCORE', runs, '-inf', nowMs - keptForReportsMs)
