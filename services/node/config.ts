@@ -28,7 +28,7 @@ export type UserNamespaces = (typeof userNamespaces)[number];
 const startConcurrency = 8;
 
 /**
- * A limit is what one sandbox in trouble may take; an idle one has 12 MB. Sixty sandboxes of the default limit, as many as a
+ * A limit is what one sandbox in trouble may take; an idle one has 11 MB. Sixty sandboxes of the default limit, as many as a
  * pool has in the gallery, promise 30 GiB: eight times a machine of 4 GiB, on which they have less than 1 GiB while idle.
  */
 const memoryPercent = 800;

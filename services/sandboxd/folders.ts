@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from './config.ts';
+import { log } from './log.ts';
 
 /*
  * Who works where. sandboxd is root without the privilege to open or to give away what is another's, so it joins the
@@ -67,6 +68,6 @@ function attempt(step: () => void): void {
     step();
   } catch (error) {
     const message = `folder left as it is: ${error instanceof Error ? error.message : String(error)}`;
-    process.stderr.write(`${JSON.stringify({ level: 'warn', message })}\n`);
+    log({ level: 'warn', message });
   }
 }

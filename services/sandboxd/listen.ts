@@ -17,11 +17,11 @@ export type Interfaces = NodeJS.Dict<NetworkInterfaceInfo[]>;
 export async function listen(
   server: HttpServer,
   address: ListenAddress,
-  interfaces: Interfaces = networkInterfaces(),
+  interfaces: () => Interfaces = networkInterfaces,
 ): Promise<Server> {
   const ownUmask = process.umask(0o177);
   try {
-    const listener = address.kind === 'tcp' ? outsidersOnly(server, interfaces) : server;
+    const listener = address.kind === 'tcp' ? outsidersOnly(server, interfaces()) : server;
     if (address.kind === 'tcp') {
       listener.listen(address.port, address.host);
     } else {

@@ -3,26 +3,23 @@
  * answers until they are stored elsewhere, and ends itself when its time has passed. `src/protocol/sandboxd/wire.ts` is
  * all that it speaks.
  */
-import { randomBytes } from 'node:crypto';
 import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
 import { listen } from './listen.ts';
 import { prepareFolders } from './folders.ts';
+import { log } from './log.ts';
+import { randomHex } from './random.ts';
 
 /** Stopping and killing what runs takes some milliseconds; nobody may wait long for us to end. */
 const killsTakeMs = 250;
 /** What a process ended by SIGTERM is said to exit with. */
 const terminatedExitCode = 143;
 
-function log(entry: object): void {
-  process.stderr.write(`${JSON.stringify(entry)}\n`);
-}
-
 async function main(): Promise<void> {
   const config = readConfig(process.env, process.getuid?.() ?? 0, process.cwd());
-  const boot = randomBytes(12).toString('hex');
+  const boot = randomHex(12);
   const daemon = createDaemon(config, process.env, boot, (exitCode) => process.exit(exitCode));
   // As pid 1 we would otherwise not even notice these.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -5,6 +5,7 @@ import { spawnWhenAble } from './command/spawn-when-able.ts';
 import type { Config } from './config.ts';
 import { helperFiles } from './helper/launch.ts';
 import { startHelper } from './helper/run.ts';
+import { looksWell } from './look.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { processUser } from './users.ts';
 import { WireError } from './wire-error.ts';
@@ -18,12 +19,12 @@ const longestOfShellMs = 5_000;
 const looksAround = 'test -w "$0" && test -x "$0" && for file; do test -r "$file" || exit 1; done';
 
 /**
- * Whether commands can work here: starts a no-op as the policy's user. A brief probe lets the image's shell look, which
- * takes a tenth of what a helper takes; one that finds anything amiss, or no shell, becomes a whole one, which decides
- * and says why. Throws `internal`.
+ * Whether commands can work here: starts a no-op as the policy's user. A brief probe starts nothing where a look leaves no
+ * doubt; else it lets the image's shell look as that user, which takes a tenth of what a helper takes. One that finds anything
+ * amiss, or no shell, becomes a whole one, which decides and says why. Throws `internal`.
  */
 export async function probe(config: Config, depth: ProbeDepth): Promise<void> {
-  if (depth === 'brief' && (await shellFindsAllWell(config))) return;
+  if (depth === 'brief' && (looksWell(config) || (await shellFindsAllWell(config)))) return;
   await probeWhole(config);
 }
 

@@ -56,7 +56,8 @@ export class LinkError extends Error {
 
 /** A line to sandboxd in one sandbox: one method for each endpoint of `protocol/sandboxd/wire.ts`, no retries inside. */
 export interface SandboxLink {
-  identity(target: SandboxTarget, signal: AbortSignal): Promise<Identity>;
+  /** `look`: a brief probe with it, where that takes no process; `probed` in the answer tells whether one has succeeded. */
+  identity(target: SandboxTarget, signal: AbortSignal, look?: 'brief'): Promise<Identity>;
   prepare(
     target: SandboxTarget,
     commands: readonly (readonly string[])[],

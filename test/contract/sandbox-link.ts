@@ -78,6 +78,14 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await endOf(link.getFile(target, 'file', 'policy', signal))).toEqual(notBound);
     });
 
+    it('a look with the question who it is counts as a probe', async () => {
+      expect(await link.identity(target, signal)).toMatchObject({ probed: false });
+      expect(await link.identity({ ...target, boot: null }, signal, 'brief')).toMatchObject({
+        boot: target.boot,
+        probed: true,
+      });
+    });
+
     it('a preparation and a probe are told as done', async () => {
       expect(await link.prepare(target, [['true']], 5_000, signal)).toMatchObject({ ok: true });
       expect(await link.probe(target, 'whole', signal)).toMatchObject({ ok: true });

@@ -37,7 +37,7 @@ export class FakeSandboxLink implements SandboxLink {
   /** As adapters are: an object of functions, which may be spread. */
   asPort(): SandboxLink {
     return {
-      identity: (target) => this.identity(target),
+      identity: (target, signal, look) => this.identity(target, signal, look),
       prepare: (target) => this.prepare(target),
       probe: (target) => this.probe(target),
       bind: (target, request) => this.bind(target, request),
@@ -84,8 +84,11 @@ export class FakeSandboxLink implements SandboxLink {
     this.#troubles.push({ method, trouble });
   }
 
-  identity(target: SandboxTarget): Promise<Identity> {
-    return this.#ask('identity', target, (life) => life.identity());
+  identity(target: SandboxTarget, _signal?: AbortSignal, look?: 'brief'): Promise<Identity> {
+    return this.#ask('identity', target, (life) => {
+      if (look !== undefined && life.identity().owner === null) life.probe();
+      return life.identity();
+    });
   }
 
   prepare(target: SandboxTarget) {

@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs';
-import { chmod, lstat, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ListNames } from './host-settings.ts';
 import type { Entry, ListFolder } from './root-layout.ts';
@@ -59,20 +59,25 @@ export const listHostNames: ListNames = async (path) => {
 };
 
 /** The names in a folder of this host, without following links. */
-export const listFolder: ListFolder = async (path) => {
-  const names = await readdir(path);
-  return Promise.all(names.sort().map((name) => entryOf(path, name)));
-};
+export const listFolder: ListFolder = (path) => listWhere(path, () => true);
 
 /** The host's root as sandboxes see it. */
-export const listHostRoot: ListFolder = async (path) =>
-  path === '/' ? (await listFolder('/')).filter(({ name }) => programs.test(name)) : listFolder(path);
+export const listHostRoot: ListFolder = (path) =>
+  path === '/' ? listWhere(path, (name) => programs.test(name)) : listFolder(path);
 
-async function entryOf(folder: string, name: string): Promise<Entry> {
-  const path = join(folder, name);
-  const found = await lstat(path);
-  if (found.isSymbolicLink()) return { name, kind: 'link', to: await readlink(path) };
-  return { name, kind: found.isDirectory() ? 'folder' : 'file' };
+/** Each start lists anew what may have changed; so only what is wanted is looked at, and only links are looked into. */
+async function listWhere(folder: string, isWanted: (name: string) => boolean): Promise<readonly Entry[]> {
+  const found = await readdir(folder, { withFileTypes: true });
+  const wanted = found.filter(({ name }) => isWanted(name));
+  return Promise.all(wanted.toSorted(byName).map((entry) => entryOf(folder, entry)));
+}
+
+const byName = (one: Dirent, other: Dirent) => (one.name < other.name ? -1 : 1);
+
+async function entryOf(folder: string, entry: Dirent): Promise<Entry> {
+  const { name } = entry;
+  const kind = kindOf(entry);
+  return kind === 'link' ? { name, kind, to: await readlink(join(folder, name)) } : { name, kind };
 }
 
 function kindOf(entry: Dirent): Entry['kind'] {

@@ -1,14 +1,14 @@
 /**
- * What stands between `node` and bubblewrap, run by `sh` under `setpriv --pdeathsig KILL` (the kernel kills it when
- * node dies, also before bubblewrap asks for that itself) and, as root, in a mount namespace of its own: so the
- * sandbox's mounts are never seen by the host and cannot be left behind.
+ * What stands between `node` and bubblewrap, run by `sh` and, as root, in a mount namespace of its own: so the sandbox's
+ * mounts are never seen by the host and cannot be left behind. Each program that it runs costs a start a millisecond.
  *
- * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts), DISK_FOLDER, WORKSPACE_OWNER,
- * TEMPORARY_OWNER; NAMESPACE (empty: none). The arguments are bubblewrap's command; its options come on descriptor 3,
- * its status goes to descriptor 4, its filter is on 5, and the sandbox's user namespace on 6.
+ * In the environment: NODE_PID; JOIN_FILES, one a line; FSTAB (empty: no mounts), DISK_FROM, DISK_FOLDER; NAMESPACE (empty:
+ * none). The arguments are bubblewrap's command; its options come on descriptor 3, its status goes to descriptor 4, its filter
+ * is on 5, and the sandbox's user namespace on 6.
  *
- * Ids change last, after all that only this host's root may do. The change clears the death signal: it is asked for
- * again, and whether node died in between.
+ * No sandbox outlives node: under `setpriv --pdeathsig KILL` the kernel kills this process when node dies, also before
+ * bubblewrap asks for that itself. Ids change last, after all that only this host's root may do, and the change clears the
+ * death signal; so where they change it is asked for only then, and whether node died before: a launch without node ends there.
  */
 export const launchScript = `
 set -eu
@@ -20,9 +20,7 @@ IFS='
 for file in $JOIN_FILES; do echo $$ > "$file"; done
 if [ -n "$FSTAB" ]; then
   mount --all --fstab "$FSTAB"
-  # Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
-  install -d -m 0770 -o "$WORKSPACE_OWNER" -g "$WORKSPACE_OWNER" "$DISK_FOLDER/workspace"
-  install -d -m 1777 -o "$TEMPORARY_OWNER" -g "$TEMPORARY_OWNER" "$DISK_FOLDER/tmp"
+  cp -Rp "$DISK_FROM/workspace" "$DISK_FROM/tmp" "$DISK_FOLDER"
 fi
 if [ -z "$NAMESPACE" ]; then
   exec bwrap --args 3 --json-status-fd 4 -- "$@" >&2

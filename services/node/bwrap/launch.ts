@@ -22,12 +22,8 @@ export type LaunchSpec = {
   readonly filterFile: string;
 };
 
-/** Ids of this host. */
-export type DiskPlan = {
-  readonly folder: string;
-  readonly workspaceOwner: number;
-  readonly temporaryOwner: number;
-};
+/** Where it is mounted, and the empty `workspace` and `tmp` that it begins with, as they are to be. */
+export type DiskPlan = { readonly folder: string; readonly from: string };
 
 /** The launch's descriptors beside the standard ones; the script and bubblewrap's options name them by number. */
 export const descriptors = { options: 3, status: 4, filter: 5, namespace: 6 } as const;
@@ -73,7 +69,8 @@ function spawnLaunch(spec: LaunchSpec): ChildProcess {
   const filter = openSync(spec.filterFile, 'r');
   try {
     const namespace = spec.namespace === null ? [] : [spec.namespace];
-    return spawn('setpriv', commandOf(spec), {
+    const [program = '', ...args] = commandOf(spec);
+    return spawn(program, args, {
       stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', filter, ...namespace],
       env: environmentOf(spec),
     });
@@ -82,9 +79,10 @@ function spawnLaunch(spec: LaunchSpec): ChildProcess {
   }
 }
 
-function commandOf({ argv, mounts }: LaunchSpec): readonly string[] {
+function commandOf({ argv, mounts, namespace }: LaunchSpec): readonly string[] {
+  const dyingWithUs = namespace === null ? ['setpriv', '--pdeathsig', 'KILL', '--'] : [];
   const ownMounts = mounts === null ? [] : ['unshare', '--mount', '--'];
-  return ['--pdeathsig', 'KILL', '--', ...ownMounts, 'sh', '-c', launchScript, 'corral-launch', ...argv];
+  return [...dyingWithUs, ...ownMounts, 'sh', '-c', launchScript, 'corral-launch', ...argv];
 }
 
 function environmentOf({ joinFiles, mounts, namespace }: LaunchSpec): NodeJS.ProcessEnv {
@@ -93,9 +91,8 @@ function environmentOf({ joinFiles, mounts, namespace }: LaunchSpec): NodeJS.Pro
     NODE_PID: String(process.pid),
     JOIN_FILES: joinFiles.join('\n'),
     FSTAB: mounts?.fstab ?? '',
+    DISK_FROM: mounts?.disk.from ?? '',
     DISK_FOLDER: mounts?.disk.folder ?? '',
-    WORKSPACE_OWNER: String(mounts?.disk.workspaceOwner ?? 0),
-    TEMPORARY_OWNER: String(mounts?.disk.temporaryOwner ?? 0),
     NAMESPACE: namespace === null ? '' : `/proc/self/fd/${descriptors.namespace}`,
   };
 }

@@ -31,6 +31,8 @@ export type SandboxFolder = {
   readonly run: string;
   /** What its launch mounts. */
   readonly fstab: string;
+  /** What its disk begins with. */
+  readonly disk: string;
   readonly socket: string;
 };
 
@@ -51,7 +53,13 @@ export function createRecords(stateFolder: string): Records {
   const folderOf = (sandbox: string): SandboxFolder => {
     const path = join(all, sandbox);
     const run = join(path, 'run');
-    return { path, run, fstab: join(path, 'fstab'), socket: join(run, sandboxSocketName) };
+    return {
+      path,
+      run,
+      fstab: join(path, 'fstab'),
+      disk: join(path, 'disk'),
+      socket: join(run, sandboxSocketName),
+    };
   };
   return {
     folderOf,

@@ -1,6 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import type { Stats } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Failure } from '../../../src/failure/failure.ts';
 import type { Template } from '../../../src/model/environment.ts';
 import type { Users } from '../bwrap/arguments.ts';
@@ -42,6 +43,7 @@ export async function stageSources(
   const all = [disk, terminals, ...staged];
   for (const { at } of all) mkdirSync(at, { recursive: true });
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
+  makeDisk(folder.disk, users, enter?.base ?? 0);
   const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
   return {
     sources: {
@@ -52,15 +54,23 @@ export async function stageSources(
       image: image === null ? null : placeOf(image),
       data: data.map(({ source, target }) => ({ source: placeOf(source), target })),
     },
-    mounts: { fstab: folder.fstab, disk: diskPlan(disk.at, users, enter?.base ?? 0) },
+    mounts: { fstab: folder.fstab, disk: { folder: disk.at, from: folder.disk } },
   };
 }
 
-const diskPlan = (folder: string, users: Users, base: number) => ({
-  folder,
-  workspaceOwner: base + (users === 'root' ? 0 : policyId),
-  temporaryOwner: base,
-});
+/** As the launch copies it into the mounted one. `base`: the host's id of the sandbox's user 0. */
+function makeDisk(folder: string, users: Users, base: number): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
+  makeOwned(join(folder, 'workspace'), base + (users === 'root' ? 0 : policyId), 0o770);
+  makeOwned(join(folder, 'tmp'), base, 0o1777);
+}
+
+function makeOwned(folder: string, owner: number, mode: number): void {
+  mkdirSync(folder, { recursive: true });
+  chownSync(folder, owner, owner);
+  chmodSync(folder, mode);
+}
 
 /** The template's folders of this host: found out here, not by a model that sees an empty corpus. */
 export async function checkFolders(

@@ -12,8 +12,11 @@ import type { ProcessUser } from '../users.ts';
  * started when it is first needed: a rollout whose commands leave nothing running never has it.
  */
 
-const isSource = import.meta.url.endsWith('.ts');
-const watcherFile = new URL(isSource ? './spawn-watcher.ts' : './spawn-watcher.cjs', import.meta.url);
+/** Looked up when it is needed: most starts never do. */
+function watcherFile(): URL {
+  const here = import.meta.url;
+  return new URL(here.endsWith('.ts') ? './spawn-watcher.ts' : './spawn-watcher.cjs', here);
+}
 
 /**
  * A list of some hundred processes is all that it holds. A bound and no allotment: with a few MiB Node does not report that
@@ -54,7 +57,7 @@ export function watched<Child>(fork: () => Child): Child {
 async function start(): Promise<void> {
   const { Worker } = await import('node:worker_threads');
   const word = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
-  const watcher = new Worker(watcherFile, {
+  const watcher = new Worker(watcherFile(), {
     name: 'spawn-watcher',
     workerData: word,
     // Not the image's `NODE_OPTIONS`.

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GradeAction, GradeTurn } from '../../../src/protocol/sandboxd/wire.ts';
@@ -11,6 +10,7 @@ import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/ask.ts';
 import { helperProcess } from '../helper/launch.ts';
 import { sweepAll } from '../processes/sweep.ts';
+import { randomHex } from '../random.ts';
 import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
 import { openDoor } from './door.ts';
@@ -85,7 +85,7 @@ async function place({ config }: Grounds, files: GradeAction['files']): Promise<
     if (keptFromPolicy(config.graderFolder, config) === null)
       throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
     const earlier = turnsIn(config.graderFolder);
-    const folder = makeGraderFolder(config, `${turnPrefix}${randomBytes(12).toString('hex')}`);
+    const folder = makeGraderFolder(config, `${turnPrefix}${randomHex(12)}`);
     const client = helperProcess(config, 'grader', ['as-policy', doorIn(folder)])
       .argv.map(quoted)
       .join(' ');

@@ -21,7 +21,17 @@ describe('admit', () => {
     expect(() => admit(meantForAnother, keeper, 'epoch')).toThrow(refusal('other_sandbox'));
   });
 
-  it.each([undefined, 'Bearer ', 'Bearer wrong', 'Basic secret', 'secret'])('refuses the key %s', (key) => {
+  const pages = `Bearer ${'secret'.repeat(100)}`;
+  it.each([
+    undefined,
+    'Bearer ',
+    'Bearer wrong',
+    'Bearer secret2',
+    'Bearer secre',
+    'Basic secret',
+    'secret',
+    pages,
+  ])('refuses the key %s', (key) => {
     expect(() => admit({ ...headers, authorization: key }, keeper, 'epoch')).toThrow(refusal('unauthorized'));
   });
 

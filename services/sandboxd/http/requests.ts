@@ -140,6 +140,11 @@ export function parseProbeDepth(query: URLSearchParams): ProbeDepth {
   return shape.oneOf(query.get('depth') ?? 'whole', 'depth', probeDepths);
 }
 
+/** Whether an identity is to be preceded by a look; absent means not. */
+export function parseLook(query: URLSearchParams): boolean {
+  return shape.oneOf(query.get('look') ?? 'none', 'look', ['none', 'brief']) === 'brief';
+}
+
 /** Milliseconds that a request may be held; absent means not at all. */
 export function parseWaitMs(query: URLSearchParams): number {
   return shape.whole(Number(query.get('waitMs') ?? 0), 'waitMs', 0, longestWaitMs);

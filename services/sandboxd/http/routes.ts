@@ -6,6 +6,7 @@ import type { JournalEntry } from '../calls/journal-entry.ts';
 import { monotonicMs } from '../clock.ts';
 import { endAtExpiry, identityOf } from '../daemon.ts';
 import type { Daemon } from '../daemon.ts';
+import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
@@ -15,6 +16,7 @@ import {
   parseCallId,
   parseConfirm,
   parseFileQuery,
+  parseLook,
   parsePrepare,
   parseProbeDepth,
   parseWaitMs,
@@ -62,7 +64,9 @@ function health({ daemon }: Exchange): Reply {
   return { status: 200, body };
 }
 
-function identity({ daemon }: Exchange): Reply {
+function identity({ daemon, query }: Exchange): Reply {
+  const { binding, config, done } = daemon;
+  if (parseLook(query) && binding.state === 'unbound' && looksWell(config)) done.probed = true;
   return { status: 200, body: identityOf(daemon) };
 }
 

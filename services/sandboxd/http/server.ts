@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { bootHeader, sandboxHeader, spanHeader } from '../../../src/protocol/sandboxd/wire.ts';
 import type { Daemon } from '../daemon.ts';
+import { log } from '../log.ts';
 import { WireError } from '../wire-error.ts';
 import { admit } from './gate.ts';
 import { routes } from './routes.ts';
@@ -77,7 +78,7 @@ function refuse(request: IncomingMessage, response: ServerResponse, error: unkno
 function internal({ headers }: IncomingMessage, error: unknown): WireError {
   const message = error instanceof Error ? error.message : String(error);
   const line = { level: 'error', message: `unexpected: ${message}`, ...spanIn(headers[spanHeader]) };
-  process.stderr.write(`${JSON.stringify(line)}\n`);
+  log(line);
   return new WireError('internal', `sandboxd met an error that it does not know: ${message}`);
 }
 

@@ -28,7 +28,14 @@ export function createSandboxdHttpLink(
   const context: RequestContext = { pools, tokenOf, onAnswer, traceparent };
 
   return {
-    identity: (target, signal) => ask(context, target, get('/identity'), identity, signal),
+    identity: (target, signal, look) =>
+      ask(
+        context,
+        target,
+        get(look === undefined ? '/identity' : `/identity?look=${look}`),
+        identity,
+        signal,
+      ),
     probe: (target, depth, signal) => ask(context, target, post(`/probe?depth=${depth}`), okReply, signal),
     prepare: (target, commands, timeoutMs, signal) =>
       ask(context, target, onceOnly(post('/prepare', { commands, timeoutMs }, timeoutMs)), okReply, signal),

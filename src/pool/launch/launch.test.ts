@@ -5,6 +5,7 @@ import { createFakeLog } from '../../../test/fakes/log.ts';
 import { createFakeMetrics } from '../../../test/fakes/metrics.ts';
 import { createFakePoolStore } from '../../../test/fakes/pool-store.ts';
 import { fakeOwner } from '../../../test/fakes/rollout-record.ts';
+import type { Template } from '../../model/environment.ts';
 import { Failure } from '../../failure/failure.ts';
 import { sandboxId } from '../../model/ids.ts';
 import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
@@ -38,7 +39,7 @@ const identity: Identity = {
 const reservation = { sandbox, template: template.digest, reason: 'waiting', run: 'lab/run-1' } as const;
 
 /** A ticket's world in which everything works, unless a step is replaced. */
-function world() {
+function world(made = template) {
   const clock = createFakeClock();
   const pool = createFakePoolStore();
   const presence = createPresence();
@@ -59,12 +60,12 @@ function world() {
       created.push(request);
       presence.apply({ kind: 'running', sandbox: request.sandbox, address });
     },
-    identity: async (): Promise<Identity> => identity,
+    identity: async (_look?: 'brief'): Promise<Identity> => identity,
     prepare: async (): Promise<PrepareReply> => ({ ok: true, durationMs: 1 }),
     probe: async (_depth: ProbeDepth): Promise<ProbeReply> => ({ ok: true, durationMs: 1 }),
   };
   pool.answers.reservations.set('ticket', reservation);
-  const plans = planPools([fakeEnvironment({ template })], [], new Map());
+  const plans = planPools([fakeEnvironment({ template: made })], [], new Map());
   const run = () =>
     launch(
       {
@@ -80,7 +81,7 @@ function world() {
         tokenSha256Of: (one) => `sha of ${one}`,
         provider: { create: (request) => steps.create(request) },
         link: {
-          identity: () => steps.identity(),
+          identity: (_target, _signal, look) => steps.identity(look),
           prepare: () => steps.prepare(),
           probe: (_target, depth) => steps.probe(depth),
         },
@@ -253,6 +254,40 @@ test('the first sandbox of a template is probed wholly until one passes, the oth
     await run();
   }
   expect(depths).toEqual(['whole', 'whole', 'brief', 'brief']);
+});
+
+/** Starts three of a template, one after another: what each is asked beside who it is. */
+async function probesOf(changes: Partial<Template>, looked: (look: 'brief' | undefined) => boolean) {
+  const { run, steps, presence } = world(fakeTemplate(changes));
+  const asked: string[] = [];
+  steps.identity = async (look) => {
+    if (look !== undefined) asked.push('look');
+    return { ...identity, probed: looked(look) };
+  };
+  steps.probe = async (depth) => {
+    asked.push(depth);
+    return { ok: true, durationMs: 1 };
+  };
+  for (let start = 0; start < 3; start += 1) {
+    presence.apply({ kind: 'running', sandbox, address });
+    await run();
+  }
+  return asked;
+}
+
+test('where nothing is prepared, who is like a proven one is looked over with its first answer', async () => {
+  const asked = await probesOf({ prepare: [] }, (look) => look !== undefined);
+  expect(asked).toEqual(['whole', 'look', 'look']);
+});
+
+test('a sandboxd that cannot tell by looking, or is too old to, is probed', async () => {
+  const asked = await probesOf({ prepare: [] }, () => false);
+  expect(asked).toEqual(['whole', 'look', 'brief', 'look', 'brief']);
+});
+
+test('what prepares itself is looked over only afterwards', async () => {
+  const asked = await probesOf({ prepare: [['true']] }, () => true);
+  expect(asked).toEqual(['whole', 'brief', 'brief']);
 });
 
 test('a worker that is stopped lets the ticket go to another and reports no failure', async () => {

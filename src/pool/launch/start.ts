@@ -20,7 +20,8 @@ import type { ProvenTemplates } from './proven.ts';
  * is idempotent, a bound sandbox says whose it is, and what was prepared may be prepared again because it serves nobody yet.
  *
  * A template's first sandbox is probed wholly. The others are made as it is, so that a brief look finds what they may lack:
- * in a burst of sixty on one node the helpers of whole probes are a twentieth of all work.
+ * in a burst of sixty on one node the helpers of whole probes are a twentieth of all work. Where nothing is prepared, that
+ * look is asked for with the first answer, and what leaves no doubt is not asked again.
  */
 export type StartStep = 'create' | 'running' | 'answering' | 'prepare' | 'probe';
 
@@ -96,27 +97,32 @@ async function becomeReady(
   const address = await tools.presence.running(sandbox, signal);
   enter(progress, 'answering');
   const stranger = { sandbox, address, boot: null };
-  const hello = () => tools.link.identity(stranger, signal);
+  const look = template.prepare.length === 0 && isLikeAnother(tools, template) ? 'brief' : undefined;
+  const hello = () => tools.link.identity(stranger, signal, look);
   const identity = await retrying(hello, notYetUp, identityPauseMs, tools, progress, signal);
   if (identity.owner !== null) return { kind: 'taken' };
   const boot = bootId(identity.boot);
-  await makeReady(tools, { ...stranger, boot }, template, progress, signal);
+  const isLookedOver = look !== undefined && identity.probed;
+  if (!isLookedOver) await makeReady(tools, { ...stranger, boot }, template, progress, signal);
   return { kind: 'started', boot, address };
 }
 
+const isLikeAnother = ({ proven }: StartTools, { digest }: Template) => proven.has(digest);
+
 async function makeReady(
-  { link, proven }: StartTools,
+  tools: StartTools,
   target: SandboxTarget,
   template: Template,
   progress: StartProgress,
   signal: AbortSignal,
 ): Promise<void> {
+  const { link, proven } = tools;
   if (template.prepare.length > 0) {
     enter(progress, 'prepare');
     await link.prepare(target, template.prepare, template.startTimeoutMs, signal);
   }
   enter(progress, 'probe');
-  await link.probe(target, proven.has(template.digest) ? 'brief' : 'whole', signal);
+  await link.probe(target, isLikeAnother(tools, template) ? 'brief' : 'whole', signal);
   proven.add(template.digest);
 }
 

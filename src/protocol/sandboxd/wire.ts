@@ -3,7 +3,8 @@
  * sandboxd ships into any image. Bodies are JSON but for files, which are raw bytes.
  *
  *   GET    /health                          no token: {@link Health}
- *   GET    /identity                        {@link Identity}
+ *   GET    /identity?look=                  {@link Identity}; `look=brief` before bind: as a brief probe, if that takes no process.
+ *                                           `probed` tells whether it did; an older sandboxd does not look
  *   POST   /prepare       {@link PrepareRequest}   before bind only: runs the template's `prepare`: {@link PrepareReply}
  *   POST   /probe?depth=  {@link ProbeDepth}       starts a no-op as the command's user: {@link ProbeReply}
  *   POST   /bind          {@link BindRequest}      first bind wins, for life: {@link BindReply} | 409 bound_elsewhere
@@ -150,8 +151,9 @@ export type ConfirmRequest = { readonly calls: readonly string[] };
 export type PrepareReply = { readonly ok: true; readonly durationMs: number };
 
 /**
- * `whole`: our helper, which needs all that a built-in tool needs. `brief`: the image's shell only looks whether files
- * may be opened and written, for a sandbox made as another one that passed the whole; in doubt it becomes the whole.
+ * `whole`: our helper, which needs all that a built-in tool needs. `brief`, for a sandbox made as another one that passed the
+ * whole: a look whether files may be opened and written, by sandboxd itself where permissions leave no doubt, else by the
+ * image's shell; in doubt it becomes the whole.
  */
 export type ProbeDepth = 'whole' | 'brief';
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };

@@ -99,7 +99,7 @@ export function createEngine(): Engine {
           owner,
           expiresInMs: null,
           label: null,
-          probed: true,
+          probed: false,
           filesPut: 0,
           calls: [],
         };

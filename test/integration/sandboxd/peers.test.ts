@@ -28,7 +28,7 @@ beforeEach(async () => {
   sockets = [];
   const http = createServer((_, response) => void response.end('served'));
   http.maxConnections = 2;
-  server = await listen(http, { kind: 'tcp', host: '0.0.0.0', port: 0 }, interfaces);
+  server = await listen(http, { kind: 'tcp', host: '0.0.0.0', port: 0 }, () => interfaces);
   ({ port } = server.address() as AddressInfo);
 });
 afterEach(async () => {

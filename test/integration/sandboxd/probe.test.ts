@@ -1,11 +1,12 @@
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { LinkError } from '../../../src/ports/sandbox-link.ts';
 import { payloadEntry, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
 import type { ProbeDepth } from '../../../src/protocol/sandboxd/wire.ts';
-import { startSandboxd, startSandboxdInBwrap } from '../../support/sandboxd.ts';
+import { aBind, startSandboxd, startSandboxdInBwrap } from '../../support/sandboxd.ts';
 import type { TestSandboxd, TestSandboxdOptions } from '../../support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(120_000);
@@ -47,6 +48,44 @@ describe('a probe', () => {
     expect(await outcome(sandboxd, 'whole')).toContain('no helper');
   });
 
+  it('that comes with the question who it is starts no process, and is believed where it leaves no doubt', async () => {
+    const sandboxd = await inSources();
+    const { link, target } = sandboxd;
+    expect(await link.identity(target, signal, 'brief')).toMatchObject({ probed: true, state: 'unbound' });
+    const children = readFileSync(
+      `/proc/${sandboxd.process.pid}/task/${sandboxd.process.pid}/children`,
+      'utf8',
+    );
+    expect(children).toBe('');
+  });
+
+  const amiss: readonly (readonly [string, (sandboxd: TestSandboxd) => void])[] = [
+    ['closed to the policy', ({ workspace }) => chownSync(workspace, 0, 0)],
+    ['of the policy’s, and not writable', ({ workspace }) => chmodSync(workspace, 0o570)],
+    ['gone', ({ workspace }) => rmSync(workspace, { recursive: true })],
+    ['mounted read-only', mountReadOnly],
+    ['behind a folder that is closed', ({ folder: above }) => chmodSync(above, 0o700)],
+  ];
+  it.each(amiss)('that comes with it does not pass a workspace that is %s', async (_how, spoil) => {
+    const sandboxd = await inSources();
+    spoil(sandboxd);
+    expect(await sandboxd.link.identity(sandboxd.target, signal, 'brief')).toMatchObject({ probed: false });
+    expect(await outcome(sandboxd, 'brief')).not.toBe('passed');
+  });
+
+  it('that comes with it does not pass a sandbox without a shell, or without what a helper is made of', async () => {
+    const bare = await started(startSandboxdInBwrap(folder, { shell: false }));
+    expect(await bare.link.identity(bare.target, signal, 'brief')).toMatchObject({ probed: false });
+    const without = await inSources({ env: { CORRAL_PAYLOAD: join(folder, 'nowhere') } });
+    expect(await without.link.identity(without.target, signal, 'brief')).toMatchObject({ probed: false });
+  });
+
+  it('that comes with it looks no more once a rollout lives there', async () => {
+    const { link, target } = await inSources();
+    await link.bind(target, aBind(), signal);
+    expect(await link.identity(target, signal, 'brief')).toMatchObject({ probed: false, state: 'bound' });
+  });
+
   it('that is brief, where a helper could not be read, says what a whole one says', async () => {
     const sandboxd = await inSources({ env: { CORRAL_PAYLOAD: join(folder, 'nowhere') } });
     expect(await outcome(sandboxd, 'brief')).toContain('no helper: there is no program');
@@ -68,5 +107,11 @@ describe('a probe', () => {
     expect(await sandboxd.link.identity(sandboxd.target, signal)).toMatchObject({ probed: true });
   });
 });
+
+/** In the mount namespace that sandboxd was started in. */
+function mountReadOnly({ process: { pid }, workspace }: TestSandboxd): void {
+  const script = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0"';
+  execFileSync('nsenter', ['--target', String(pid), '--mount', '--', 'sh', '-c', script, workspace]);
+}
 
 const isFile = (word: string) => word.startsWith('/') && !word.endsWith('/lib');

@@ -21,8 +21,8 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
   const held = (daemon: Daemon, call: string, waitMs: number) => answerWithin(world, daemon, call, waitMs);
 
   return {
-    identity: (target, signal) =>
-      ask({ ...target, boot: null }, { what: 'identity', serve: (daemon) => daemon.identity() }, signal),
+    identity: (target, signal, look) =>
+      ask({ ...target, boot: null }, { what: 'identity', serve: (daemon) => identity(daemon, look) }, signal),
     prepare: (target, _commands, _timeoutMs, signal) => ask(target, { what: 'prepare', serve: done }, signal),
     probe: (target, _depth, signal) => ask(target, { what: 'probe', serve: probe }, signal),
     bind: (target, request, signal) =>
@@ -48,6 +48,11 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
     getFile: (target, path, _user, signal) =>
       askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
   };
+}
+
+function identity(daemon: Daemon, look: 'brief' | undefined) {
+  if (look !== undefined && daemon.identity().owner === null) daemon.probed = true;
+  return daemon.identity();
 }
 
 function probe(daemon: Daemon) {

@@ -1,0 +1,31 @@
+import { accessSync, constants } from 'node:fs';
+import type { Config } from './config.ts';
+import { helperFiles } from './helper/launch.ts';
+import { policyIds, rights, surelyMay, surelyRuns } from './programs/permissions.ts';
+
+const shell = '/bin/sh';
+
+/**
+ * Whether a command would surely find here what it needs, by looking alone: a workspace that its user can write, a shell, and
+ * all that a helper is made of. A process that looks as that user costs ten times as much, so it is asked only where this
+ * leaves a doubt (`probe.ts`): false says that there is one, not that anything is wrong.
+ */
+export function looksWell(config: Config): boolean {
+  const who = policyIds(config);
+  return (
+    surelyMay(who, config.workspace, rights.write | rights.execute) &&
+    isWritableMount(config.workspace) &&
+    surelyRuns(who, shell) &&
+    helperFiles(config).every((file) => surelyMay(who, file, rights.read))
+  );
+}
+
+/** That it is mounted read-only no permission shows. We may write there too, as a member of the policy's group (`folders.ts`). */
+function isWritableMount(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
