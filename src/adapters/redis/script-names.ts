@@ -38,6 +38,7 @@ export const scriptNames = [
   'lookup-call',
   'lose',
   'mark-lost',
+  'moved-sandboxes',
   'overdue-calls',
   'overdue-launches',
   'pin-version',
