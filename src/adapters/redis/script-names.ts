@@ -50,6 +50,7 @@ export const scriptNames = [
   'release-lapsed',
   'renew',
   'renew-run',
+  'report-groups',
   'report-run',
   'reserve',
   'restore-rollout',
