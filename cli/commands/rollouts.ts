@@ -9,10 +9,11 @@ import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { lookUp, storiesInFolder } from '../stories/look-up.ts';
-import { summaryOfLine, summaryOfStory } from '../stories/run-lines.ts';
+import { lookUp } from '../stories/look-up.ts';
+import type { Outline } from '../stories/outlines.ts';
+import { outlinesInFolder } from '../stories/read-log.ts';
+import { summaryOfLine, summaryOfOutline } from '../stories/run-lines.ts';
 import type { RolloutSummary } from '../stories/run-lines.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 
@@ -34,18 +35,22 @@ export function addRolloutsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
     .option('--limit <count>', 'at most this many', defaultLimit);
   withReadingOptions(command).action(async (options: RolloutsOptions) => {
-    const found = await lookUp(questionOf(options), options, process.env, storiesInFolder(options));
+    const found = await lookUp(questionOf(options), options, process.env, () =>
+      outlinesInFolder(options, terminal),
+    );
     show(terminal, options.json, found, (rollouts) => describeRollouts(rollouts, terminal.width));
   });
 }
 
 const questionOf = (options: RolloutsOptions) => ({
   ofFleet: (client: HttpClient) => rolloutsOfFleet(client, options),
-  ofStories: (stories: readonly RolloutStory[]) =>
-    stories
-      .map(summaryOfStory)
-      .filter((rollout) => matches(rollout, options))
-      .slice(0, Number(options.limit)),
+  ofLog: (outlines: readonly Outline[]) =>
+    outlines.length === 0
+      ? null
+      : outlines
+          .map(summaryOfOutline)
+          .filter((rollout) => matches(rollout, options))
+          .slice(0, Number(options.limit)),
 });
 
 async function rolloutsOfFleet(client: HttpClient, options: RolloutsOptions): Promise<RolloutSummary[]> {

@@ -38,12 +38,12 @@ export class LostSignal {
 
   get waves(): readonly WaveReport[] {
     const waves = [...this.#waves].toSorted(([one], [other]) => one - other);
-    return waves.map(([wave, { without, ...sums }]) => ({
-      wave,
-      ...sums,
-      signalLost: sums.rollouts === 0 ? 0 : without / sums.rollouts,
-    }));
+    return waves.map(reportOf);
   }
+}
+
+function reportOf([wave, { without, ...sums }]: readonly [number, Sums]): WaveReport {
+  return { wave, ...sums, signalLost: sums.rollouts === 0 ? 0 : without / sums.rollouts };
 }
 
 /** A group that was one rollout from the start loses nothing but that one. */

@@ -17,10 +17,7 @@ export async function* readEvents(
   folder: string,
   wanted: Wanted = everyRollout,
 ): AsyncGenerator<RolloutEvent> {
-  for await (const line of searchFolder(folder, wanted, new AbortController().signal)) {
-    const event = parseEvent(line);
-    if (event !== null) yield event;
-  }
+  for await (const { event } of foundIn(folder, wanted, new AbortController().signal)) yield event;
 }
 
 /**
@@ -32,11 +29,17 @@ export async function* searchFolder(
   wanted: Wanted,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  for await (const { line } of foundIn(folder, wanted, signal)) yield line;
+}
+
+type Found = { readonly line: string; readonly event: RolloutEvent };
+
+async function* foundIn(folder: string, wanted: Wanted, signal: AbortSignal): AsyncGenerator<Found> {
   const mark = Buffer.from(markOf(wanted));
   for (const name of await eventFiles(folder)) {
     for await (const line of linesWith(join(folder, name), mark, signal)) {
       const event = parseEvent(line);
-      if (event !== null && isWanted(event, wanted)) yield line;
+      if (event !== null && isWanted(event, wanted)) yield { line, event };
     }
   }
 }
