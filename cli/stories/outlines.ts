@@ -23,7 +23,7 @@ type Draft = {
   readonly command: Latest<string | null>;
 };
 
-/** A hundred megabytes of this process. The newest files are read first, so what is left out is the oldest. */
+/** Two kilobytes each. The newest files are read first, so what is left out is the oldest. */
 export const mostRollouts = 100_000;
 
 /** Makes outlines of events as they come, and keeps none of the events. */
