@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { KnownSandboxes } from '../src/pool/known-sandboxes.ts';
 import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
 import { callId, templateDigest } from '../src/model/ids.ts';
 import type { ClaimRequest } from '../src/ports/fleet/claims.ts';
@@ -34,6 +35,7 @@ export const costCurve: Benchmark = {
         await fleet.open(open);
         note('first call', await fleet.cost(() => fleet.firstCalls()));
         note('tool call', await fleet.cost((turn) => fleet.toolCalls(turn)));
+        note('second in which a controller knows all sandboxes', await fleet.cost(() => fleet.known()));
       });
       await withPlayedFleet(say, async (played) => {
         const fleet = new MeasuredFleet(played);
@@ -114,6 +116,15 @@ class MeasuredFleet {
   async toolCalls(turn: number): Promise<() => Promise<unknown>> {
     const rollouts = this.#open.slice(0, units);
     return () => Promise.all(rollouts.map((rollout) => this.#call(rollout, `turn-${turn}`)));
+  }
+
+  /** A controller's seconds while nothing happens: it has read all sandboxes before. */
+  async known(): Promise<() => Promise<unknown>> {
+    const known = new KnownSandboxes(this.#state.pool);
+    await known.read();
+    return async () => {
+      for (let unit = 0; unit < units; unit += 1) await known.read();
+    };
   }
 
   /** In line, each with a row of the same group. */

@@ -8,7 +8,7 @@ import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeStory } from '../stories/describe-story.ts';
 import { lookUp } from '../stories/look-up.ts';
-import { anyTenant, readLog } from '../stories/read-log.ts';
+import { anyTenant, readLog, tellingStories } from '../stories/read-log.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { storyOfAnswer } from '../stories/story-of-answer.ts';
 import { withLog } from '../stories/with-log.ts';
@@ -27,8 +27,8 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
     .option('--events <file>', eventsHelp);
   withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {
     const wanted = anyTenant(options.run === undefined ? null : runId(options.run), rolloutId(id));
-    const log = await readLog(options, wanted, process.env);
-    const found = await lookUp(questionOf(id, options), options, process.env, async () => log);
+    const log = await readLog(options, wanted, process.env, tellingStories);
+    const found = await lookUp(questionOf(id, options), options, process.env, async () => log.told);
     const story = withLog(found, log);
     show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
   });
@@ -36,7 +36,7 @@ export function addRolloutCommand(program: Command, terminal: Terminal): void {
 
 const questionOf = (id: string, options: RolloutOptions) => ({
   ofFleet: (client: HttpClient) => storyOfFleet(client, id, options),
-  ofStories: (stories: readonly RolloutStory[]) => newestOf(stories, id, options),
+  ofLog: (stories: readonly RolloutStory[]) => newestOf(stories, id, options),
 });
 
 /** The face looks an id up in one run only, so without a run they are tried one after another, the newest last named. */

@@ -10,11 +10,11 @@ import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { lookUp, storiesInFolder } from '../stories/look-up.ts';
-import { anyTenant, readLog } from '../stories/read-log.ts';
-import { summaryOfLine, summaryOfStory, withEnded } from '../stories/run-lines.ts';
+import { lookUp } from '../stories/look-up.ts';
+import type { Outline } from '../stories/outlines.ts';
+import { anyTenant, outlinesInFolder, outlining, readLog } from '../stories/read-log.ts';
+import { summaryOfLine, summaryOfOutline, withEnded } from '../stories/run-lines.ts';
 import type { RolloutSummary } from '../stories/run-lines.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import { withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 
@@ -36,29 +36,32 @@ export function addRolloutsCommand(program: Command, terminal: Terminal): void {
     .addOption(new Option('--code <code>', 'only discarded for this reason').choices(failureCodes))
     .option('--limit <count>', 'at most this many', defaultLimit);
   withReadingOptions(command).action(async (options: RolloutsOptions) => {
-    const stories = await storiesOf(options);
-    const found = await lookUp(questionOf(options, stories), options, process.env, async () => ({ stories }));
+    const outlines = await outlinesOf(options, terminal);
+    const found = await lookUp(questionOf(options, outlines), options, process.env, async () => outlines);
     show(terminal, options.json, found, (rollouts) => describeRollouts(rollouts, terminal.width));
   });
 }
 
 /** Of a run that is named, what its fleet logged; of all runs that would be too much to ask for, and only this machine's log is read. */
-async function storiesOf(options: RolloutsOptions): Promise<readonly RolloutStory[]> {
-  if (options.run === undefined) return (await storiesInFolder(options)()).stories;
-  return (await readLog(options, anyTenant(runId(options.run), null), process.env)).stories;
+async function outlinesOf(options: RolloutsOptions, terminal: Terminal): Promise<readonly Outline[]> {
+  if (options.run === undefined) return outlinesInFolder(options, terminal);
+  const wanted = anyTenant(runId(options.run), null);
+  const { told, missing } = await readLog(options, wanted, process.env, outlining);
+  for (const { keeper, why } of missing) terminal.remark(`${keeper}: ${why}`);
+  return told;
 }
 
-const questionOf = (options: RolloutsOptions, logged: readonly RolloutStory[]) => ({
+const questionOf = (options: RolloutsOptions, logged: readonly Outline[]) => ({
   ofFleet: async (client: HttpClient) => {
     const known = await rolloutsOfFleet(client, options);
     return withEnded(known, summariesOf(logged, options)).slice(0, Number(options.limit));
   },
-  ofStories: (stories: readonly RolloutStory[]) =>
-    summariesOf(stories, options).slice(0, Number(options.limit)),
+  ofLog: (outlines: readonly Outline[]) =>
+    outlines.length === 0 ? null : summariesOf(outlines, options).slice(0, Number(options.limit)),
 });
 
-function summariesOf(stories: readonly RolloutStory[], options: RolloutsOptions): readonly RolloutSummary[] {
-  return stories.map(summaryOfStory).filter((rollout) => matches(rollout, options));
+function summariesOf(outlines: readonly Outline[], options: RolloutsOptions): readonly RolloutSummary[] {
+  return outlines.map(summaryOfOutline).filter((rollout) => matches(rollout, options));
 }
 
 async function rolloutsOfFleet(client: HttpClient, options: RolloutsOptions): Promise<RolloutSummary[]> {

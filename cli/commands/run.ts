@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
 import { runId } from '../../src/model/ids.ts';
 import { RunAnswer } from '../../src/protocol/native/runs.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeRun } from '../stories/describe-run.ts';
 import { lookUp } from '../stories/look-up.ts';
-import { anyTenant, readLog } from '../stories/read-log.ts';
-import { runStoryOfAnswer, runStoryOfStories } from '../stories/run-story.ts';
+import type { Outline } from '../stories/outlines.ts';
+import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
+import { runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
 import { eventsHelp, withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 
@@ -21,18 +21,18 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
     .option('--events <file>', eventsHelp);
   withReadingOptions(command).action(
     async (run: string, options: ReadingOptions & { readonly events?: string }) => {
-      const log = await readLog(options, anyTenant(runId(run), null), process.env);
-      const told = await lookUp(questionOf(run, log.stories), options, process.env, async () => log);
+      const log = await readLog(options, anyTenant(runId(run), null), process.env, outlining);
+      const told = await lookUp(questionOf(run, log.told), options, process.env, async () => log.told);
       const story = { ...told, missing: log.missing };
       show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
     },
   );
 }
 
-const questionOf = (run: string, logged: readonly RolloutStory[]) => ({
+const questionOf = (run: string, logged: readonly Outline[]) => ({
   ofFleet: async (client: HttpClient) => {
     const path = `/v1/runs/${encodeURIComponent(run)}`;
     return runStoryOfAnswer(await askNative(client, { method: 'GET', path }, RunAnswer), logged);
   },
-  ofStories: (stories: readonly RolloutStory[]) => runStoryOfStories(run, stories),
+  ofLog: (outlines: readonly Outline[]) => runStoryOfOutlines(run, outlines),
 });

@@ -6,8 +6,10 @@ import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeCodes } from '../stories/describe-run.ts';
-import { lookUp, storiesInFolder } from '../stories/look-up.ts';
-import { runLineOfAnswer, runLinesOfStories } from '../stories/run-lines.ts';
+import { lookUp } from '../stories/look-up.ts';
+import type { Outline } from '../stories/outlines.ts';
+import { outlinesInFolder } from '../stories/read-log.ts';
+import { runLineOfAnswer, runLinesOfOutlines } from '../stories/run-lines.ts';
 import type { RunLine } from '../stories/run-lines.ts';
 import { withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
@@ -15,15 +17,15 @@ import type { ReadingOptions } from './reading-options.ts';
 export function addRunsCommand(program: Command, terminal: Terminal): void {
   const command = program.command('runs').description('training jobs: counts, discards and why');
   withReadingOptions(command).action(async (options: ReadingOptions) => {
-    const runs = await lookUp(
-      { ofFleet: runsOfFleet, ofStories: runLinesOfStories },
-      options,
-      process.env,
-      storiesInFolder(options),
+    const runs = await lookUp({ ofFleet: runsOfFleet, ofLog: runsInLog }, options, process.env, () =>
+      outlinesInFolder(options, terminal),
     );
     show(terminal, options.json, runs, (lines) => describeRuns(lines, terminal.width));
   });
 }
+
+const runsInLog = (outlines: readonly Outline[]) =>
+  outlines.length === 0 ? null : runLinesOfOutlines(outlines);
 
 async function runsOfFleet(client: HttpClient): Promise<readonly RunLine[]> {
   const { runs } = await askNative(client, { method: 'GET', path: '/v1/runs' }, RunsAnswer);

@@ -1,51 +1,38 @@
-import { readEvents } from '../../src/adapters/event-log/read-events.ts';
 import { CommandError } from '../command-error.ts';
 import { findConnection } from '../gateway/connection.ts';
 import type { ConnectionOptions } from '../gateway/connection.ts';
 import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { NotKnown } from '../gateway/native-client.ts';
-import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
-import type { ToldLog } from './read-log.ts';
-import { storiesOfEvents } from './stories-of-events.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 
 /** What a reading command wants to know, from the fleet or from what the event log tells; null = not there. */
-export type Question<Answer> = {
+export type Question<Answer, Log> = {
   readonly ofFleet: (client: HttpClient) => Promise<Answer>;
-  readonly ofStories: (stories: readonly RolloutStory[]) => Answer | null;
+  readonly ofLog: (log: Log) => Answer | null;
 };
 
 /**
  * Asks the fleet; where it has forgotten, does not answer or was never named, what the event log tells. Throws
  * the fleet's own error when the log knows nothing either.
  */
-export async function lookUp<Answer>(
-  question: Question<Answer>,
+export async function lookUp<Answer, Log>(
+  question: Question<Answer, Log>,
   options: ConnectionOptions,
   variables: Readonly<Record<string, string | undefined>>,
-  log: () => Promise<Pick<ToldLog, 'stories'>>,
+  log: () => Promise<Log>,
 ): Promise<Answer> {
   try {
     return await askFleet(question, options, variables);
   } catch (error) {
     if (!(error instanceof NotKnown || error instanceof NoFleet || isUnreachable(error))) throw error;
-    const { stories } = await log();
-    const answer = stories.length === 0 ? null : question.ofStories(stories);
+    const answer = question.ofLog(await log());
     if (answer === null) throw error;
     return answer;
   }
 }
 
-/** Every rollout that the event log in the state folder tells of; none where there is no log. */
-export const storiesInFolder =
-  ({ state = defaultStateFolder }: ConnectionOptions) =>
-  async () => ({
-    stories: storiesOfEvents(await Array.fromAsync(readEvents(stateFolderAt(state).events))),
-  });
-
 async function askFleet<Answer>(
-  question: Question<Answer>,
+  question: Pick<Question<Answer, never>, 'ofFleet'>,
   options: ConnectionOptions,
   variables: Readonly<Record<string, string | undefined>>,
 ): Promise<Answer> {

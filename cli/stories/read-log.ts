@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { Compile } from 'typebox/compile';
 import { splitLines } from '../../src/adapters/event-log/lines.ts';
 import { isWanted, parseEvent } from '../../src/adapters/event-log/parse-event.ts';
-import { readEvents } from '../../src/adapters/event-log/read-events.ts';
+import { everyRollout, readEvents } from '../../src/adapters/event-log/read-events.ts';
 import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { KeepersLine } from '../../src/protocol/fleet/events.ts';
 import type { Wanted } from '../../src/protocol/fleet/events.ts';
@@ -12,45 +12,90 @@ import { findConnection } from '../gateway/connection.ts';
 import type { ConnectionOptions } from '../gateway/connection.ts';
 import { createHttpClient } from '../gateway/http-client.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { mostRollouts, Outlines } from './outlines.ts';
+import type { Outline } from './outlines.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
 
 /** What event logs tell, and who of the fleet told less than there is. */
-export type ToldLog = { readonly stories: readonly RolloutStory[]; readonly missing: readonly Missing[] };
+export type ToldLog<Made> = { readonly told: Made; readonly missing: readonly Missing[] };
+
+/** What is made of events as they come, which are too many to be kept all. */
+export type Making<Made> = {
+  /** False: it has no room for this one. `line`: as it was written, where it may come twice. */
+  add(event: RolloutEvent, line?: string): boolean;
+  readonly made: () => Made;
+  /** Of what it has room for. */
+  readonly most: string;
+};
+
+/** What a gateway tells at most; a file may have more. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** Call by call: for one rollout. Each event counts once: logs of a pod are often saved twice. */
+export function tellingStories(): Making<readonly RolloutStory[]> {
+  const kept = new Map<string | RolloutEvent, RolloutEvent>();
+  let bytes = 0;
+  const add = (event: RolloutEvent, line?: string) => {
+    if (kept.has(line ?? event)) return true;
+    bytes += line?.length ?? 0;
+    if (bytes <= mostBytes) kept.set(line ?? event, event);
+    return bytes <= mostBytes;
+  };
+  return { add, made: () => storiesOfEvents([...kept.values()]), most: `${mostBytes} bytes of it` };
+}
+
+/** For many: what is told twice is the same twice, but for the number of calls. */
+export function outlining(): Making<readonly Outline[]> {
+  const outlines = new Outlines();
+  return { add: (event) => outlines.add(event), made: () => outlines.all, most: `${mostRollouts} rollouts` };
+}
 
 export type LogOptions = ConnectionOptions & {
   /** A file with events and anything else between them, `-` for standard input: instead of all other logs. */
   readonly events?: string | undefined;
 };
 
-type Events = { readonly events: readonly RolloutEvent[]; readonly missing: readonly Missing[] };
-
 /**
  * What is logged of these rollouts: in the file that is named; else as the fleet's gateway tells it, with the parts of all its
  * processes; else, where nobody tells, in the state folder of this machine.
  */
-export async function readLog(
+export async function readLog<Made>(
   options: LogOptions,
   wanted: Wanted,
   variables: Readonly<Record<string, string | undefined>>,
-): Promise<ToldLog> {
-  const { events, missing } =
-    options.events === undefined
-      ? ((await eventsOfFleet(options, wanted, variables)) ?? (await eventsOfFolder(options, wanted)))
-      : await eventsOfFile(options.events, wanted);
-  return { stories: storiesOfEvents(events), missing };
+  making: () => Making<Made>,
+): Promise<ToldLog<Made>> {
+  if (options.events !== undefined) return toldInFile(options.events, wanted, making());
+  const told = await toldByFleet(options, wanted, variables, making);
+  return told ?? toldInFolder(options, wanted, making());
 }
 
-async function eventsOfFolder({ state = defaultStateFolder }: LogOptions, wanted: Wanted): Promise<Events> {
-  return {
-    events: await Array.fromAsync(readEvents(stateFolderAt(state).events, wanted)),
-    missing: [],
-  };
+/** Of all rollouts, from the state folder of this machine; a remark says what is left out. */
+export async function outlinesInFolder(
+  options: ConnectionOptions,
+  { remark }: Pick<Terminal, 'remark'>,
+): Promise<readonly Outline[]> {
+  const { told, missing } = await toldInFolder(options, everyRollout, outlining());
+  for (const { keeper, why } of missing) remark(`${keeper}: ${why}; the oldest are left out`);
+  return told;
 }
 
-async function eventsOfFile(path: string, wanted: Wanted): Promise<Events> {
+async function toldInFolder<Made>(
+  { state = defaultStateFolder }: ConnectionOptions,
+  wanted: Wanted,
+  making: Making<Made>,
+): Promise<ToldLog<Made>> {
+  const folder = stateFolderAt(state).events;
+  let isWhole = true;
+  for await (const event of readEvents(folder, wanted)) isWhole = making.add(event) && isWhole;
+  return { told: making.made(), missing: isWhole ? [] : [tooMuch(`the event log in ${folder}`, making)] };
+}
+
+async function toldInFile<Made>(path: string, wanted: Wanted, making: Making<Made>): Promise<ToldLog<Made>> {
   const stream = path === '-' ? process.stdin : createReadStream(path);
   try {
-    return await gather(splitLines(stream as AsyncIterable<Uint8Array>), wanted, path);
+    return await gather(splitLines(stream as AsyncIterable<Uint8Array>), wanted, path, making);
   } catch (cause) {
     if (!(cause instanceof Error && 'code' in cause)) throw cause;
     const next = 'name a file of event lines, or - for standard input';
@@ -63,11 +108,12 @@ const keepersCheck = Compile(KeepersLine);
 const answerMs = 20_000;
 
 /** Null: there is no gateway, or it does not tell events; why, whoever asks it for the rest is told. */
-async function eventsOfFleet(
+async function toldByFleet<Made>(
   options: LogOptions,
   { run, rollout }: Wanted,
   variables: Readonly<Record<string, string | undefined>>,
-): Promise<Events | null> {
+  making: () => Making<Made>,
+): Promise<ToldLog<Made> | null> {
   const connection = findConnection(options, variables);
   if (connection === null) return null;
   const client = createHttpClient(connection);
@@ -77,7 +123,7 @@ async function eventsOfFleet(
     const lines = await client.lines({ path, deadlineMs: answerMs, ...named });
     return lines === null
       ? null
-      : await gather(lines, anyTenant(run, rollout), `the gateway at ${connection.url}`);
+      : await gather(lines, anyTenant(run, rollout), `the gateway at ${connection.url}`, making());
   } catch (thrown) {
     if (thrown instanceof CommandError) return null;
     throw thrown;
@@ -94,24 +140,22 @@ export const anyTenant = (run: Wanted['run'], rollout: Wanted['rollout']): Wante
   rollout,
 });
 
-/** What a gateway tells at most; a file may have more. */
-const mostBytes = 64 * 1024 * 1024;
-
-/** Keeps what is wanted, once: logs of a pod are often saved twice. */
-async function gather(lines: AsyncIterable<string>, wanted: Wanted, from: string): Promise<Events> {
-  const kept = new Map<string, RolloutEvent>();
-  let bytes = 0;
+async function gather<Made>(
+  lines: AsyncIterable<string>,
+  wanted: Wanted,
+  from: string,
+  making: Making<Made>,
+): Promise<ToldLog<Made>> {
   let missing: readonly Missing[] | null = null;
   for await (const line of lines) {
     const found = eventIn(line);
     if (found === null) missing ??= missingIn(line);
-    if (found === null || !isWanted(found.event, wanted) || kept.has(found.text)) continue;
-    bytes += found.text.length;
-    if (bytes > mostBytes) return { events: [...kept.values()], missing: [tooMuch(from)] };
-    kept.set(found.text, found.event);
+    if (found === null || !isWanted(found.event, wanted)) continue;
+    if (!making.add(found.event, found.text))
+      return { told: making.made(), missing: [tooMuch(from, making)] };
   }
   const whole = from.startsWith('the gateway') ? [brokenOff(from)] : [];
-  return { events: [...kept.values()], missing: missing ?? whole };
+  return { told: making.made(), missing: missing ?? whole };
 }
 
 /** What `kubectl logs` may put before a line, of our own containers only: `[pod/red-gateway-7d9f-abcde/gateway] `, and a time. */
@@ -133,11 +177,11 @@ function missingIn(line: string): readonly Missing[] | null {
   );
 }
 
-const tooMuch = (from: string): Missing => ({
+const tooMuch = (from: string, { most }: Pick<Making<unknown>, 'most'>): Missing => ({
   keeper: from,
   heardAtMs: null,
   told: 'some',
-  why: `it has more than ${mostBytes} bytes of it`,
+  why: `it has more than ${most}`,
 });
 
 const brokenOff = (from: string): Missing => ({

@@ -1,6 +1,7 @@
 import type { RunAnswer } from '../../src/protocol/native/runs.ts';
 import type { RolloutLine } from '../../src/protocol/native/rollouts.ts';
-import type { RolloutStory, Source } from '../../src/reports/rollout-story.ts';
+import type { Source } from '../../src/reports/rollout-story.ts';
+import type { Outline } from './outlines.ts';
 
 /** One run in a list. */
 export type RunLine = {
@@ -36,8 +37,8 @@ export function runLineOfAnswer(answer: RunAnswer): RunLine {
   return { source: 'fleet', run, state, rollouts, open, scored, discarded, codes };
 }
 
-export function runLinesOfStories(stories: readonly RolloutStory[]): readonly RunLine[] {
-  return [...Map.groupBy(stories, ({ run }) => run)].map(([run, own]) => ({
+export function runLinesOfOutlines(outlines: readonly Outline[]): readonly RunLine[] {
+  return [...Map.groupBy(outlines, ({ run }) => run)].map(([run, own]) => ({
     source: 'event log',
     run,
     state: null,
@@ -49,8 +50,8 @@ export function runLinesOfStories(stories: readonly RolloutStory[]): readonly Ru
   }));
 }
 
-function countCodes(stories: readonly RolloutStory[]): Readonly<Record<string, number>> {
-  const codes = stories.flatMap(({ verdict }) => (verdict?.kind === 'discard' ? [verdict.code] : []));
+function countCodes(outlines: readonly Outline[]): Readonly<Record<string, number>> {
+  const codes = outlines.flatMap(({ verdict }) => (verdict?.kind === 'discard' ? [verdict.code] : []));
   return Object.fromEntries([...Map.groupBy(codes, (code) => code)].map(([code, all]) => [code, all.length]));
 }
 
@@ -71,20 +72,21 @@ export function summaryOfLine(line: RolloutLine): RolloutSummary {
   };
 }
 
-export function summaryOfStory(story: RolloutStory): RolloutSummary {
-  const discard = story.verdict?.kind === 'discard' ? story.verdict : null;
+export function summaryOfOutline(outline: Outline): RolloutSummary {
+  const { rolloutId, run, attempt, environment, verdict, score, calls } = outline;
+  const discard = verdict?.kind === 'discard' ? verdict : null;
   return {
-    source: story.source,
-    rolloutId: story.rolloutId,
-    run: story.run,
-    attempt: story.attempt,
-    environment: story.environment,
-    state: story.state,
-    verdict: story.verdict?.kind ?? null,
+    source: 'event log',
+    rolloutId,
+    run,
+    attempt,
+    environment,
+    state: null,
+    verdict: verdict?.kind ?? null,
     code: discard?.code ?? null,
     cause: discard?.cause ?? null,
-    score: story.score,
-    calls: story.calls.length,
+    score,
+    calls,
   };
 }
 

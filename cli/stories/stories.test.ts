@@ -3,7 +3,8 @@ import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '../../src
 import { rolloutKey } from '../../src/model/rollout.ts';
 import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
-import { runLinesOfStories, summaryOfStory, withEnded } from './run-lines.ts';
+import { Outlines } from './outlines.ts';
+import { runLinesOfOutlines, summaryOfOutline, withEnded } from './run-lines.ts';
 import { storiesOfEvents } from './stories-of-events.ts';
 import { withLog } from './with-log.ts';
 
@@ -47,6 +48,12 @@ function settled(
     },
   };
   return { ...event, ...change };
+}
+
+function outlinesOf(events: readonly RolloutEvent[]) {
+  const outlines = new Outlines();
+  for (const event of events) outlines.add(event);
+  return outlines.all;
 }
 
 const good = settled('r1', 'c1', {});
@@ -106,7 +113,7 @@ test('one screen says what happened, whose it was and why', () => {
 });
 
 test('a run counts what was scored and what was discarded, and why', () => {
-  const [run] = runLinesOfStories(storiesOfEvents([good, lost, discarded, scored]));
+  const [run] = runLinesOfOutlines(outlinesOf([good, lost, discarded, scored]));
   expect(run).toMatchObject({
     run: 'nightly',
     rollouts: 2,
@@ -117,8 +124,49 @@ test('a run counts what was scored and what was discarded, and why', () => {
 });
 
 test('a rollout without a verdict is in no list of discards', () => {
-  const [story] = storiesOfEvents([good]);
-  expect(story && summaryOfStory(story)).toMatchObject({ verdict: null, code: null, calls: 1 });
+  const [outline] = outlinesOf([good]);
+  expect(outline && summaryOfOutline(outline)).toMatchObject({ verdict: null, code: null, calls: 1 });
+});
+
+test('an outline is of the latest event that tells each part, in whatever order they come', () => {
+  const later = {
+    ...good,
+    atMs: 3_000,
+    lastCommand: 'make',
+    summary: { ...good.summary, startedAtMs: 2_500 },
+  };
+  const sent = {
+    ...common,
+    kind: 'lost_command',
+    key: keyOf('r1'),
+    atMs: 2_900,
+    call: callId('c2'),
+    command: 'kill -9 -1',
+  } as const;
+  const lostLater = { ...lost, lastCommand: '', atMs: 2_950 };
+  for (const events of [
+    [good, later, sent, lostLater, discarded],
+    [discarded, lostLater, sent, later, good],
+  ]) {
+    const [outline] = outlinesOf(events);
+    expect(outline).toMatchObject({
+      rolloutId: 'r1',
+      calls: 3,
+      lastCommand: 'kill -9 -1',
+      verdict: { code: 'sandbox_lost' },
+    });
+  }
+});
+
+test('rollouts beyond the bound are left out, and what is kept goes on', () => {
+  const other = settled('r2', 'c1', {});
+  const outlines = new Outlines(1);
+  expect([good, other, { ...good, atMs: 2_000 }].map((event) => outlines.add(event))).toEqual([
+    true,
+    false,
+    true,
+  ]);
+  expect(outlines.all).toMatchObject([{ rolloutId: 'r1', calls: 2 }]);
 });
 
 test('of a rollout that the fleet knows by its line alone, the event log tells calls, sandbox and evidence', () => {
@@ -133,14 +181,14 @@ test('of a rollout that the fleet knows by its line alone, the event log tells c
     boot: null,
     evidence: {},
   };
-  const told = withLog(line, { stories: [logged], missing: [] });
+  const told = withLog(line, { told: [logged], missing: [] });
   expect(told).toMatchObject({ source: 'fleet', state: 'closed', sandbox: 's-1', boot: 'b' });
   expect(told.calls.map(({ callId: id }) => id)).toEqual(['c1', 'c2']);
 });
 
 test('a list has those that the fleet knows, and after them those that only the event log does, each once', () => {
-  const [one, other] = storiesOfEvents([good, settled('r2', 'c1', {})]).map(summaryOfStory);
-  if (one === undefined || other === undefined) return expect.unreachable('no story');
+  const [one, other] = outlinesOf([good, settled('r2', 'c1', {})]).map(summaryOfOutline);
+  if (one === undefined || other === undefined) return expect.unreachable('no outline');
   const known = { ...other, source: 'fleet' as const };
   const another = { ...other, attempt: 2 };
   expect(withEnded([known], [one, other, another])).toEqual([known, one, another]);

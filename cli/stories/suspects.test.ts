@@ -3,8 +3,8 @@ import { rolloutId, runId, sandboxId, bootId, callId, tenantId } from '../../src
 import { rolloutKey } from '../../src/model/rollout.ts';
 import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { describeRun } from './describe-run.ts';
-import { runStoryOfStories } from './run-story.ts';
-import { storiesOfEvents } from './stories-of-events.ts';
+import { Outlines } from './outlines.ts';
+import { runStoryOfOutlines } from './run-story.ts';
 import { suspectsOf } from './suspects.ts';
 
 const owner = { tenant: tenantId('t'), run: runId('nightly'), attempt: 1, role: 'policy' } as const;
@@ -44,25 +44,27 @@ function lostUnder(rollout: string, command: string, suspected: 'command' | null
   ];
 }
 
-const stories = storiesOfEvents([
+const outlines = new Outlines();
+for (const event of [
   ...lostUnder('r1', 'kill -9 -1', 'command'),
   ...lostUnder('r2', 'make test', 'command'),
   ...lostUnder('r3', 'kill -9 -1', 'command'),
   ...lostUnder('r4', 'echo hi', null),
-]);
+])
+  outlines.add(event);
 
 test('suspected discards are counted by environment, code and last command, the most frequent first', () => {
-  expect(suspectsOf(stories)).toEqual([
+  expect(suspectsOf(outlines.all)).toEqual([
     { environment: 'shell', code: 'sandbox_lost', command: 'kill -9 -1', rollouts: 2 },
     { environment: 'shell', code: 'sandbox_lost', command: 'make test', rollouts: 1 },
   ]);
 });
 
 test('a run that only the event log remembers is told without its groups, and with what is suspected', () => {
-  const story = runStoryOfStories('nightly', stories);
+  const story = runStoryOfOutlines('nightly', outlines.all);
   const screen = story === null ? '' : describeRun(story, 120);
   expect(screen).toMatch(/rollouts +4: 0 scored, 4 discarded, unknown open/);
   expect(screen).toMatch(/2 +shell +sandbox_lost +kill -9 -1/);
   expect(screen).not.toContain('signal lost');
-  expect(runStoryOfStories('another', stories)).toBeNull();
+  expect(runStoryOfOutlines('another', outlines.all)).toBeNull();
 });

@@ -1,5 +1,4 @@
-import { lastCommandOf } from '../../src/reports/rollout-story.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
+import type { Outline } from './outlines.ts';
 
 /** Rollouts that ended in the same way after the same last command, of which nobody can tell whether it was the cause. */
 export type Suspect = {
@@ -10,17 +9,16 @@ export type Suspect = {
 };
 
 /** By environment, code and last command, the most frequent first: what a policy has learnt stands at the top. */
-export function suspectsOf(stories: readonly RolloutStory[]): readonly Suspect[] {
-  const suspected = stories.filter((story) => story.suspected !== null).map(suspectOf);
+export function suspectsOf(outlines: readonly Outline[]): readonly Suspect[] {
+  const suspected = outlines.filter((one) => one.suspected !== null).map(suspectOf);
   const alike = Map.groupBy(suspected, (each) => JSON.stringify(each));
   return [...alike.values()]
     .flatMap(([first, ...rest]) => (first === undefined ? [] : [{ ...first, rollouts: rest.length + 1 }]))
     .toSorted((one, other) => other.rollouts - one.rollouts);
 }
 
-function suspectOf(story: RolloutStory): Omit<Suspect, 'rollouts'> {
-  const { environment, verdict } = story;
+function suspectOf({ environment, verdict, lastCommand }: Outline): Omit<Suspect, 'rollouts'> {
   // Scored: its grader ended badly, and the environment says what that is worth.
   const code = verdict?.kind === 'discard' ? verdict.code : 'scored';
-  return { environment, code, command: lastCommandOf(story) };
+  return { environment, code, command: lastCommand };
 }

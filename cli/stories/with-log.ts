@@ -2,7 +2,10 @@ import type { ToldLog } from './read-log.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
 
 /** The fleet's story of a rollout with what only the event log knows: its commands, and why its grader failed. */
-export function withLog(story: RolloutStory, { stories, missing: all }: ToldLog): RolloutStory {
+export function withLog(
+  story: RolloutStory,
+  { told: stories, missing: all }: ToldLog<readonly RolloutStory[]>,
+): RolloutStory {
   const missing = all.filter(({ heardAtMs }) => mayHaveSeen(heardAtMs, story));
   const own = stories.find(
     ({ rolloutId, run, attempt }) =>

@@ -7,6 +7,7 @@ import type { ControllerPorts } from './ports.ts';
 import { createRecovery } from './recovery-loops.ts';
 import { createRemoval } from './removal-loops.ts';
 import type { ControllerSettings } from './settings.ts';
+import { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
 import { createPresence } from '../../src/pool/presence.ts';
 
 export type Controller = {
@@ -44,11 +45,12 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   const loops = createLoops(ports, stopping.signal);
   const book = createPlanBook(ports.environments, ports.clock, settings);
   const presence = createPresence();
+  const known = new KnownSandboxes(ports.pool);
 
-  createRecovery(ports, loops, book);
+  createRecovery(ports, loops, { book, known });
   const plans = loops.run('plans', plansMs, () => book.refresh());
-  const removal = createRemoval(ports, loops, { presence, book });
-  createExpiry(ports, loops, book);
+  const removal = createRemoval(ports, loops, { presence, book, known });
+  createExpiry(ports, loops, { book, known });
   createMemoryWatch(ports, loops);
   const launching = createLaunching(ports, loops, { presence, book, startBudget: settings.startBudget });
 

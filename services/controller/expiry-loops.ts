@@ -1,6 +1,7 @@
 import { settleOverdueCalls } from '../../src/calls/overdue/settle-overdue.ts';
 import { releaseLapsedRuns, expireRollouts, takeBackGrants } from '../../src/lifecycle/expiry.ts';
 import { createLabeller } from '../../src/lifecycle/labels.ts';
+import type { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
@@ -15,10 +16,15 @@ const runsMs = 5_000;
 const labelMs = 2_000;
 
 /** What ends by time, and who owns what, written where it survives us. */
-export function createExpiry(ports: ControllerPorts, loops: Loops, book: PlanBook): void {
+export function createExpiry(
+  ports: ControllerPorts,
+  loops: Loops,
+  { book, known }: { readonly book: PlanBook; readonly known: KnownSandboxes },
+): void {
   loops.run('expire', dueMs, () => expireRollouts(ports));
   loops.run('overdue calls', overdueCallsMs, () => settleOverdueCalls(ports));
   loops.run('grants', dueMs, () => takeBackGrants(ports));
   loops.run('runs', runsMs, () => releaseLapsedRuns(ports));
-  loops.run('labels', labelMs, createLabeller({ ...ports, hardEndMs: (rollout) => book.hardEndMs(rollout) }));
+  const hardEndMs: typeof book.hardEndMs = (rollout) => book.hardEndMs(rollout);
+  loops.run('labels', labelMs, createLabeller({ ...ports, known, hardEndMs }));
 }

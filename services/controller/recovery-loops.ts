@@ -1,5 +1,6 @@
-import { recheckUnsure } from '../../src/recovery/recheck.ts';
+import { createRecheck } from '../../src/recovery/recheck.ts';
 import { recover } from '../../src/recovery/recover.ts';
+import type { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
 import { Witness } from '../../src/recovery/witness.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
@@ -14,9 +15,13 @@ const recoverMs = 500;
 const recheckMs = 1_000;
 
 /** Makes a new Redis the fleet's, with what the sandboxes know; until then fleet state answers nobody. */
-export function createRecovery(ports: ControllerPorts, loops: Loops, book: PlanBook): void {
+export function createRecovery(
+  ports: ControllerPorts,
+  loops: Loops,
+  { book, known }: { readonly book: PlanBook; readonly known: KnownSandboxes },
+): void {
   const knownTemplates = () => new Set(book.plans().keys());
-  const tools = { ...ports, store: ports.recovery, knownTemplates, witness: new Witness() };
+  const tools = { ...ports, store: ports.recovery, knownTemplates, known, witness: new Witness() };
   loops.run('recover', recoverMs, async (signal) => {
     const startMs = ports.tracer.nowMs();
     const recovered = await recover(tools, signal);
@@ -24,7 +29,7 @@ export function createRecovery(ports: ControllerPorts, loops: Loops, book: PlanB
     ports.tracer.start('recover', { startMs, attributes: { 'corral.sandboxes': sum(recovered) } }).end();
     await book.publishAgain();
   });
-  loops.run('unsure', recheckMs, (signal) => recheckUnsure(tools, signal));
+  loops.run('unsure', recheckMs, createRecheck(tools));
 }
 
 const sum = (counts: Readonly<Record<string, number>>): number =>

@@ -5,6 +5,7 @@ import { createDrain } from '../../src/pool/drain.ts';
 import { createCollector } from '../../src/pool/garbage/collect.ts';
 import { endOverdueLaunches } from '../../src/pool/overdue.ts';
 import { slotTimeoutMs } from '../../src/pool/plans.ts';
+import type { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
 import type { Presence } from '../../src/pool/presence.ts';
 import { retireOld } from '../../src/pool/retire.ts';
 import type { Loops } from './loops.ts';
@@ -20,15 +21,16 @@ const doubtsMs = 1_000;
 /** A watch reconnects by itself; one that ended nevertheless is begun again after this. */
 const watchAgainMs = 1_000;
 const retireMs = 10_000;
-/** The comparison reads two whole lists; what it finds has waited for longer than this anyway. */
+/** The comparison goes through two whole lists; what it finds has waited for longer than this anyway. */
 const collectMs = 15_000;
 
 /** Everything by which a sandbox ends: the provider's word, a rollout's, its age, or nobody's. */
 export function createRemoval(
   ports: ControllerPorts,
   loops: Loops,
-  { presence, book }: { readonly presence: Presence; readonly book: PlanBook },
+  options: { readonly presence: Presence; readonly book: PlanBook; readonly known: KnownSandboxes },
 ): Removal {
+  const { presence, book, known } = options;
   const drain = loops.run('drain', hintedMs, createDrain({ ...ports, presence }));
   const losses = createLosses(ports);
   const telling = loops.run('losses', hintedMs, async () => {
@@ -51,8 +53,8 @@ export function createRemoval(
     if (event.kind === 'gone' || event.kind === 'listed') telling.poke();
   });
   loops.run('overdue', hintedMs, () => endOverdueLaunches(ports));
-  loops.run('retire', retireMs, () => retireOld(ports.pool, book.plans()));
-  loops.run('garbage', collectMs, createCollector({ ...ports, patience: () => patienceOf(book) }));
+  loops.run('retire', retireMs, () => retireOld({ ...ports, known }, book.plans()));
+  loops.run('garbage', collectMs, createCollector({ ...ports, known, patience: () => patienceOf(book) }));
   return {
     poke: drain.poke,
     missing: () => (watched() ? [] : ['provider: it has not listed its sandboxes']),

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { settled } from '../../test/fakes/clock.ts';
 import { createFakeMetrics } from '../../test/fakes/metrics.ts';
-import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import { createFakePoolStore, fakeKnown } from '../../test/fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
 import { bootId, rolloutId, sandboxId } from '../model/ids.ts';
 import { rolloutKey } from '../model/rollout.ts';
+import { KnownSandboxes } from '../pool/known-sandboxes.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { createLabeller } from './labels.ts';
 
@@ -20,6 +21,7 @@ function world(record: RolloutRecord | null) {
   const errors: Error[] = [];
   const label = createLabeller({
     pool,
+    known: new KnownSandboxes(pool),
     claims: { find: () => Promise.resolve(record) },
     provider: {
       label: async (one, owner, expiresAtMs) => {
@@ -31,7 +33,7 @@ function world(record: RolloutRecord | null) {
     hardEndMs: () => 99,
     metrics,
   });
-  pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: rolloutKey(fakeOwner()) });
+  pool.answers.known.set(sandbox, fakeKnown({ owner: rolloutKey(fakeOwner()) }));
   return { pool, labels, errors, label, metrics };
 }
 
@@ -64,10 +66,11 @@ test('a label that takes its time holds up no other', async () => {
   const pool = createFakePoolStore();
   const metrics = createFakeMetrics();
   for (const name of ['slow', 'quick']) {
-    pool.answers.known.set(sandboxId(name), { phase: 'ready', sinceMs: 0, owner: ownedBy(name) });
+    pool.answers.known.set(sandboxId(name), fakeKnown({ owner: ownedBy(name) }));
   }
   const label = createLabeller({
     pool,
+    known: new KnownSandboxes(pool),
     claims: {
       find: async ({ rollout }) =>
         fakeRollout({ epoch: { sandbox: sandboxId(rollout), boot: bootId('boot') } }),
@@ -97,7 +100,7 @@ test('a sandbox that its rollout let go of gets no label', async () => {
 
 test("a warm sandbox that is nobody's gets no label", async () => {
   const { pool, label, labels } = world(held);
-  pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: null });
+  pool.answers.known.set(sandbox, fakeKnown());
   await label();
   expect(labels).toEqual([]);
 });

@@ -1,6 +1,7 @@
 import type { SandboxId } from '../model/ids.ts';
 import { ownerOf } from '../model/rollout.ts';
 import type { RolloutKey } from '../model/rollout.ts';
+import type { KnownSandboxes } from '../pool/known-sandboxes.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { Metrics } from '../ports/metrics.ts';
@@ -9,7 +10,8 @@ import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { eachOf } from '../waiting/each-of.ts';
 
 export type LabelTools = {
-  readonly pool: Pick<PoolStore, 'known' | 'takeErrands'>;
+  readonly known: KnownSandboxes;
+  readonly pool: Pick<PoolStore, 'takeErrands'>;
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly provider: Pick<SandboxProvider, 'label'>;
   /** When a rollout must be over, whatever happens: wall clock, milliseconds. */
@@ -26,27 +28,29 @@ const width = 4;
  */
 export function createLabeller(tools: LabelTools): () => Promise<void> {
   const labelled = new Map<SandboxId, RolloutKey>();
+  const missing = new Map<SandboxId, RolloutKey>();
+  tools.known.onKnown((sandbox, known) => {
+    const owner = known?.owner ?? null;
+    if (known === null) labelled.delete(sandbox);
+    if (owner === null || labelled.get(sandbox) === owner) missing.delete(sandbox);
+    else missing.set(sandbox, owner);
+  });
 
   return async () => {
-    const known = await tools.pool.known();
-    for (const sandbox of labelled.keys()) if (!known.has(sandbox)) labelled.delete(sandbox);
-    const missing = [...known].flatMap(([sandbox, { owner }]) =>
-      owner === null || labelled.get(sandbox) === owner ? [] : [{ sandbox, owner }],
-    );
+    await tools.known.read();
+    const given = [...missing];
     const ours = new Set(
       await tools.pool.takeErrands(
         'label',
-        missing.map(({ sandbox }) => sandbox),
+        given.map(([sandbox]) => sandbox),
       ),
     );
-    const given = missing.filter(({ sandbox }) => ours.has(sandbox));
-    let left = missing.length;
-    tools.metrics.ownersUnlabelled(left);
-    await eachOf(given, width, async ({ sandbox, owner }) => {
+    tools.metrics.ownersUnlabelled(missing.size);
+    const taken = given.filter(([sandbox]) => ours.has(sandbox));
+    await eachOf(taken, width, async ([sandbox, owner]) => {
       if (!(await label(tools, sandbox, owner))) return;
-      labelled.set(sandbox, owner);
-      left -= 1;
-      tools.metrics.ownersUnlabelled(left);
+      if (missing.delete(sandbox)) labelled.set(sandbox, owner);
+      tools.metrics.ownersUnlabelled(missing.size);
     });
   };
 }

@@ -1,13 +1,14 @@
-import { eachOf } from '../waiting/each-of.ts';
-import type { PoolStore } from '../ports/fleet/pool.ts';
+import type { SandboxId } from '../model/ids.ts';
+import type { KnownSandboxes } from '../pool/known-sandboxes.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
+import { eachOf } from '../waiting/each-of.ts';
 import { askedAtOnce } from './ask.ts';
 import { writeBack } from './write-back.ts';
 import type { WriteBackTools } from './write-back.ts';
 
 export type RecheckTools = WriteBackTools & {
   readonly provider: Pick<SandboxProvider, 'list'>;
-  readonly pool: Pick<PoolStore, 'known'>;
+  readonly known: KnownSandboxes;
 };
 
 /**
@@ -15,14 +16,28 @@ export type RecheckTools = WriteBackTools & {
  * are asked again until they answer or the provider says that they are gone; then their rollouts are lost. What fleet
  * state knows meanwhile is noted, for the next time that it forgets.
  */
-export async function recheckUnsure(tools: RecheckTools, signal: AbortSignal): Promise<void> {
-  const known = await tools.pool.known();
-  tools.witness.note(known);
-  const unsure = [...known].filter(([, { phase }]) => phase === 'unsure');
-  if (unsure.length === 0) return;
+export function createRecheck(tools: RecheckTools): (signal: AbortSignal) => Promise<void> {
+  const unsure = new Set<SandboxId>();
+  tools.known.onKnown((sandbox, known) => {
+    if (known !== null) tools.witness.note(sandbox, known);
+    if (known?.phase === 'unsure') unsure.add(sandbox);
+    else unsure.delete(sandbox);
+  });
+
+  return async (signal) => {
+    await tools.known.read();
+    if (unsure.size > 0) await askAgain(tools, [...unsure], signal);
+  };
+}
+
+async function askAgain(
+  tools: RecheckTools,
+  unsure: readonly SandboxId[],
+  signal: AbortSignal,
+): Promise<void> {
   const listed = (await tools.provider.list()).filter((one) => one.phase !== 'gone');
   const provided = new Map(listed.map((one) => [one.sandbox, one]));
-  await eachOf(unsure, askedAtOnce, async ([sandbox]) => {
+  await eachOf(unsure, askedAtOnce, async (sandbox) => {
     const there = provided.get(sandbox);
     const became = there === undefined ? 'gone' : await writeBack(tools, there, signal);
     if (became === 'unsure') return;

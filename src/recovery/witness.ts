@@ -1,8 +1,6 @@
 import type { RolloutKey } from '../model/rollout.ts';
 import type { SandboxId } from '../model/ids.ts';
-import type { PoolStore } from '../ports/fleet/pool.ts';
-
-type Known = Awaited<ReturnType<PoolStore['known']>>;
+import type { KnownSandbox } from '../ports/fleet/pool.ts';
 
 /** Rollouts of a hard life in a fleet of thousands; the one that was not seen for longest goes first. */
 const mostRemembered = 20_000;
@@ -14,13 +12,11 @@ const mostRemembered = 20_000;
 export class Witness {
   readonly #sandboxes = new Map<RolloutKey, SandboxId>();
 
-  /** To be called with what fleet state knows, every now and then. */
-  note(known: Known): void {
-    for (const [sandbox, { phase, owner }] of known) {
-      if (owner === null || phase !== 'ready') continue;
-      this.#sandboxes.delete(owner);
-      this.#sandboxes.set(owner, sandbox);
-    }
+  /** To be called with what fleet state knows of a sandbox, when that has changed and every now and then. */
+  note(sandbox: SandboxId, { phase, owner }: Pick<KnownSandbox, 'phase' | 'owner'>): void {
+    if (owner === null || phase !== 'ready') return;
+    this.#sandboxes.delete(owner);
+    this.#sandboxes.set(owner, sandbox);
     for (const rollout of this.#sandboxes.keys()) {
       if (this.#sandboxes.size <= mostRemembered) return;
       this.#sandboxes.delete(rollout);

@@ -1,7 +1,13 @@
 import { expect, test } from 'vitest';
-import { lostSignal } from './lost-signal.ts';
+import { LostSignal } from './lost-signal.ts';
 
 const group = (n: number, discarded: number, wave = 1) => ({ wave, n, discarded });
+
+function lostSignal(groups: readonly ReturnType<typeof group>[]) {
+  const signal = new LostSignal();
+  for (const each of groups) signal.add(each);
+  return signal.waves;
+}
 
 test('a discard costs its own advantage, while two others of its group can be compared', () => {
   expect(lostSignal([group(4, 1), group(4, 0)])).toEqual([

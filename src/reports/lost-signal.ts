@@ -16,30 +16,37 @@ export type WaveReport = {
 /** An advantage is a score against those of its group: what stands alone has nothing to be compared with. */
 const fewestCompared = 2;
 
+type Sums = { groups: number; groupsHurt: number; rollouts: number; rolloutsLost: number; without: number };
+
 /**
  * What discards have cost, wave by wave. The signal of a step is the advantages of its rollouts. A discarded rollout has
  * none; and where a discard leaves a group fewer than two rollouts that can be scored, none of the group has one.
  */
-export function lostSignal(groups: readonly GroupCounts[]): readonly WaveReport[] {
-  const waves = [...Map.groupBy(groups, ({ wave }) => wave)].sort(([one], [other]) => one - other);
-  return waves.map(([wave, own]) => reportOf(wave, own));
+export class LostSignal {
+  readonly #waves = new Map<number, Sums>();
+
+  add(group: GroupCounts): void {
+    const none = { groups: 0, groupsHurt: 0, rollouts: 0, rolloutsLost: 0, without: 0 };
+    const sums = this.#waves.get(group.wave) ?? none;
+    sums.groups += 1;
+    sums.groupsHurt += group.discarded > 0 ? 1 : 0;
+    sums.rollouts += group.n;
+    sums.rolloutsLost += group.discarded;
+    sums.without += withoutAdvantage(group);
+    this.#waves.set(group.wave, sums);
+  }
+
+  get waves(): readonly WaveReport[] {
+    const waves = [...this.#waves].toSorted(([one], [other]) => one - other);
+    return waves.map(reportOf);
+  }
 }
 
-function reportOf(wave: number, groups: readonly GroupCounts[]): WaveReport {
-  const rollouts = sum(groups.map(({ n }) => n));
-  return {
-    wave,
-    groups: groups.length,
-    groupsHurt: groups.filter(({ discarded }) => discarded > 0).length,
-    rollouts,
-    rolloutsLost: sum(groups.map(({ discarded }) => discarded)),
-    signalLost: rollouts === 0 ? 0 : sum(groups.map(withoutAdvantage)) / rollouts,
-  };
+function reportOf([wave, { without, ...sums }]: readonly [number, Sums]): WaveReport {
+  return { wave, ...sums, signalLost: sums.rollouts === 0 ? 0 : without / sums.rollouts };
 }
 
 /** A group that was one rollout from the start loses nothing but that one. */
 function withoutAdvantage({ n, discarded }: GroupCounts): number {
   return discarded > 0 && n - discarded < fewestCompared ? n : discarded;
 }
-
-const sum = (amounts: readonly number[]): number => amounts.reduce((total, amount) => total + amount, 0);

@@ -83,6 +83,8 @@ export function describePoolStore(name: string, open: () => Promise<PoolUnderTes
 
     it('an empty fleet knows no sandbox, has none overdue and retires none', async () => {
       expect(await pool.known()).toEqual(new Map());
+      expect(await pool.known([sandboxId('never-was')])).toEqual(new Map());
+      expect(await pool.moved('', 10)).toMatchObject({ isWhole: true, isBehind: false, sandboxes: [] });
       expect(await pool.overdueLaunches()).toEqual([]);
       expect(await pool.retire(template, 1_000, 0)).toBe(0);
       await pool.forget(sandboxId('never-was'));

@@ -1,15 +1,15 @@
+import { templateDigest } from '../../src/model/ids.ts';
 import type { BootId, SandboxId, TemplateDigest } from '../../src/model/ids.ts';
 import type { FailureCode } from '../../src/failure/codes.ts';
 import type { Failure } from '../../src/failure/failure.ts';
 import type { RolloutKey, SandboxAddress } from '../../src/model/rollout.ts';
 import type {
   Announcement,
+  KnownSandbox,
   LaunchReservation,
   PoolStore,
   TemplateCounts,
 } from '../../src/ports/fleet/pool.ts';
-
-type Known = Awaited<ReturnType<PoolStore['known']>> extends ReadonlyMap<SandboxId, infer Row> ? Row : never;
 
 export type FakePoolStore = PoolStore & {
   readonly readied: {
@@ -36,13 +36,22 @@ export type FakePoolStore = PoolStore & {
     waiter: RolloutKey | null;
     draining: readonly SandboxId[];
     overdue: readonly SandboxId[];
-    known: Map<SandboxId, Known>;
+    known: Map<SandboxId, KnownSandbox>;
     /** Thrown by the next call of any method, once. */
     nextError: Failure | null;
   };
   /** Rings whoever listens for work. */
   hint(): void;
 };
+
+/** A sandbox that fleet state knows: ready and nobody's, unless something else is said. */
+export const fakeKnown = (changes: Partial<KnownSandbox> = {}): KnownSandbox => ({
+  phase: 'ready',
+  sinceMs: 0,
+  owner: null,
+  template: templateDigest('template-a'),
+  ...changes,
+});
 
 /** Redis' own time, which stands still. */
 const nowMs = 1_000_000;
@@ -106,7 +115,11 @@ export function createFakePoolStore(): FakePoolStore {
     retire: (template, maxAgeMs, keepReady) =>
       noted(retirements, { template, maxAgeMs, keepReady }).then(() => 0),
     forget: (sandbox) => noted(forgotten, sandbox),
-    known: () => answer(answers.known),
+    known: (sandboxes) =>
+      answer(new Map([...answers.known].filter(([one]) => sandboxes?.includes(one) ?? true))),
+    // A whole turn at each reading: what is not in it is there no more.
+    moved: () =>
+      answer({ place: '', startsOver: false, isWhole: true, isBehind: false, sandboxes: [...answers.known] }),
     onWork: (listener) => {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -121,7 +121,7 @@ export const rooms: readonly Room[] = [
   feature('calls', 'waiting', 'tools', 'claiming'),
   feature('grading', 'waiting', 'tools', 'claiming', 'calls'),
   feature('pool', 'waiting'),
-  feature('lifecycle', 'waiting'),
+  feature('lifecycle', 'waiting', 'pool'),
   feature('recovery', 'waiting', 'pool'),
   feature('environments', 'tools'),
   ...['waiting', 'tools', 'access', 'reports', 'watching', 'tracing'].map((name) => feature(name)),

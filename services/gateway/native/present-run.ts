@@ -1,12 +1,12 @@
-import type { RunReport, SandboxCost } from '../../../src/ports/fleet/reports.ts';
+import type { SandboxCost } from '../../../src/ports/fleet/reports.ts';
 import type { RunAnswer } from '../../../src/protocol/native/runs.ts';
 import { idleShare } from '../../../src/reports/idle-share.ts';
-import { lostSignal } from '../../../src/reports/lost-signal.ts';
 import type { WaveReport } from '../../../src/reports/lost-signal.ts';
+import type { WholeRun } from '../../../src/reports/run-report.ts';
 
 /** A run as the native face tells it. */
 export function presentRun(
-  { tenant: _tenant, sandboxMs, ...report }: RunReport,
+  { tenant: _tenant, items: _items, groupsLeftOut, sandboxMs, ...report }: WholeRun,
   fleetCost: readonly SandboxCost[],
 ): RunAnswer {
   return {
@@ -14,8 +14,9 @@ export function presentRun(
     calls: { ...report.calls },
     blame: { ...report.blame },
     codes: { ...report.codes },
-    waves: lostSignal(report.groups).map(presentWave),
+    waves: report.waves.map(presentWave),
     groups: [...report.groups],
+    groups_left_out: groupsLeftOut,
     sandbox_seconds: {
       scored: sandboxMs.scored / 1000,
       discarded: sandboxMs.discarded / 1000,

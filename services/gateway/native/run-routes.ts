@@ -20,6 +20,7 @@ import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { grantOf } from '../http/identify.ts';
 import { idText } from '../http/taking.ts';
+import { wholeRun } from '../../../src/reports/run-report.ts';
 import { presentLine } from './present-rollout.ts';
 import { presentRun } from './present-run.ts';
 
@@ -53,7 +54,10 @@ export function runRoutes(app: App, desk: RunDesk): void {
     async (request) => {
       const run = runOf(request.params.run);
       const { reports } = desk;
-      const [report, cost] = await Promise.all([reports.run(grantOf(request).tenant, run), reports.cost()]);
+      const [report, cost] = await Promise.all([
+        wholeRun(reports, grantOf(request).tenant, run),
+        reports.cost(),
+      ]);
       if (report === null) throw unknownRun(run);
       return presentRun(report, cost);
     },

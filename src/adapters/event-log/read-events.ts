@@ -1,13 +1,13 @@
-import { createReadStream } from 'node:fs';
-import { readdir } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RolloutEvent } from '../../ports/event-log.ts';
 import type { Wanted } from '../../protocol/fleet/events.ts';
 import { parseFileName } from './files.ts';
 import { isWanted, parseEvent } from './parse-event.ts';
 
-/** Of one reading: a millisecond of this process. */
-const chunkBytes = 1024 * 1024;
+/** Of one reading, and longer than any line: some milliseconds of this process where every line is wanted. */
+const chunkBytes = 256 * 1024;
 const newline = 0x0a;
 
 export const everyRollout: Wanted = { tenant: null, run: null, rollout: null };
@@ -17,10 +17,7 @@ export async function* readEvents(
   folder: string,
   wanted: Wanted = everyRollout,
 ): AsyncGenerator<RolloutEvent> {
-  for await (const line of searchFolder(folder, wanted, new AbortController().signal)) {
-    const event = parseEvent(line);
-    if (event !== null) yield event;
-  }
+  for await (const { event } of foundIn(folder, wanted, new AbortController().signal)) yield event;
 }
 
 /**
@@ -32,11 +29,17 @@ export async function* searchFolder(
   wanted: Wanted,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
+  for await (const { line } of foundIn(folder, wanted, signal)) yield line;
+}
+
+type Found = { readonly line: string; readonly event: RolloutEvent };
+
+async function* foundIn(folder: string, wanted: Wanted, signal: AbortSignal): AsyncGenerator<Found> {
   const mark = Buffer.from(markOf(wanted));
   for (const name of await eventFiles(folder)) {
     for await (const line of linesWith(join(folder, name), mark, signal)) {
       const event = parseEvent(line);
-      if (event !== null && isWanted(event, wanted)) yield line;
+      if (event !== null && isWanted(event, wanted)) yield { line, event };
     }
   }
 }
@@ -59,22 +62,33 @@ function markOf({ tenant, run, rollout }: Wanted): string {
   return known === undefined || known === null ? '"key":"' : known;
 }
 
+/** Through one buffer, whatever the file's length: what is read of gigabytes is not left to be collected. */
 async function* linesWith(path: string, mark: Buffer, signal: AbortSignal): AsyncGenerator<string> {
-  let rest: Uint8Array = new Uint8Array();
+  const file = await openOrNull(path);
+  if (file === null) return;
+  const buffer = Buffer.allocUnsafe(2 * chunkBytes);
+  let kept = 0;
   try {
-    for await (const chunk of createReadStream(path, { highWaterMark: chunkBytes })) {
-      if (signal.aborted) return;
-      const bytes = Buffer.concat([rest, chunk as Uint8Array]);
+    while (!signal.aborted) {
+      const { bytesRead } = await file.read(buffer, kept, chunkBytes, null);
+      if (bytesRead === 0) return;
+      const bytes = buffer.subarray(0, kept + bytesRead);
       const end = bytes.lastIndexOf(newline) + 1;
       yield* hitsIn(bytes.subarray(0, end), mark);
       // What is no line by then is none of ours.
-      rest = bytes.length - end > chunkBytes ? new Uint8Array() : bytes.subarray(end);
+      kept = bytes.length - end > chunkBytes ? 0 : buffer.copy(buffer, 0, end, bytes.length);
     }
-  } catch (error) {
-    // The log was full, and this was its oldest file.
-    if (!isMissing(error)) throw error;
+  } finally {
+    await file.close();
   }
 }
+
+/** Null: the log was full, and this was its oldest file. */
+const openOrNull = (path: string): Promise<FileHandle | null> =>
+  open(path).catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
 
 function* hitsIn(bytes: Buffer, mark: Buffer): Generator<string> {
   let from = 0;

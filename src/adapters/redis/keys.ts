@@ -40,6 +40,8 @@ export const keyNames = {
   templates: 'templates',
   sandboxes: 'sandboxes',
   sandbox: 'sandbox:',
+  moves: 'moves',
+  moved: 'moved',
   starts: 'starts',
   starting: 'starting:',
   ready: 'ready:',

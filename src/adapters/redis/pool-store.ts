@@ -6,7 +6,9 @@ import { pullSlots } from '../../model/pull-slots.ts';
 import type { RolloutKey } from '../../model/rollout.ts';
 import type {
   Breaker,
+  KnownSandbox,
   LaunchReservation,
+  Moved,
   PoolStore,
   PoolTarget,
   TemplateCounts,
@@ -65,7 +67,11 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     forget: async (sandbox) => {
       await run('forget', sandbox);
     },
-    known: async () => new Map(listOf(await run('known-sandboxes')).map(knownOf)),
+    known: async (sandboxes) =>
+      sandboxes?.length === 0
+        ? new Map()
+        : new Map(listOf(await run('known-sandboxes', ...(sandboxes ?? []))).map(knownOf)),
+    moved: async (place, portion) => movedOf(await run('moved-sandboxes', place, portion)),
     onWork: (listener) => messages.listen(keys('work'), () => listener()),
   };
 }
@@ -129,11 +135,26 @@ function reservationOf(reply: Reply): LaunchReservation | null {
 const sandboxesOf = (reply: Reply) => listOf(reply).map((name) => sandboxId(textOf(name)));
 
 function knownOf(row: Reply) {
-  const [sandbox, phase, sinceMs, owner] = listOf(row);
-  const known = {
+  const [sandbox, phase, sinceMs, owner, template] = listOf(row);
+  const known: KnownSandbox = {
     phase: textOf(phase),
     sinceMs: numberOf(sinceMs),
     owner: textOrNull(owner) as RolloutKey | null,
+    template: templateDigest(textOf(template)),
   };
   return [sandboxId(textOf(sandbox)), known] as const;
+}
+
+function movedOf(reply: Reply): Moved {
+  const [place, startsOver, isWhole, isBehind, rows] = listOf(reply);
+  return {
+    place: textOf(place),
+    startsOver: numberOf(startsOver) === 1,
+    isWhole: numberOf(isWhole) === 1,
+    isBehind: numberOf(isBehind) === 1,
+    sandboxes: listOf(rows).map((row) => {
+      const [sandbox, phase] = listOf(row);
+      return phase === null ? ([sandboxId(textOf(sandbox)), null] as const) : knownOf(row);
+    }),
+  };
 }

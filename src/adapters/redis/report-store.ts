@@ -1,12 +1,12 @@
 import type { GroupReport, ReportStore, RunReport, SandboxCost } from '../../ports/fleet/reports.ts';
-import { runId } from '../../model/ids.ts';
+import { itemKey, runId } from '../../model/ids.ts';
 import { recordOf } from './record.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import { runName, runOf } from './run-name.ts';
 import { sumsOf } from './run-sums.ts';
 import type { RunScript } from './script-runner.ts';
 
-/** The groups of a report are the newest 2,000 of the run, and the newest 32 waves of each; counters are of the whole run. */
+/** The items of a report are the newest 2,000 of the run, its groups the newest 32 waves of each; counters are of the whole run. */
 export function reportStore(run: RunScript): ReportStore {
   return {
     cost: async () => [...pairsOf(listOf(await run('list-cost')).map(textOf))].map(costOf),
@@ -18,6 +18,8 @@ export function reportStore(run: RunScript): ReportStore {
       const reply = await run('report-run', runName(tenant, ofRun));
       return reply === null ? null : { tenant, run: runId(ofRun), ...reportOf(reply) };
     },
+    groups: async (tenant, ofRun, items) =>
+      listOf(await run('report-groups', runName(tenant, ofRun), ...items)).map(groupOf),
     rollouts: async (tenant, ofRun, { verdict = '', code = '', cursor = '0' }) => {
       const [rollouts, next] = listOf(
         await run('list-rollouts', runName(tenant, ofRun), verdict, code, cursor),
@@ -28,7 +30,7 @@ export function reportStore(run: RunScript): ReportStore {
 }
 
 function reportOf(reply: Reply): Omit<RunReport, 'tenant' | 'run'> {
-  const [flat, open, groups] = listOf(reply);
+  const [flat, open, items] = listOf(reply);
   const fields = pairsOf(listOf(flat).map(textOf));
   const total = (name: string) => Number(fields.get(name) ?? 0);
   return {
@@ -38,7 +40,7 @@ function reportOf(reply: Reply): Omit<RunReport, 'tenant' | 'run'> {
     scored: total('scored'),
     discarded: total('discarded'),
     ...sumsOf(fields),
-    groups: listOf(groups).map(groupOf),
+    items: listOf(items).map((item) => itemKey(textOf(item))),
     sandboxMs: {
       scored: total('sandboxMs:scored'),
       discarded: total('sandboxMs:discarded'),
@@ -65,7 +67,7 @@ function groupOf(row: Reply): GroupReport {
   const [item, wave, n, scored, discarded, mean, best, squares] = listOf(row);
   const scores = numberOrNull(scored) ?? 0;
   return {
-    item: textOf(item),
+    item: itemKey(textOf(item)),
     wave: numberOf(wave),
     n: numberOrNull(n) ?? 0,
     scored: scores,

@@ -32,6 +32,7 @@ const parts = [
   'lacking',
   'line',
   'cost',
+  'moves',
   'sandbox',
   'prewarm',
   'grant',

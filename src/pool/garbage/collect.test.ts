@@ -3,7 +3,7 @@ import { createFakeClock } from '../../../test/fakes/clock.ts';
 import { createFakeLifecycleStore } from '../../../test/fakes/lifecycle-store.ts';
 import { createFakeLog } from '../../../test/fakes/log.ts';
 import { createFakeMetrics } from '../../../test/fakes/metrics.ts';
-import { createFakePoolStore } from '../../../test/fakes/pool-store.ts';
+import { createFakePoolStore, fakeKnown } from '../../../test/fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '../../../test/fakes/rollout-record.ts';
 import { bootId, sandboxId, templateDigest } from '../../model/ids.ts';
 import type { SandboxId } from '../../model/ids.ts';
@@ -12,6 +12,7 @@ import type { Owner } from '../../model/rollout.ts';
 import { LinkError } from '../../ports/sandbox-link.ts';
 import type { ProvidedSandbox } from '../../ports/sandbox-provider.ts';
 import type { RolloutRecord } from '../../ports/fleet/records.ts';
+import { KnownSandboxes } from '../known-sandboxes.ts';
 import { createCollector } from './collect.ts';
 
 const sandbox = sandboxId('sandbox-1');
@@ -58,6 +59,7 @@ function world(
   };
   const collect = createCollector({
     pool,
+    known: new KnownSandboxes(pool),
     lifecycle,
     clock,
     link: { identity },
@@ -106,7 +108,7 @@ test('a stranger that does not answer is neither adopted nor destroyed', async (
 
 test('a held sandbox that the provider has no more goes through the one door of loss, at the second look', async () => {
   const { pool, lifecycle, lookTwice } = world([]);
-  pool.answers.known.set(sandbox, { phase: 'ready', sinceMs: 0, owner: rolloutKey(fakeOwner()) });
+  pool.answers.known.set(sandbox, fakeKnown({ owner: rolloutKey(fakeOwner()) }));
   await lookTwice(14_000);
   expect(lifecycle.losses).toEqual([]);
   await lookTwice(1_000);
@@ -115,7 +117,7 @@ test('a held sandbox that the provider has no more goes through the one door of 
 
 test('a draining sandbox that the provider has no more is forgotten', async () => {
   const { pool, lookTwice } = world([]);
-  pool.answers.known.set(sandbox, { phase: 'draining', sinceMs: 0, owner: null });
+  pool.answers.known.set(sandbox, fakeKnown({ phase: 'draining' }));
   await lookTwice(15_000);
   expect(pool.forgotten).toEqual([sandbox]);
 });

@@ -5,6 +5,7 @@ import type { PoolStore } from '../../ports/fleet/pool.ts';
 import type { Log } from '../../ports/log.ts';
 import type { Metrics } from '../../ports/metrics.ts';
 import type { ProvidedSandbox, SandboxProvider } from '../../ports/sandbox-provider.ts';
+import type { KnownSandboxes } from '../known-sandboxes.ts';
 import { eachOf } from '../../waiting/each-of.ts';
 import { ask } from './ask.ts';
 import type { AskTools } from './ask.ts';
@@ -13,6 +14,7 @@ import type { Decision, Difference, Patience } from './judge.ts';
 
 export type CollectTools = AskTools & {
   readonly provider: Pick<SandboxProvider, 'list' | 'destroy'>;
+  readonly known: KnownSandboxes;
   readonly pool: Pick<PoolStore, 'known' | 'forget'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly patience: () => Patience;
@@ -30,7 +32,7 @@ export function createCollector(tools: CollectTools): (signal: AbortSignal) => P
 
   return async (signal) => {
     const listed = (await tools.provider.list()).filter((one) => one.phase !== 'gone');
-    const known = await tools.pool.known();
+    const known = await tools.known.read();
     const provided = new Map(listed.map((one) => [one.sandbox, one]));
     const found = differences([...provided.keys()], known);
     const nowMs = tools.clock.monotonicMs();
@@ -73,12 +75,15 @@ async function examine(
   lastingMs: number,
   signal: AbortSignal,
 ): Promise<void> {
+  // What a version before has started is heard of late: whoever is asked, and destroyed, must be nobody's now.
+  const { sandbox } = stranger;
+  if ((await tools.pool.known([sandbox])).has(sandbox)) return;
   const answer = await ask(tools, stranger, signal);
   const reason = garbage(answer, lastingMs, tools.patience());
   if (reason === null) return;
-  await tools.provider.destroy(stranger.sandbox);
+  await tools.provider.destroy(sandbox);
   tools.metrics.garbageFound(reason);
-  tools.log.warn('destroyed a sandbox that fleet state does not know', { sandbox: stranger.sandbox, reason });
+  tools.log.warn('destroyed a sandbox that fleet state does not know', { sandbox, reason });
 }
 
 // By kind too: a stranger that becomes known and then goes missing begins anew.

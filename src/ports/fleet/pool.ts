@@ -71,6 +71,26 @@ export type LaunchReservation = {
   readonly run: string | null;
 };
 
+export type KnownSandbox = {
+  readonly phase: string;
+  readonly sinceMs: number;
+  readonly owner: RolloutKey | null;
+  readonly template: TemplateDigest;
+};
+
+/** One reading of what has moved; the next goes on from its place. */
+export type Moved = {
+  readonly place: string;
+  /** The place before says nothing here: what was known is to be compared with all that comes until the turn is whole. */
+  readonly startsOver: boolean;
+  /** A turn through all sandboxes has ended: one that has not come since it began is there no more. */
+  readonly isWhole: boolean;
+  /** There are more moves than this told. */
+  readonly isBehind: boolean;
+  /** Null: it is forgotten. */
+  readonly sandboxes: readonly (readonly [SandboxId, KnownSandbox | null])[];
+};
+
 /** Sandboxes as the pool sees them. One script a method; errors as in `claims.ts`. */
 export interface PoolStore {
   counts(templates: readonly TemplateDigest[]): Promise<readonly TemplateCounts[]>;
@@ -121,13 +141,13 @@ export interface PoolStore {
   withdraw(sandbox: SandboxId, why: string): Promise<boolean>;
   /** The provider no longer has it: forget it. */
   forget(sandbox: SandboxId): Promise<void>;
-  /** Every sandbox that fleet state knows, for comparison with the provider's list. */
-  known(): Promise<
-    ReadonlyMap<
-      SandboxId,
-      { readonly phase: string; readonly sinceMs: number; readonly owner: RolloutKey | null }
-    >
-  >;
+  /** Every sandbox that fleet state knows, or those of `sandboxes` that it does. As long as the fleet is large. */
+  known(sandboxes?: readonly SandboxId[]): Promise<ReadonlyMap<SandboxId, KnownSandbox>>;
+  /**
+   * What has moved since `place`, which a reading before gave (`''`: none did), and some `portion` of all sandboxes in
+   * turn, whoever moved them. As long as what has moved.
+   */
+  moved(place: string, portion: number): Promise<Moved>;
   /** Calls the listener when rollouts wait or sandboxes are to be destroyed; a hint only. Returns how to stop. */
   onWork(listener: () => void): () => void;
 }

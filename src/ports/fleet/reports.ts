@@ -1,10 +1,10 @@
 import type { Blame, FailureCode } from '../../failure/codes.ts';
-import type { RunId, TenantId } from '../../model/ids.ts';
+import type { ItemKey, RunId, TenantId } from '../../model/ids.ts';
 import type { Outcome } from '../../model/outcome.ts';
 import type { RolloutRecord } from './records.ts';
 
 export type GroupReport = {
-  readonly item: string;
+  readonly item: ItemKey;
   readonly wave: number;
   readonly n: number;
   readonly scored: number;
@@ -26,7 +26,8 @@ export type RunReport = {
   readonly calls: Readonly<Partial<Record<Outcome, number>>>;
   readonly blame: Readonly<Partial<Record<Blame, number>>>;
   readonly codes: Readonly<Partial<Record<FailureCode, number>>>;
-  readonly groups: readonly GroupReport[];
+  /** The newest, by the start of their newest wave. */
+  readonly items: readonly ItemKey[];
   /** Time of sandboxes that its rollouts held, of those that are over, by what became of them. */
   readonly sandboxMs: Readonly<Record<HeldState, number>>;
 };
@@ -53,6 +54,8 @@ export interface ReportStore {
   cost(): Promise<readonly SandboxCost[]>;
   runs(tenant: TenantId): Promise<readonly RunId[]>;
   run(tenant: TenantId, run: RunId): Promise<RunReport | null>;
+  /** Of each wave of these items; a script tells them all, so ask for few at a time. */
+  groups(tenant: TenantId, run: RunId, items: readonly ItemKey[]): Promise<readonly GroupReport[]>;
   rollouts(
     tenant: TenantId,
     run: RunId,

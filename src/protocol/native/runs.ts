@@ -56,6 +56,8 @@ export const RunAnswer = Type.Object({
   codes: Counts,
   waves: Type.Array(WaveLine),
   groups: Type.Array(GroupLine),
+  /** Groups of its oldest items, for which there is no room. A gateway of the version before leaves out none. */
+  groups_left_out: Type.Optional(Type.Number()),
   /** Of sandboxes that its rollouts held, of those that are over, by what became of them. */
   sandbox_seconds: Type.Object({ scored: Type.Number(), discarded: Type.Number(), ungraded: Type.Number() }),
   /** Of all that sandboxes of the whole fleet have cost, the share in which they were nobody's; null: nothing yet. */

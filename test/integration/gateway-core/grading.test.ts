@@ -6,6 +6,7 @@ import { fakeEnvironment } from '../../fakes/environment.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { caller, CoreWorld } from '../../support/core-world.ts';
 import { repeatsAreOver } from '../../support/repeats-are-over.ts';
+import { wholeRun } from '../../../src/reports/run-report.ts';
 
 const verifier = {
   kind: 'command',
@@ -65,7 +66,7 @@ test('a rollout that never called a tool is graded without any sandbox, where it
   expect(await world.grade('trace_new', 'yes')).toMatchObject({ score: 0, replayed: true });
   expect(await world.sandboxesHeld()).toBe(0);
   expect(await world.sh('trace_2', 'call_1', 'echo')).toMatchObject({ epoch: { sandbox: free } });
-  const report = await world.state.reports.run(caller.tenant, caller.run);
+  const report = await wholeRun(world.state.reports, caller.tenant, caller.run);
   const group = { item: 'item-1', wave: 1, n: 1, scored: 1 };
   expect(report).toMatchObject({ rollouts: 2, scored: 1, open: 1, groups: [group, { wave: 2 }] });
   expect(world.events.filter(({ kind }) => kind === 'verdict')).toHaveLength(1);

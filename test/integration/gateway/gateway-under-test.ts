@@ -95,6 +95,7 @@ const emptyDesk: Omit<RunDesk, 'record' | 'clock'> = {
     cost: () => Promise.resolve([]),
     runs: () => Promise.resolve([]),
     run: () => Promise.resolve(null),
+    groups: () => Promise.resolve([]),
     rollouts: () => Promise.resolve({ rollouts: [], cursor: null }),
   },
   lifecycle: { heartbeatRun: () => Promise.resolve(false), closeRun: () => Promise.resolve(0) },

@@ -5,6 +5,7 @@ import { callId, rolloutId } from '../../../src/model/ids.ts';
 import { caller, plain } from '../../support/core-world.ts';
 import { answering } from '../../fakes/sandbox-link.ts';
 import { ownerOf, RecoveryWorld, stranger } from './world.ts';
+import { wholeRun } from '../../../src/reports/run-report.ts';
 
 test('until somebody has recovered, everything is told to wait, and nothing is granted', async () => {
   await using world = await RecoveryWorld.start();
@@ -222,7 +223,7 @@ test('two controllers at once write back one rollout, and one that is late chang
   expect(found).toEqual([{ live: 1 }, { live: 1 }]);
   expect(await world.recover()).toBeNull();
   expect(await world.record('a')).toMatchObject({ calls: 1, generation: 1 });
-  const report = await world.core.state.reports.run(caller.tenant, caller.run);
+  const report = await wholeRun(world.core.state.reports, caller.tenant, caller.run);
   expect(report).toMatchObject({ rollouts: 1, open: 1, groups: [{ n: 1 }] });
 });
 

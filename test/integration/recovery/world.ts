@@ -4,9 +4,10 @@ import { bootId, rolloutId, sandboxId } from '../../../src/model/ids.ts';
 import type { SandboxId } from '../../../src/model/ids.ts';
 import { sandboxAddress } from '../../../src/model/rollout.ts';
 import type { Owner } from '../../../src/model/rollout.ts';
-import { recheckUnsure } from '../../../src/recovery/recheck.ts';
+import { createRecheck } from '../../../src/recovery/recheck.ts';
 import { recover } from '../../../src/recovery/recover.ts';
 import { Witness } from '../../../src/recovery/witness.ts';
+import { KnownSandboxes } from '../../../src/pool/known-sandboxes.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { settleOverdueCalls } from '../../../src/calls/overdue/settle-overdue.ts';
 import type { OverdueTools } from '../../../src/calls/overdue/settle-overdue.ts';
@@ -83,7 +84,8 @@ export class RecoveryWorld implements AsyncDisposable {
   }
 
   recheck() {
-    return recheckUnsure({ ...this.#tools(), pool: this.core.state.pool }, this.#signal);
+    const known = new KnownSandboxes(this.core.state.pool);
+    return createRecheck({ ...this.#tools(), known })(this.#signal);
   }
 
   /** What it does about calls that nobody has settled by their deadline, which for all that are in flight is now. */

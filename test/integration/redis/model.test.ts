@@ -1,7 +1,9 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bootId, sandboxId } from '../../../src/model/ids.ts';
+import type { SandboxId } from '../../../src/model/ids.ts';
 import { sandboxAddress, type RolloutKey } from '../../../src/model/rollout.ts';
+import type { KnownSandbox } from '../../../src/ports/fleet/pool.ts';
 import {
   admitOf,
   claimOf,
@@ -101,6 +103,27 @@ async function carryOut(deed: Deed): Promise<void> {
   return { start, sweep, destroy }[deed.kind]();
 }
 
+/** What a reader holds that has heard of every move since it began, and of nothing else. */
+class Told {
+  #known = new Map<SandboxId, KnownSandbox>();
+  #place = '';
+
+  async read(): Promise<ReadonlyMap<SandboxId, KnownSandbox>> {
+    const { place, startsOver, sandboxes } = await world.fleet.pool.moved(this.#place, 0);
+    if (startsOver) this.#known = new Map(await world.fleet.pool.known());
+    this.#place = place;
+    for (const [sandbox, known] of sandboxes) {
+      if (known === null) this.#known.delete(sandbox);
+      else this.#known.set(sandbox, known);
+    }
+    return this.#known;
+  }
+}
+
+async function checkTold(told: Told): Promise<void> {
+  expect(await told.read()).toEqual(await world.fleet.pool.known());
+}
+
 /** Everything that must hold between any two scripts. */
 async function checkInvariants(everOwned: Map<string, RolloutKey>, tainted: Set<RolloutKey>): Promise<void> {
   const known = await world.fleet.pool.known();
@@ -141,8 +164,11 @@ test('whatever happens, one after the other: no sandbox serves two, no rollout h
       await world.reset();
       const owned = new Map<string, RolloutKey>();
       const tainted = new Set<RolloutKey>();
+      const told = new Told();
+      await checkTold(told);
       for (const each of deeds) {
         await carryOut(each);
+        await checkTold(told);
         await checkInvariants(owned, tainted);
       }
     }),
@@ -158,8 +184,11 @@ test('whatever happens at the same time, the same holds', async () => {
         await world.reset();
         const owned = new Map<string, RolloutKey>();
         const tainted = new Set<RolloutKey>();
+        const told = new Told();
+        await checkTold(told);
         for (const round of rounds) {
           await Promise.all(round.map(carryOut));
+          await checkTold(told);
           await checkInvariants(owned, tainted);
         }
       },

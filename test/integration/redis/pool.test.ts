@@ -353,8 +353,8 @@ test('known sandboxes tell phase, since when, and whose they are', async () => {
   await held(world.fleet, claimOf('a'));
   expect(await world.fleet.pool.known()).toEqual(
     new Map([
-      [sandbox, { phase: 'ready', sinceMs: world.nowMs(), owner: keyOf('a') }],
-      ['s-one', { phase: 'starting', sinceMs: world.nowMs(), owner: null }],
+      [sandbox, { phase: 'ready', sinceMs: world.nowMs(), owner: keyOf('a'), template }],
+      ['s-one', { phase: 'starting', sinceMs: world.nowMs(), owner: null, template }],
     ]),
   );
 });

@@ -13,6 +13,7 @@ import {
   tenant,
   type World,
 } from './world.ts';
+import { wholeRun } from '../../../src/reports/run-report.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -23,7 +24,7 @@ beforeEach(() => world.reset());
 
 const run = runId('run-1');
 const report = async () => {
-  const found = await world.fleet.reports.run(tenant, run);
+  const found = await wholeRun(world.fleet.reports, tenant, run);
   if (found === null) throw new Error('no report');
   return found;
 };

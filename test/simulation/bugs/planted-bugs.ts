@@ -117,6 +117,7 @@ const plantedBugsByName = {
     '',
   ),
   'a verdict does not ask for the taint': { core: takesAllForScorable },
+  'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   // These were real. The first one was found under load, and the simulator was blind for it.
   'a turn of the grader is lost with its answer': replacing(
     'return gradeBy == by and run() or {',

@@ -28,6 +28,8 @@ export type SandboxRow = {
   readonly sandbox: string;
   readonly phase: string;
   readonly owner: string;
+  /** The number of its last move. */
+  readonly move: number;
 };
 
 /** Fleet state as it stands after a script: what the invariants speak of, and nothing else. */
@@ -35,6 +37,8 @@ export type FleetSnapshot = {
   readonly text: string;
   readonly rollouts: ReadonlyMap<string, RolloutRow>;
   readonly sandboxes: ReadonlyMap<string, SandboxRow>;
+  /** The number of the last move of all. */
+  readonly moves: number;
   /** Members of the sets that must be empty when nothing is going on. */
   readonly left: {
     readonly leases: number;
@@ -90,11 +94,12 @@ local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
 table.sort(boxes)
 for _, box in ipairs(boxes) do
   local values = redis.call('HMGET', '${keys('sandbox')}' .. box, 'phase', 'owner')
-  add('s', box, values[1], values[2])
+  add('s', box, values[1], values[2], redis.call('ZSCORE', '${keys('moved')}', box))
 end
 add('l', redis.call('ZCARD', '${keys('leases')}'), redis.call('ZCARD', '${keys('grants')}'),
   redis.call('ZCARD', '${keys('waiters')}'), redis.call('ZCARD', '${keys('starts')}'))
-add('c', counted, calls, redis.call('ZRANGE', '${keys('grants')}', 0, 0, 'WITHSCORES')[2])
+add('c', counted, calls, redis.call('ZRANGE', '${keys('grants')}', 0, 0, 'WITHSCORES')[2] or '',
+  redis.call('HGET', '${keys('moves')}', 'last'))
 return table.concat(lines, '\\n')`;
 }
 
@@ -105,10 +110,11 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
   const rollouts = lines.filter(([kind]) => kind === 'r').map(rolloutRow);
   const sandboxes = lines.filter(([kind]) => kind === 's').map(sandboxRow);
   const [, leases, grants, waiters, starts] = lines.find(([kind]) => kind === 'l') ?? [];
-  const [, counted = '0', calls = '0', oldest = ''] = lines.find(([kind]) => kind === 'c') ?? [];
+  const [, counted = '0', calls = '0', oldest = '', moves = '0'] = lines.find(([kind]) => kind === 'c') ?? [];
   return {
     text,
     settled: { counted: Number(counted), calls: Number(calls) },
+    moves: Number(moves),
     oldestGrantMs: oldest === '' ? null : Number(oldest),
     rollouts: new Map(rollouts.map((row) => [row.key, row])),
     sandboxes: new Map(sandboxes.map((row) => [row.sandbox, row])),
@@ -143,6 +149,6 @@ function rolloutRow(values: readonly string[]): RolloutRow {
 }
 
 function sandboxRow(values: readonly string[]): SandboxRow {
-  const [, sandbox = '', phase = '', owner = ''] = values;
-  return { sandbox, phase, owner };
+  const [, sandbox = '', phase = '', owner = '', move = '0'] = values;
+  return { sandbox, phase, owner, move: Number(move) };
 }

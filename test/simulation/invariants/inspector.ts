@@ -4,6 +4,7 @@ import { boundOnce } from './bound-once.ts';
 import { ranOnce } from './ran-once.ts';
 import { notScored } from './not-scored.ts';
 import { stateOnlyMovesOn } from './moves-on.ts';
+import { movesAreTold } from './moves-are-told.ts';
 import { bookkept } from './bookkept.ts';
 import { ended } from './ended.ts';
 import { heardOut } from './heard-out.ts';
@@ -35,6 +36,7 @@ export function createInspector(world: World): Inspector {
     ...heardOut,
     ...turnsAreRun,
     ...stateOnlyMovesOn(),
+    ...movesAreTold(),
   };
   const checks = Object.entries(invariants);
   let seen = '';

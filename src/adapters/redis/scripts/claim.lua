@@ -3,7 +3,7 @@
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
 -- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
 -- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have.
-local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
+local joined, runs, groups, tenants, nobodyWaits, written, versions, granted = {}, {}, {}, {}, {}, {}, {}, {}
 local rowBytesMax = tonumber(ARGV[2])
 
 local function later(command, name, first, second)
@@ -47,7 +47,8 @@ local function writeJoined()
     if rows.bytes > rows.before then redis.call('INCRBY', key.rowBytes .. tenant, rows.bytes - rows.before) end
   end
   for version in pairs(versions) do keepVersion(version) end
-  joined, runs, groups, tenants, versions = {}, {}, {}, {}, {}
+  movedAll(granted)
+  joined, runs, groups, tenants, versions, granted = {}, {}, {}, {}, {}, {}
 end
 
 local function theRun(run)
@@ -170,6 +171,7 @@ end
 -- The reply leaves out what the claim itself says.
 local function createHeld(claim, wave, sandbox)
   local boot, address = takeOver(claim.id, sandbox, claim.template, later)
+  granted[#granted + 1] = sandbox
   create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
     'launchType', 'warm', 'claimedAtMs', digits(nowMs))
   return { 'created', wave, nowMs, sandbox, boot, address }

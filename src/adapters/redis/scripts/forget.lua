@@ -9,4 +9,5 @@ redis.call('ZREM', key.ready .. template, sandbox)
 redis.call('ZREM', key.draining, sandbox)
 redis.call('SREM', key.sandboxes, sandbox)
 redis.call('DEL', key.sandbox .. sandbox)
+moved(sandbox)
 return 1

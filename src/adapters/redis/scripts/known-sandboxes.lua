@@ -1,7 +1,8 @@
--- Every sandbox of the fleet, for comparison with the provider's list; as long as the fleet is large.
+-- reads only: every sandbox of the fleet, or those that are named, as far as they are known.
 local rows = {}
-for _, sandbox in ipairs(redis.call('SMEMBERS', key.sandboxes)) do
-  local phase, sinceMs, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'owner'))
-  rows[#rows + 1] = { sandbox, phase, sinceMs, owner }
+local names = #ARGV > 1 and { unpack(ARGV, 2) } or redis.call('SMEMBERS', key.sandboxes)
+for _, sandbox in ipairs(names) do
+  local row = knownRow(sandbox)
+  if row[2] then rows[#rows + 1] = row end
 end
 return rows

@@ -72,28 +72,12 @@ local function isWaitedFor(template)
   return targetOf(template) and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
 end
 
--- The next template of a run's ring that needs a start; members that left the line leave the ring here.
-local function templateFor(run)
-  local ring = key.launchTemplates .. run
-  for _, template in ipairs(redis.call('ZRANGE', ring, 0, -1)) do
-    if redis.call('ZCARD', lineKey(template, run)) == 0 then
-      redis.call('ZREM', ring, template)
-    elseif isWaitedFor(template) then
-      return template
-    end
-  end
-end
-
 local function nextWaitedFor()
-  for _, run in ipairs(redis.call('ZRANGE', key.launchRuns, 0, -1)) do
-    local template = templateFor(run)
-    if template then
-      passTurn(key.launchRuns, run)
-      passTurn(key.launchTemplates .. run, template)
-      return template, 'waiting', run
-    end
-    if redis.call('EXISTS', key.launchTemplates .. run) == 0 then redis.call('ZREM', key.launchRuns, run) end
-  end
+  local template, run = firstInLine(isWaitedFor)
+  if not template then return nil end
+  passTurn(key.launchRuns, run)
+  passTurn(key.launchTemplates .. run, template)
+  return template, 'waiting', run
 end
 
 -- The share of its target that a pool has, counting starts that no waiting rollout will take.
@@ -136,6 +120,7 @@ local function start(template, reason, run)
   redis.call('SADD', key.sandboxes, sandbox)
   redis.call('SADD', key.templates, template)
   redis.call('SET', key.ticket .. ticket, sandbox, 'PX', startTimeoutMs)
+  moved(sandbox)
   noteStart(template, sandbox)
   return { sandbox, template, reason, run }
 end

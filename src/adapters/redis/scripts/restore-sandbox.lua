@@ -59,6 +59,7 @@ local function forget()
   redis.call('SREM', key.sandboxes, sandbox)
   redis.call('ZREM', key.nameless, sandbox)
   redis.call('DEL', box)
+  moved(sandbox)
   if not unsureOwner then return end
   redis.call('HSET', key.unsure, unsureOwner, 'gone')
   -- To the copy it stood in line: whatever it had run is gone with its sandbox.

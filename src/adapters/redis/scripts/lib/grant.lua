@@ -2,7 +2,8 @@
 
 local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest
 
--- Gives the sandbox its owner; returns its boot and address. `add` is redis.call, or joins what many claims write.
+-- Gives the sandbox its owner; returns its boot and address. `add` is redis.call, or joins what many claims write; the caller
+-- tells that it moved.
 local function takeOver(id, sandbox, template, add)
   local box = key.sandbox .. sandbox
   local boot, address, sinceMs, environment =
@@ -28,6 +29,7 @@ local function grantToNext(template, sandbox, launchType)
   leaveLine(id, template)
   passTurn(key.turns .. template, run)
   local boot, address = takeOver(id, sandbox, template, redis.call)
+  moved(sandbox)
   write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
     'launchType', launchType, 'claimedAtMs', nowMs)
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)

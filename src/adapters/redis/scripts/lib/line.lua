@@ -111,6 +111,23 @@ local function countGrantable(template)
   return redis.call('ZCARD', grantable)
 end
 
+-- For whoever looks for something to start: the first template in line that `isIt` is true of, and its run; runs by turn, and a
+-- run's templates by turn. What has left the line leaves the rings here.
+local function firstInLine(isIt)
+  for _, run in ipairs(redis.call('ZRANGE', key.launchRuns, 0, -1)) do
+    local ring, anybody = key.launchTemplates .. run, false
+    for _, template in ipairs(redis.call('ZRANGE', ring, 0, -1)) do
+      if redis.call('ZCARD', lineKey(template, run)) == 0 then
+        redis.call('ZREM', ring, template)
+      else
+        anybody = true
+        if isIt(template) then return template, run end
+      end
+    end
+    if not anybody then redis.call('ZREM', key.launchRuns, run) end
+  end
+end
+
 -- How many of the template's waiters are served before this one, by the rules above.
 local function aheadOf(id, template)
   local own = runOf(id)

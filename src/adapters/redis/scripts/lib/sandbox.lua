@@ -9,6 +9,7 @@ end
 local function enterPhase(sandbox, phase)
   spend(sandbox)
   redis.call('HSET', key.sandbox .. sandbox, 'phase', phase, 'sinceMs', nowMs)
+  moved(sandbox)
 end
 
 local function drain(sandbox)
