@@ -43,17 +43,27 @@ export async function inTurns(
   return { floor, value: await measure.value() };
 }
 
+type Rounds = Pick<Figure, 'what' | 'unit'> & { readonly rounds: readonly Round[] };
+
 /** As {@link atMost}, of several rounds: the machine changes between them, so their own ratios are what is compared. */
-export function atMostInRounds(
-  { what, unit, rounds }: Pick<Figure, 'what' | 'unit'> & { readonly rounds: readonly Round[] },
-  most: number,
-): Figure {
-  const value = median(rounds.map((round) => round.value));
-  const floor = median(rounds.map((round) => round.floor));
-  const ratio = median(rounds.map((round) => round.value / round.floor));
+export function atMostInRounds({ what, unit, rounds }: Rounds, most: number): Figure {
+  const medians = mediansOf(rounds);
   const goal = `≤ ${most} × floor in the median of ${rounds.length} rounds`;
-  return { what, unit, value, floor, ratio, goal, met: ratio <= most };
+  return { what, unit, ...medians, goal, met: medians.ratio <= most };
 }
+
+/** As {@link atLeast}, in the same way. */
+export function atLeastInRounds({ what, unit, rounds }: Rounds, least: number): Figure {
+  const medians = mediansOf(rounds);
+  const goal = `≥ ${least} × floor in the median of ${rounds.length} rounds`;
+  return { what, unit, ...medians, goal, met: medians.ratio >= least };
+}
+
+const mediansOf = (rounds: readonly Round[]) => ({
+  value: median(rounds.map((round) => round.value)),
+  floor: median(rounds.map((round) => round.floor)),
+  ratio: median(rounds.map((round) => round.value / round.floor)),
+});
 
 /** At least `least` times the floor, where more is better. */
 export function atLeast(measured: Measured, least: number): Figure {

@@ -11,44 +11,49 @@ import type { RunScript } from './script-runner.ts';
 /** Keeps one script under two milliseconds, and lets Redis work on one portion while we read the one before. */
 const mostTogether = 32;
 
-type Portion = { readonly requests: ClaimRequest[]; readonly replies: Promise<readonly ClaimReply[]> };
+type Portion = {
+  readonly requests: ClaimRequest[];
+  readonly replies: Promise<readonly ClaimReply[]>;
+  readonly send: () => void;
+};
 
 /**
  * Sends the claims of one turn of the event loop together. A burst of claims is what this product is for, and half of
- * what a claim costs Redis is the same for all of them. Each is still one round trip, and a single one waits for nothing
- * but the end of the turn.
+ * what a claim costs Redis is the same for all of them. Each is still one round trip; a full portion waits for nothing,
+ * so that Redis works while we go on, and a single claim for nothing but the end of the turn.
  */
 export function joinClaims(run: RunScript, rowBytesOfTenant: number): ClaimStore['claim'] {
   let gathering: Portion | null = null;
   const gather = (): Portion => {
     const requests: ClaimRequest[] = [];
-    const replies = endOfTurn().then(() => {
+    const { promise: replies, resolve } = Promise.withResolvers<readonly ClaimReply[]>();
+    const send = () => {
+      // Full before the end of its turn: it is on its way.
+      if (gathering?.requests !== requests) return;
       gathering = null;
-      return send(run, rowBytesOfTenant, requests);
-    });
-    return { requests, replies };
+      resolve(ask(run, rowBytesOfTenant, requests));
+    };
+    setImmediate(send);
+    return { requests, replies, send };
   };
   return async (request) => {
-    if (gathering === null || gathering.requests.length === mostTogether) gathering = gather();
-    const { requests, replies } = gathering;
+    gathering ??= gather();
+    const { requests, replies, send } = gathering;
     const position = requests.push(request) - 1;
+    if (requests.length === mostTogether) send();
     const reply = (await replies)[position];
     if (reply === undefined) throw new TypeError('a claim was not answered');
     return reply;
   };
 }
 
-const endOfTurn = () =>
-  new Promise<void>((resolve) => {
-    setImmediate(resolve);
-  });
-
-async function send(
+async function ask(
   run: RunScript,
   rowBytesOfTenant: number,
   requests: readonly ClaimRequest[],
 ): Promise<readonly ClaimReply[]> {
-  const replies = listOf(await run('claim', rowBytesOfTenant, ...requests.flatMap(argumentsOf)));
+  const { kinds, claims } = byKind(requests);
+  const replies = listOf(await run('claim', rowBytesOfTenant, kinds.length, ...kinds.flat(), ...claims));
   return requests.map((request, index) => replyTo(request, replies[index] ?? null));
 }
 
@@ -89,19 +94,52 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
   };
 }
 
-/** The twelve values of one claim, as claim.lua takes them. */
-function argumentsOf(request: ClaimRequest): readonly (string | number)[] {
-  const { owner, face, environment, version, template, itemKey, item, tags } = request;
+type Values = readonly (string | number)[];
+
+/** As claim.lua takes them: what the claims say, each once, then of each claim its rollout and which of these it says. */
+function byKind(requests: readonly ClaimRequest[]): { readonly kinds: Values[]; readonly claims: Values } {
+  const kinds: Values[] = [];
+  const numbers = new Map<string, number>();
+  const claims: (string | number)[] = [];
+  for (const request of requests) {
+    const row = request.item === null ? '' : rowDigest(request.item);
+    const name = nameOf(request, row);
+    const number = numbers.get(name) ?? kinds.push(valuesOf(request, row));
+    numbers.set(name, number);
+    claims.push(rolloutKey(request.owner), number);
+  }
+  return { kinds, claims };
+}
+
+/** Equal for claims that say the same; the row's digest stands for the row, which may be a megabyte. */
+function nameOf(request: ClaimRequest, row: string): string {
+  const { face, environment, version, template, itemKey, tags, idleMs, hardLifeMs, recordOnly } = request;
+  return JSON.stringify([
+    face,
+    environment,
+    version,
+    template,
+    itemKey,
+    row,
+    idleMs,
+    hardLifeMs,
+    tagsText(tags),
+    recordOnly,
+  ]);
+}
+
+/** The eleven values of one kind of claim. */
+function valuesOf(request: ClaimRequest, row: string): Values {
+  const { face, environment, version, template, itemKey, item, tags } = request;
   const { idleMs, hardLifeMs, recordOnly = false } = request;
   return [
-    rolloutKey(owner),
     face,
     environment,
     version,
     template,
     itemKey,
     item ?? '',
-    item === null ? '' : rowDigest(item),
+    row,
     Math.round(idleMs),
     Math.round(hardLifeMs),
     tagsText(tags),

@@ -85,6 +85,30 @@ test('claims of one moment are answered each for itself, and one sandbox goes to
   expect(new Set(replies.map((reply) => reply.rollout?.epoch?.sandbox ?? null)).size).toBe(71);
 });
 
+test('claims of one moment may say different things, or come twice; each gets what it asked for', async () => {
+  await world.supply(2);
+  const { claims } = world.fleet;
+  const asked = [
+    claimOf('a', { item: '{"n":1}' }),
+    claimOf('b', { item: '{"n":2}', idleMs: 5 * minute }),
+    claimOf('a', { item: '{"n":1}' }),
+    claimOf('a', { environment: environmentName('other') }),
+    claimOf('c', { recordOnly: true, item: null }),
+  ];
+  const [a, b, again, elsewhere, c] = await Promise.all(asked.map((request) => claims.claim(request)));
+  expect(a).toMatchObject({ kind: 'held', rollout: { hadRow: true } });
+  expect(again?.rollout?.epoch).toEqual(a?.rollout?.epoch);
+  expect(elsewhere).toMatchObject({ kind: 'refused', code: 'environment_mismatch' });
+  expect(c).toMatchObject({ kind: 'waiting', rollout: { epoch: null } });
+  const lease = (reply: typeof a) => (reply?.rollout?.leaseUntilMs ?? 0) - (reply?.rollout?.placedAtMs ?? 0);
+  expect([lease(a), lease(b)]).toEqual([claimOf('a').idleMs, 5 * minute]);
+  expect(await Promise.all(['a', 'b', 'c'].map((name) => claims.row(keyOf(name))))).toEqual([
+    '{"n":1}',
+    '{"n":2}',
+    null,
+  ]);
+});
+
 test('two attempts in one moment end with the lower one closed and one wave', async () => {
   await world.supply(2);
   const claims = [1, 2].map((attempt) => claimOf('a', { owner: ownerOf('a', 'run-1', attempt) }));

@@ -2,9 +2,14 @@
 -- before it, else puts it in line. Every repeat follows the first.
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
 -- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
--- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have.
-local joined, runs, groups, tenants, nobodyWaits, written, versions, granted = {}, {}, {}, {}, {}, {}, {}, {}
-local rowBytesMax = tonumber(ARGV[2])
+-- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have. ARGV[3]: of how many kinds the claims are; the
+-- kinds come next, each once, for the rollouts of a group say the same but for their names; then each claim, as its
+-- rollout and its kind's number.
+local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
+local readySpent, lacking, granted = {}, {}, {}
+local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
+local valuesEach = 11
+local firstClaim = 4 + kindCount * valuesEach
 
 local function later(command, name, first, second)
   local arguments = joined[name]
@@ -37,6 +42,8 @@ local function keepVersion(version)
 end
 
 local function writeJoined()
+  for environment, ms in pairs(readySpent) do tellCost(environment, 'ready', ms) end
+  for template in pairs(lacking) do mayLack(template) end
   for _, arguments in pairs(joined) do redis.call(unpack(arguments)) end
   for name, group in pairs(groups) do writeGroup(name, group) end
   for run, known in pairs(runs) do
@@ -48,7 +55,7 @@ local function writeJoined()
   end
   for version in pairs(versions) do keepVersion(version) end
   movedAll(granted)
-  joined, runs, groups, tenants, versions, granted = {}, {}, {}, {}, {}, {}
+  joined, runs, groups, tenants, versions, readySpent, lacking, granted = {}, {}, {}, {}, {}, {}, {}, {}
 end
 
 local function theRun(run)
@@ -83,16 +90,34 @@ local function anybodyWaits(template)
   return not nobodyWaits[template]
 end
 
-local valuesEach = 12
-
-local function claimAt(index)
-  local id, face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
+local function kindAt(index)
+  local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
     unpack(ARGV, index, index + valuesEach - 1)
+  local shortestMs = math.min(tonumber(idleMs), tonumber(hardLifeMs))
   return {
-    id = id, run = runOf(id), face = face, environment = environment, version = version, template = template,
-    itemKey = itemKey, item = item, row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags,
-    recordOnly = recordOnly ~= '',
+    face = face, environment = environment, version = version, template = template, itemKey = itemKey, item = item,
+    row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '',
+    leaseUntilMs = digits(nowMs + idleMs), hardEndMs = digits(nowMs + hardLifeMs), leaseEndsMs = digits(nowMs + shortestMs),
   }
+end
+
+-- Of the rollouts that are claimed for, read at once: the newest attempt of each lineage, and whether any has a record
+-- already, or gets one before its second claim of this moment.
+local lineages, attempts, newest, anyKnown = {}, {}, {}, false
+local function readBefore()
+  local newestKeys, records, seen = {}, {}, {}
+  for index = firstClaim, #ARGV, 2 do
+    local id, position = ARGV[index], #lineages + 1
+    lineages[position], attempts[position] = lineageOf(id)
+    newestKeys[position] = key.newest .. lineages[position]
+    records[position] = key.rollout .. id
+    anyKnown = anyKnown or seen[id] == true
+    seen[id] = true
+  end
+  anyKnown = anyKnown or redis.call('EXISTS', unpack(records)) > 0
+  for index, attempt in ipairs(redis.call('MGET', unpack(newestKeys))) do
+    newest[lineages[index]] = tonumber(attempt or 1)
+  end
 end
 
 local function refused(claim, code)
@@ -155,13 +180,12 @@ end
 
 -- Writes a new record; the fields of its line or grant come as `...`.
 local function create(claim, wave, ...)
-  local idleMs, hardLifeMs = tonumber(claim.idleMs), tonumber(claim.hardLifeMs)
   write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
     'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
-    'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(nowMs + idleMs), 'idleMs', claim.idleMs,
-    'hardLifeMs', claim.hardLifeMs, 'hardEndMs', digits(nowMs + hardLifeMs), 'ordinal', listInRun(claim.id, claim.run),
-    'hadRow', claim.item ~= '' and '1' or '0', 'row', claim.row, ...)
-  later('ZADD', key.leases, digits(nowMs + math.min(idleMs, hardLifeMs)), claim.id)
+    'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs, 'idleMs', claim.idleMs,
+    'hardLifeMs', claim.hardLifeMs, 'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), ...)
+  later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
+  if claim.item ~= '' then write(claim.id, 'hadRow', '1', 'row', claim.row) end
   keepItsRow(claim)
   if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
   renewRun(claim.run, claim.face)
@@ -170,7 +194,11 @@ end
 
 -- The reply leaves out what the claim itself says.
 local function createHeld(claim, wave, sandbox)
-  local boot, address = takeOver(claim.id, sandbox, claim.template, later)
+  local boot, address, environment, readyMs = takeOver(claim.id, sandbox, digits(nowMs))
+  if readyMs > 0 then readySpent[environment] = (readySpent[environment] or 0) + readyMs end
+  lacking[claim.template] = true
+  later('SADD', key.held .. claim.template, sandbox)
+  later('ZADD', key.grants, digits(nowMs), claim.id)
   granted[#granted + 1] = sandbox
   create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
     'launchType', 'warm', 'claimedAtMs', digits(nowMs))
@@ -194,9 +222,9 @@ end
 local isFull = redis.call('EXISTS', key.full) == 1
 
 local function open(claim)
-  local lineage, attempt = lineageOf(claim.id)
-  local newest = newestOf(lineage)
-  if newest > attempt then return refused(claim, 'rollout_closed') end
+  local lineage, attempt = claim.lineage, claim.attempt
+  local before = newest[lineage]
+  if before > attempt then return refused(claim, 'rollout_closed') end
   if isFull then return refused(claim, 'state_unavailable') end
   if not rowFits(claim) then return refused(claim, 'rows_full') end
 
@@ -205,8 +233,11 @@ local function open(claim)
   local waits = not sandbox and not claim.recordOnly
   if waits and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
 
-  local wave = newest < attempt and supersede(claim, newest) or enterGroup(claim.id, claim.itemKey)
-  if attempt > 1 then redis.call('SET', key.newest .. lineage, attempt) end
+  local wave = before < attempt and supersede(claim, before) or enterGroup(claim.id, claim.itemKey)
+  if attempt > 1 then
+    redis.call('SET', key.newest .. lineage, attempt)
+    newest[lineage] = attempt
+  end
   if sandbox then return createHeld(claim, wave, sandbox) end
   return waits and createWaiting(claim, wave) or createRecord(claim, wave)
 end
@@ -214,7 +245,8 @@ end
 local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
 
 local function answer(claim)
-  local environment, state = read(claim.id, 'environment', 'state')
+  local environment, state
+  if anyKnown then environment, state = read(claim.id, 'environment', 'state') end
   local isOver = state and not isOpen(state)
   if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
   if not environment then
@@ -225,7 +257,15 @@ local function answer(claim)
   return claimAgain(claim, state)
 end
 
-local replies = {}
-for index = 3, #ARGV, valuesEach do replies[#replies + 1] = answer(claimAt(index)) end
+readBefore()
+local kinds, replies = {}, {}
+for index = 4, firstClaim - 1, valuesEach do kinds[#kinds + 1] = kindAt(index) end
+for index = firstClaim, #ARGV, 2 do
+  local claim = kinds[tonumber(ARGV[index + 1])]
+  claim.id, claim.run = ARGV[index], runOf(ARGV[index])
+  local position = #replies + 1
+  claim.lineage, claim.attempt = lineages[position], attempts[position]
+  replies[position] = answer(claim)
+end
 writeJoined()
 return replies

@@ -2,18 +2,14 @@
 
 local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest
 
--- Gives the sandbox its owner; returns its boot and address. `add` is redis.call, or joins what many claims write; the caller
--- tells that it moved.
-local function takeOver(id, sandbox, template, add)
+-- Gives the sandbox its owner; returns its boot and address, its environment, and how long it was ready. Whoever calls it
+-- writes that down, tells that it moved, and what else follows from a grant.
+local function takeOver(id, sandbox, atMs)
   local box = key.sandbox .. sandbox
   local boot, address, sinceMs, environment =
     unpack(redis.call('HMGET', box, 'boot', 'address', 'sinceMs', 'environment'))
-  if nowMs > tonumber(sinceMs) then tellCost(environment, 'ready', nowMs - sinceMs) end
-  redis.call('HSET', box, 'owner', id, 'sinceMs', nowMs)
-  mayLack(template)
-  add('SADD', key.held .. template, sandbox)
-  add('ZADD', key.grants, nowMs, id)
-  return boot, address
+  redis.call('HSET', box, 'owner', id, 'sinceMs', atMs)
+  return boot, address, environment or 'unknown', math.max(0, nowMs - tonumber(sinceMs))
 end
 
 local function popReady(template)
@@ -28,7 +24,11 @@ local function grantToNext(template, sandbox, launchType)
   if not id then return nil end
   leaveLine(id, template)
   passTurn(key.turns .. template, run)
-  local boot, address = takeOver(id, sandbox, template, redis.call)
+  local boot, address, environment, readyMs = takeOver(id, sandbox, nowMs)
+  if readyMs > 0 then tellCost(environment, 'ready', readyMs) end
+  mayLack(template)
+  redis.call('SADD', key.held .. template, sandbox)
+  redis.call('ZADD', key.grants, nowMs, id)
   moved(sandbox)
   write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
     'launchType', launchType, 'claimedAtMs', nowMs)
