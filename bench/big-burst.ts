@@ -135,12 +135,14 @@ function promises(rounds: readonly Round[]): readonly Figure[] {
 const outputOf = (body: string) => (JSON.parse(body) as { output: string }).output;
 
 function speeds(rounds: readonly Round[]): readonly Figure[] {
-  const last = (what: string, most: number, floorOf: (bare: Bare) => BareBurst): Figure => {
-    const pairs = rounds.map(({ fleet, bare }) => ({ value: fleet.lastMs, floor: floorOf(bare).lastMs }));
-    return atMostInRounds(
-      { what: `last answer against bare sandboxes ${what}`, unit: 'ms', rounds: pairs },
-      most,
-    );
+  const against = (most: number, until: string, floorOf: (bare: Bare) => BareBurst): readonly Figure[] => {
+    const lasts = rounds.map(({ fleet, bare }) => ({ value: fleet.lastMs, floor: floorOf(bare).lastMs }));
+    const burned = rounds.map(({ fleet, bare }) => ({ value: oursMs(fleet), floor: bareMs(floorOf(bare)) }));
+    const what = `against bare sandboxes ${until}`;
+    return [
+      atMostInRounds({ what: `last answer ${what}`, unit: 'ms', rounds: lasts }, most),
+      atMostInRounds({ what: `processor ${what}`, unit: 'ms', rounds: burned }, most),
+    ];
   };
   const times = rounds.map(({ fleet }) => fleet.answers.map(({ elapsedMs }) => elapsedMs));
   const held = (what: string, share: number): Figure => {
@@ -148,8 +150,8 @@ function speeds(rounds: readonly Round[]): readonly Figure[] {
     return within({ what, unit: 'ms', value, floor: deadlineMs });
   };
   return [
-    last('that answered a command', 1.2, ({ command }) => command),
-    last('that are up', 1.5, ({ health }) => health),
+    ...against(1.2, 'that answered a command', ({ command }) => command),
+    ...against(1.5, 'that are up', ({ health }) => health),
     held('last answer', 1),
     held('p50 of the answers', 0.5),
   ];
@@ -174,23 +176,27 @@ function costs(rounds: readonly Round[]): readonly Figure[] {
   ];
 }
 
+/** Seconds are the neighbours' too, where this machine has some; what was burned is not, so both are judged. */
+function oursMs({ burned }: FleetBurst): number {
+  const { machine: _, ...known } = burned;
+  return Object.values(known).reduce((sum, ms) => sum + ms, 0);
+}
+
+const bareMs = ({ sandboxesMs, driverMs }: BareBurst) => sandboxesMs + driverMs;
+
 const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
 const perStart = (ms: number) => (ms / starts).toFixed(1);
 
-/** Seconds are the neighbours' too, where this machine has some; what was burned is not, so both ratios are told. */
 function tellRound({ fleet, bare }: Round, say: (line: string) => void): void {
   const { machine, ...known } = fleet.burned;
-  const ours = Object.values(known).reduce((sum, ms) => sum + ms, 0);
+  const ours = oursMs(fleet);
   const each = Object.entries({ ...known, 'rest of the machine': machine - ours });
   say(`last answer after ${seconds(fleet.lastMs)}; ms of processor a start, of ${perStart(machine)}:`);
   say(each.map(([who, ms]) => `${who} ${perStart(ms)}`).join(', '));
   for (const [until, floor] of Object.entries(bare)) {
-    const floorMs = floor.sandboxesMs + floor.driverMs;
     const parts = `sandboxes ${perStart(floor.sandboxesMs)}, what started them ${perStart(floor.driverMs)}`;
     say(
       `bare until ${until}: ${seconds(floor.lastMs)}; ms a start, of ${perStart(floor.machineMs)}: ${parts}`,
     );
-    const ratios = [fleet.lastMs / floor.lastMs, ours / floorMs].map((ratio) => ratio.toFixed(2));
-    say(`fleet ÷ bare until ${until}: ${ratios[0]} in seconds, ${ratios[1]} in processor`);
   }
 }

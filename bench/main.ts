@@ -11,12 +11,14 @@ import { metrics } from './metrics.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
+import { waiting } from './waiting.ts';
 import { warmBurst } from './warm-burst.ts';
 import { watching } from './watching.ts';
 
 const benchmarks: readonly Benchmark[] = [
   claims,
   costCurve,
+  waiting,
   toolCall,
   traces,
   metrics,
