@@ -13,8 +13,8 @@ export type Figure = {
 
 export type Benchmark = {
   readonly name: string;
-  /** Runs it, saying what it is doing. */
-  readonly run: (say: (line: string) => void) => Promise<readonly Figure[]>;
+  /** Runs it, saying what it is doing. `runs`: of one that is run several times, how often; null: as it usually is. */
+  readonly run: (say: (line: string) => void, runs: number | null) => Promise<readonly Figure[]>;
 };
 
 type Measured = Pick<Figure, 'what' | 'unit' | 'value' | 'floor'>;

@@ -1,9 +1,8 @@
-import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { within } from './figures.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { startBenchFleet } from './fleet.ts';
 import type { BenchFleet } from './fleet.ts';
+import { pidOfPart } from './parts.ts';
 import { familyOf, peakResidentBytes, residentBytes } from './processes.ts';
 
 const floodBytes = 1_000_000_000;
@@ -22,7 +21,10 @@ export const flood: Benchmark = {
     await using bench = await startBenchFleet({ minReady: 1, max: 1 });
     // Everything is loaded and warm before the flood, so that growth is the flood's.
     for (let call = 0; call < 20; call += 1) await bench.call('flood', `warm-${call}`, 'seq 20000');
-    const pids = { gateway: await gatewayPid(bench), sandboxd: await sandboxdPid(bench) };
+    const pids = {
+      gateway: await pidOfPart(bench.fleet.stateDir, 'gateway'),
+      sandboxd: await sandboxdPid(bench),
+    };
     const before = {
       gateway: await residentBytes(pids.gateway),
       sandboxd: await residentBytes(pids.sandboxd),
@@ -52,18 +54,6 @@ function exactness(output: string): Figure {
   const value = whole ? Math.abs(writtenBytes - (cut + shown)) : writtenBytes;
   // The mark stands on lines of its own, whose two line ends may be the command's or ours.
   return within({ what: 'bytes neither shown nor counted', unit: 'B', value, floor: 2 });
-}
-
-async function gatewayPid(bench: BenchFleet): Promise<number> {
-  const folder = join(bench.fleet.stateDir, 'parts');
-  const files = await readdir(folder);
-  const records = await Promise.all(files.map(async (file) => readFile(join(folder, file), 'utf8')));
-  const gateway = records.map((text) => JSON.parse(text) as { name?: string; part?: string; pid: number });
-  const found = gateway.find((record, index) =>
-    `${files[index]} ${record.name} ${record.part}`.includes('gateway'),
-  );
-  if (found === undefined) throw new Error(`no record of the gateway among ${files.join(', ')}`);
-  return found.pid;
 }
 
 /** The largest process of the fleet's one sandbox. */

@@ -12,6 +12,7 @@ import { recordBytes } from './record-bytes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
+import { waiting } from './waiting.ts';
 import { warmBurst } from './warm-burst.ts';
 import { watching } from './watching.ts';
 
@@ -19,6 +20,7 @@ const benchmarks: readonly Benchmark[] = [
   claims,
   costCurve,
   recordBytes,
+  waiting,
   toolCall,
   traces,
   metrics,
@@ -32,19 +34,21 @@ const benchmarks: readonly Benchmark[] = [
 const onRequest: readonly Benchmark[] = [kubernetes, chart];
 
 /**
- * `npm run bench -- [NAME…]`: measures each benchmark beside its floor, prints one table and writes
- * `out/bench/NAME.json`. Ends 0 when every goal is met.
+ * `npm run bench -- [NAME…] [--runs N]`: measures each benchmark beside its floor, prints one table and writes
+ * `out/bench/NAME.json`. Ends 0 when every goal is met. `--runs`: how often what alternates with its floor is run.
  */
 async function main(): Promise<void> {
   const { positionals, values } = parseArgs({
     allowPositionals: true,
-    options: { out: { type: 'string', default: 'out/bench' } },
+    options: { out: { type: 'string', default: 'out/bench' }, runs: { type: 'string' } },
   });
+  const runs = values.runs === undefined ? null : Number(values.runs);
+  if (runs !== null && !(Number.isInteger(runs) && runs > 0)) throw new Error('--runs takes 1, 2, 3, …');
   const chosen = positionals.length === 0 ? benchmarks : positionals.map(byName);
   await mkdir(values.out, { recursive: true });
   const rows: Row[] = [];
   for (const benchmark of chosen) {
-    const figures = await benchmark.run((line) => console.error(`${benchmark.name}: ${line}`));
+    const figures = await benchmark.run((line) => console.error(`${benchmark.name}: ${line}`), runs);
     await writeFile(`${values.out}/${benchmark.name}.json`, `${JSON.stringify({ figures }, null, 2)}\n`);
     for (const figure of figures) rows.push({ name: benchmark.name, ...figure });
   }

@@ -262,12 +262,20 @@ export const rooms: readonly Room[] = [
   {
     name: 'bench',
     files: /^bench\//,
-    may: ['cli/fleet/', 'src/', 'infra/', 'test/support/', 'services/sandboxd/'],
+    may: [
+      'cli/fleet/',
+      'src/',
+      'infra/',
+      'test/support/',
+      'services/sandboxd/',
+      'services/node/',
+      'services/controller/config.ts',
+    ],
     own: /^bench\//,
     packages: 'any',
     builtins: true,
     because:
-      'the bench measures our parts alone and together, but a service only from outside; only of sandboxd it makes hundreds in one process',
+      'the bench measures our parts alone and together, but a service only from outside; of sandboxd it makes hundreds in one process, and it starts sandboxes as node does, as many at once as a controller, to see what they cost without either',
   },
   {
     name: 'loadtest',

@@ -325,7 +325,9 @@ test('when every rollout is closed and every sandbox gone, nothing is left that 
   for (const name of await world.redis.keys('*')) {
     if ((await world.redis.pttl(name)) === -1) endless.push(name);
   }
-  const forEver = ['contact', 'cost', 'redis', 'turn'].map((name) => `corral:{test}:${name}`);
+  const forEver = ['contact', 'cost', 'moved', 'moves', 'redis', 'turn'].map(
+    (name) => `corral:{test}:${name}`,
+  );
   expect(endless.sort()).toEqual([...forEver, 'test:clock']);
 });
 

@@ -233,7 +233,8 @@ describe('a line lives', () => {
     await world.fleet.calls.settle(settlementOf(key, 'late'));
     expect(await world.redis.pttl(newest)).toBe(-1);
     await world.fleet.lifecycle.close(keyOf('a', 'run-1', 2), 'finished');
-    expect(await world.redis.pttl(newest)).toBe(await lifeOf(keyOf('a', 'run-1', 2)));
+    const line = hashOf(keyOf('a', 'run-1', 2));
+    expect(await world.redis.pexpiretime(newest)).toBe(await world.redis.pexpiretime(line));
     await repeatsAreOver(world.redis);
     expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ code: 'rollout_closed' });
     expect(await world.fleet.claims.claim(second)).toMatchObject({ code: 'rollout_closed' });

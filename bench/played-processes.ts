@@ -1,0 +1,135 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { developmentKeyIn } from '../cli/fleet/development-key.ts';
+import { freePort } from '../cli/fleet/free-port.ts';
+import { openLogFile } from '../cli/fleet/log-file.ts';
+import { createPartRecords } from '../cli/fleet/part-records.ts';
+import type { PartSpec } from '../cli/fleet/part-process.ts';
+import { controllerPart, gatewayPart, nodePart, redisPart } from '../cli/fleet/parts.ts';
+import type { PartsOptions, PoolOverrides } from '../cli/fleet/parts.ts';
+import { openStateFolder } from '../cli/fleet/state-folder.ts';
+import { supervise } from '../cli/fleet/supervise.ts';
+import type { SupervisedPart } from '../cli/fleet/supervise.ts';
+import { createLocalProvider } from '../src/adapters/local/provider.ts';
+import type { LocalProvider } from '../src/adapters/local/provider.ts';
+import { connectFleetState } from '../src/adapters/redis/fleet-state.ts';
+import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
+import { formatKeyFile } from '../src/access/key-file.ts';
+import { loadPermitted } from '../src/environments/load-permitted.ts';
+import type { EnvironmentCatalog } from '../src/model/environment.ts';
+import { systemClock } from '../src/platform/clock.ts';
+import { ensureFleetKeys } from '../src/platform/fleet-key-file.ts';
+import { openFleetTokens } from '../src/platform/fleet-tokens.ts';
+import type { FleetTokens } from '../src/platform/fleet-tokens.ts';
+import { systemRandom } from '../src/platform/random.ts';
+import { processMs } from './processors.ts';
+
+export type Role = 'redis' | 'controller' | 'gateway';
+/** Milliseconds of processor. */
+export type Spent = Readonly<Record<Role, number>>;
+
+/**
+ * Redis, controller and gateway as a fleet on one machine has them, each a process of its own, over sandboxes that are only
+ * played. They are started one by one, so that fleet state can be filled before anybody reads it.
+ */
+export type PlayedProcesses = AsyncDisposable & {
+  readonly state: FleetState;
+  readonly provider: LocalProvider;
+  readonly tokens: FleetTokens;
+  readonly catalog: EnvironmentCatalog;
+  readonly gatewayUrl: string;
+  readonly apiKey: string;
+  begin(...roles: readonly ('controller' | 'gateway')[]): Promise<void>;
+  /** Throws where it does not run. */
+  pidOf(role: Role): number;
+  /** What each that runs has had of the processors so far; 0 for who does not. */
+  spent(): Promise<Spent>;
+};
+
+export type PlayedOptions = {
+  readonly environmentsDir: string;
+  readonly pool: PoolOverrides;
+  /** Beside the usual ones of the gateway. */
+  readonly gatewayEnv?: Readonly<Record<string, string>>;
+  readonly say: (line: string) => void;
+};
+
+/** A process of 3,000 environments reads them for a while. */
+const startDeadlineMs = 180_000;
+
+export async function startPlayedProcesses(options: PlayedOptions): Promise<PlayedProcesses> {
+  const folder = openStateFolder(await mkdtemp(join(tmpdir(), 'corral-played-')));
+  const { environmentsDir, pool, gatewayEnv = {}, say } = options;
+  const parts: PartsOptions = {
+    folder,
+    engine: { kind: 'local', payloadDir: folder.payload },
+    environmentsDir,
+    gatewayPort: await freePort(0),
+    controllerPort: await freePort(0),
+    developmentKey: developmentKeyIn(folder.developmentKeyFile, systemRandom),
+    pool,
+    keepRecords: false,
+  };
+  await writeFile(folder.keysFile, formatKeyFile([]), { mode: 0o600 });
+  await ensureFleetKeys(folder.fleetKeyFile);
+  const running: SupervisedPart[] = [];
+  const start = async (spec: PartSpec) => {
+    const supervision = {
+      clock: systemClock,
+      records: createPartRecords(folder.parts),
+      logOf: () => openLogFile(join(folder.logs, `${spec.name}.jsonl`), systemClock),
+      onEvent: (event: { readonly kind: string }) =>
+        event.kind === 'ready' ? undefined : say(`${spec.name} ${event.kind}`),
+      startDeadlineMs,
+    };
+    running.push(await supervise(spec, supervision));
+  };
+  await start(redisPart(parts));
+  await start({ ...nodePart(parts), argv: [process.execPath, playedNode] });
+  const state = await connectFleetState({
+    url: folder.redisSocket,
+    fleet: 'local',
+    commandTimeoutMs: 60_000,
+    onTrouble: (error) => say(error.message),
+  });
+  await state.adoptRedis('empty');
+  const provider = createLocalProvider({ socketPath: folder.nodeSocket, clock: systemClock });
+  const pidOrNull = (role: Role) => running.find(({ name }) => name === role)?.pid() ?? null;
+  const spentBy = async (role: Role) => {
+    const pid = pidOrNull(role);
+    return pid === null ? 0 : processMs(pid);
+  };
+  const specs = { controller: controllerPart(parts), gateway: gatewayPart(parts) };
+  const { gateway } = specs;
+  return {
+    state,
+    provider,
+    tokens: await openFleetTokens(folder.fleetKeyFile),
+    catalog: await loadPermitted(environmentsDir, null),
+    gatewayUrl: `http://127.0.0.1:${parts.gatewayPort}`,
+    apiKey: parts.developmentKey,
+    begin: async (...roles) => {
+      const all = { ...specs, gateway: { ...gateway, env: { ...gateway.env, ...gatewayEnv } } };
+      await Promise.all(roles.map((role) => start(all[role])));
+    },
+    pidOf: (role) => {
+      const pid = pidOrNull(role);
+      if (pid === null) throw new Error(`no ${role} runs`);
+      return pid;
+    },
+    spent: async () => ({
+      redis: await spentBy('redis'),
+      controller: await spentBy('controller'),
+      gateway: await spentBy('gateway'),
+    }),
+    [Symbol.asyncDispose]: async () => {
+      await provider.close();
+      await state.close();
+      for (const part of running.toReversed()) await part.stop();
+      await rm(folder.root, { recursive: true, force: true });
+    },
+  };
+}
+
+const playedNode = join(import.meta.dirname, 'played-node/main.ts');
