@@ -37,13 +37,14 @@ local function grantToNext(template, sandbox, launchType)
   return id
 end
 
--- Ready sandboxes to those who wait, in their order.
+-- Ready sandboxes to those who wait, in their order. True: somebody was granted one.
 local function serveLine(template)
-  if awaitsNameless() then return end
-  for _ = 1, servedAtOnce do
-    if redis.call('ZCARD', key.ready .. template) == 0 or not nextWaiter(template) then return end
+  if awaitsNameless() then return false end
+  for served = 0, servedAtOnce - 1 do
+    if redis.call('ZCARD', key.ready .. template) == 0 or not nextWaiter(template) then return served > 0 end
     grantToNext(template, popReady(template), 'warm')
   end
+  return true
 end
 
 -- A rollout gives its sandbox up before anything ran in it: the sandbox is destroyed, because its bind may have

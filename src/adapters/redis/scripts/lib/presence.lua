@@ -14,10 +14,13 @@ local function renewPlace(id, template)
   becomeGrantable(id, template, atHead and placedAtMs - headStart or placedAtMs)
 end
 
+local function whoIsHere(id)
+  return read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs', 'taintCode')
+end
+
 -- Renews whatever hangs on somebody asking: the place, the grant, the lease, the run. Returns a code when it may not stand.
 local function stillHere(id)
-  local state, template, face, idleMs, hardEndMs, leaseMs, tainted =
-    read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs', 'taintCode')
+  local state, template, face, idleMs, hardEndMs, leaseMs, tainted = whoIsHere(id)
   if not isOpen(state) then return nil end
   renewRun(runOf(id), face)
   leaseUntil(id, math.max(tonumber(leaseMs), nowMs + idleMs), hardEndMs)
