@@ -107,11 +107,14 @@ def read_call(body: Json) -> CallResult:
     truncated = Truncated(_bool(cut, "stdout"), _bool(cut, "stderr"), int(_number(cut, "total_bytes")))
     epoch = _nullable(_object, body, "epoch")
     signal_name = _nullable(_text, body, "signal")
+    outcome = _one_of(body, "outcome", get_args(Outcome))
+    exited = _exit_code(_nullable(_number, body, "exit_code"), signal_name)
     return CallResult(
         call_id=_text(body, "call_id"),
-        outcome=_one_of(body, "outcome", get_args(Outcome)),
+        outcome=outcome,
         code=_nullable(_text, body, "code"),
-        exit_code=_exit_code(_nullable(_number, body, "exit_code"), signal_name),
+        # Whoever is killed at its time-out has an end by a signal too, and that is not how the command ended.
+        exit_code=exited if outcome == "completed" else None,
         signal=signal_name,
         output=_text(body, "output"),
         stdout=_marked(_text(body, "stdout"), "stdout", truncated.stdout),

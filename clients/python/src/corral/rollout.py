@@ -252,6 +252,9 @@ class Rollout:
             await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), FINISH_PATIENCE_S)
         except (Discarded, Misuse) as error:
             log.debug("the rollout %s had ended: %s", self.rollout_id, error)
+            # An open whose answer was never heard may still land: then it is deleted at the end of the process.
+            if self._opened is None and error.code == "rollout_unknown":
+                return
         except CorralError as error:
             log.warning("the rollout %s is not finished yet: %s", self.rollout_id, error)
             return
