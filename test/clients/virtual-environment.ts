@@ -29,8 +29,6 @@ function make(python: Python, lock: string, folder: string): void {
   const made = mkdtempSync(join(cache, 'making-'));
   try {
     process.stderr.write(`clients: installing ${lock} for Python ${python.version}\n`);
-    const run = (program: string, ...args: string[]) =>
-      execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });
     run(python.program, '-m', 'venv', made);
     const pip = ['-m', 'pip', '--disable-pip-version-check', 'install', '--quiet'];
     run(join(made, 'bin/python'), ...pip, '--require-hashes', '--no-deps', '-r', lock);
@@ -41,3 +39,6 @@ function make(python: Python, lock: string, folder: string): void {
     if (!existsSync(join(folder, 'bin/python'))) throw error;
   }
 }
+
+const run = (program: string, ...args: string[]) =>
+  execFileSync(program, args, { stdio: ['ignore', 'ignore', 'inherit'] });

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -64,7 +66,7 @@ async def test_thirty_seconds_without_a_sandbox_cost_nothing_and_there_are_four_
         await holder.exec("true")
         playing = [asyncio.create_task(play(item)) for item in ("42", "41", "42", "42")]
         await asyncio.sleep(30)
-        assert not any(one.done() for one in playing)
+        assert [one for one in playing if one.done()] == []
     assert await asyncio.gather(*playing) == [1, 0, 1, 1]
 
 
@@ -134,14 +136,24 @@ in_a_thread() if "sync" in sys.argv else asyncio.run(main())
 """
 
 
-def trainer(fleet: Fleet, run: str, *args: str, environment: str = "brief") -> subprocess.Popen[str]:
+@contextmanager
+def trainer(
+    fleet: Fleet, run: str, *args: str, environment: str = "brief"
+) -> Generator[subprocess.Popen[str]]:
+    """Another process that holds three sandboxes."""
     given = {"CORRAL_URL": fleet.url, "CORRAL_KEY": fleet.key, "CORRAL_RUN": run, "ENVIRONMENT": environment}
     program = [sys.executable, "-c", TRAINER, *args]
     started = subprocess.Popen(program, env={**os.environ, **given}, stdout=subprocess.PIPE, text=True)
     assert started.stdout is not None
     assert started.stdout.readline() == "ready\n"
     started.stdout.close()
-    return started
+    try:
+        # Who has a sandbox is written to its record within seconds.
+        eventually(lambda: len(held_by(fleet, run)) == 3, "the trainer holds three")
+        yield started
+    finally:
+        started.kill()
+        started.wait()
 
 
 def held_by(fleet: Fleet, run: str) -> list[str]:
@@ -155,27 +167,25 @@ def test_sigterm_of_the_trainer_leaves_nothing_and_it_ends_by_the_signal(
     fleet: Fleet, run: str, args: tuple[str, ...]
 ):
     # Its leases would last for minutes.
-    started = trainer(fleet, run, *args, environment="counting")
-    assert len(held_by(fleet, run)) == 3
-    started.terminate()
-    assert started.wait(30) == -signal.SIGTERM
+    with trainer(fleet, run, *args, environment="counting") as started:
+        started.terminate()
+        assert started.wait(30) == -signal.SIGTERM
     for number in range(3):
         assert fleet.rollout(f"{run}-{number}", run)["closed_by"] == "deleted"
     eventually(lambda: held_by(fleet, run) == [], "no sandbox is left")
 
 
 def test_the_end_of_the_program_leaves_nothing(fleet: Fleet, run: str):
-    started = trainer(fleet, run, "1", "sync", environment="counting")
-    assert started.wait(60) == 0
+    with trainer(fleet, run, "5", "sync", environment="counting") as started:
+        assert started.wait(60) == 0
     assert fleet.rollout(f"{run}-2", run)["closed_by"] == "deleted"
 
 
 def test_sigkill_of_the_trainer_leaves_nothing_after_its_lease(fleet: Fleet, run: str):
-    started = trainer(fleet, run, "300")
-    time.sleep(6)
-    assert len(held_by(fleet, run)) == 3
-    started.kill()
-    started.wait(10)
+    with trainer(fleet, run, "300") as started:
+        time.sleep(6)
+        assert len(held_by(fleet, run)) == 3
+        started.kill()
     eventually(lambda: held_by(fleet, run) == [], "no sandbox is left")
 
 
