@@ -141,7 +141,9 @@ def trainer(
     fleet: Fleet, run: str, *args: str, environment: str = "brief"
 ) -> Generator[subprocess.Popen[str]]:
     """Another process that holds three sandboxes."""
-    given = {"CORRAL_URL": fleet.url, "CORRAL_KEY": fleet.key, "CORRAL_RUN": run, "ENVIRONMENT": environment}
+    # By name: an interpreter that ends looks it up without the threads that loops use.
+    url = fleet.url.replace("127.0.0.1", "localhost")
+    given = {"CORRAL_URL": url, "CORRAL_KEY": fleet.key, "CORRAL_RUN": run, "ENVIRONMENT": environment}
     program = [sys.executable, "-c", TRAINER, *args]
     started = subprocess.Popen(program, env={**os.environ, **given}, stdout=subprocess.PIPE, text=True)
     assert started.stdout is not None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
+from collections.abc import Awaitable, Callable
 
 import pytest
 from fleet import Fleet
@@ -108,6 +110,8 @@ async def test_a_file_that_it_removed_or_made_a_folder_is_refused_and_it_is_scor
         for path in ("large", "endless"):
             with pytest.raises(corral.Refused):
                 await rollout.read(path, most_bytes=99_999)
+        with pytest.raises(corral.Refused):
+            await asyncio.wait_for(rollout.read("silent"), 20)
         for path in ("", "/", "a\0b", "x" * 5_000):
             with pytest.raises(corral.Refused):
                 await rollout.write(path, "x")
@@ -115,6 +119,22 @@ async def test_a_file_that_it_removed_or_made_a_folder_is_refused_and_it_is_scor
             await rollout.write("folder", "x")
         assert rollout.discarded is None
         assert (await rollout.grade()).score == 0
+
+
+async def test_a_policy_that_kills_whatever_moves_files_is_refused_and_it_is_scored(fleet: Fleet, run: str):
+    async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
+        killing = "setsid sh -c 'while :; do kill -9 -1; done' > /dev/null 2>&1"
+        await rollout.exec(f"echo x > calls; ({killing} &)")
+
+        # It may lose the race for a while.
+        async def fifty(act: Callable[[], Awaitable[object]]) -> None:
+            for _ in range(50):
+                await act()
+
+        for act in (lambda: rollout.read("calls"), lambda: rollout.write("calls", "x")):
+            with pytest.raises(corral.Refused):
+                await fifty(act)
+        assert (await rollout.grade()).score == 1
 
 
 async def test_paths_arrive_as_they_were_written(fleet: Fleet, run: str):

@@ -42,18 +42,11 @@ def readable(arguments: Mapping[str, Any] | str) -> Mapping[str, Any] | str:
     try:
         json.dumps(arguments, allow_nan=False)
     except (ValueError, RecursionError):
-        return f"(unreadable) {arguments!r}"[:200] if not _is_deep(arguments) else "(unreadable)"
+        return "(arguments that are no JSON)"
     except TypeError:
+        # No model can have written it: `json_text` says so.
         pass
     return arguments
-
-
-def _is_deep(value: object) -> bool:
-    try:
-        repr(value)
-    except RecursionError:
-        return True
-    return False
 
 
 def check_command(texts: list[str]) -> None:
