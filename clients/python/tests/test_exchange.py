@@ -226,6 +226,14 @@ async def test_a_rollout_that_was_never_used_asks_nobody_anything():
         assert one.heard == []
 
 
+async def test_a_rollout_that_was_refused_is_not_asked_for_again():
+    async with stranger(always(failure("unknown_environment", 404, blame="caller", retryable=False))) as one:
+        with pytest.raises(corral.Misuse):
+            async with corral.Rollout("nothing", client=client(one.url)) as rollout:
+                await rollout.exec("true")
+        assert len(one.heard) == 1
+
+
 async def test_many_first_calls_at_once_open_one_rollout():
     async with stranger(after_open(*[result()] * 8)) as one:
         async with corral.Rollout("shell", client=client(one.url)) as rollout:

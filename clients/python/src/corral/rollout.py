@@ -15,7 +15,7 @@ from .client import Client
 from .errors import CorralError, Discarded, Failure, Misuse, Refused
 from .exchange import Asked, Gateway, Reply, exchange, own_failure
 from .heartbeat import keep_alive, lease_s_of
-from .leaving import Held, hold, let_go, prepare_to_leave
+from .leaving import Held, hold, is_held, let_go, prepare_to_leave
 from .pool import pool_of_loop
 from .results import (
     CallResult,
@@ -189,7 +189,12 @@ class Rollout:
         hold(self._held)
         pool = await pool_of_loop()
         asked = Asked(OPEN, OPEN.path, text=json_text(self._open_body))
-        reply = await self._barring(exchange(pool, self._gateway, asked))
+        try:
+            reply = await self._barring(exchange(pool, self._gateway, asked))
+        except (Misuse, Discarded):
+            # It was refused, so there is nothing to let go.
+            let_go(self._held)
+            raise
         opened = self._read(read_opened, reply)
         if self._is_over:
             await self._finish()
@@ -246,7 +251,7 @@ class Rollout:
             log.debug("the call %s of %s was not cancelled: %s", call, self.rollout_id, error)
 
     async def _finish(self) -> None:
-        if self._opening is None:
+        if not is_held(self._held):
             return
         try:
             await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), FINISH_PATIENCE_S)
