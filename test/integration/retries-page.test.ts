@@ -10,7 +10,7 @@ test('docs/retries.md says of every retry in which file it is, and each of those
   const rows = page.split('\n').filter((line) => /^\| (?!what |--- )/.test(line));
   expect(rows.length).toBeGreaterThan(15);
   for (const row of rows) {
-    const files = [...row.matchAll(/`((?:src|services|cli)\/[^`]+)`/g)].map(([, file = '']) => file);
+    const files = [...row.matchAll(/`((?:src|services|cli|clients)\/[^`]+)`/g)].map(([, file = '']) => file);
     expect(files, row).not.toEqual([]);
     for (const file of files) expect(existsSync(join(repository, file)), file).toBe(true);
   }

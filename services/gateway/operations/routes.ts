@@ -1,4 +1,4 @@
-import { ErrorAnswer } from '../../../src/protocol/native/error.ts';
+import { DescribedError } from '../../../src/protocol/native/error.ts';
 import { openApiDocument } from '../../../src/protocol/native/openapi.ts';
 import type { DescribedRoute } from '../../../src/protocol/native/openapi.ts';
 import { describeHealth, probePatienceMs } from '../../../src/platform/state-health.ts';
@@ -56,5 +56,5 @@ export function operationRoutes(app: App, operations: Operations): void {
     reply.type('text/plain; version=0.0.4').send(await operations.renderMetrics()),
   );
 
-  app.get('/openapi.json', () => openApiDocument(operations.routes, '1', ErrorAnswer));
+  app.get('/openapi.json', () => openApiDocument(operations.routes, '1', DescribedError));
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { failureCodes } from '../../../src/failure/codes.ts';
 import type { StateHealth } from '../../../src/ports/fleet/server.ts';
 import { startGateway } from './gateway-under-test.ts';
 import type { GatewayUnderTest } from './gateway-under-test.ts';
@@ -140,6 +141,9 @@ describe('the operators’ addresses', () => {
       ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
       ['/v1/fleet', ['get']],
     ]);
+    expect(document.components.schemas.Error).toMatchObject({
+      properties: { error: { properties: { code: { enum: failureCodes } } } },
+    });
     const call = document.paths['/v1/rollouts/{id}/calls']?.['post'];
     expect(call).toMatchObject({
       parameters: [
@@ -155,4 +159,7 @@ describe('the operators’ addresses', () => {
   });
 });
 
-type Document = { readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>> };
+type Document = {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  readonly components: { readonly schemas: { readonly Error: unknown } };
+};

@@ -1,0 +1,181 @@
+"""A request until it has an answer: what is tried again, after which pause, and until when.
+
+Everything that is sent again is known by an id (the rollout's, the call's), so that it happens once. A failure is tried
+again where the fleet says `retryable`, and so is no answer at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from .errors import Blame, CorralError, Failure, Misuse, Unavailable
+from .failures import error_of
+from .pool import Pool
+from .results import NotCorral, read_failure
+from .routes import Route
+from .transport import Answer, Broken, Request, send
+
+# The gateway answers within `wait_s`; what comes later than this is lost on the way.
+OVERDUE_S: Final = 30.0
+# Requests that are not held are answered within the 30 s for which the fleet tries by itself.
+PROMPT_S: Final = 60.0
+FIRST_PAUSE_S: Final = 0.2
+LONGEST_PAUSE_S: Final = 5.0
+
+
+@dataclass(frozen=True)
+class Gateway:
+    """Where the fleet is and who asks. `patience_s`: how long a request is tried again; `hold_s`: `wait_s` at most."""
+
+    url: str
+    key: str = field(repr=False)
+    run: str | None
+    patience_s: float
+    hold_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request as the client thinks of it."""
+
+    route: Route
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict[str, str])
+    json: Mapping[str, Any] | None = None
+    text: str | None = None
+    content: bytes | None = None
+    most_bytes: int | None = None
+    silent_s: float = PROMPT_S
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A good answer: 200, 201, or 202 for work that goes on."""
+
+    status: int
+    body: dict[str, Any]
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Worth another try after a pause; `error` is what it was, where no time is left for one."""
+
+    error: CorralError
+    retry_after_s: float | None
+
+
+async def exchange(pool: Pool, gateway: Gateway, asked: Asked, patience_s: float | None = None) -> Reply:
+    """Raises a CorralError, and nothing else."""
+    clock = asyncio.get_running_loop().time
+    patience = gateway.patience_s if patience_s is None else patience_s
+    until = clock() + patience
+    tries = 0
+    while True:
+        left_s = until - clock()
+        found = judge(pool, gateway, asked, await send(pool.http, request_of(gateway, asked, left_s)))
+        if isinstance(found, Reply):
+            return found
+        if isinstance(found, CorralError):
+            raise found
+        pause = pause_s(tries, found.retry_after_s, random.random())
+        if clock() + pause > until:
+            raise _out_of_patience(found.error, patience)
+        await asyncio.sleep(pause)
+        tries += 1
+
+
+def pause_s(tries: int, retry_after_s: float | None, chance: float) -> float:
+    """What the fleet asks for and up to a quarter more, so that 512 rollouts do not come back in the same moment."""
+    if retry_after_s is not None:
+        return retry_after_s * (1 + chance / 4)
+    return min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0**tries) * (0.5 + chance / 2)
+
+
+def request_of(gateway: Gateway, asked: Asked, left_s: float) -> Request:
+    hold_s = max(1, int(min(gateway.hold_s, left_s)))
+    content, content_type = _content(asked)
+    headers = {"authorization": f"Bearer {gateway.key}", "content-type": content_type}
+    if gateway.run is not None:
+        headers["x-corral-run"] = gateway.run
+    return Request(
+        method=asked.route.method,
+        url=f"{gateway.url}{asked.path}",
+        headers=headers,
+        params={**asked.query, **({"wait_s": str(hold_s)} if asked.route.is_held else {})},
+        content=content,
+        silent_s=hold_s + OVERDUE_S if asked.route.is_held else asked.silent_s,
+        most_bytes=asked.most_bytes,
+    )
+
+
+def _content(asked: Asked) -> tuple[bytes | None, str]:
+    if asked.content is not None:
+        return asked.content, "application/octet-stream"
+    return None if asked.text is None else asked.text.encode(), "application/json"
+
+
+def judge(pool: Pool, gateway: Gateway, asked: Asked, answer: Answer | Broken) -> Reply | Again | CorralError:
+    if isinstance(answer, Broken):
+        return _of_broken(gateway, asked, answer)
+    try:
+        found = _of_corral(asked, answer)
+    except NotCorral as stranger:
+        return _of_stranger(gateway, answer, str(stranger), was_met=gateway.url in pool.met)
+    pool.met.add(gateway.url)
+    return found
+
+
+def _of_corral(asked: Asked, answer: Answer) -> Reply | Again | CorralError:
+    if answer.status in (200, 201, 202):
+        is_bytes = asked.route.method == "GET" and asked.route.of == "file"
+        return Reply(answer.status, {} if is_bytes else _object(answer), answer)
+    failure = read_failure(_object(answer))
+    error = error_of(failure, asked.route.of)
+    return Again(error, answer.retry_after_s) if failure.retryable and not failure.tainted else error
+
+
+def _object(answer: Answer) -> dict[str, Any]:
+    try:
+        body = json.loads(answer.content)
+    except ValueError:
+        body = None
+    if isinstance(body, dict):
+        return cast("dict[str, Any]", body)
+    raise NotCorral("the body is no JSON object")
+
+
+def _of_broken(gateway: Gateway, asked: Asked, broken: Broken) -> Again | CorralError:
+    message = f"{asked.route.method} {gateway.url}: {broken.reason}"
+    if broken.is_ours:
+        return Misuse(own_failure("invalid_request", message, "caller"))
+    admitted = "unknown" if broken.was_sent and asked.route.of in ("act", "file") else "no"
+    failure = own_failure("gateway_unreachable", message, "infrastructure")
+    return Again(Unavailable(replace(failure, retryable=True, admitted=admitted)), None)
+
+
+def _of_stranger(gateway: Gateway, answer: Answer, what: str, was_met: bool) -> Again | CorralError:
+    """Something else answered in the gateway's place. Before the gateway has ever answered, the address is wrong."""
+    shown = answer.content[:120].decode(errors="replace")
+    message = (
+        f"{gateway.url} answered {answer.status} with something that is not Corral's ({what}): {shown!r}"
+    )
+    if answer.status < 500 and answer.status not in (408, 425, 429) and not was_met:
+        return Misuse(own_failure("not_corral", message, "caller"))
+    failure = own_failure("gateway_unreachable", message, "infrastructure")
+    return Again(Unavailable(replace(failure, retryable=True, admitted="unknown")), answer.retry_after_s)
+
+
+def own_failure(code: str, message: str, blame: Blame) -> Failure:
+    """A failure that the client itself saw."""
+    return Failure(code=code, message=message, blame=blame, admitted="no", retryable=False, tainted=False)
+
+
+def _out_of_patience(error: CorralError, patience: float) -> CorralError:
+    of = error.failure
+    return type(error)(replace(of, message=f"{of.message} (tried for {patience:.0f} s)"))

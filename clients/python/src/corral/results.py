@@ -1,0 +1,234 @@
+"""What the fleet answers, read once at the edge. An answer that lacks a field is no answer of a fleet (`NotCorral`)."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast, get_args
+
+from .errors import Admitted, Blame, Failure
+
+Outcome = Literal["completed", "timed_out", "refused", "cancelled"]
+Json = Mapping[str, Any]
+T = TypeVar("T")
+
+
+class NotCorral(Exception):
+    """Somebody else answered: a proxy, or a server that is no gateway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """Whether output was cut, and how many bytes there were of both streams together."""
+
+    stdout: bool
+    stderr: bool
+    total_bytes: int
+
+    def __bool__(self) -> bool:
+        return self.stdout or self.stderr
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What happened to a command or a tool call. Whatever stands here is the policy's own, also a failure.
+
+    `output` is the text for the model. A stream that was cut ends with a line that says so: head and tail of it are
+    kept, and where they join cannot be seen.
+    """
+
+    call_id: str
+    outcome: Outcome
+    code: str | None
+    """Which failure of the model, where there is one: `command_timeout`, `bad_arguments`, `sandbox_broken`, …"""
+    exit_code: int | None
+    """None where the command did not end by itself (timed out, cancelled), never began, or broke its own sandbox. A
+    command that a signal ended has 128 and its number, as in a shell."""
+    signal: str | None
+    output: str
+    stdout: str
+    stderr: str
+    truncated: Truncated
+    timed_out: bool
+    oom_killed: bool
+    duration_s: float
+    waited_s: float
+    """How long the fleet took beside the command; never charged to the command's own time-out."""
+    sandbox: str | None
+    replayed: bool
+
+    @property
+    def return_code(self) -> int:
+        """A number in any case, for interfaces that have no room for the truth: `exit_code`, 124 for a time-out (as
+        `timeout` has it), 126 where nothing ran, 137 where it was stopped or broke its sandbox."""
+        if self.exit_code is not None:
+            return self.exit_code
+        return {"timed_out": 124, "refused": 126}.get(self.outcome, 137)
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """A score. What is no score is an exception, and never a zero."""
+
+    score: float
+    detail: Json
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a rollout may be scored, and why not."""
+
+    scorable: bool
+    code: str | None
+    cause: str | None
+    suspected: str | None
+    score: float | None
+    state: str
+    blame: str | None
+    what: str
+    """The story of a discard in sentences; empty for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What the client keeps of a rollout's record."""
+
+    run: str
+    attempt: int
+    version: str
+    ahead: int | None
+    lease_until: str
+
+
+def read_call(body: Json) -> CallResult:
+    cut = _object(body, "truncated")
+    truncated = Truncated(_bool(cut, "stdout"), _bool(cut, "stderr"), int(_number(cut, "total_bytes")))
+    epoch = _nullable(_object, body, "epoch")
+    signal_name = _nullable(_text, body, "signal")
+    outcome = _one_of(body, "outcome", get_args(Outcome))
+    exited = _exit_code(_nullable(_number, body, "exit_code"), signal_name)
+    return CallResult(
+        call_id=_text(body, "call_id"),
+        outcome=outcome,
+        code=_nullable(_text, body, "code"),
+        # Whoever is killed at its time-out has an end by a signal too, and that is not how the command ended.
+        exit_code=exited if outcome == "completed" else None,
+        signal=signal_name,
+        output=_text(body, "output"),
+        stdout=_marked(_text(body, "stdout"), "stdout", truncated.stdout),
+        stderr=_marked(_text(body, "stderr"), "stderr", truncated.stderr),
+        truncated=truncated,
+        timed_out=_bool(body, "timed_out"),
+        oom_killed=_bool(body, "oom_killed"),
+        duration_s=_number(body, "duration_ms") / 1000,
+        waited_s=_number(body, "waited_ms") / 1000,
+        sandbox=None if epoch is None else _text(epoch, "sandbox"),
+        replayed=_bool(body, "replayed"),
+    )
+
+
+def read_grade(body: Json) -> Grade:
+    return Grade(_number(body, "score"), _object(body, "detail"), _bool(body, "replayed"))
+
+
+def read_verdict(body: Json) -> Verdict:
+    verdict = _object(body, "verdict")
+    discard = _nullable(_object, body, "discard")
+    return Verdict(
+        scorable=_one_of(verdict, "kind", ("scorable", "discard")) == "scorable",
+        code=_optional(_text, verdict, "code"),
+        cause=_optional(_text, verdict, "cause"),
+        suspected=_optional(_text, verdict, "suspected"),
+        score=_nullable(_number, body, "score"),
+        state=_text(body, "state"),
+        blame=None if discard is None else _text(discard, "blame"),
+        what="" if discard is None else " ".join(str(each) for each in _list(discard, "what")),
+    )
+
+
+def read_opened(body: Json) -> Opened:
+    return Opened(
+        run=_text(body, "run"),
+        attempt=int(_number(body, "attempt")),
+        version=_text(body, "version"),
+        ahead=None if body.get("ahead") is None else int(_number(body, "ahead")),
+        lease_until=_text(body, "lease_until"),
+    )
+
+
+def read_failure(body: Json) -> Failure:
+    error = _object(body, "error")
+    return Failure(
+        code=_text(error, "code"),
+        message=_text(error, "message"),
+        blame=_one_of(error, "blame", get_args(Blame)),
+        admitted=_one_of(error, "admitted", get_args(Admitted)),
+        retryable=_bool(error, "retryable"),
+        tainted=_bool(error, "tainted"),
+        evidence=dict(_object(error, "evidence")),
+        rollout_id=_nullable(_text, error, "rollout_id"),
+        call_id=_optional(_text, error, "call_id"),
+    )
+
+
+def _exit_code(exited: float | None, signal_name: str | None) -> int | None:
+    if exited is not None:
+        return int(exited)
+    if signal_name is None:
+        return None
+    known = signal.Signals.__members__.get(signal_name)
+    return 128 + (known.value if known is not None else 0)
+
+
+def _marked(text: str, stream: str, cut: bool) -> str:
+    """The wire gives head and tail without a seam: whoever reads only the text must not take it for the whole."""
+    if not cut:
+        return text
+    return f"{text}{'' if text.endswith(chr(10)) else chr(10)}[{stream} was cut: only its head and tail are above]\n"
+
+
+def _field(body: Json, name: str, *kinds: type) -> Any:
+    value = body.get(name)
+    # True is an int to Python, and no number to anybody else.
+    if (isinstance(value, bool) and bool not in kinds) or not isinstance(value, kinds):
+        raise NotCorral(f'the answer has no {kinds[0].__name__} "{name}"')
+    return value
+
+
+def _text(body: Json, name: str) -> str:
+    return _field(body, name, str)
+
+
+def _number(body: Json, name: str) -> float:
+    return _field(body, name, float, int)
+
+
+def _bool(body: Json, name: str) -> bool:
+    return _field(body, name, bool)
+
+
+def _object(body: Json, name: str) -> Json:
+    return cast("Json", _field(body, name, dict))
+
+
+def _list(body: Json, name: str) -> list[object]:
+    return _field(body, name, list)
+
+
+def _optional(read: Callable[[Json, str], T], body: Json, name: str) -> T | None:
+    return read(body, name) if name in body else None
+
+
+def _nullable(read: Callable[[Json, str], T], body: Json, name: str) -> T | None:
+    if name not in body:
+        raise NotCorral(f'the answer has no "{name}"')
+    return None if body[name] is None else read(body, name)
+
+
+def _one_of(body: Json, name: str, values: tuple[str, ...]) -> Any:
+    value = _text(body, name)
+    if value not in values:
+        raise NotCorral(f'"{value}" is no "{name}"')
+    return value

@@ -1,0 +1,306 @@
+"""One rollout: opened at its first use, kept alive, tried again without running anything twice, and let go for certain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+import weakref
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from .client import Client
+from .errors import CorralError, Discarded, Failure, Misuse, Refused
+from .exchange import Asked, Gateway, Reply, exchange, own_failure
+from .heartbeat import keep_alive, lease_s_of
+from .leaving import Held, hold, is_held, let_go, prepare_to_leave
+from .pool import pool_of_loop
+from .results import (
+    CallResult,
+    Grade,
+    NotCorral,
+    Opened,
+    Verdict,
+    read_call,
+    read_grade,
+    read_opened,
+    read_verdict,
+)
+from .routes import ATTACH, CALL, CANCEL, EXEC, FINISH, GRADE, OPEN, READ, VERDICT, WRITE, Route
+from .writing import check_command, check_path, json_text, readable
+
+log = logging.getLogger("corral")
+T = TypeVar("T")
+
+# Longer than any rollout lives (2 h) or any command runs (1 h): a bound on work that a gateway says goes on.
+LONGEST_WORK_S: Final = 3 * 3600.0
+FINISH_PATIENCE_S: Final = 30.0
+# A file may wait ten minutes for its sandbox, and then the gateway says so.
+FILE_SILENT_S: Final = 630.0
+# Below what a gateway carries by default (256 MiB): there, more shows as a broken connection, which is no answer.
+LONGEST_FILE_BYTES: Final = 64 * 1024 * 1024
+
+
+class Rollout:
+    """One attempt of the policy at one task, and its sandbox.
+
+    Nothing is sent until the first use, so that building 512 of them costs nothing. Use it as `async with`, or call
+    `finish`; what is forgotten is finished when it is collected, and at the end of the process.
+
+    Once a call has failed of the machinery, every later one raises the same, also the grade: a framework that tells the
+    failure to the model as text, and goes on, must not get a score for it.
+    """
+
+    def __init__(
+        self,
+        environment: str,
+        *,
+        item: Mapping[str, Any] | None = None,
+        group: str | None = None,
+        step: int | None = None,
+        labels: Sequence[str] = (),
+        rollout_id: str | None = None,
+        attempt: int = 1,
+        client: Client | None = None,
+    ) -> None:
+        prepare_to_leave()
+        self.environment: Final = environment
+        self.rollout_id: Final = rollout_id or f"r-{uuid.uuid4().hex}"
+        self.attempt: Final = attempt
+        self._gateway: Final[Gateway] = (client or Client()).gateway
+        self._held: Final = Held(self._gateway, self.rollout_id, attempt)
+        self._open_body: Final = {
+            "rollout_id": self.rollout_id,
+            "attempt": attempt,
+            "environment": environment,
+            **({} if item is None else {"item": item}),
+            **({} if group is None else {"group": group}),
+            **({} if step is None else {"step": step}),
+            **({} if not labels else {"labels": list(labels)}),
+        }
+        self._opened: Opened | None = None
+        self._opening: asyncio.Lock | None = None
+        self._finishing: asyncio.Task[None] | None = None
+        self._is_over = False
+        self._barred: CorralError | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.finish()
+
+    @property
+    def is_over(self) -> bool:
+        return self._is_over
+
+    @property
+    def discarded(self) -> CorralError | None:
+        """Why this rollout has no score, as far as this process has been told; None while nothing has failed."""
+        return self._barred
+
+    async def open(self) -> Opened:
+        """Takes its place in line. Every use does so by itself; call it to be early, or to have a wrong key said now."""
+        self._check()
+        self._opening = self._opening or asyncio.Lock()
+        async with self._opening:
+            self._check()
+            if self._opened is None:
+                self._opened = await self._open()
+            return self._opened
+
+    async def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        timeout_s: float | None = None,
+        call_id: str | None = None,
+    ) -> CallResult:
+        """Runs a command in the sandbox: text by `sh -c`, or an argv. `timeout_s`: of the command alone; 120 without it."""
+        argv = [command] if isinstance(command, str) else list(command)
+        check_command([*argv, *(env or {}).keys(), *(env or {}).values(), cwd or "", stdin or ""])
+        body = {
+            **({"command": command} if isinstance(command, str) else {"argv": argv}),
+            **({} if cwd is None else {"cwd": cwd}),
+            **({} if env is None else {"env": dict(env)}),
+            **({} if stdin is None else {"stdin": stdin}),
+        }
+        return await self._run(EXEC, body, timeout_s, call_id)
+
+    async def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        timeout_s: float | None = None,
+        call_id: str | None = None,
+    ) -> CallResult:
+        """Calls a tool of the environment. Give the model's arguments as it wrote them: what is wrong in them is told to
+        the model (`refused`, with the text in `output`), and is no error."""
+        return await self._run(CALL, {"name": name, "arguments": readable(arguments)}, timeout_s, call_id)
+
+    async def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
+        """A file's bytes; below the workspace, or absolute. Raises Refused where it is not there, no file, or larger."""
+        check_path(path)
+        asked = self._asked(READ, path=path, most_bytes=most_bytes, silent_s=FILE_SILENT_S)
+        answer = (await self._act(asked)).answer
+        if answer.is_cut:
+            message = f"{path} has more than {most_bytes} bytes"
+            raise Refused(own_failure("payload_too_large", message, "model")).named(self.rollout_id)
+        return answer.content
+
+    async def write(self, path: str, data: bytes | str) -> None:
+        """Writes a file, below the workspace or absolute, as the policy's user. Raises Refused where that cannot be."""
+        check_path(path)
+        content = data.encode(errors="replace") if isinstance(data, str) else data
+        await self._act(self._asked(WRITE, path=path, content=content, silent_s=FILE_SILENT_S))
+
+    async def grade(self, sample: Mapping[str, Any] | None = None) -> Grade:
+        """Runs the environment's grader, once; a repeat gets the stored score. `sample`: what the model answered, such as
+        `{"output_text": …}`."""
+        asked = self._asked(GRADE, body={} if sample is None else {"sample": dict(sample)})
+        until = asyncio.get_running_loop().time() + LONGEST_WORK_S
+        reply = await self._act(asked)
+        while reply.status == 202 and asyncio.get_running_loop().time() < until:
+            reply = await self._act(asked)
+        return self._read(read_grade, reply)
+
+    async def verdict(self) -> Verdict:
+        """What the fleet says of it: scorable, or discarded and why."""
+        reply = await exchange(await pool_of_loop(), self._gateway, self._asked(VERDICT))
+        return self._read(read_verdict, reply)
+
+    async def finish(self) -> None:
+        """Lets the sandbox go. Idempotent, goes on when it is cancelled, and never raises: what was scored stays scored, and
+        what could not be told now is told again at the end of the process."""
+        self._is_over = True
+        if self._finishing is None:
+            self._finishing = (await pool_of_loop()).spawn(self._finish())
+        await asyncio.shield(self._finishing)
+
+    async def _open(self) -> Opened:
+        hold(self._held)
+        pool = await pool_of_loop()
+        asked = Asked(OPEN, OPEN.path, text=json_text(self._open_body))
+        try:
+            reply = await self._barring(exchange(pool, self._gateway, asked))
+        except (Misuse, Discarded):
+            # It was refused, so there is nothing to let go.
+            let_go(self._held)
+            raise
+        opened = self._read(read_opened, reply)
+        if self._is_over:
+            await self._finish()
+            self._check()
+        lease_s = lease_s_of(opened.lease_until, reply.answer)
+        pool.spawn(keep_alive(weakref.ref(self), self._held, pool, lease_s))
+        return opened
+
+    async def _run(
+        self, route: Route, body: dict[str, Any], timeout_s: float | None, call_id: str | None
+    ) -> CallResult:
+        """Sends the call until it has settled. Its id stays the same, so it runs at most once whatever breaks meanwhile."""
+        call = call_id or f"c-{uuid.uuid4().hex}"
+        timing = {} if timeout_s is None else {"timeout_s": timeout_s}
+        asked = self._asked(route, body={"call_id": call, **body, **timing})
+        try:
+            reply = await self._settled(asked, call)
+        except asyncio.CancelledError:
+            # Who stops waiting for a command means it to stop, and not to run on beside the next one.
+            if self._opened is not None and not self._is_over:
+                (await pool_of_loop()).spawn(self._cancel(call))
+            raise
+        return self._read(read_call, reply)
+
+    async def _settled(self, asked: Asked, call: str) -> Reply:
+        clock = asyncio.get_running_loop().time
+        until = clock() + LONGEST_WORK_S
+        reply = await self._act(asked)
+        while reply.status == 202:
+            if clock() > until:
+                raise self._bar(
+                    Discarded(own_failure("still_running", "the call does not end", "infrastructure"))
+                )
+            reply = await self._attach(asked, call)
+        return reply
+
+    async def _attach(self, asked: Asked, call: str) -> Reply:
+        self._check()
+        try:
+            return await exchange(await pool_of_loop(), self._gateway, self._asked(ATTACH, call_id=call))
+        except Misuse as error:
+            # Fleet state may have forgotten the call; its sandbox has not, and a repeat attaches there.
+            if error.code == "unknown_call":
+                return await self._act(asked)
+            raise self._bar(error) from None
+        except CorralError as error:
+            raise self._bar(error) from None
+
+    async def _cancel(self, call: str) -> None:
+        try:
+            asked = self._asked(CANCEL, call_id=call)
+            await exchange(await pool_of_loop(), self._gateway, asked, FINISH_PATIENCE_S)
+        except CorralError as error:
+            log.debug("the call %s of %s was not cancelled: %s", call, self.rollout_id, error)
+
+    async def _finish(self) -> None:
+        if not is_held(self._held):
+            return
+        try:
+            await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), FINISH_PATIENCE_S)
+        except (Discarded, Misuse) as error:
+            log.debug("the rollout %s had ended: %s", self.rollout_id, error)
+            # An open whose answer was never heard may still land: then it is deleted at the end of the process.
+            if self._opened is None and error.code == "rollout_unknown":
+                return
+        except CorralError as error:
+            log.warning("the rollout %s is not finished yet: %s", self.rollout_id, error)
+            return
+        let_go(self._held)
+
+    async def _act(self, asked: Asked) -> Reply:
+        await self.open()
+        return await self._barring(exchange(await pool_of_loop(), self._gateway, asked))
+
+    async def _barring(self, work: Awaitable[Reply]) -> Reply:
+        try:
+            return await work
+        except Refused as error:
+            raise error.named(self.rollout_id) from None
+        except CorralError as error:
+            raise self._bar(error) from None
+
+    def _bar(self, error: CorralError) -> CorralError:
+        named = error.named(self.rollout_id)
+        self._barred = self._barred or named
+        return named
+
+    def _check(self) -> None:
+        if self._barred is not None:
+            raise self._barred.once_more()
+        if self._is_over:
+            over = own_failure("rollout_closed", "the rollout was finished here", "caller")
+            raise Discarded(replace(over, rollout_id=self.rollout_id))
+
+    def _read(self, read: Callable[[dict[str, Any]], T], reply: Reply) -> T:
+        try:
+            return read(reply.body)
+        except NotCorral as stranger:
+            raise self._bar(Discarded(_strange(stranger))) from None
+
+    def _asked(self, route: Route, body: Mapping[str, Any] | None = None, **rest: Any) -> Asked:
+        names = {name: rest.pop(name) for name in ("path", "call_id") if name in rest}
+        text = None if body is None else json_text(body)
+        path = route.at(id=self.rollout_id, **names)
+        return Asked(route, path, query=self._held.query, text=text, **rest)
+
+
+def _strange(stranger: NotCorral) -> Failure:
+    return own_failure("not_corral", f"the gateway's answer cannot be read: {stranger}", "infrastructure")

@@ -1,0 +1,68 @@
+"""The addresses of the native face that the client uses, and nothing else; a test holds them beside `/openapi.json`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote
+
+from .failures import Of
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    method: str
+    path: str
+    of: Of = "other"
+    is_held: bool = False
+    """Whether the gateway holds the request while it waits or works, for as long as `wait_s` says."""
+
+    def at(self, **values: str) -> str:
+        """The address with these values in it. Ids may hold slashes, and a file's path none but its own."""
+        filled = self.path
+        for name, value in values.items():
+            filled = filled.replace(
+                f"{{{name}}}", of_file(value) if name == "path" else quote(value, safe="")
+            )
+        return filled
+
+
+def of_file(path: str) -> str:
+    """A path in an address. Dots that climb are written so that no client and no proxy resolves them on the way."""
+    parts = (
+        part.replace(".", "%2E") if part in (".", "..") else quote(part, safe="") for part in path.split("/")
+    )
+    return "/".join(parts)
+
+
+OPEN: Final = Route("POST", "/v1/rollouts", "open")
+VERDICT: Final = Route("GET", "/v1/rollouts/{id}/verdict")
+CALL: Final = Route("POST", "/v1/rollouts/{id}/calls", "act", is_held=True)
+EXEC: Final = Route("POST", "/v1/rollouts/{id}/exec", "act", is_held=True)
+ATTACH: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}", "act", is_held=True)
+CANCEL: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/cancel")
+WRITE: Final = Route("PUT", "/v1/rollouts/{id}/files/{path}", "file")
+READ: Final = Route("GET", "/v1/rollouts/{id}/files/{path}", "file")
+GRADE: Final = Route("POST", "/v1/rollouts/{id}/grade", is_held=True)
+HEARTBEAT: Final = Route("POST", "/v1/rollouts/{id}/heartbeat")
+FINISH: Final = Route("POST", "/v1/rollouts/{id}/finish")
+DELETE: Final = Route("DELETE", "/v1/rollouts/{id}")
+PREWARM: Final = Route("POST", "/v1/prewarm")
+TOOLS: Final = Route("GET", "/v1/environments/{name}/tools")
+
+ROUTES: Final = (
+    OPEN,
+    VERDICT,
+    CALL,
+    EXEC,
+    ATTACH,
+    CANCEL,
+    WRITE,
+    READ,
+    GRADE,
+    HEARTBEAT,
+    FINISH,
+    DELETE,
+    PREWARM,
+    TOOLS,
+)

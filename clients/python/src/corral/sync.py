@@ -1,0 +1,172 @@
+"""The same client for programs without an event loop: `corral.sync.Client`, `corral.sync.Rollout`.
+
+A facade over the asynchronous one, and no copy of it: a rollout needs its heartbeat while the program computes, so a thread
+is needed in any case, and with one there everything else can live in it too. One loop serves the whole process, with one
+pool of connections; each method waits for its answer. A test compares the signatures, so that the two never part.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from . import client as _client
+from . import rollout as _rollout
+from .client import HOLD_S, PATIENCE_S
+from .errors import CorralError
+from .results import CallResult, Grade, Opened, Verdict
+from .rollout import LONGEST_FILE_BYTES
+
+T = TypeVar("T")
+
+_guard = threading.Lock()
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def _background() -> asyncio.AbstractEventLoop:
+    global _loop
+    with _guard:
+        if _loop is None:
+            _loop = asyncio.new_event_loop()
+            threading.Thread(target=_loop.run_forever, name="corral", daemon=True).start()
+        return _loop
+
+
+def _wait(work: Coroutine[Any, Any, T]) -> T:
+    answer = asyncio.run_coroutine_threadsafe(work, _background())
+    try:
+        return answer.result()
+    except BaseException:
+        # Ctrl-C: what nobody waits for any more is cancelled in the loop too. For the answer's own failures it does nothing.
+        answer.cancel()
+        raise
+
+
+def _forget() -> None:
+    global _loop, _guard
+    _loop, _guard = None, threading.Lock()
+
+
+# Threads stay with the parent.
+os.register_at_fork(after_in_child=_forget)
+
+
+class Client:
+    """As `corral.Client`."""
+
+    def __init__(
+        self,
+        url: str | None = None,
+        key: str | None = None,
+        run: str | None = None,
+        *,
+        patience_s: float = PATIENCE_S,
+        hold_s: float = HOLD_S,
+    ) -> None:
+        self.asynchronous: Final = _client.Client(url, key, run, patience_s=patience_s, hold_s=hold_s)
+
+    def prewarm(
+        self,
+        environment: str,
+        count: int | None = None,
+        *,
+        items: Sequence[tuple[Mapping[str, Any] | None, int]] | None = None,
+        needed_at: str | None = None,
+    ) -> int:
+        return _wait(self.asynchronous.prewarm(environment, count, items=items, needed_at=needed_at))
+
+    def tools(self, environment: str) -> dict[str, Any]:
+        return _wait(self.asynchronous.tools(environment))
+
+
+class Rollout:
+    """As `corral.Rollout`; any thread may use it."""
+
+    def __init__(
+        self,
+        environment: str,
+        *,
+        item: Mapping[str, Any] | None = None,
+        group: str | None = None,
+        step: int | None = None,
+        labels: Sequence[str] = (),
+        rollout_id: str | None = None,
+        attempt: int = 1,
+        client: Client | None = None,
+    ) -> None:
+        self.asynchronous: Final = _rollout.Rollout(
+            environment,
+            item=item,
+            group=group,
+            step=step,
+            labels=labels,
+            rollout_id=rollout_id,
+            attempt=attempt,
+            client=None if client is None else client.asynchronous,
+        )
+        self.environment: Final = environment
+        self.rollout_id: Final = self.asynchronous.rollout_id
+        self.attempt: Final = attempt
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.finish()
+
+    @property
+    def is_over(self) -> bool:
+        return self.asynchronous.is_over
+
+    @property
+    def discarded(self) -> CorralError | None:
+        return self.asynchronous.discarded
+
+    def open(self) -> Opened:
+        return _wait(self.asynchronous.open())
+
+    def exec(
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: str | None = None,
+        timeout_s: float | None = None,
+        call_id: str | None = None,
+    ) -> CallResult:
+        rollout = self.asynchronous
+        return _wait(
+            rollout.exec(command, cwd=cwd, env=env, stdin=stdin, timeout_s=timeout_s, call_id=call_id)
+        )
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | str,
+        *,
+        timeout_s: float | None = None,
+        call_id: str | None = None,
+    ) -> CallResult:
+        return _wait(self.asynchronous.call(name, arguments, timeout_s=timeout_s, call_id=call_id))
+
+    def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
+        return _wait(self.asynchronous.read(path, most_bytes=most_bytes))
+
+    def write(self, path: str, data: bytes | str) -> None:
+        _wait(self.asynchronous.write(path, data))
+
+    def grade(self, sample: Mapping[str, Any] | None = None) -> Grade:
+        return _wait(self.asynchronous.grade(sample))
+
+    def verdict(self) -> Verdict:
+        return _wait(self.asynchronous.verdict())
+
+    def finish(self) -> None:
+        _wait(self.asynchronous.finish())
