@@ -16,7 +16,7 @@ import { answerPeer, OwnEvents } from '../../src/reports/own-events.ts';
 import { verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import { watchFleet } from '../../src/watching/fleet-sight.ts';
 import { tellPresence } from '../../src/watching/presence.ts';
-import type { Present } from '../../src/watching/presence.ts';
+import type { Present, PresenceOptions } from '../../src/watching/presence.ts';
 import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
@@ -82,23 +82,20 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
     every({ intervalMs: ledgerMs, clock, signal, onError: () => undefined }, async () => ledger.turn()),
     world.tokens.watch({ clock, log, signal }),
   ];
-  const self = { kind: 'gateway', ...thisProcess } as const;
-  const present = () => presentOf(config, server, wired, verdicts);
+  const presence: PresenceOptions = {
+    watch: world.state.watch,
+    self: { kind: 'gateway', ...thisProcess },
+    process: world.processName,
+    present: () => presentOf(config, server, wired, verdicts),
+    ...loop,
+  };
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
       loops.push(
         events.tellKeeper(url, loop),
         every({ intervalMs: agreeMs, ...loop }, () => catalog.step()),
-        {
-          done: tellPresence({
-            watch: world.state.watch,
-            self,
-            process: world.processName,
-            present,
-            ...loop,
-          }),
-        },
+        { done: tellPresence(presence) },
       );
       return url;
     },
