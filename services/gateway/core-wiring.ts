@@ -9,7 +9,7 @@ import { PinnedEnvironments } from '../../src/claiming/pinned-environments.ts';
 import type { OfferedEnvironments } from '../../src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '../../src/claiming/waiting-room.ts';
 import { evaluateJob } from '../../src/grading/evaluate-job.ts';
-import type { CheckCallsDeps } from '../../src/grading/check-calls.ts';
+import type { EvaluateDeps } from '../../src/grading/evaluate-job.ts';
 import type { Grade } from '../../src/grading/job.ts';
 import { asFailure } from '../../src/failure/failure.ts';
 import { Wakes } from '../../src/claiming/wakes.ts';
@@ -32,6 +32,7 @@ import { callDigest } from '../../src/tools/call-digest.ts';
 import { setupCommands } from '../../src/tools/setup-commands.ts';
 import { Ongoing } from '../../src/waiting/ongoing.ts';
 import { gatewayCore } from './gateway-core.ts';
+import type { GatewayCoreDeps } from './gateway-core.ts';
 import type { GatewayCore } from './core.ts';
 
 export type GatewayWorld = {
@@ -62,46 +63,75 @@ export type WiredCore = {
   readonly close: () => Promise<void>;
 };
 
-/** The gateway's core over the given world: the same in production, in tests and in the simulator. */
-export function createGatewayCore(given: GatewayWorld): WiredCore {
-  const recorded = {
-    calls: recordTaints(given.calls, given),
-    lifecycle: recordEnds(given.lifecycle, given),
-  };
-  const world = { ...given, ...recorded, judge: counted(given.judge, given.work) };
-  const wakes = new Wakes(world.claims);
-  const room = new WaitingRoom(world.claims, wakes, world.clock, world.onTrouble);
-  const ongoingCalls = new Ongoing<CallResult>(world.clock);
-  const ongoingGrades = new Ongoing<Grade>(world.clock);
-  const confirmations = new Confirmations(world);
+/**
+ * The gateway's core over the given world: the same in production, in tests and in the simulator. Read it for who may touch
+ * what: the port of each name is in {@link GatewayWorld}, and no feature is given more than stands beside it here.
+ */
+export function createGatewayCore(world: GatewayWorld): WiredCore {
+  const { claims, grades, recovery, pool, published, link, catalog, clock, random } = world;
+  const { secret, work, record, onTrouble } = world;
+  const calls = recordTaints(world.calls, { claims, clock, record });
+  const lifecycle = recordEnds(world.lifecycle, { calls: world.calls, clock, record });
+  const judge = counted(world.judge, work);
+
+  const wakes = new Wakes(claims);
+  const room = new WaitingRoom(claims, wakes, clock, onTrouble);
+  const ongoingCalls = new Ongoing<CallResult>(clock);
+  const ongoingGrades = new Ongoing<Grade>(clock);
+  const confirmations = new Confirmations({ link, clock, onTrouble });
   const stopping = new AbortController();
-  const contact = keepContact(world, stopping.signal);
-  const acquaint = {
-    claims: world.claims,
-    environments: new PinnedEnvironments(world.catalog, world.claims, world.published),
-    acquaintances: new Acquaintances(),
-    canonical: (value: unknown) => canonicalize(value) ?? 'null',
-  };
-  const obtain = {
-    ...world,
-    room,
-    wakes,
-    moveIn: new MoveIn({ ...world, wakes, setupOf }),
-    lastStartFailure: (template: TemplateDigest) => lastStartFailure(world.pool, template),
-  };
-  const calls = { ...obtain, ongoing: ongoingCalls, confirmations };
-  const awaitCall: CheckCallsDeps['awaitCall'] = (work, rollout, call, deadline) =>
-    attachToCall(calls, { ...work, key: rollout.key, known: true }, rollout, call, deadline);
-  const core = gatewayCore({
-    acquaint,
-    open: { ...acquaint, claims: world.claims, clock: world.clock },
-    prewarm: { environments: acquaint.environments, pool: world.pool, clock: world.clock },
+  const contact = keepContact({ lifecycle, clock, onTrouble }, stopping.signal);
+
+  const environments = new PinnedEnvironments(catalog, claims, published);
+  const acquaintances = new Acquaintances();
+  const moveIn = new MoveIn({ claims, link, clock, wakes, setupOf });
+  const lastStartFailure = (template: TemplateDigest) => lastStartFailureOf(pool, template);
+  const calling: GatewayCoreDeps['calls'] = {
+    claims,
     calls,
-    grading: { ...obtain, ongoing: ongoingGrades, evaluate: (job) => evaluateJob(world, job), awaitCall },
-    lifecycle: world.lifecycle,
-    catalog: world.catalog,
-    record: world.record,
-    work: world.work,
+    lifecycle,
+    link,
+    room,
+    moveIn,
+    lastStartFailure,
+    wakes,
+    ongoing: ongoingCalls,
+    confirmations,
+    clock,
+    random,
+    work,
+    record,
+  };
+  const evaluating: EvaluateDeps = { claims, lifecycle, link, judge, secret, clock, random };
+  const grading: GatewayCoreDeps['grading'] = {
+    claims,
+    calls,
+    lifecycle,
+    grades,
+    recovery,
+    link,
+    room,
+    moveIn,
+    lastStartFailure,
+    ongoing: ongoingGrades,
+    evaluate: (job) => evaluateJob(evaluating, job),
+    awaitCall: (work, rollout, call, deadline) =>
+      attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),
+    clock,
+    random,
+    work,
+    record,
+  };
+  const core = gatewayCore({
+    acquaint: { claims, environments, acquaintances, canonical },
+    open: { claims, environments, acquaintances, canonical, clock },
+    prewarm: { environments, pool, clock },
+    calls: calling,
+    grading,
+    lifecycle,
+    catalog,
+    record,
+    work,
   });
   return {
     core,
@@ -136,14 +166,18 @@ function counted(judge: Judge, work: WorkMetrics): Judge {
 /** A fifth of the silence that fleet state takes for an outage: one word may be late or lost. */
 const contactMs = 1_000;
 
+type ContactDeps = Pick<GatewayWorld, 'lifecycle' | 'clock' | 'onTrouble'>;
+
 /** Says that callers can be heard. Nothing is told of one that fails: whoever needs fleet state tells of it. */
-function keepContact({ lifecycle, clock, onTrouble }: GatewayWorld, signal: AbortSignal): Promise<void> {
+function keepContact({ lifecycle, clock, onTrouble }: ContactDeps, signal: AbortSignal): Promise<void> {
   let heardAtMs = clock.monotonicMs();
   return every({ intervalMs: contactMs, clock, signal, onError: onTrouble }, async () => {
     await lifecycle.keepContact(clock.monotonicMs() - heardAtMs);
     heardAtMs = clock.monotonicMs();
   }).done;
 }
+
+const canonical = (value: unknown) => canonicalize(value) ?? 'null';
 
 /** One setup command may take as long as all of them, and says at most this much of itself. */
 const setupKeepBytes = 4_096;
@@ -156,7 +190,7 @@ const setupOf: SetupOf = (environment, row) =>
     keepBytes: setupKeepBytes,
   }));
 
-async function lastStartFailure(pool: GatewayWorld['pool'], template: TemplateDigest) {
+async function lastStartFailureOf(pool: GatewayWorld['pool'], template: TemplateDigest) {
   const [counts] = await pool.counts([template]);
   return counts?.lastFailure ?? null;
 }

@@ -1,33 +1,47 @@
 import { DeedLedger, ledgerMs } from '../../src/access/deed-ledger.ts';
-import { lookAtState } from '../../src/platform/state-health.ts';
+import type { KeyRing } from '../../src/access/key-ring.ts';
 import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
 import { agreeMs } from '../../src/environments/agreed-environments.ts';
 import { every } from '../../src/platform/every.ts';
-import { thisProcess } from '../../src/platform/this-process.ts';
-import type { Loop } from '../../src/platform/every.ts';
 import { errorFields } from '../../src/platform/logging.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import { ownAddress } from '../../src/platform/own-address.ts';
+import { lookAtState } from '../../src/platform/state-health.ts';
+import { ownHost, tellKeeper } from '../../src/platform/tell-keeper.ts';
+import { thisProcess } from '../../src/platform/this-process.ts';
 import type { FleetEvent } from '../../src/ports/event-log.ts';
 import type { Log } from '../../src/ports/log.ts';
-import type { WorkMetrics } from '../../src/ports/work-metrics.ts';
+import { FleetEvents } from '../../src/reports/fleet-events.ts';
+import { answerPeer, OwnEvents } from '../../src/reports/own-events.ts';
+import { verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import { watchFleet } from '../../src/watching/fleet-sight.ts';
 import { tellPresence } from '../../src/watching/presence.ts';
-import type { Present } from '../../src/watching/presence.ts';
+import type { Present, PresenceOptions } from '../../src/watching/presence.ts';
 import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
-import { verdictSpans } from '../../src/tracing/verdict-spans.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore } from './core-wiring.ts';
-import type { WiredCore } from './core-wiring.ts';
-import { wireEvents } from './events-wiring.ts';
+import type { GatewayWorld, WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
 import type { EventDesk } from './native/event-routes.ts';
-import { createTracing } from './traced.ts';
 import { createGatewayServer } from './server.ts';
 import type { GatewayServer } from './server.ts';
+import { createTracing } from './traced.ts';
 import { openWorld } from './world-wiring.ts';
 import type { OpenWorld } from './world-wiring.ts';
-import type { KeyRing } from '../../src/access/key-ring.ts';
+
+/*
+ * What a gateway process consists of, who gets what of it, and in which order it begins and ends. Each part is told in
+ * full by the file in brackets.
+ *
+ *   what callers reach   server: both faces and the operators' addresses           (server.ts)
+ *                          │
+ *   what answers         core: calls, grades and rollouts, with spans at its edges (core-wiring.ts, traced.ts)
+ *                          │
+ *   what it stands on    world: fleet state, sandboxes, judge, log, environments   (world-wiring.ts)
+ *
+ * Beside them: the ledger, through which all events pass, and a few loops. It is made from the bottom up and ends from
+ * the top down: the server answers whom it holds, the core settles what runs, and then the world is let go of.
+ */
 
 export type Gateway = {
   /** Resolves to the URL it listens at. */
@@ -50,62 +64,160 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   });
   const world = await openWorld(config, log, prometheus);
   opened = world;
-  const verdicts = new RecentVerdicts(world.clock);
-  const tellSpan = verdictSpans(world.tracer);
-  const ledger = new DeedLedger((event) => {
-    world.events.append(event);
-    prometheus.told(event);
-    verdicts.told(event);
-    tellSpan(event);
-  }, world.clock);
+  const { clock, catalog } = world;
+  const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
+  const verdicts = new RecentVerdicts(clock);
+  const ledger = openLedger(world, prometheus, verdicts);
   const { record } = ledger;
   const events = wireEvents(world, config);
-  const { work } = prometheus;
-  const wired = wireCore(config, world, { record, work, log });
+  const wired = wireCore(config, world, { record, work: prometheus.work, onTrouble: mended });
   const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.desk, log });
+
   const stopping = new AbortController();
-  const mended = (error: unknown) => log.debug('trouble that the next try mends', errorFields(error));
-  const agree = () =>
-    every({ intervalMs: agreeMs, clock: world.clock, signal: stopping.signal, onError: mended }, () =>
-      world.catalog.step(),
-    );
-  const presence = () =>
-    tellPresence({
-      ...world,
-      ...world.state,
-      self: { kind: 'gateway', ...thisProcess },
-      process: world.processName,
-      present: () => presentOf(config, server, wired, verdicts),
-      onError: mended,
-      signal: stopping.signal,
-    });
-  const watches: { readonly done: Promise<void> }[] = [
-    watchKeys(keyRing, { clock: world.clock, log, signal: stopping.signal, record }),
-    turnPages(ledger, world.clock, stopping.signal),
-    world.tokens.watch({ clock: world.clock, log, signal: stopping.signal }),
+  const { signal } = stopping;
+  const loop = { clock, signal, onError: mended };
+  const loops: { readonly done: Promise<void> }[] = [
+    watchKeys(keyRing, { clock, log, signal, record }),
+    // Counts what of each minute was not told.
+    every({ intervalMs: ledgerMs, clock, signal, onError: () => undefined }, async () => ledger.turn()),
+    world.tokens.watch({ clock, log, signal }),
   ];
+  const presence: PresenceOptions = {
+    watch: world.state.watch,
+    self: { kind: 'gateway', ...thisProcess },
+    process: world.processName,
+    present: () => presentOf(config, server, wired, verdicts),
+    ...loop,
+  };
   return {
     start: async () => {
       const url = await server.listen(config.host, config.port);
-      const told = events.begin(url, { signal: stopping.signal, onError: mended });
-      watches.push(agree(), { done: presence() }, told);
+      loops.push(
+        events.tellKeeper(url, loop),
+        every({ intervalMs: agreeMs, ...loop }, () => catalog.step()),
+        { done: tellPresence(presence) },
+      );
       return url;
     },
     stop: async (hurry) => {
       // Not awaited: what it holds must be answered, whether or not fleet state is there.
-      const left = world.catalog.leave().catch(mended);
+      const left = catalog.leave().catch(mended);
       const { drainDelayMs, shutdownGraceMs: graceMs } = config;
       await server.stop({ drainDelayMs, graceMs, hurry });
       stopping.abort();
-      const ends = [left, wired.close(), ...watches.map(({ done }) => done)];
+      const ends = [left, wired.close(), ...loops.map(({ done }) => done)];
       const settled = Promise.all(ends).then(() => true);
-      const late = world.clock.sleep(settlingMs, hurry).then(() => false);
+      const late = clock.sleep(settlingMs, hurry).then(() => false);
       const isSettled = await Promise.race([settled, late]);
       ledger.turn();
       // What still runs is left as by a gateway that died: closing its connections would only look like a failure of theirs.
       await (isSettled ? world.close() : Promise.all([world.events.flush(), world.tracer.close()]));
     },
   };
+}
+
+/** Who hears of every event: the log, the metrics, what this process says of itself, and the trace of the rollout. */
+function openLedger(world: OpenWorld, prometheus: GatewayPrometheus, verdicts: RecentVerdicts): DeedLedger {
+  const tellSpan = verdictSpans(world.tracer);
+  const tell = (event: FleetEvent) => {
+    world.events.append(event);
+    prometheus.told(event);
+    verdicts.told(event);
+    tellSpan(event);
+  };
+  return new DeedLedger(tell, world.clock);
+}
+
+type LoopOptions = Pick<Parameters<typeof tellKeeper>[0], 'clock' | 'signal' | 'onError'>;
+
+/** This gateway's own log, and those of the other processes, as one. Others may ask for it once it is told where. */
+function wireEvents({ clock, tokens, peers, logId, state, events }: OpenWorld, config: GatewayConfig) {
+  const keepers = state.eventKeepers;
+  const own = new OwnEvents({ log: events, clock });
+  const self = { name: `gateway ${ownHost}`, log: logId };
+  const all = new FleetEvents({ self, own, keepers, ask: peers.ask, clock });
+  let address = '';
+  const desk: EventDesk = {
+    tell: (wanted) => all.tell(wanted),
+    answerPeer: (target, authorization) => answerPeer({ own, address, tokens }, target, authorization),
+  };
+  return {
+    desk,
+    tellKeeper: (url: string, loop: LoopOptions) => {
+      address = ownAddress({ host: config.host, port: Number(new URL(url).port) }, config.advertisedHost);
+      const keeper = { component: 'gateway', address, keeps: config.eventLog.folder !== null } as const;
+      return tellKeeper({ keepers, log: logId, keeper, ...loop });
+    },
+  };
+}
+
+/** Spans are told from the core's two edges: what it asks of the world, and what is asked of it. */
+function wireCore(
+  config: GatewayConfig,
+  { state, link, judge, catalog, clock, random, tracer }: OpenWorld,
+  told: Pick<GatewayWorld, 'record' | 'work' | 'onTrouble'>,
+): WiredCore {
+  const tracing = createTracing(tracer);
+  const world = tracing.world({
+    claims: state.claims,
+    calls: state.calls,
+    lifecycle: state.lifecycle,
+    grades: state.grades,
+    recovery: state.recovery,
+    pool: state.pool,
+    published: state.environments,
+    link,
+    judge,
+    catalog,
+    clock,
+    random,
+    secret: (name) => config.secrets.get(name),
+    work: told.work,
+    record: told.record,
+    onTrouble: told.onTrouble,
+  });
+  const wired = createGatewayCore(world);
+  return { core: tracing.core(wired.core), load: wired.load, close: wired.close };
+}
+
+type ServerOwn = {
+  readonly keyRing: KeyRing;
+  readonly prometheus: GatewayPrometheus;
+  readonly record: (event: FleetEvent) => void;
+  readonly events: EventDesk;
+  readonly log: Log;
+};
+
+function wireServer(
+  config: GatewayConfig,
+  { state, catalog, clock, keyDoubt, node }: OpenWorld,
+  wired: WiredCore,
+  { keyRing, prometheus, record, events, log }: ServerOwn,
+): GatewayServer {
+  const { watch, memory, reports, lifecycle } = state;
+  const redis = async () => (await state.health()).server;
+  const sight = watchFleet({ watch, memory, server: redis, catalog, clock });
+  return createGatewayServer({
+    core: wired.core,
+    events,
+    desk: { reports, lifecycle, record, clock },
+    fleet: { fleet: config.fleet, look: () => sight.get() },
+    doors: { keyRing, developmentKey: config.developmentKey, clock, record },
+    needs: [{ name: 'fleet_key', check: () => Promise.resolve(keyDoubt.reason()) }],
+    fleetState: () => state.health(),
+    environments: () => catalog.inForce(),
+    limitations: () => node?.limitations() ?? Promise.resolve(null),
+    metrics: prometheus.metrics,
+    renderMetrics: async (gauges) => {
+      prometheus.fleetState.seen(await lookAtState(state, clock));
+      prometheus.environments(catalog.inForce());
+      const own = { keyRefusals: keyDoubt.refusals(), keys: keyRing.keys() };
+      return prometheus.render({ ...gauges, ...own }, wired.load());
+    },
+    log,
+    fileBytes: config.maxFileBytes,
+    holdLimits: { requests: config.maxHeldRequests, bodyBytes: config.maxHeldBodyBytes },
+  });
 }
 
 /** What this gateway says of itself beside its name. */
@@ -123,68 +235,4 @@ function presentOf(
     atMost: { requests: maxHeldRequests },
     verdicts: verdicts.counts(),
   };
-}
-
-/** Counts what of each minute was not told. */
-const turnPages = (ledger: DeedLedger, clock: Clock, signal: AbortSignal): Loop =>
-  every({ intervalMs: ledgerMs, clock, signal, onError: () => undefined }, async () => ledger.turn());
-
-function wireCore(
-  config: GatewayConfig,
-  world: OpenWorld,
-  {
-    log,
-    ...own
-  }: { readonly record: (event: FleetEvent) => void; readonly work: WorkMetrics; readonly log: Log },
-): WiredCore {
-  const tracing = createTracing(world.tracer);
-  const wired = createGatewayCore(
-    tracing.world({
-      ...world,
-      ...world.state,
-      ...own,
-      published: world.state.environments,
-      secret: (name) => config.secrets.get(name),
-      onTrouble: (error) => log.debug('trouble that the next try mends', errorFields(error)),
-    }),
-  );
-  return { ...wired, core: tracing.core(wired.core) };
-}
-
-function wireServer(
-  config: GatewayConfig,
-  world: OpenWorld,
-  wired: WiredCore,
-  own: {
-    readonly keyRing: KeyRing;
-    readonly prometheus: GatewayPrometheus;
-    readonly record: (event: FleetEvent) => void;
-    readonly events: EventDesk;
-    readonly log: Log;
-  },
-): GatewayServer {
-  const { keyRing, prometheus, record, events, log } = own;
-  const server = async () => (await world.state.health()).server;
-  const sight = watchFleet({ ...world, ...world.state, server });
-  return createGatewayServer({
-    core: wired.core,
-    events,
-    desk: { ...world.state, record, clock: world.clock },
-    fleet: { fleet: config.fleet, look: () => sight.get() },
-    doors: { keyRing, developmentKey: config.developmentKey, clock: world.clock, record },
-    needs: [{ name: 'fleet_key', check: () => Promise.resolve(world.keyDoubt.reason()) }],
-    fleetState: () => world.state.health(),
-    environments: () => world.catalog.inForce(),
-    limitations: () => world.node?.limitations() ?? Promise.resolve(null),
-    metrics: prometheus.metrics,
-    renderMetrics: async (gauges) => {
-      prometheus.fleetState.seen(await lookAtState(world.state, world.clock));
-      prometheus.environments(world.catalog.inForce());
-      const own = { keyRefusals: world.keyDoubt.refusals(), keys: keyRing.keys() };
-      return prometheus.render({ ...gauges, ...own }, wired.load());
-    },
-    log,
-    fileBytes: config.maxFileBytes,
-    holdLimits: { requests: config.maxHeldRequests, bodyBytes: config.maxHeldBodyBytes },
-  });
 }

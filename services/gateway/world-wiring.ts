@@ -81,7 +81,8 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     await Promise.all([link.close(), judge.close(), peers.close(), node?.close(), state.close()]);
   };
   return {
-    ...system,
+    clock: systemClock,
+    random: systemRandom,
     processName,
     catalog,
     tokens,

@@ -1,9 +1,18 @@
 import type { FastifyRequest } from 'fastify';
+import { mostKeptSampleBytes } from '../../../src/grading/sample-text.ts';
 import type { Item, Json } from '../../../src/model/grader.ts';
 import { callId, isIdText, rolloutId } from '../../../src/model/ids.ts';
 import type { CallId, RolloutId } from '../../../src/model/ids.ts';
+import type { Written } from '../../../src/model/written.ts';
+import { mostArgumentBytes } from '../../../src/tools/arguments.ts';
 import type { EnvironmentRef, RolloutRef } from '../core.ts';
+import type { WrittenMember } from './body-parts.ts';
 import { invalid } from './failure-of.ts';
+
+/*
+ * What a route takes out of a request, each piece checked once, here: ids, the environment, the dataset row, and at the
+ * end what the model wrote.
+ */
 
 /** Takes the rollout's id out of a request; from here on errors name it. */
 export function takeRollout(request: FastifyRequest, text: string, field: string): RolloutId {
@@ -61,4 +70,36 @@ function isJson(value: Json): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (typeof value !== 'object' || value === null) return true;
   return Object.entries(value).every(([name, each]) => name.isWellFormed() && isJson(each));
+}
+
+/*
+ * The two members of a body that the model wrote. Whatever is wrong inside of them is its own, and is told to it or
+ * graded; only a member that cannot be read at all, because the caller's body is broken there, is the caller's.
+ */
+
+export const writtenArguments: WrittenMember = { name: 'arguments', maxBytes: mostArgumentBytes };
+export const writtenSample: WrittenMember = { name: 'sample', maxBytes: mostKeptSampleBytes };
+
+/** A call's arguments as JSON text, whether they came as text or as the value itself. */
+export function takeArguments(request: FastifyRequest): Written {
+  const written = request.state?.written ?? '';
+  if (typeof written !== 'string' || !written.trimStart().startsWith('"')) return written;
+  return parsed(written) as string;
+}
+
+/** The sample as text; null where none came. It is an object, and what is in it is looked at when it is graded. */
+export function takeSample(request: FastifyRequest): Written | null {
+  const written = request.state?.written ?? null;
+  if (typeof written !== 'string') return written;
+  const value = parsed(written);
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return written;
+  throw invalid('body/sample must be object');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw invalid('the body is not JSON', error);
+  }
 }

@@ -5,8 +5,7 @@ import type { ExecRequest, GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
-import { takeCall, takeRolloutRef } from '../http/taking.ts';
-import { takeArguments, writtenArguments } from '../http/written.ts';
+import { takeArguments, takeCall, takeRolloutRef, writtenArguments } from '../http/taking.ts';
 import { presentCallResult } from './present-call.ts';
 import { timeoutMsOf, waitMsOf } from './waits.ts';
 

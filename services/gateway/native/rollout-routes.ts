@@ -8,8 +8,14 @@ import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
-import { environmentRef, takeItem, takeRollout, takeRolloutRef } from '../http/taking.ts';
-import { takeSample, writtenSample } from '../http/written.ts';
+import {
+  environmentRef,
+  takeItem,
+  takeRollout,
+  takeRolloutRef,
+  takeSample,
+  writtenSample,
+} from '../http/taking.ts';
 import { presentRollout } from './present-rollout.ts';
 import { presentVerdict } from './present-verdict.ts';
 import { waitMsOf } from './waits.ts';

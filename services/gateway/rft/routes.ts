@@ -6,8 +6,16 @@ import type { GatewayCore, ToolCallRequest } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { callerOf } from '../http/identify.ts';
 import type { RequireScope } from '../http/identify.ts';
-import { environmentRef, takeCall, takeItem, takeRollout } from '../http/taking.ts';
-import { takeArguments, takeSample, writtenArguments, writtenSample } from '../http/written.ts';
+import {
+  environmentRef,
+  takeArguments,
+  takeCall,
+  takeItem,
+  takeRollout,
+  takeSample,
+  writtenArguments,
+  writtenSample,
+} from '../http/taking.ts';
 
 /**
  * The face of reinforcement fine-tuning platforms: 200 or 5xx, because there a 4xx body is shown to the model. A
