@@ -1,3 +1,4 @@
+import type { FailureCode } from '../../src/failure/codes.ts';
 import type { Evidence } from '../../src/failure/failure.ts';
 import { explain } from '../../src/reports/explanation.ts';
 import type { Explanation, Told } from '../../src/reports/explanation.ts';
@@ -5,9 +6,8 @@ import { endOf } from '../../src/reports/rollout-story.ts';
 import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
 import { bytes, duration, score, timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
-import { describeMissing, labelled, indented, textWidth, wrap } from './screen.ts';
-import type { FailureCode } from '../../src/failure/codes.ts';
 import { visibleLine } from '../print/visible.ts';
+import { describeMissing, indented, labelled, textWidth, wrap } from './screen.ts';
 
 /** One screen: what became of the rollout, and why; of one that can be scored, call by call with blame. */
 export function describeStory(story: RolloutStory, width: number): string {
