@@ -10,8 +10,7 @@ import { describeStory } from '../stories/describe-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import { anyTenant, readLog, tellingStories } from '../stories/read-log.ts';
 import type { RolloutStory } from '../../src/reports/rollout-story.ts';
-import { storyOfAnswer } from '../stories/story-of-answer.ts';
-import { withLog } from '../stories/with-log.ts';
+import { storyOfAnswer, withLog } from '../stories/rollout-sources.ts';
 import { eventsHelp, withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 

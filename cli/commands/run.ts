@@ -5,11 +5,10 @@ import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { describeRun } from '../stories/describe-run.ts';
+import { describeRun, runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import type { Outline } from '../stories/outlines.ts';
 import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
-import { runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
 import { eventsHelp, withReadingOptions } from './reading-options.ts';
 import type { ReadingOptions } from './reading-options.ts';
 

@@ -5,7 +5,7 @@ import { askNative } from '../gateway/native-client.ts';
 import { table } from '../print/table.ts';
 import { show } from '../print/terminal.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { describeCodes } from '../stories/describe-run.ts';
+import { describeCodes } from '../stories/run-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import type { Outline } from '../stories/outlines.ts';
 import { outlinesInFolder } from '../stories/read-log.ts';

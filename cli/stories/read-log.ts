@@ -15,10 +15,8 @@ import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { mostRollouts, Outlines } from './outlines.ts';
 import type { Outline } from './outlines.ts';
-import { storiesOfEvents } from './stories-of-events.ts';
-
-/** What event logs tell, and who of the fleet told less than there is. */
-export type ToldLog<Made> = { readonly told: Made; readonly missing: readonly Missing[] };
+import { storiesOfEvents } from './rollout-sources.ts';
+import type { ToldLog } from './rollout-sources.ts';
 
 /** What is made of events as they come, which are too many to be kept all. */
 export type Making<Made> = {

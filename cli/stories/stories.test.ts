@@ -5,8 +5,7 @@ import type { RolloutEvent } from '../../src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
 import { Outlines } from './outlines.ts';
 import { runLinesOfOutlines, summaryOfOutline, withEnded } from './run-lines.ts';
-import { storiesOfEvents } from './stories-of-events.ts';
-import { withLog } from './with-log.ts';
+import { storiesOfEvents, withLog } from './rollout-sources.ts';
 
 const keyOf = (rollout: string, attempt = 1) =>
   rolloutKey({

@@ -1,7 +1,10 @@
 import type { EnvironmentCatalog } from '../model/environment.ts';
 import { FilesRead } from './files-read.ts';
 import { loadEnvironments } from './load-environments.ts';
-import { loadPolicy } from './load-policy.ts';
+import { operatorFile } from './operator-file.ts';
+import { compilePolicy } from './policy.ts';
+import type { OperatorPolicy } from './policy.ts';
+import { PolicySchema } from './schema/policy.ts';
 
 /**
  * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. Throws
@@ -17,3 +20,9 @@ export async function loadPermitted(
   files.textNow(policyFile);
   return loadEnvironments(folder, { policy: await loadPolicy(policyFile), files });
 }
+
+const readPolicy = operatorFile(PolicySchema, "the operator's policy file, or none");
+
+/** The operator's policy file. Throws `EnvironmentMistakes` that list everything wrong in it. */
+export const loadPolicy = async (file: string): Promise<OperatorPolicy> =>
+  compilePolicy(await readPolicy(file));

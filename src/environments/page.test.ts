@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { environmentFolder } from '../../test/support/environment-folder.ts';
 import { compileTexts } from './compile/texts.ts';
 import { loadEnvironments } from './load-environments.ts';
-import { loadPolicy } from './load-policy.ts';
+import { loadPolicy } from './load-permitted.ts';
 import { EnvironmentSchema } from './schema/environment.ts';
 import { SandboxSchema } from './schema/sandbox.ts';
 import { ToolSchema } from './schema/tool.ts';

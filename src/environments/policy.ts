@@ -1,10 +1,8 @@
 import { isOpen } from '../model/environment.ts';
-import type { Environment } from '../model/environment.ts';
+import type { Environment, Placement } from '../model/environment.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { matchesOne } from './patterns.ts';
-import { checkPlacement, compilePlacementPolicy } from './policy-of-placement.ts';
-import type { PlacementPolicy } from './policy-of-placement.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from './quantities.ts';
 import type { PolicyYaml } from './schema/policy.ts';
 
@@ -30,11 +28,13 @@ type Ceilings = {
   readonly poolMax: number;
 };
 
+const anything = ['*'];
+
 export function compilePolicy(yaml: PolicyYaml): OperatorPolicy {
   const { images, data, networks, run_as, ceilings = {} } = yaml;
   return {
-    images: images ?? ['*'],
-    data: data ?? ['*'],
+    images: images ?? anything,
+    data: data ?? anything,
     networks: networks ?? ['none'],
     runAs: run_as ?? ['user', 'root'],
     placement: compilePlacementPolicy(yaml),
@@ -112,4 +112,44 @@ function checkCeilings({ template, limits, pool }: Environment, ceilings: Ceilin
     if (amount > ceiling)
       report(place, `is ${amount}${unit}, and the operator's ceiling is ${ceiling}${unit}`);
   }
+}
+
+/** Patterns of what environments may name of a cluster; of node selectors, tolerations and labels, their keys. */
+type PlacementPolicy = {
+  readonly runtimeClasses: readonly string[];
+  readonly priorityClasses: readonly string[];
+  readonly nodeSelectors: readonly string[];
+  readonly tolerations: readonly string[];
+  readonly labels: readonly string[];
+};
+
+function compilePlacementPolicy(yaml: PolicyYaml): PlacementPolicy {
+  return {
+    runtimeClasses: yaml.runtime_classes ?? anything,
+    priorityClasses: yaml.priority_classes ?? anything,
+    nodeSelectors: yaml.node_selectors ?? anything,
+    tolerations: yaml.tolerations ?? anything,
+    labels: yaml.labels ?? anything,
+  };
+}
+
+/** Reports what an environment names and its operator does not allow. What it leaves out is the operator's own choice. */
+function checkPlacement(placement: Placement, policy: PlacementPolicy, report: Report): void {
+  for (const [place, name, allowed] of named(placement, policy)) {
+    if (matchesOne(allowed, name)) continue;
+    report(['sandbox', ...place], `is ${name}, and the operator allows: ${allowed.join(', ') || 'none'}`);
+  }
+}
+
+type Named = readonly [Path, string, readonly string[]];
+
+function named(placement: Placement, policy: PlacementPolicy): readonly Named[] {
+  const { runtimeClass, priorityClass, nodeSelector, tolerations, labels } = placement;
+  return [
+    ...(runtimeClass === null ? [] : [[['runtime_class'], runtimeClass, policy.runtimeClasses] as const]),
+    ...(priorityClass === null ? [] : [[['priority_class'], priorityClass, policy.priorityClasses] as const]),
+    ...Object.keys(nodeSelector).map((key) => [['node_selector', key], key, policy.nodeSelectors] as const),
+    ...tolerations.map(({ key }, index) => [['tolerations', index], key, policy.tolerations] as const),
+    ...Object.keys(labels).map((key) => [['labels', key], key, policy.labels] as const),
+  ];
 }

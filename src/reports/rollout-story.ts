@@ -92,6 +92,13 @@ function tableBlame(code: string | null): Blame | null {
   return code !== null && Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : null;
 }
 
+/** How a call ended, in a few words. */
+export function endOf({ outcome, code, exitCode, durationMs }: CallStory): string {
+  const how =
+    code === null ? (exitCode === null ? outcome : `${outcome}, exit ${exitCode}`) : `${outcome}: ${code}`;
+  return durationMs === null ? how : `${how} after ${durationMs} ms`;
+}
+
 /** The command that ran last, or was running when the end came; null where the source knows none. */
 export function lastCommandOf({ calls }: Pick<RolloutStory, 'calls'>): string | null {
   return calls.findLast(({ command }) => command !== null)?.command ?? null;

@@ -1,9 +1,7 @@
 import type { RunId, TenantId } from '../model/ids.ts';
-import type { GroupReport, ReportStore, RunReport } from '../ports/fleet/reports.ts';
-import { LostSignal } from './lost-signal.ts';
-import type { WaveReport } from './lost-signal.ts';
+import type { GroupReport, ReportStore, RunReport, SandboxCost } from '../ports/fleet/reports.ts';
 
-/** A run with its groups. */
+/** A run with its groups, and what discards have cost it. */
 export type WholeRun = RunReport & {
   readonly groups: readonly GroupReport[];
   /** Of the oldest items. */
@@ -36,3 +34,67 @@ export async function wholeRun(
   }
   return { ...report, groups, groupsLeftOut, waves: signal.waves };
 }
+
+/** Of a group, what a wave's sum needs. */
+type GroupCounts = { readonly wave: number; readonly n: number; readonly discarded: number };
+
+/** The groups of one wave, one of each item, and what discards have cost them. */
+export type WaveReport = {
+  readonly wave: number;
+  readonly groups: number;
+  /** Groups that lost at least one rollout. */
+  readonly groupsHurt: number;
+  readonly rollouts: number;
+  readonly rolloutsLost: number;
+  /** Share of the wave's rollouts that teach the policy nothing because of a discard; 0 to 1. */
+  readonly signalLost: number;
+};
+
+/** An advantage is a score against those of its group: what stands alone has nothing to be compared with. */
+const fewestCompared = 2;
+
+type Sums = { groups: number; groupsHurt: number; rollouts: number; rolloutsLost: number; without: number };
+
+/**
+ * What discards have cost, wave by wave. The signal of a step is the advantages of its rollouts. A discarded rollout has
+ * none; and where a discard leaves a group fewer than two rollouts that can be scored, none of the group has one.
+ */
+export class LostSignal {
+  readonly #waves = new Map<number, Sums>();
+
+  add(group: GroupCounts): void {
+    const none = { groups: 0, groupsHurt: 0, rollouts: 0, rolloutsLost: 0, without: 0 };
+    const sums = this.#waves.get(group.wave) ?? none;
+    sums.groups += 1;
+    sums.groupsHurt += group.discarded > 0 ? 1 : 0;
+    sums.rollouts += group.n;
+    sums.rolloutsLost += group.discarded;
+    sums.without += withoutAdvantage(group);
+    this.#waves.set(group.wave, sums);
+  }
+
+  get waves(): readonly WaveReport[] {
+    const waves = [...this.#waves].toSorted(([one], [other]) => one - other);
+    return waves.map(reportOf);
+  }
+}
+
+function reportOf([wave, { without, ...sums }]: readonly [number, Sums]): WaveReport {
+  return { wave, ...sums, signalLost: sums.rollouts === 0 ? 0 : without / sums.rollouts };
+}
+
+/** A group that was one rollout from the start loses nothing but that one. */
+function withoutAdvantage({ n, discarded }: GroupCounts): number {
+  return discarded > 0 && n - discarded < fewestCompared ? n : discarded;
+}
+
+/**
+ * Of all the time that sandboxes have cost, the share in which no rollout had them: while they started, and while they
+ * were kept ready. Null: nothing was spent yet.
+ */
+export function idleShare(costs: readonly SandboxCost[]): number | null {
+  const all = sum(costs);
+  return all === 0 ? null : sum(costs.filter(({ state }) => state === 'ready' || state === 'starting')) / all;
+}
+
+const sum = (some: readonly SandboxCost[]): number => some.reduce((total, { ms }) => total + ms, 0);

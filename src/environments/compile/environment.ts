@@ -1,4 +1,6 @@
 import type { Environment, Limits } from '../../model/environment.ts';
+import { aroundGraderMs } from '../../model/grader.ts';
+import type { Grader } from '../../model/grader.ts';
 import { graderFields } from '../../model/grader-fields.ts';
 import { environmentName } from '../../model/ids.ts';
 import { versionOf } from '../digest.ts';
@@ -9,7 +11,6 @@ import { longestLifeMs } from '../../protocol/sandboxd/wire.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
-import { longestGradeMs } from './grading-time.ts';
 import { compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
 import { compileTools, longestTimeoutMs } from './tools.ts';
@@ -129,3 +130,28 @@ function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): E
   }
   return { minReady, max, maxAgeMs: parseDurationMs(pool.max_age ?? '1h') };
 }
+
+/**
+ * How long a grader may take when each of its parts takes all of its time. Parts run one after another. A judge that
+ * refuses is asked for the harmless answer as often again.
+ */
+function longestGradeMs(grader: Grader): number {
+  switch (grader.kind) {
+    case 'f1':
+    case 'recall':
+    case 'text':
+      return 0;
+    case 'command':
+      return grader.timeoutMs + aroundGraderMs;
+    case 'http':
+      return grader.timeoutMs * (grader.retries + 1) * 2;
+    case 'gate':
+      return sum([...grader.all, grader.grader].map(longestGradeMs));
+    case 'weighted':
+      return sum(grader.parts.map((part) => longestGradeMs(part.grader)));
+    case 'penalty':
+      return longestGradeMs(grader.grader);
+  }
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
