@@ -5,7 +5,7 @@ import { Failure } from '../failure/failure.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import type { CallResult } from './call-result.ts';
+import type { CallResult, Running, Tracked } from './work.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
 import type { ExchangeDeps } from './exchange.ts';
@@ -16,7 +16,6 @@ import type { Joined, Ongoing } from '../waiting/ongoing.ts';
 import { answerFrom, judgeNow, settle, settleRefused } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
 import { lostCommandEvent } from './settled-event.ts';
-import type { Running, Tracked } from './work.ts';
 
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {

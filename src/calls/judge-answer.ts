@@ -1,8 +1,7 @@
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
 import { renderOutput } from '../tools/render-output.ts';
-import type { StoredResult } from './call-result.ts';
-import type { Running, Tracked } from './work.ts';
+import type { Running, StoredResult, Tracked } from './work.ts';
 
 /** What a settled call is, but for where and when it ran. */
 export type Judged = {

@@ -1,8 +1,7 @@
 import type { ModelFailure } from '../model/outcome.ts';
 import type { Settlement } from '../ports/fleet/calls.ts';
 import { fillText } from '../tools/fill-text.ts';
-import type { StoredResult } from './call-result.ts';
-import type { Tracked } from './work.ts';
+import type { StoredResult, Tracked } from './work.ts';
 
 type Result = Omit<StoredResult, 'waitedMs'>;
 

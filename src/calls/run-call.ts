@@ -5,13 +5,12 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
-import { callConflict } from './call-conflict.ts';
-import type { CallResult } from './call-result.ts';
+import { callConflict } from './work.ts';
+import type { CallResult, Running, Todo, Work } from './work.ts';
 import { awaitOngoing, joinOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
 import { brokenResult, refusedResult } from './model-failures.ts';
 import { answerExpired, answerFrom, settleRefused } from './settling.ts';
-import type { Running, Todo, Work } from './work.ts';
 
 export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
 

@@ -8,14 +8,13 @@ import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { callConflict } from './call-conflict.ts';
-import type { CallResult, StoredResult } from './call-result.ts';
+import { callConflict } from './work.ts';
+import type { CallResult, Running, StoredResult, Tracked } from './work.ts';
 import { judgeAnswer, saysBackendFailed } from './judge-answer.ts';
 import type { Judged } from './judge-answer.ts';
 import { lossFailure } from './losses.ts';
 import { brokenWhileRunning, refusedSettlement } from './model-failures.ts';
 import { settledEvent } from './settled-event.ts';
-import type { Running, Tracked } from './work.ts';
 
 export type SettlingDeps = {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
