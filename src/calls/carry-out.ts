@@ -1,6 +1,7 @@
 import { Deadline } from '../waiting/deadline.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import { targetOf } from '../claiming/target.ts';
+import type { RolloutEvent } from '../ports/event-log.ts';
 import { Failure } from '../failure/failure.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
@@ -9,13 +10,11 @@ import type { CallResult, Running, Tracked } from './work.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange } from './exchange.ts';
 import type { ExchangeDeps } from './exchange.ts';
-import type { Judged } from './judge-answer.ts';
-import { settlementOfForgotten, settlementOfUnknown } from './losses.ts';
-import { refusedResult } from './model-failures.ts';
+import type { Judged } from './judge-call.ts';
+import { refusedResult, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
 import type { Joined, Ongoing } from '../waiting/ongoing.ts';
 import { answerFrom, judgeNow, settle, settleRefused } from './settling.ts';
 import type { SettlingDeps } from './settling.ts';
-import { lostCommandEvent } from './settled-event.ts';
 
 export type CarryOutDeps = ExchangeDeps &
   SettlingDeps & {
@@ -109,6 +108,13 @@ async function takeBack(
 /** Whether its sandbox was lost under it, by whomever, and we are the ones who know what it had run. */
 function wentDown({ command }: Tracked, { outcome, code }: CallSummary): boolean {
   return command !== '' && (outcome === 'infrastructure_failure' || code === 'sandbox_broken');
+}
+
+/** What the call had run that its sandbox's loss has settled. */
+function lostCommandEvent(work: Tracked, atMs: number): RolloutEvent {
+  const { key, keyId, environment, call, command } = work;
+  const { name, version } = environment;
+  return { kind: 'lost_command', atMs, key, keyId, environment: name, version, call, command };
 }
 
 async function settleAnswer(

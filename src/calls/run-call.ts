@@ -9,7 +9,7 @@ import { callConflict } from './work.ts';
 import type { CallResult, Running, Todo, Work } from './work.ts';
 import { awaitOngoing, joinOngoing } from './carry-out.ts';
 import type { CarryOutDeps } from './carry-out.ts';
-import { brokenResult, refusedResult } from './model-failures.ts';
+import { brokenResult, refusedResult } from './judge-call.ts';
 import { answerExpired, answerFrom, settleRefused } from './settling.ts';
 
 export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
