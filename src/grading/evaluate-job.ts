@@ -3,7 +3,7 @@ import type { Written } from '../model/written.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
 import type { GradeJob } from './job.ts';
 import { evaluate } from './graders/evaluate.ts';
-import type { Evaluation, Leaf } from './graders/evaluate.ts';
+import type { Evaluation, Leaf } from './graders/evaluation.ts';
 import { sampleOfText } from './graders/sample-of-text.ts';
 import { readSample, tooLongBytes } from './sample-text.ts';
 import { runCommandGrader } from './run-command-grader.ts';

@@ -7,7 +7,7 @@ import type { Random } from '../ports/random.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest, GradeTurn } from '../protocol/sandboxd/wire.ts';
-import type { CommandGrade, Leaf } from './graders/evaluate.ts';
+import type { CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
 import type { TroubleDeps } from './sandbox-trouble.ts';
 import { scoreIn } from './score-file.ts';

@@ -1,5 +1,5 @@
 import type { Written } from '../model/written.ts';
-import type { Sample } from './graders/evaluate.ts';
+import type { Sample } from './graders/evaluation.ts';
 
 /** One megabyte is the platforms' own bound; a little more, for a sample at the bound. What is longer is a wrong answer. */
 const mostSampleBytes = 1024 * 1024 + 64 * 1024;

@@ -2,7 +2,7 @@ import type { Environment } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import { checkArguments, parseArguments } from '../tools/arguments.ts';
-import type { Sample } from './graders/evaluate.ts';
+import type { Sample } from './graders/evaluation.ts';
 
 /**
  * Ids of calls that the platform saw the model make and that never reached us: lost between the two, or forgotten here.
