@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { mostKeptSampleBytes } from '../../../src/grading/sample-text.ts';
+import { mostKeptSampleBytes } from '../../../src/grading/job.ts';
 import type { Written } from '../../../src/model/written.ts';
 import { mostArgumentBytes } from '../../../src/tools/arguments.ts';
 import type { WrittenMember } from './body-parts.ts';
