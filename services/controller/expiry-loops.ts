@@ -1,5 +1,5 @@
-import { settleOverdueCalls } from '../../src/calls/overdue/settle-overdue.ts';
-import { releaseLapsedRuns, expireRollouts, takeBackGrants } from '../../src/lifecycle/expiry.ts';
+import { settleOverdueCalls } from '../../src/calls/settle-overdue.ts';
+import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '../../src/lifecycle/expiry.ts';
 import { createLabeller } from '../../src/lifecycle/labels.ts';
 import type { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
 import type { Loops } from './loops.ts';

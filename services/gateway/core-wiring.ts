@@ -1,6 +1,6 @@
 import canonicalize from 'canonicalize';
 import { attachToCall } from '../../src/calls/attach.ts';
-import type { CallResult } from '../../src/calls/call-result.ts';
+import type { CallResult } from '../../src/calls/work.ts';
 import { Confirmations } from '../../src/calls/confirmations.ts';
 import { Acquaintances } from '../../src/claiming/acquaintances.ts';
 import { MoveIn } from '../../src/claiming/move-in.ts';

@@ -4,7 +4,7 @@ import type { Item } from '../../src/model/grader.ts';
 import type { CallId, ItemKey, RolloutId } from '../../src/model/ids.ts';
 import type { RolloutTags } from '../../src/model/rollout.ts';
 import type { Written } from '../../src/model/written.ts';
-import type { CallResult } from '../../src/calls/call-result.ts';
+import type { CallResult } from '../../src/calls/work.ts';
 import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
 import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
 import type { Prewarm, Prewarmed } from '../../src/claiming/prewarm.ts';

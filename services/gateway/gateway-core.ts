@@ -28,8 +28,8 @@ import { Deadline } from '../../src/waiting/deadline.ts';
 import { inTime } from '../../src/waiting/in-time.ts';
 import { patiently } from '../../src/waiting/patience.ts';
 import type {
-  CallResult,
   Caller,
+  CallResult,
   EnvironmentRef,
   ExecRequest,
   GatewayCore,

@@ -7,7 +7,7 @@ import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
-import { settleGraceMs } from './carry-out.ts';
+import { settleGraceMs } from './work.ts';
 import type { Admissible } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {

@@ -6,12 +6,11 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
-import type { CallResult } from './call-result.ts';
-import { awaitOngoing } from './carry-out.ts';
-import type { CarryOutDeps } from './carry-out.ts';
+import type { CallResult, Tracked } from './work.ts';
+import { awaitOngoing } from './run-call.ts';
+import type { CarryOutDeps } from './run-call.ts';
 import { trackedCall } from './plan-call.ts';
 import { answerFrom } from './settling.ts';
-import type { Tracked } from './work.ts';
 
 export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'attach' | 'cancel'> };
 

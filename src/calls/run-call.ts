@@ -1,17 +1,34 @@
-import type { Deadline } from '../waiting/deadline.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
-import type { RolloutRecord } from '../ports/fleet/records.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
-import { callConflict } from './call-conflict.ts';
-import type { CallResult } from './call-result.ts';
-import { awaitOngoing, joinOngoing } from './carry-out.ts';
-import type { CarryOutDeps } from './carry-out.ts';
-import { brokenResult, refusedResult } from './model-failures.ts';
-import { answerExpired, answerFrom, settleRefused } from './settling.ts';
-import type { Running, Todo, Work } from './work.ts';
+import { callConflict, settleGraceMs } from './work.ts';
+import type { CallResult, Running, Todo, Tracked, Work } from './work.ts';
+import { brokenResult, refusedResult, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
+import { answerExpired, answerFrom, judgeNow, settle, settleRefused } from './settling.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
+import type { RolloutEvent } from '../ports/event-log.ts';
+import { Failure } from '../failure/failure.ts';
+import type { WorkMetrics } from '../ports/work-metrics.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import type { Confirmations } from './confirmations.ts';
+import { exchange } from './exchange.ts';
+import type { ExchangeDeps } from './exchange.ts';
+import type { Judged } from './judge-call.ts';
+import type { Joined, Ongoing } from '../waiting/ongoing.ts';
+import type { SettlingDeps } from './settling.ts';
+
+/** What it takes to bring a call that was sent to its end. */
+export type CarryOutDeps = ExchangeDeps &
+  SettlingDeps & {
+    readonly calls: Pick<CallStore, 'unsent'>;
+    readonly ongoing: Ongoing<CallResult>;
+    readonly confirmations: Pick<Confirmations, 'add'>;
+    readonly work: Pick<WorkMetrics, 'callAnswered'>;
+  };
 
 export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
 
@@ -79,4 +96,127 @@ async function refuse(
   const claim = await deps.claims.claim(work.claim);
   if (claim.kind === 'refused') throw refusal(claim.code, claim.rollout);
   return settleRefused(deps, work, refusedResult(work, todo.code, todo.text));
+}
+
+/** Joins the work of this process on the call, or starts it; leaves with `still_running` when the time is up. */
+export async function awaitOngoing(
+  deps: CarryOutDeps,
+  running: Running,
+  deadline: Deadline,
+): Promise<CallResult> {
+  const ongoing = deps.ongoing.join(nameOf(running.work), () => carryOut(deps, running));
+  return untilDeadline(deps, running.work, ongoing, deadline);
+}
+
+/**
+ * Joins the work of this process on the call, if there is any; else null. A repeat that came here needs no admission of its
+ * own, and asking for one would look like somebody else who sends the call.
+ */
+function joinOngoing(deps: CarryOutDeps, work: Tracked, deadline: Deadline): Promise<CallResult> | null {
+  const result = deps.ongoing.find(nameOf(work));
+  return result === null ? null : untilDeadline(deps, work, { result, joined: true }, deadline);
+}
+
+/** With other arguments it is another call: admission finds the conflict. */
+const nameOf = ({ key, call, digest }: Tracked): string => `${key} ${call} ${digest}`;
+
+async function untilDeadline(
+  deps: CarryOutDeps,
+  { call }: Tracked,
+  ongoing: Joined<CallResult>,
+  deadline: Deadline,
+): Promise<CallResult> {
+  const result = await deps.ongoing.until(ongoing.result, deadline);
+  if (result !== 'still_running') return ongoing.joined ? { ...result, replayed: true } : result;
+  throw new Failure('still_running', `call ${call} is still running; send it again to wait for it`, {
+    admitted: 'yes',
+  });
+}
+
+async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResult> {
+  const beganMs = deps.clock.monotonicMs();
+  const deadline = Deadline.in(deps.clock, running.timeoutMs + settleGraceMs);
+  const exchanged = await exchange(deps, running, deadline);
+  switch (exchanged.kind) {
+    case 'settled_elsewhere':
+      if (wentDown(running.work, exchanged.summary))
+        deps.record(lostCommandEvent(running.work, deps.clock.nowMs()));
+      return answerFrom(deps, running.work, exchanged);
+    case 'unknown':
+      return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
+    case 'unsent':
+      return takeBack(deps, running, exchanged);
+    case 'calls_used_up':
+      return settleRefused(deps, running.work, refusedResult(running.work, 'budget_spent'));
+    case 'forgotten':
+      return settleWithoutAnswer(deps, running, settlementOfForgotten(running.work));
+    case 'answered':
+      return settleAnswer(deps, running, exchanged.answer, beganMs);
+  }
+}
+
+/**
+ * Unless somebody else was told to send it too, it has no outcome now, and a repeat may run. Who only asks what became of it
+ * knows nothing; a controller says what it came to when its time is over.
+ */
+async function takeBack(
+  deps: CarryOutDeps,
+  { work, toSend }: Running,
+  { tries, detail }: { readonly tries: number; readonly detail: string },
+): Promise<never> {
+  if (toSend) await deps.calls.unsent(work.key, work.call, work.counted);
+  const message = toSend ? 'the call could not be sent' : 'nobody could be asked what became of the call';
+  throw new Failure('sandboxd_unreachable', `${message}: ${detail}`, {
+    admitted: toSend ? 'no' : 'unknown',
+    evidence: { call: work.call, tries },
+  });
+}
+
+/** Whether its sandbox was lost under it, by whomever, and we are the ones who know what it had run. */
+function wentDown({ command }: Tracked, { outcome, code }: CallSummary): boolean {
+  return command !== '' && (outcome === 'infrastructure_failure' || code === 'sandbox_broken');
+}
+
+/** What the call had run that its sandbox's loss has settled. */
+function lostCommandEvent(work: Tracked, atMs: number): RolloutEvent {
+  const { key, keyId, environment, call, command } = work;
+  const { name, version } = environment;
+  return { kind: 'lost_command', atMs, key, keyId, environment: name, version, call, command };
+}
+
+async function settleAnswer(
+  deps: CarryOutDeps,
+  running: Running,
+  answer: CallAnswer,
+  beganMs: number,
+): Promise<CallResult> {
+  const { work, rollout, waitedMs } = running;
+  const judged = await judgeNow(deps, running, answer);
+  const settled = await settle(deps, work, judged, waitedMs, rollout);
+  if (settled.first && running.toSend) tellParts(deps, running, answer, beganMs);
+  // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
+  if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);
+  if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
+  return answerFrom(deps, work, settled, !settled.first);
+}
+
+/** Of a call that was only attached to nobody here knows how long it took. */
+function tellParts(
+  { work: metrics, clock }: CarryOutDeps,
+  { work, waitedMs }: Running,
+  { evidence }: CallAnswer,
+  beganMs: number,
+): void {
+  const commandMs = evidence.durationMs;
+  const overheadMs = Math.max(0, clock.monotonicMs() - beganMs - commandMs);
+  metrics.callAnswered(work.environment.name, { waitedMs, commandMs, overheadMs });
+}
+
+async function settleWithoutAnswer(
+  deps: CarryOutDeps,
+  { work, rollout, waitedMs }: Running,
+  settlement: Judged['settlement'],
+): Promise<CallResult> {
+  const settled = await settle(deps, work, { settlement, result: null }, waitedMs, rollout);
+  return answerFrom(deps, work, settled);
 }

@@ -3,19 +3,18 @@ import { patiently } from '../waiting/patience.ts';
 import { Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { FleetEvent } from '../ports/event-log.ts';
+import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { callConflict } from './call-conflict.ts';
-import type { CallResult, StoredResult } from './call-result.ts';
-import { judgeAnswer, saysBackendFailed } from './judge-answer.ts';
-import type { Judged } from './judge-answer.ts';
-import { lossFailure } from './losses.ts';
-import { brokenWhileRunning, refusedSettlement } from './model-failures.ts';
-import { settledEvent } from './settled-event.ts';
-import type { Running, Tracked } from './work.ts';
+import { callConflict } from './work.ts';
+import type { CallResult, Running, StoredResult, Tracked } from './work.ts';
+import { brokenWhileRunning, judgeAnswer, refusedSettlement, saysBackendFailed } from './judge-call.ts';
+import type { Judged } from './judge-call.ts';
+import { failures } from '../failure/codes.ts';
+import type { Blame } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
 
 export type SettlingDeps = {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -92,9 +91,51 @@ export async function answerFrom(
   throw answerExpired(summary);
 }
 
+/** What a caller is told of a call that settled as an infrastructure failure: the rollout's taint, as evidence. */
+function lossFailure(rollout: RolloutRecord | null, summary: CallSummary): Failure {
+  const told = refusal(rollout?.taint?.code ?? 'sandbox_lost', rollout, summary.admitted);
+  const evidence = { ...told.evidence, call: summary.call, sandbox: summary.sandbox };
+  return new Failure(told.code, told.message, { admitted: summary.admitted, evidence });
+}
+
 /** It did run; whoever would do it again under another id must know that. */
 export const answerExpired = ({ call, admitted }: CallSummary): Failure =>
   new Failure('answer_expired', `the answer of call ${call} is no longer kept`, { admitted });
 
 /** The rollout's record outlives its calls, so this is hardly ever read. */
 const unsaid = 'it used up what it had';
+
+/** The one line that the event log keeps of a settled call. */
+function settledEvent(
+  work: Tracked,
+  summary: CallSummary,
+  rollout: RolloutRecord | null,
+  settlement: Settlement,
+  atMs: number,
+): RolloutEvent {
+  return {
+    kind: 'call_settled',
+    atMs,
+    key: work.key,
+    keyId: work.keyId,
+    environment: work.environment.name,
+    version: work.environment.version,
+    summary,
+    blame: blameOf(summary.code),
+    epoch: rollout?.epoch ?? null,
+    lastCommand: work.command,
+    evidence: { ...answeredBy(settlement, rollout), ...settlement.taint?.evidence },
+  };
+}
+
+/** An answer from any other life than the one the call went to is refused, so the boot after it is the boot before. */
+function answeredBy({ durationMs }: Settlement, rollout: RolloutRecord | null): Evidence {
+  const boot = rollout?.epoch?.boot ?? null;
+  return durationMs === null || boot === null ? {} : { boot_after: boot };
+}
+
+/** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */
+function blameOf(code: string | null): Blame | null {
+  if (code === null) return null;
+  return Object.hasOwn(failures, code) ? failures[code as keyof typeof failures].blame : 'model';
+}

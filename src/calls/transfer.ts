@@ -11,17 +11,23 @@ import { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import { admitOrObtain } from './admission.ts';
 import type { AdmissionDeps } from './admission.ts';
-import { settleTransfer } from './settle-transfer.ts';
-import type { TransferEnd } from './settle-transfer.ts';
+import { withoutAnswer } from './judge-call.ts';
 import type { Admissible } from './work.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
+import type { Clock } from '../ports/clock.ts';
 
 export type TransferDeps = AdmissionDeps & {
   readonly link: Pick<SandboxLink, 'putFile' | 'getFile'>;
   readonly random: Random;
 };
 
+/** `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. */
+type TransferEnd = 'done' | 'broken_off';
+
 /** One file in or out: the largest allowed file over a slow line. */
 const transferMs = 10 * 60_000;
+/** How long its end waits for a Redis that does not answer. */
+const storePatienceMs = 60_000;
 
 /**
  * Bytes into a sandbox. A file is state, so a transfer is dispatched like a call: once one was sent, a lost sandbox
@@ -117,4 +123,21 @@ async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Pr
     admitted: trouble.kind === 'not_sent' ? 'no' : 'unknown',
     cause: thrown,
   });
+}
+
+/** Ends the dispatch of a file transfer, so that its rollout can be graded and can expire. */
+export async function settleTransfer(
+  deps: { readonly calls: Pick<CallStore, 'settle'>; readonly clock: Clock },
+  work: Admissible,
+  end: TransferEnd,
+): Promise<void> {
+  const settlement = {
+    ...withoutAnswer(work),
+    keyId: work.keyId,
+    outcome: end === 'done' ? ('completed' as const) : ('cancelled' as const),
+    code: null,
+    admitted: 'yes' as const,
+    waitedMs: 0,
+  };
+  await patiently(deps.clock, Deadline.in(deps.clock, storePatienceMs), () => deps.calls.settle(settlement));
 }

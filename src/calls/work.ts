@@ -1,10 +1,17 @@
 import type { Environment } from '../model/environment.ts';
 import type { CallId } from '../model/ids.ts';
-import type { ModelFailure } from '../model/outcome.ts';
-import type { RolloutKey } from '../model/rollout.ts';
+import type { ModelFailure, Outcome } from '../model/outcome.ts';
+import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
+import { Failure } from '../failure/failure.ts';
+
+/**
+ * A call in the words of this room, in the order in which it goes through them: `Admissible` may be admitted, `Tracked`
+ * can be judged and recorded too, `Work` is ready to be carried out, `Running` is under way, and a `CallResult` is what
+ * came of it.
+ */
 
 /** What must be known of a call before it may be sent to a sandbox. */
 export type Admissible = {
@@ -56,3 +63,33 @@ export type Running = {
 };
 
 export type Ask = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
+
+/** Beyond the command's own timeout: what killing its tree, a busy machine and a redial may take. */
+export const settleGraceMs = 30_000;
+
+/** A settled call as the native face shows it; `output` is the text for the model on every face. */
+export type CallResult = {
+  readonly callId: CallId;
+  readonly outcome: Exclude<Outcome, 'infrastructure_failure'>;
+  readonly code: string | null;
+  readonly exitCode: number | null;
+  readonly signal: string | null;
+  readonly output: string;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly truncated: { readonly stdout: boolean; readonly stderr: boolean; readonly totalBytes: number };
+  readonly timedOut: boolean;
+  readonly outOfMemoryKilled: boolean;
+  readonly durationMs: number;
+  readonly waitedMs: number;
+  readonly epoch: Epoch | null;
+  readonly replayed: boolean;
+};
+
+/** What is stored of a settled call, as JSON; a repeat gets the same with `replayed`. */
+export type StoredResult = Omit<CallResult, 'replayed'>;
+
+/** The call's id is known with other arguments: nothing ran for this request. */
+export function callConflict(call: CallId): Failure {
+  return new Failure('call_conflict', `call ${call} was sent before with other arguments; use a new call id`);
+}

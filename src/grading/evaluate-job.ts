@@ -3,9 +3,8 @@ import type { Written } from '../model/written.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
 import type { GradeJob } from './job.ts';
 import { evaluate } from './graders/evaluate.ts';
-import type { Evaluation, Leaf } from './graders/evaluate.ts';
-import { sampleOfText } from './graders/sample-of-text.ts';
-import { readSample, tooLongBytes } from './sample-text.ts';
+import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
+import { readSample, tooLongBytes } from './job.ts';
 import { runCommandGrader } from './run-command-grader.ts';
 import type { CommandGraderDeps } from './run-command-grader.ts';
 
@@ -59,4 +58,24 @@ function headersOf(deps: EvaluateDeps, leaf: Leaf<'http'>): Record<string, strin
     );
   });
   return Object.fromEntries(resolved) as Record<string, string>;
+}
+
+/** A sample as platforms send it, of a rollout without calls that ends with this text. */
+function sampleOfText(text: string): Sample {
+  const json = parsed(text);
+  const message = { role: 'assistant', content: text, tool_calls: [] };
+  return {
+    choices: [{ index: 0, message, finish_reason: 'stop' }],
+    output_text: text,
+    ...(json === undefined ? {} : { output_json: json }),
+    output_tools: [],
+  };
+}
+
+function parsed(text: string): Sample[string] | undefined {
+  try {
+    return JSON.parse(text) as Sample[string];
+  } catch {
+    return undefined;
+  }
 }

@@ -14,10 +14,10 @@ import type { Ongoing } from '../waiting/ongoing.ts';
 import { patiently } from '../waiting/patience.ts';
 import { checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { CheckCallsDeps } from './check-calls.ts';
-import type { Evaluation } from './graders/evaluate.ts';
-import { gradedEvent } from './graded-event.ts';
+import type { Evaluation } from './graders/evaluation.ts';
+import { gradedEvent } from './job.ts';
 import type { Grade, GradeJob, GradeWork } from './job.ts';
-import { needsSandbox } from './needs-sandbox.ts';
+import { needsSandbox } from './graders/evaluate.ts';
 import { checkStillThere } from './still-there.ts';
 import type { StillThereDeps } from './still-there.ts';
 

@@ -4,6 +4,16 @@ import type { Written } from '../model/written.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { Deadline } from '../waiting/deadline.ts';
+import type { Sample } from './graders/evaluation.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { Suspected } from '../failure/suspected.ts';
+import type { Verdict } from '../failure/verdict.ts';
+import type { RolloutEvent } from '../ports/event-log.ts';
+
+/**
+ * A grading in the words of this room: what was asked for, its turns, the sample that came with it and what of one is
+ * kept and read, what the trainer gets, and the line that the event log keeps.
+ */
 
 /** What a trainer gets. `replayed`: it was stored before. */
 export type Grade = {
@@ -28,3 +38,53 @@ export type GradeJob = GradeWork & {
   readonly turn: number;
   readonly deadline: Deadline;
 };
+
+/** Of a sample. One megabyte is the platforms' own bound; a little more, for a sample at the bound. What is longer is a wrong answer. */
+const mostSampleBytes = 1024 * 1024 + 64 * 1024;
+
+/**
+ * So much of one is kept all the same: it names the calls of its rollout, and whether they all reached us decides before
+ * any answer does. A million characters fit into it, each escaped, and in both places where platforms put the last message.
+ */
+export const mostKeptSampleBytes = 4 * 1024 * 1024;
+
+/** Bytes of a sample that is too long to be graded by what it says; null for all others. */
+export function tooLongBytes(sample: Written): number | null {
+  const bytes = typeof sample === 'string' ? Buffer.byteLength(sample) : sample.tooLongBytes;
+  return bytes > mostSampleBytes ? bytes : null;
+}
+
+/** Parsed anew by everybody who looks at it, because gradings are held for minutes. Nothing where nothing was kept. */
+export function readSample(sample: Written): Sample {
+  return typeof sample === 'string' ? (JSON.parse(sample) as Sample) : {};
+}
+
+/** What the grader gave: null where there is no score, and whether the policy may have been behind how it ended. */
+type Graded = {
+  readonly score: number | null;
+  readonly suspected: Suspected | null;
+  /** Why there is no score. */
+  readonly evidence?: Evidence;
+};
+
+/** The one line that the event log keeps of a verdict that grading reached. */
+export function gradedEvent(
+  job: Omit<GradeJob, 'deadline'>,
+  verdict: Verdict,
+  graded: Graded,
+  atMs: number,
+): RolloutEvent {
+  return {
+    kind: 'verdict',
+    atMs,
+    key: job.rollout.key,
+    keyId: job.keyId,
+    environment: job.environment.name,
+    version: job.environment.version,
+    verdict,
+    score: graded.score,
+    suspected: graded.suspected,
+    evidence: { ...graded.evidence, turn: job.turn, calls: job.rollout.calls },
+    openedAtMs: job.rollout.placedAtMs,
+  };
+}

@@ -7,8 +7,8 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { GradeWork } from './job.ts';
 import { isOver } from '../model/rollout.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
-import { readSample } from './sample-text.ts';
-import { unseenCalls } from './unseen-calls.ts';
+import { readSample } from './job.ts';
+import { unseenCalls } from './check-calls.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */
 export type GradeAsked = {

@@ -7,11 +7,11 @@ import type { Random } from '../ports/random.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest, GradeTurn } from '../protocol/sandboxd/wire.ts';
-import type { CommandGrade, Leaf } from './graders/evaluate.ts';
+import type { CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
-import type { TroubleDeps } from './sandbox-trouble.ts';
-import { scoreIn } from './score-file.ts';
-import { PolicyBrokeIt, whileItStands } from './while-it-stands.ts';
+import type { TroubleDeps } from './still-there.ts';
+import { PolicyBrokeIt, whileItStands } from './still-there.ts';
+import { longestScoreBytes } from '../protocol/sandboxd/wire.ts';
 
 export type CommandGraderDeps = TroubleDeps & {
   readonly link: Pick<SandboxLink, 'call'>;
@@ -110,6 +110,13 @@ function scored(text: string | null): CommandGrade {
   const score = scoreIn(text ?? '');
   if (score !== null) return { kind: 'scored', score };
   return bad('exit', `it ended well, and its score file holds no finite number: ${JSON.stringify(text)}`);
+}
+
+/** The finite number that a score file holds, alone or on a line; null where it holds anything else. */
+export function scoreIn(text: string): number | null {
+  if (text.trim() === '' || text.length > longestScoreBytes) return null;
+  const score = Number(text);
+  return Number.isFinite(score) ? score : null;
 }
 
 /** What a sandbox filled by the policy lacks: memory, which its files take too, processes, and disk where ids are one. */

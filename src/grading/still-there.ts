@@ -1,12 +1,29 @@
 import { targetOf } from '../claiming/target.ts';
-import { Failure } from '../failure/failure.ts';
+import { asFailure, Failure } from '../failure/failure.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { pauseMs } from '../waiting/patience.ts';
-import { afterTrouble } from './sandbox-trouble.ts';
-import type { TroubleDeps } from './sandbox-trouble.ts';
+import { patiently, pauseMs } from '../waiting/patience.ts';
+import type { GradeJob } from './job.ts';
+import { nextStep } from '../calls/next-step.ts';
+import { refusal } from '../claiming/refusal.ts';
+import type { FailureCode } from '../failure/codes.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+
+/**
+ * Whether the sandbox of a rollout that is graded still stands: asked once before all else (`checkStillThere`), and again
+ * whenever a connection breaks while the grader runs in it (`whileItStands`). What no answer means is decided in
+ * one place for both, `afterTrouble`.
+ */
+
+export type TroubleDeps = {
+  readonly claims: Pick<ClaimStore, 'find'>;
+  readonly lifecycle: Pick<LifecycleStore, 'lose'>;
+  readonly clock: Clock;
+};
 
 export type StillThereDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'identity'> };
 
@@ -54,4 +71,87 @@ async function askWhoLivesThere(
   const waitMs = Math.max(1, Math.min(answerMs, deadline.remainingMs));
   const { boot } = await link.identity(target, AbortSignal.timeout(waitMs));
   if (boot !== target.boot) throw new LinkError({ kind: 'other_boot', boot });
+}
+
+/** The policy broke its sandbox, as fleet state has heard meanwhile; `message` is the reason, for a person. */
+export class PolicyBrokeIt extends Error {}
+
+/**
+ * Asks the sandbox of a grading until it answers. A connection that breaks is no fault of the grader's and costs it no
+ * turn: each step is one that may be asked again, so it is, until the turn's own deadline. Throws what bars the rollout
+ * when its sandbox is lost or its end came, `PolicyBrokeIt`, a `LinkError` where sandboxd itself refused, and
+ * `sandboxd_unreachable` at the deadline.
+ */
+export async function whileItStands<Result>(
+  deps: TroubleDeps,
+  job: GradeJob,
+  step: () => Promise<Result>,
+): Promise<Result> {
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await step();
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError) || !isOfConnection(thrown)) throw thrown;
+      const { broken } = await afterTrouble(deps, job.rollout, thrown, job.deadline);
+      if (broken !== null) throw new PolicyBrokeIt(broken);
+      if (job.deadline.passed) throw unreachable(thrown);
+      await deps.clock.sleep(Math.min(pauseMs(attempt), job.deadline.remainingMs));
+    }
+  }
+}
+
+function unreachable(error: LinkError): Failure {
+  const message = `the sandbox did not answer for as long as its rollout may be graded: ${error.message}`;
+  return new Failure('sandboxd_unreachable', message, { admitted: 'unknown', cause: error });
+}
+
+/** Whether only the connection failed, so that the same question may be asked again. Else sandboxd itself refused. */
+function isOfConnection({ trouble }: LinkError): boolean {
+  return ['again', 'lose'].includes(nextStep(trouble).kind);
+}
+
+/**
+ * What has become of a rollout whose sandbox gave no answer while it was graded: a broken connection by itself says
+ * nothing. An answer of another life tells of a loss; else fleet state may know of one. Returns the record as it stands,
+ * where asking again may help. Throws what bars the rollout: the code of its taint, or of its end.
+ */
+async function afterTrouble(
+  deps: TroubleDeps,
+  rollout: RolloutRecord,
+  error: LinkError,
+  deadline: Deadline,
+): Promise<RolloutRecord> {
+  const step = nextStep(error.trouble);
+  if (step.kind === 'lose') {
+    const { sandbox, boot } = targetOf(rollout);
+    const evidence = { seen_by: 'grading', detail: error.message, ...step.evidence };
+    await patiently(deps.clock, deadline, () => deps.lifecycle.lose(sandbox, boot, step.cause, evidence));
+  }
+  const now = await recordNow(deps, rollout);
+  const barred = barredCode(now);
+  if (barred !== null) throw refusal(barred, now);
+  if (now.epoch?.sandbox !== rollout.epoch?.sandbox) throw swapped(rollout);
+  return now;
+}
+
+/** Fleet state that cannot be asked right now says nothing; the sandbox is asked again all the same. */
+async function recordNow({ claims }: TroubleDeps, rollout: RolloutRecord): Promise<RolloutRecord> {
+  try {
+    return (await claims.find(rollout.owner, rollout.owner.attempt)) ?? rollout;
+  } catch (thrown) {
+    if (asFailure(thrown).retry === 'no') throw thrown;
+    return rollout;
+  }
+}
+
+function barredCode({ taint, state, score }: RolloutRecord): FailureCode | null {
+  if (taint !== null) return taint.code;
+  if (score !== null) return null;
+  if (state === 'expired') return 'rollout_expired';
+  return state === 'closed' ? 'rollout_closed' : null;
+}
+
+function swapped({ epoch }: RolloutRecord): Failure {
+  const message = 'the sandbox of the rollout was gone before anything had run in it; ask again';
+  return new Failure('sandboxd_unreachable', message, { evidence: { sandbox: epoch?.sandbox ?? null } });
 }

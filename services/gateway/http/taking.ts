@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { mostKeptSampleBytes } from '../../../src/grading/sample-text.ts';
+import { mostKeptSampleBytes } from '../../../src/grading/job.ts';
 import type { Item, Json } from '../../../src/model/grader.ts';
 import { callId, isIdText, rolloutId } from '../../../src/model/ids.ts';
 import type { CallId, RolloutId } from '../../../src/model/ids.ts';

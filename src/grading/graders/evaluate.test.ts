@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Grader, Json } from '../../model/grader.ts';
 import { evaluate } from './evaluate.ts';
-import type { CommandGrade, GradingContext } from './evaluate.ts';
+import type { CommandGrade, GradingContext } from './evaluation.ts';
 
 const context = (over: Partial<GradingContext> = {}): GradingContext => ({
   sample: { output_json: { files: ['a', 'b'] } },

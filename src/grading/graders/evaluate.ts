@@ -1,20 +1,17 @@
 import { Failure } from '../../failure/failure.ts';
-import type { Grader } from '../../model/grader.ts';
-import { gradeByCommand } from './command.ts';
-import type { Evaluation, GradingContext } from './evaluation.ts';
-import { gradeByGate } from './gate.ts';
-import { gradeByJudge } from './judge.ts';
-import { gradeByPenalty } from './penalty.ts';
+import type { Grader, OnBad } from '../../model/grader.ts';
+import type { CommandGrade, EvaluatePart, Evaluation, GradingContext, Leaf, Scored } from './evaluation.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
-import { gradeByWeights } from './weighted.ts';
-
-export type { CommandGrade, Evaluation, GradingContext, Leaf, Sample } from './evaluation.ts';
+import type { Suspected } from '../../failure/suspected.ts';
+import type { Judged } from '../../ports/judge.ts';
 
 /**
- * Scores a rollout. What the model wrote can only lower its score; what is missing in the row is `item_missing`, and a
- * score that is no finite number is `grader_failed`. Parts run one after another, because those that run commands
- * share the rollout's sandbox.
+ * Scores a rollout by its environment's grader: kinds that only compare stand in files of their own, those that ask or
+ * put parts together stand below, each with what its score may mean.
+ *
+ * What the model wrote can only lower its score; what is missing in the row is `item_missing`, and a score that is no
+ * finite number is `grader_failed`. Parts run one after another, because those that run commands share the rollout's sandbox.
  */
 export async function evaluate(grader: Grader, context: GradingContext): Promise<Evaluation> {
   const evaluation = await evaluateKind(grader, context);
@@ -49,4 +46,117 @@ async function evaluateKind(grader: Grader, context: GradingContext): Promise<Ev
     case 'penalty':
       return gradeByPenalty(grader, evaluatePart, context.toolCalls);
   }
+}
+
+/** Whether some part of a grader runs inside the rollout's sandbox. */
+export function needsSandbox(grader: Grader): boolean {
+  switch (grader.kind) {
+    case 'command':
+      return true;
+    case 'gate':
+      return [...grader.all, grader.grader].some(needsSandbox);
+    case 'weighted':
+      return grader.parts.some((part) => needsSandbox(part.grader));
+    case 'penalty':
+      return needsSandbox(grader.grader);
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'http':
+      return false;
+  }
+}
+
+/** A check passes with a full score; floating sums of weights may miss 1 by this much. */
+const fullScore = 1 - 1e-9;
+
+/** All checks must pass, in order; then the score is that of its grader. The first that does not pass makes it 0. */
+async function gradeByGate(grader: Leaf<'gate'>, evaluatePart: EvaluatePart): Promise<Evaluation> {
+  let suspected: Suspected | null = null;
+  for (const [index, check] of grader.all.entries()) {
+    const checked = await evaluatePart(check);
+    if (checked.kind === 'discarded') return checked;
+    suspected ??= checked.suspected;
+    if (checked.score < fullScore) {
+      const detail = { kind: 'gate', score: 0, stopped_at: index, check: checked.detail };
+      return { kind: 'scored', score: 0, detail, suspected };
+    }
+  }
+  const graded = await evaluatePart(grader.grader);
+  if (graded.kind === 'discarded') return graded;
+  const detail = { kind: 'gate', score: graded.score, passed: graded.detail };
+  return { ...graded, detail, suspected: suspected ?? graded.suspected };
+}
+
+/** The mean of the parts by weight, so that weights need not add up to 1. One discarded part discards the whole. */
+async function gradeByWeights(grader: Leaf<'weighted'>, evaluatePart: EvaluatePart): Promise<Evaluation> {
+  const parts: { readonly weight: number; readonly scored: Scored }[] = [];
+  for (const part of grader.parts) {
+    const scored = await evaluatePart(part.grader);
+    if (scored.kind === 'discarded') return scored;
+    parts.push({ weight: part.weight, scored });
+  }
+  const total = parts.reduce((sum, { weight }) => sum + weight, 0);
+  const score = parts.reduce((sum, { weight, scored }) => sum + weight * scored.score, 0) / total;
+  const detail = parts.map(({ weight, scored }) => ({ weight, ...scored.detail }));
+  const suspected = parts.find(({ scored }) => scored.suspected !== null)?.scored.suspected ?? null;
+  return { kind: 'scored', score, detail: { kind: 'weighted', score, parts: detail }, suspected };
+}
+
+/** Takes `each` off the score for every tool call beyond the free ones; a score already below the floor stays. */
+async function gradeByPenalty(
+  grader: Leaf<'penalty'>,
+  evaluatePart: EvaluatePart,
+  toolCalls: number,
+): Promise<Evaluation> {
+  const before = await evaluatePart(grader.grader);
+  if (before.kind === 'discarded') return before;
+  const beyond = Math.max(0, toolCalls - grader.freeCalls);
+  const floor = Math.min(grader.floor, before.score);
+  const score = Math.max(floor, before.score - beyond * grader.each);
+  const detail = { kind: 'penalty', score, tool_calls: toolCalls, beyond, before: before.detail };
+  return { ...before, score, detail };
+}
+
+/**
+ * The score a grading command gave, or what the environment says its bad ending is worth. The policy shared a sandbox
+ * with the command and may have broken it to escape a low score, so each such use is marked.
+ */
+function gradeByCommand(leaf: Leaf<'command'>, grade: CommandGrade): Evaluation {
+  if (grade.kind === 'scored') {
+    const detail = { kind: 'command', score: grade.score };
+    return { kind: 'scored', score: grade.score, detail, suspected: null };
+  }
+  const worth = worthOf(leaf, grade.how);
+  if (worth === 'discard') return { kind: 'discarded', suspected: 'command', reason: grade.reason };
+  const detail = { kind: 'command', score: worth, ended: grade.how, reason: grade.reason };
+  return { kind: 'scored', score: worth, detail, suspected: 'command' };
+}
+
+function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad' }>['how']): OnBad {
+  switch (how) {
+    case 'exit':
+      return leaf.onExit;
+    case 'timeout':
+      return leaf.onTimeout;
+    case 'out_of_memory':
+      return leaf.onOutOfMemory;
+    case 'broken':
+      return leaf.onBroken;
+  }
+}
+
+/**
+ * The score a judge gave, or what the environment says a refused answer is worth. The policy chooses its answer, and so
+ * whether a judge refuses it; each such use is marked.
+ */
+function gradeByJudge({ onRefused }: Leaf<'http'>, judged: Judged): Evaluation {
+  if (judged.kind === 'scored') {
+    const { score } = judged;
+    return { kind: 'scored', score, detail: { kind: 'http', score }, suspected: null };
+  }
+  const { reason } = judged;
+  if (onRefused === 'discard') return { kind: 'discarded', suspected: 'answer', reason };
+  const detail = { kind: 'http', score: onRefused, ended: 'refused', reason };
+  return { kind: 'scored', score: onRefused, detail, suspected: 'answer' };
 }

@@ -1,8 +1,7 @@
 import { posix } from 'node:path';
 import type { Json } from '../../model/grader.ts';
 import type { Compared, Leaf, Scored } from './evaluation.ts';
-import { textsAt } from './item-reference.ts';
-import { answerAt, jsonIn } from './sample-answer.ts';
+import { answerAt, jsonIn, textsAt } from './compared.ts';
 
 /**
  * `f1` and `recall` of a set of texts, mostly paths. The answer may be a list, JSON text of one, or one entry a line;

@@ -1,8 +1,7 @@
 import type { Json } from '../../model/grader.ts';
 import type { Compared, Leaf, Scored } from './evaluation.ts';
-import { textsAt } from './item-reference.ts';
+import { answerAt, textsAt } from './compared.ts';
 import { closeness } from './numeric.ts';
-import { answerAt } from './sample-answer.ts';
 
 type TextGrader = Leaf<'text'>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { scoreIn } from './score-file.ts';
+import { scoreIn } from './run-command-grader.ts';
 
 test.each([
   ['0.5\n', 0.5],

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { callId } from '../model/ids.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import type { Environment } from '../model/environment.ts';
-import { unseenCalls } from './unseen-calls.ts';
+import { unseenCalls } from './check-calls.ts';
 
 const tools: Environment['tools'] = {
   shell: {

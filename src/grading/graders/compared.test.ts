@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { answerAt } from './sample-answer.ts';
+import { answerAt } from './compared.ts';
 
 const said = (content: string) => ({ choices: [{ message: { role: 'assistant', content } }] });
 

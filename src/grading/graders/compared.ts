@@ -1,5 +1,8 @@
-import type { AnswerPath, Json } from '../../model/grader.ts';
+import type { AnswerPath, Item, Json, ReferencePath } from '../../model/grader.ts';
 import type { Sample } from './evaluation.ts';
+import { Failure } from '../../failure/failure.ts';
+
+/** The two sides that `set` and `text` compare: what the model answered, and what the dataset row says is true. */
 
 /**
  * The model's answer at a path like `output_text` or `output_json.files`; undefined where there is none. Trainers leave
@@ -23,7 +26,7 @@ function messageText(sample: Sample): Json | undefined {
 }
 
 /** One step down, into an object's own field or an array's element. */
-export function fieldOf(value: Json | undefined, field: string): Json | undefined {
+function fieldOf(value: Json | undefined, field: string): Json | undefined {
   if (typeof value !== 'object' || value === null || !Object.hasOwn(value, field)) return undefined;
   return (value as { readonly [key: string]: Json })[field];
 }
@@ -48,4 +51,33 @@ function insideFence(text: string): string | null {
   if (lineEnd === -1 || end <= lineEnd || !text.startsWith(fence) || !text.endsWith(fence)) return null;
   const language = text.slice(fence.length, lineEnd).trim();
   return /^[\w-]*$/.test(language) ? text.slice(lineEnd + 1, end).trim() : null;
+}
+
+/** The truth at a path like `item.files`. Throws `item_missing` where the row has none: nobody could be scored by it. */
+function referenceAt(item: Item | null, path: ReferencePath): Json {
+  const [, ...fields] = path.split('.');
+  const found = fields.reduce(fieldOf, item ?? undefined);
+  if (found === undefined || found === null) throw missing(path, 'is missing');
+  return found;
+}
+
+/** The reference as a list of texts. Throws `item_missing` where it is neither a text, a number nor a list of them. */
+export function textsAt(item: Item | null, path: ReferencePath): readonly string[] {
+  const found = referenceAt(item, path);
+  const values = Array.isArray(found) ? found : [found];
+  return values.map((value) => {
+    if (typeof value === 'string') return value;
+    if (typeof value === 'number') return String(value);
+    throw missing(path, 'is neither text, a number nor a list of them');
+  });
+}
+
+function missing(path: ReferencePath, what: string): Failure {
+  return new Failure(
+    'item_missing',
+    `${path} ${what}, and the grader compares with it; mend the dataset row`,
+    {
+      evidence: { reference: path },
+    },
+  );
 }

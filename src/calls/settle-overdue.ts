@@ -1,20 +1,28 @@
-import { LinkError } from '../../ports/sandbox-link.ts';
-import type { SandboxLink } from '../../ports/sandbox-link.ts';
-import { targetOf } from '../../claiming/target.ts';
-import { repeatedClaim } from '../../claiming/claim-request.ts';
-import { isIdText } from '../../model/ids.ts';
-import type { CallStore, OverdueCall } from '../../ports/fleet/calls.ts';
-import type { LifecycleStore } from '../../ports/fleet/lifecycle.ts';
-import type { EnvironmentStore } from '../../ports/fleet/registry.ts';
-import type { Log } from '../../ports/log.ts';
-import { settlementOfForgotten, settlementOfUnknown } from '../losses.ts';
-import { trackedCall } from '../plan-call.ts';
-import { judgeNow, settle } from '../settling.ts';
-import type { SettlingDeps } from '../settling.ts';
-import { settleTransfer } from '../settle-transfer.ts';
-import type { Tracked } from '../work.ts';
-import { askJournal } from './ask-journal.ts';
-import type { JournalWord } from './ask-journal.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
+import { targetOf } from '../claiming/target.ts';
+import { repeatedClaim } from '../claiming/claim-request.ts';
+import { isIdText } from '../model/ids.ts';
+import type { CallStore, OverdueCall } from '../ports/fleet/calls.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
+import type { EnvironmentStore } from '../ports/fleet/registry.ts';
+import type { Log } from '../ports/log.ts';
+import { settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
+import { trackedCall } from './plan-call.ts';
+import { judgeNow, settle } from './settling.ts';
+import type { SettlingDeps } from './settling.ts';
+import { settleTransfer } from './transfer.ts';
+import type { Tracked } from './work.ts';
+import type { LossCause } from '../failure/codes.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Evidence } from '../failure/failure.ts';
+import type { CallId } from '../model/ids.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { pauseMs } from '../waiting/patience.ts';
+import { wasConfirmed } from './exchange.ts';
+import { nextStep, undisturbed } from './next-step.ts';
 
 export type OverdueTools = Omit<SettlingDeps, 'calls'> & {
   readonly calls: Pick<CallStore, 'overdue' | 'withdraw' | 'settle' | 'lookup'>;
@@ -152,4 +160,69 @@ async function confirm({ link }: OverdueTools, { rollout, summary }: OverdueCall
     .catch((thrown: unknown) => {
       if (!(thrown instanceof LinkError)) throw thrown;
     });
+}
+
+/** What a sandbox's journal says of a call. `silent`: nobody answered in time. */
+type JournalWord =
+  | { readonly kind: 'answered'; readonly answer: CallAnswer }
+  | { readonly kind: 'running' | 'absent' | 'confirmed' }
+  | {
+      readonly kind: 'lost';
+      readonly cause: LossCause;
+      readonly evidence: Evidence;
+    }
+  | { readonly kind: 'silent'; readonly tries: number; readonly detail: string };
+
+type AskJournalTools = {
+  readonly link: Pick<SandboxLink, 'attach'>;
+  readonly clock: Clock;
+};
+
+/** As long as a sandbox may refuse connections anywhere else before that counts. */
+const patienceMs = 10_000;
+/** It only looks; a daemon on a busy machine takes longer than its millisecond. */
+const answerMs = 3_000;
+
+/**
+ * Asks without waiting for the call. Throws `unclassified` when sandboxd breaks the protocol, and
+ * `sandboxd_unreachable` when it refuses us: that says nothing of the call.
+ */
+async function askJournal(
+  { link, clock }: AskJournalTools,
+  target: SandboxTarget,
+  call: CallId,
+): Promise<JournalWord> {
+  const deadline = Deadline.in(clock, patienceMs);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const answer = undisturbed(await link.attach(target, call, 0, AbortSignal.timeout(answerMs)));
+      return answer === 'running' ? { kind: 'running' } : { kind: 'answered', answer };
+    } catch (thrown) {
+      if (!(thrown instanceof LinkError)) throw thrown;
+      const word = wordIn(thrown);
+      if (word !== null) return word;
+      if (deadline.passed) return { kind: 'silent', tries, detail: thrown.message };
+    }
+    await clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
+  }
+}
+
+/** Null: nothing was said; another try may hear something. */
+function wordIn(error: LinkError): JournalWord | null {
+  if (wasConfirmed(error)) return { kind: 'confirmed' };
+  if (error.trouble.kind === 'refused' && error.trouble.code === 'unauthorized')
+    throw new Failure('sandboxd_unreachable', `the sandbox refuses us: ${error.message}`);
+  const step = nextStep(error.trouble);
+  switch (step.kind) {
+    case 'again':
+      return null;
+    case 'absent':
+      return { kind: 'absent' };
+    case 'lose':
+      return { kind: 'lost', cause: step.cause, evidence: { detail: error.message, ...step.evidence } };
+    case 'conflict':
+      throw new Failure('unclassified', 'sandboxd names a conflict where nothing was sent');
+    case 'fail':
+      throw new Failure('unclassified', step.reason, { admitted: 'unknown' });
+  }
 }

@@ -1,0 +1,188 @@
+import type { Settlement } from '../ports/fleet/calls.ts';
+import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
+import { renderOutput } from '../tools/render-output.ts';
+import type { Running, StoredResult, Tracked } from './work.ts';
+import type { ModelFailure } from '../model/outcome.ts';
+import { fillText } from '../tools/fill-text.ts';
+
+/**
+ * What a call comes to, decided purely. It ran and there is an answer: `judgeAnswer`. It never ran, or was broken off, by the
+ * model's own doing: the results of the second part, answers like every other. There is no answer: the last part.
+ */
+
+/** What a settled call is, but for where and when it ran. */
+export type Judged = {
+  readonly settlement: Ended;
+  /** Null where the answer is no answer: an infrastructure failure. */
+  readonly result: Result | null;
+};
+
+type Ended = Omit<Settlement, 'waitedMs'>;
+type Result = Omit<StoredResult, 'waitedMs'>;
+
+type JudgedCall = Pick<Running, 'work' | 'rollout'>;
+
+/**
+ * Whose doing was it? A command that ran to any end of its own is an answer, whatever its exit code; only a tool
+ * whose program the model does not choose can say by its exit code that its backend failed, and that is ours. Where
+ * the trainer ran commands or wrote files itself they may have been the policy's, and the exit code is one like others.
+ */
+export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
+  const { work, rollout } = running;
+  if (saysBackendFailed(work, answer) && !rollout.trainerActed)
+    return { settlement: dependencyFailed(work, answer), result: null };
+  const result = resultOf(running, answer);
+  return { settlement: { ...settlementOf(work, answer), ...codesOf(answer) }, result };
+}
+
+export function saysBackendFailed(work: Tracked, answer: CallAnswer): boolean {
+  return answer.ending.kind === 'exited' && work.infrastructureExits.includes(answer.ending.exitCode);
+}
+
+type Codes = Pick<StoredResult, 'outcome' | 'code'>;
+
+function codesOf({ ending, evidence }: CallAnswer): Codes {
+  switch (ending.kind) {
+    case 'timed_out':
+      return { outcome: 'timed_out', code: 'command_timeout' };
+    case 'cancelled':
+      return { outcome: 'cancelled', code: null };
+    case 'not_started':
+      return { outcome: 'refused', code: 'command_not_started' };
+    case 'exited':
+    case 'signalled':
+      return {
+        outcome: 'completed',
+        code: (evidence.outOfMemoryKills ?? 0) > 0 ? 'command_out_of_memory' : null,
+      };
+  }
+}
+
+function settlementOf(work: Tracked, answer: CallAnswer) {
+  return {
+    ...withoutAnswer(work),
+    admitted: 'yes' as const,
+    exitCode: answer.ending.kind === 'exited' ? answer.ending.exitCode : null,
+    durationMs: Math.round(answer.evidence.durationMs),
+    outputBytes: answer.stdout.totalBytes + answer.stderr.totalBytes,
+  };
+}
+
+function dependencyFailed(work: Tracked, answer: CallAnswer): Ended {
+  const settlement = settlementOf(work, answer);
+  const said = answer.stderr.head.slice(0, 500);
+  return {
+    ...settlement,
+    outcome: 'infrastructure_failure',
+    code: 'dependency_failed',
+    taint: { code: 'dependency_failed', evidence: { tool: work.tool, exit_code: settlement.exitCode, said } },
+  };
+}
+
+function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
+  const { ending, stdout, stderr, evidence } = answer;
+  const { texts, limits } = work.environment;
+  return {
+    callId: work.call,
+    ...codesOf(answer),
+    exitCode: 'exitCode' in ending ? (ending.exitCode ?? null) : null,
+    signal: 'signal' in ending ? (ending.signal ?? null) : null,
+    output: renderOutput(answer, texts, limits.outputBytes).text,
+    stdout: work.keepStreams ? textOf(stdout) : '',
+    stderr: work.keepStreams ? textOf(stderr) : '',
+    truncated: {
+      stdout: stdout.cutBytes > 0,
+      stderr: stderr.cutBytes > 0,
+      totalBytes: stdout.totalBytes + stderr.totalBytes,
+    },
+    timedOut: ending.kind === 'timed_out',
+    outOfMemoryKilled: (evidence.outOfMemoryKills ?? 0) > 0,
+    durationMs: Math.round(evidence.durationMs),
+    epoch: rollout.epoch,
+  };
+}
+
+function textOf(captured: Captured): string {
+  return captured.head + captured.tail;
+}
+
+/** The answer to a call that was refused for the model's own doing; `text` is what the model reads. */
+export function refusedResult(work: Tracked, code: ModelFailure, text?: string): Result {
+  return withoutRun(work, 'refused', code, text ?? limitText(work, code));
+}
+
+/** The answer to every call after the policy broke its own sandbox. */
+export function brokenResult(work: Tracked, reason: string): Result {
+  const text = fillText(work.environment.texts.sandboxBroken, { reason });
+  return withoutRun(work, 'completed', 'sandbox_broken', text);
+}
+
+/** The answer to a call that ran when the sandbox went down; what it had printed went with it. */
+export function brokenWhileRunning(work: Tracked, reason: string): Result {
+  const text = fillText(work.environment.texts.brokeSandbox, { reason });
+  return withoutRun(work, 'completed', 'sandbox_broken', text);
+}
+
+function limitText(work: Tracked, code: ModelFailure): string {
+  const { texts, limits } = work.environment;
+  if (code === 'too_many_at_once') return texts.tooManyAtOnce;
+  if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });
+  return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
+}
+
+function withoutRun(work: Tracked, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
+  return {
+    callId: work.call,
+    outcome,
+    code,
+    exitCode: null,
+    signal: null,
+    output,
+    stdout: '',
+    stderr: '',
+    truncated: { stdout: false, stderr: false, totalBytes: 0 },
+    timedOut: false,
+    outOfMemoryKilled: false,
+    durationMs: 0,
+    epoch: null,
+  };
+}
+
+/** How such a call settles: with its result, and nothing of a run. */
+export function refusedSettlement(work: Tracked, { outcome, code }: Result): Ended {
+  return { ...withoutAnswer(work), outcome, code, admitted: 'no', durationMs: 0 };
+}
+
+/** What every call has that settles, as it is where no answer tells more. */
+export function withoutAnswer({ key, call, digest, tool, environment }: Settling) {
+  const nothing = { exitCode: null, durationMs: null, answer: null, taint: null, broken: null };
+  return { key, call, digest, tool, outputBytes: 0, ...nothing, idleMs: environment.limits.idleMs };
+}
+
+type Settling = Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {
+  readonly environment: { readonly limits: Pick<Tracked['environment']['limits'], 'idleMs'> };
+};
+
+/** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
+export function settlementOfUnknown(
+  work: Settling,
+  { tries, detail }: { readonly tries: number; readonly detail: string },
+): Ended {
+  const code = 'outcome_unknown';
+  const taint = { code, evidence: { call: work.call, tries, admitted: 'unknown', detail } } as const;
+  return {
+    ...withoutAnswer(work),
+    outcome: 'infrastructure_failure',
+    code,
+    admitted: 'unknown',
+    taint,
+  };
+}
+
+/**
+ * How a call settles whose answer was given and whose bytes are gone: only answers are ever confirmed, so whatever it
+ * was, it was the command's own end.
+ */
+export function settlementOfForgotten(work: Tracked): Ended {
+  return { ...withoutAnswer(work), outcome: 'completed', code: null, admitted: 'yes' };
+}
