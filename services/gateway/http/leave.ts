@@ -55,8 +55,8 @@ export function createLeave(app: App, gate: HoldGate, clock: Clock): Leave {
 export const longestLeaving = 3;
 
 /**
- * On two busy cores the rules of a Service were seen to send requests to a pod that had been leaving for 15 s. A third of the
- * delay in which nobody has come says that nobody is sent here any more.
+ * A load balancer that asks each ten seconds and believes the third refusal needs half a minute, and no delay is long enough for
+ * all of them. A third of it in which nobody has come says that nobody is sent here any more.
  */
 export async function untilNobodyComes(
   gate: Pick<HoldGate, 'entered'>,

@@ -15,12 +15,6 @@ const version = (tag: string) => ({
 const sandbox = { ...countingEnvironment.sandbox, image: 'corral.local/busybox:1' };
 const counting = { ...countingEnvironment, sandbox };
 
-/**
- * The version before leaves for just as long, whoever still comes. Where two cores play a whole cluster, the rules of its
- * Service have sent requests to a gateway that had been leaving for the chart's 15 s.
- */
-const drainDelaySeconds = 30;
-
 /** In a cluster of somebody's own the images are made here, and npm may have to fetch other packages for them first. */
 const madeWithinMs = 900_000;
 
@@ -31,7 +25,6 @@ beforeAll(async () => {
   for (const node of cluster.nodes) await importImages(node, [services.archive, sandboxd.archive]);
   corral = await installRelease('upgrade', {
     ...version('previous'),
-    gateway: { drainDelaySeconds },
     environments: { inline: { counting } },
   });
 }, madeWithinMs);
