@@ -1,9 +1,6 @@
-import { runBare } from './bare/run-bare.ts';
-import type { BareBurst } from './bare/run-bare.ts';
-import { atMostInRounds, exactly, median, quantile, within } from './figures.ts';
-import type { Benchmark, Figure } from './figures.ts';
-import { startBenchFleet } from './fleet.ts';
-import type { BenchFleet } from './fleet.ts';
+import { type BareBurst, runBare } from './bare/run-bare.ts';
+import { atMostInRounds, type Benchmark, exactly, type Figure, median, quantile, within } from './figures.ts';
+import { type BenchFleet, startBenchFleet } from './fleet.ts';
 import { pidOfPart } from './parts.ts';
 import { machineMs, openOffspringAccount, processMs } from './processors.ts';
 

@@ -1,6 +1,5 @@
 import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
-import { atLeastInRounds, inTurns } from './figures.ts';
-import type { Benchmark, Round } from './figures.ts';
+import { atLeastInRounds, type Benchmark, inTurns, type Round } from './figures.ts';
 import { endlessPool, playedClaim, startPlayed, withPlayedFleet } from './played-fleet.ts';
 
 const burst = 500;

@@ -3,10 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FilledFleet } from './cost-curve/filled-fleet.ts';
-import { atMost, median } from './figures.ts';
-import type { Benchmark, Figure } from './figures.ts';
-import { startPlayedProcesses } from './played-processes.ts';
-import type { PlayedProcesses, Role, Spent } from './played-processes.ts';
+import { atMost, type Benchmark, type Figure, median } from './figures.ts';
+import { type PlayedProcesses, type Role, type Spent, startPlayedProcesses } from './played-processes.ts';
 
 /** Few, many, most. */
 type Sizes = readonly [number, number, number];

@@ -1,7 +1,5 @@
-import { within } from './figures.ts';
-import type { Benchmark, Figure } from './figures.ts';
-import { startBenchFleet } from './fleet.ts';
-import type { BenchFleet } from './fleet.ts';
+import { type Benchmark, type Figure, within } from './figures.ts';
+import { type BenchFleet, startBenchFleet } from './fleet.ts';
 import { pidOfPart } from './parts.ts';
 import { familyOf, peakResidentBytes, residentBytes } from './processes.ts';
 

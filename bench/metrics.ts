@@ -4,8 +4,7 @@ import type { AddressInfo } from 'node:net';
 import type { Process } from '../src/adapters/prometheus/catalogue/spec.ts';
 import type { Instruments } from '../src/adapters/prometheus/instruments.ts';
 import { fullInstruments, seriesOf } from '../test/support/full-metrics.ts';
-import { quantile, within } from './figures.ts';
-import type { Benchmark, Figure } from './figures.ts';
+import { type Benchmark, type Figure, quantile, within } from './figures.ts';
 
 const largeFleet = { templates: 300, environments: 50 };
 const scrapes = 50;

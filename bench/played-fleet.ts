@@ -1,6 +1,5 @@
 import { Redis } from 'ioredis';
-import { connectFleetState } from '../src/adapters/redis/fleet-state.ts';
-import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
+import { connectFleetState, type FleetState } from '../src/adapters/redis/fleet-state.ts';
 import {
   bootId,
   environmentName,

@@ -1,13 +1,11 @@
 import { createSandboxdHttpLink } from '../src/adapters/sandboxd-http/link.ts';
 import { Confirmations } from '../src/calls/confirmations.ts';
-import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../src/model/ids.ts';
-import type { SandboxId } from '../src/model/ids.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, type SandboxId, tenantId } from '../src/model/ids.ts';
 import type { SandboxAddress } from '../src/model/rollout.ts';
 import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { tokenSha256 } from '../src/platform/tokens.ts';
-import type { CallAnswer } from '../src/protocol/sandboxd/wire.ts';
-import { protocolVersion } from '../src/protocol/sandboxd/wire.ts';
+import { type CallAnswer, protocolVersion } from '../src/protocol/sandboxd/wire.ts';
 import { startNodeProcess, testTemplate } from '../test/support/sandboxes.ts';
 
 const token = 'bench';

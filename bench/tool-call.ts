@@ -1,5 +1,4 @@
-import { atLeast, atMost, median } from './figures.ts';
-import type { Benchmark, Figure } from './figures.ts';
+import { atLeast, atMost, type Benchmark, type Figure, median } from './figures.ts';
 import { startBenchFleet } from './fleet.ts';
 import { startStraight } from './straight.ts';
 

@@ -4,8 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openTracer } from '../src/adapters/opentelemetry/open-tracer.ts';
 import { noTracer } from '../src/ports/tracer.ts';
 import { CoreWorld } from '../test/support/core-world.ts';
-import { median, within } from './figures.ts';
-import type { Benchmark, Figure } from './figures.ts';
+import { type Benchmark, type Figure, median, within } from './figures.ts';
 
 /**
  * What spans cost: off, a span that nobody writes; with every trace kept, what a gateway's processor has to do more for a tool

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { atMost, atMostInRounds, median } from './figures.ts';
-import type { Benchmark, Figure, Round } from './figures.ts';
-import { startPlayedProcesses } from './played-processes.ts';
-import type { PlayedProcesses } from './played-processes.ts';
+import { atMost, atMostInRounds, type Benchmark, type Figure, median, type Round } from './figures.ts';
+import { type PlayedProcesses, startPlayedProcesses } from './played-processes.ts';
 import { residentBytes } from './processes.ts';
 import { processMs } from './processors.ts';
 

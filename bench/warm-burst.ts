@@ -1,9 +1,6 @@
-import { atMostInRounds, inTurns } from './figures.ts';
-import type { Benchmark, Round } from './figures.ts';
-import { startBenchFleet } from './fleet.ts';
-import type { BenchFleet } from './fleet.ts';
-import { startStraight } from './straight.ts';
-import type { Straight } from './straight.ts';
+import { atMostInRounds, type Benchmark, inTurns, type Round } from './figures.ts';
+import { type BenchFleet, startBenchFleet } from './fleet.ts';
+import { startStraight, type Straight } from './straight.ts';
 import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
 
 const burst = 100;

@@ -3,8 +3,7 @@ import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
 import { keysOf } from '../src/adapters/redis/keys.ts';
 import { templateDigest } from '../src/model/ids.ts';
 import { restAfter } from '../src/watching/paced-reading.ts';
-import { atMostInRounds, inTurns, within } from './figures.ts';
-import type { Benchmark } from './figures.ts';
+import { atMostInRounds, type Benchmark, inTurns, within } from './figures.ts';
 import { playedClaim, playedFleet, startPlayed, withPlayedFleet } from './played-fleet.ts';
 
 const rounds = 41;

@@ -10,8 +10,7 @@ import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
 import { addTopCommand } from './commands/top.ts';
 import { addUpCommand } from './commands/up.ts';
-import { processTerminal, withoutOrders } from './print/terminal.ts';
-import type { Terminal } from './print/terminal.ts';
+import { processTerminal, type Terminal, withoutOrders } from './print/terminal.ts';
 
 const exitCodeHelp = `
 Exit codes:

@@ -6,10 +6,8 @@ import { say } from '../demo/command/until-end.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { systemRandom } from '../src/platform/random.ts';
 import { allScored, showsZeros } from './burst/load-findings.ts';
-import { readOptions } from './burst/options.ts';
-import type { LoadOptions } from './burst/options.ts';
-import { runLoad } from './burst/run-load.ts';
-import type { LoadRun } from './burst/run-load.ts';
+import { type LoadOptions, readOptions } from './burst/options.ts';
+import { type LoadRun, runLoad } from './burst/run-load.ts';
 import { loadPage } from './report/load-page.ts';
 import { loadJson, loadLines } from './report/load-report.ts';
 

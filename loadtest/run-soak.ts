@@ -11,17 +11,14 @@ import { sandboxOf } from './fleet/sandbox-of.ts';
 import type { SoakFleet } from './fleet/soak-fleet.ts';
 import type { SoakOptions } from './options.ts';
 import type { SoakFindings } from './report/soak-report.ts';
-import { reasonOf } from './trainer/faults-seen.ts';
-import type { FaultDone } from './trainer/faults-seen.ts';
+import { type FaultDone, reasonOf } from './trainer/faults-seen.ts';
 import { droppingConnections } from './trainer/dropped-connections.ts';
 import { judge } from './trainer/judge.ts';
 import type { PlayWorld } from './trainer/play-rollout.ts';
 import { signalOf } from './trainer/signal.ts';
 import type { RolloutTruth } from './trainer/truth.ts';
-import { verdictOf } from './trainer/verdict.ts';
-import type { Discarded } from './trainer/verdict.ts';
-import { planWave, playWaves } from './waves.ts';
-import type { Wave } from './waves.ts';
+import { type Discarded, verdictOf } from './trainer/verdict.ts';
+import { planWave, playWaves, type Wave } from './waves.ts';
 
 export type SoakWorld = {
   readonly options: SoakOptions;

@@ -2,8 +2,7 @@ import { expect, test } from 'vitest';
 import { seededRandom } from '../demo/seeded-random.ts';
 import { trainingJob } from '../demo/trainer/training-job.ts';
 import { createFakeClock } from '../test/fakes/clock.ts';
-import { planWave, playWaves } from './waves.ts';
-import type { WavePlan } from './waves.ts';
+import { planWave, playWaves, type WavePlan } from './waves.ts';
 
 /** A rollout that only thinks, and is then given up: nobody needs to answer it. */
 const rollout = (name: string, lastsMs: number, afterMs = 0) => ({

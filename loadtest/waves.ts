@@ -7,8 +7,7 @@ import {
   isAsynchronous,
   stepGapMs,
 } from './load-model/bursts.ts';
-import { playRollout } from './trainer/play-rollout.ts';
-import type { PlayWorld, Script } from './trainer/play-rollout.ts';
+import { playRollout, type PlayWorld, type Script } from './trainer/play-rollout.ts';
 import { scriptOf } from './trainer/script-of.ts';
 import type { RolloutTruth } from './trainer/truth.ts';
 

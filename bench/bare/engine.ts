@@ -1,25 +1,22 @@
 import { chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { listHostNames, writeOwnEtc } from '../../services/node/bwrap/host-root.ts';
-import { settingsOfHost } from '../../services/node/bwrap/host-settings.ts';
-import { launch } from '../../services/node/bwrap/launch.ts';
-import type { Ending } from '../../services/node/bwrap/launch.ts';
-import { places } from '../../services/node/bwrap/places.ts';
-import { createGroups } from '../../services/node/cgroups/create-groups.ts';
-import { detectLayout } from '../../services/node/cgroups/detect.ts';
-import { groupName } from '../../services/node/cgroups/group-name.ts';
-import { chooseOwnIds } from '../../services/node/own-ids.ts';
-import { buildLaunch, groupLimits } from '../../services/node/sandbox/build.ts';
-import type { Site } from '../../services/node/sandbox/build.ts';
-import { listening } from '../../services/node/sandbox/listening.ts';
-import { createRecords } from '../../services/node/sandbox/record.ts';
-import { compileFilter } from '../../services/node/seccomp/filter.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { SandboxAddress } from '../../src/model/rollout.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import type { CreateRequest } from '../../src/ports/sandbox-provider.ts';
-import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { listHostNames, writeOwnEtc } from '#services/node/bwrap/host-root.ts';
+import { settingsOfHost } from '#services/node/bwrap/host-settings.ts';
+import { type Ending, launch } from '#services/node/bwrap/launch.ts';
+import { places } from '#services/node/bwrap/places.ts';
+import { createGroups } from '#services/node/cgroups/create-groups.ts';
+import { detectLayout } from '#services/node/cgroups/detect.ts';
+import { groupName } from '#services/node/cgroups/group-name.ts';
+import { chooseOwnIds } from '#services/node/own-ids.ts';
+import { buildLaunch, groupLimits, type Site } from '#services/node/sandbox/build.ts';
+import { listening } from '#services/node/sandbox/listening.ts';
+import { createRecords } from '#services/node/sandbox/record.ts';
+import { compileFilter } from '#services/node/seccomp/filter.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Sandboxes of `services/node`'s own making, without node: nothing is written down, watched or judged. */
 export type BareEngine = AsyncDisposable & {

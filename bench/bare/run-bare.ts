@@ -1,10 +1,9 @@
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildPayload } from '../../infra/payload/payload.ts';
+import { buildPayload } from '#infra/payload/payload.ts';
 import { machineMs, openOffspringAccount, processMs } from '../processors.ts';
 
 export type BareTask = {

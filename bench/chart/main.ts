@@ -2,13 +2,11 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
-import { kubectl } from '../../infra/cluster/api.ts';
-import { openCluster } from '../../infra/cluster/cluster-file.ts';
-import { run } from '../../infra/cluster/machine/run.ts';
-import { installRelease } from '../../test/support/release.ts';
-import type { Release } from '../../test/support/release.ts';
-import { atMost, within } from '../figures.ts';
-import type { Figure } from '../figures.ts';
+import { kubectl } from '#infra/cluster/api.ts';
+import { openCluster } from '#infra/cluster/cluster-file.ts';
+import { run } from '#infra/cluster/machine/run.ts';
+import { installRelease, type Release } from '#test/support/release.ts';
+import { atMost, type Figure, within } from '../figures.ts';
 import { readUsage } from './usage.ts';
 
 /** `main.ts --cluster NAME --out FILE`: the measurements themselves, inside the cluster's network; `bench/chart.ts` starts it there. */

@@ -1,5 +1,4 @@
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
 
 /** Of containers together, by their nodes' kubelets. */
 export type Usage = { readonly atMs: number; readonly cpuMs: number; readonly residentBytes: number };

@@ -1,13 +1,12 @@
 import { Agent, request } from 'undici';
-import { isOpen } from '../../src/model/environment.ts';
-import type { Environment, Template } from '../../src/model/environment.ts';
-import { bootId, callId, environmentName, itemKey, rolloutId, runId, tenantId } from '../../src/model/ids.ts';
-import { noTags, sandboxAddress } from '../../src/model/rollout.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { tokenSha256 } from '../../src/platform/tokens.ts';
-import type { ClaimRequest } from '../../src/ports/fleet/claims.ts';
-import type { PoolTarget } from '../../src/ports/fleet/pool.ts';
-import { eachOf } from '../../src/waiting/each-of.ts';
+import { type Environment, isOpen, type Template } from '#src/model/environment.ts';
+import { bootId, callId, environmentName, itemKey, rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { noTags, sandboxAddress } from '#src/model/rollout.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { tokenSha256 } from '#src/platform/tokens.ts';
+import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
+import type { PoolTarget } from '#src/ports/fleet/pool.ts';
+import { eachOf } from '#src/waiting/each-of.ts';
 import type { PlayedProcesses } from '../played-processes.ts';
 
 /** A row as coding tasks have it. */

@@ -1,10 +1,9 @@
 import type { V1Pod, V1PodList } from '@kubernetes/client-node';
 import { once } from 'node:events';
-import { connect } from 'node:http2';
-import type { ClientHttp2Session } from 'node:http2';
+import { type ClientHttp2Session, connect } from 'node:http2';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Credentials } from '../../src/adapters/kubernetes/api/credentials.ts';
-import { eachOf } from '../../src/waiting/each-of.ts';
+import type { Credentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import { eachOf } from '#src/waiting/each-of.ts';
 
 /**
  * What everything else is compared with: Node's own HTTP/2 client, which sends what it is given over as many connections

@@ -1,10 +1,10 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import { podFor } from '../../src/adapters/kubernetes/pod/pod.ts';
-import type { PodSettings } from '../../src/adapters/kubernetes/pod/settings.ts';
-import type { Template } from '../../src/model/environment.ts';
-import { sandboxId } from '../../src/model/ids.ts';
-import type { CreateRequest } from '../../src/ports/sandbox-provider.ts';
-import { tokenSha256 } from '../../src/platform/tokens.ts';
+import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
+import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { Template } from '#src/model/environment.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import { tokenSha256 } from '#src/platform/tokens.ts';
 
 /** Requests for sandboxes of one template, with names that begin alike. */
 export function requestsFor(template: Template, prefix: string, count: number): readonly CreateRequest[] {

@@ -1,16 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { fleetSelector } from '../../src/adapters/kubernetes/pod/labels.ts';
-import { atMostInRounds, exactly, quantile, within } from '../figures.ts';
-import type { Figure, Round } from '../figures.ts';
-import { callsBetween, readsIn, writesIn } from './api-calls.ts';
-import type { ApiCalls } from './api-calls.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { fleetSelector } from '#src/adapters/kubernetes/pod/labels.ts';
+import { atMostInRounds, exactly, type Figure, quantile, type Round, within } from '../figures.ts';
+import { type ApiCalls, callsBetween, readsIn, writesIn } from './api-calls.ts';
 import { bareFleet, barePods, requestsFor } from './bare-pods.ts';
-import { startSiteFleet } from './fleet-on-site.ts';
-import type { SiteFleet } from './fleet-on-site.ts';
+import { type SiteFleet, startSiteFleet } from './fleet-on-site.ts';
 import { startSandboxds } from './sandboxds/start.ts';
-import { openSite } from './site.ts';
-import type { Site } from './site.ts';
+import { openSite, type Site } from './site.ts';
 
 const burst = 500;
 const pool = 600;

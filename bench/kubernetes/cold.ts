@@ -1,21 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { createApi } from '../../src/adapters/kubernetes/api/calls.ts';
-import { createConnections } from '../../src/adapters/kubernetes/api/connections.ts';
-import { podView } from '../../src/adapters/kubernetes/fleet/pod-view.ts';
-import { fleetSelector } from '../../src/adapters/kubernetes/pod/labels.ts';
-import { follow } from '../../src/adapters/kubernetes/watch/follow.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { identityPauseMs } from '../../src/pool/launch/start.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { atMostInRounds, inTurns } from '../figures.ts';
-import type { Figure, Round } from '../figures.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { createApi } from '#src/adapters/kubernetes/api/calls.ts';
+import { createConnections } from '#src/adapters/kubernetes/api/connections.ts';
+import { podView } from '#src/adapters/kubernetes/fleet/pod-view.ts';
+import { fleetSelector } from '#src/adapters/kubernetes/pod/labels.ts';
+import { follow } from '#src/adapters/kubernetes/watch/follow.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { identityPauseMs } from '#src/pool/launch/start.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { atMostInRounds, type Figure, inTurns, type Round } from '../figures.ts';
 import { bareFleet, barePods, requestsFor } from './bare-pods.ts';
-import { startSiteFleet } from './fleet-on-site.ts';
-import type { SiteFleet } from './fleet-on-site.ts';
-import { openSite } from './site.ts';
-import type { Site } from './site.ts';
+import { type SiteFleet, startSiteFleet } from './fleet-on-site.ts';
+import { openSite, type Site } from './site.ts';
 
 const burst = 64;
 /** A machine of two cores that starts sixty-four pods is late by a quarter now and then: the median forgives two such rounds. */

@@ -1,15 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { fleetSelector } from '../../src/adapters/kubernetes/pod/labels.ts';
-import { createKubernetesProvider } from '../../src/adapters/kubernetes/provider.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import { createLogger } from '../../src/platform/logging.ts';
-import { atMostInRounds, inTurns } from '../figures.ts';
-import type { Figure, Round } from '../figures.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { fleetSelector } from '#src/adapters/kubernetes/pod/labels.ts';
+import { createKubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { createLogger } from '#src/platform/logging.ts';
+import { atMostInRounds, type Figure, inTurns, type Round } from '../figures.ts';
 import { bareFleet, barePods, requestsFor } from './bare-pods.ts';
-import { openSite } from './site.ts';
-import type { Site } from './site.ts';
+import { openSite, type Site } from './site.ts';
 
 const pods = 500;
 /** One takes a second, in which a machine of two cores may be late by as much: the median forgives three such rounds. */

@@ -1,13 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startFleetOnCluster } from '../../cli/fleet/start-fleet.ts';
-import { createBenchClient } from '../fleet.ts';
-import type { BenchClient } from '../fleet.ts';
-import { apiCalls } from './api-calls.ts';
-import type { ApiCalls } from './api-calls.ts';
-import { environmentsDir } from './site.ts';
-import type { Site } from './site.ts';
+import { startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
+import { type BenchClient, createBenchClient } from '../fleet.ts';
+import { apiCalls, type ApiCalls } from './api-calls.ts';
+import { environmentsDir, type Site } from './site.ts';
 
 /** A whole fleet whose sandboxes are pods of a site: redis, controller and gateway as processes here. */
 export type SiteFleet = AsyncDisposable &

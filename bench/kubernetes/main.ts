@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
-import { openCluster } from '../../infra/cluster/cluster-file.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
+import { openCluster } from '#infra/cluster/cluster-file.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
 import type { Figure } from '../figures.ts';
 import { burstOnWarmPool } from './burst.ts';
 import { coldBurst } from './cold.ts';

@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { fleetSelector } from '../../src/adapters/kubernetes/pod/labels.ts';
-import { podFor } from '../../src/adapters/kubernetes/pod/pod.ts';
-import { within } from '../figures.ts';
-import type { Figure } from '../figures.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { fleetSelector } from '#src/adapters/kubernetes/pod/labels.ts';
+import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
+import { type Figure, within } from '../figures.ts';
 import { peakResidentBytes, residentBytes } from '../processes.ts';
 import { requestsFor } from './bare-pods.ts';
 import { startSiteFleet } from './fleet-on-site.ts';
-import { openSite } from './site.ts';
-import type { Site } from './site.ts';
+import { openSite, type Site } from './site.ts';
 
 const pods = 5_000;
 const mebibyte = 1024 * 1024;

@@ -1,19 +1,16 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { chooseTemplate } from '../../src/environments/choose-template.ts';
-import { loadCredentials } from '../../src/adapters/kubernetes/api/credentials.ts';
-import type { Credentials } from '../../src/adapters/kubernetes/api/credentials.ts';
-import type { PodSettings } from '../../src/adapters/kubernetes/pod/settings.ts';
-import { loadCluster } from '../../src/environments/load-cluster.ts';
-import { loadPermitted } from '../../src/environments/load-permitted.ts';
-import type { Template } from '../../src/model/environment.ts';
-import { environmentName } from '../../src/model/ids.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { connectBare } from './bare-client.ts';
-import type { BareClient } from './bare-client.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { chooseTemplate } from '#src/environments/choose-template.ts';
+import { type Credentials, loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
+import { loadPermitted } from '#src/environments/load-permitted.ts';
+import type { Template } from '#src/model/environment.ts';
+import { environmentName } from '#src/model/ids.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { type BareClient, connectBare } from './bare-client.ts';
 
 /** Where one measurement works: a namespace of its own in the cluster, and what is needed to put pods there. */
 export type Site = AsyncDisposable & {

@@ -2,16 +2,15 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { createFeed } from '../../services/node/sandbox/feed.ts';
-import type { Sandboxes } from '../../services/node/sandbox/sandboxes.ts';
-import { createHandle } from '../../services/node/serving/handle.ts';
-import { serve } from '../../services/node/serving/serve.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { ProvidedSandbox } from '../../src/ports/sandbox-provider.ts';
-import { nodeSocketName } from '../../src/protocol/node/wire.ts';
-import { createInhabitant } from '../kubernetes/sandboxds/inhabitant.ts';
-import type { Inhabitant } from '../kubernetes/sandboxds/inhabitant.ts';
+import { createFeed } from '#services/node/sandbox/feed.ts';
+import type { Sandboxes } from '#services/node/sandbox/sandboxes.ts';
+import { createHandle } from '#services/node/serving/handle.ts';
+import { serve } from '#services/node/serving/serve.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
+import { nodeSocketName } from '#src/protocol/node/wire.ts';
+import { createInhabitant, type Inhabitant } from '../kubernetes/sandboxds/inhabitant.ts';
 
 /**
  * `node` where sandboxes are played: it is asked as the real one is, and what it starts runs at once, at an address of this

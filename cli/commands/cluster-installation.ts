@@ -1,10 +1,8 @@
-import { Option } from 'commander';
-import type { Command } from 'commander';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { type Command, Option } from 'commander';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { withApi } from '../installation/api.ts';
-import { makeSecret, secretKinds } from '../installation/secrets.ts';
-import type { SecretKind } from '../installation/secrets.ts';
+import { makeSecret, type SecretKind, secretKinds } from '../installation/secrets.ts';
 import { sweep } from '../installation/sweep.ts';
 import type { Terminal } from '../print/terminal.ts';
 

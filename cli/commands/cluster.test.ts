@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { runCorral } from '../../test/support/command-line.ts';
-import { environmentFolder } from '../../test/support/environment-folder.ts';
+import { runCorral } from '#test/support/command-line.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 import { exitCodes } from '../command-error.ts';
 
 async function run(cluster: string, ...options: readonly string[]) {

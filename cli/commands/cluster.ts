@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { stringify } from 'yaml';
 import { Value } from 'typebox/value';
-import { manifests } from '../../src/adapters/kubernetes/manifests/manifests.ts';
-import { loadCluster } from '../../src/environments/load-cluster.ts';
-import { Name } from '../../src/environments/schema/parts.ts';
+import { manifests } from '#src/adapters/kubernetes/manifests/manifests.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
+import { Name } from '#src/environments/schema/parts.ts';
 import { CommandError } from '../command-error.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { addInstallationCommands } from './cluster-installation.ts';

@@ -1,16 +1,13 @@
-import { Option } from 'commander';
-import type { Command } from 'commander';
-import { createKey } from '../../src/access/create-key.ts';
-import { isScope, scopes } from '../../src/access/keys.ts';
-import type { ApiKey } from '../../src/access/keys.ts';
-import { isIdText, runId, tenantId } from '../../src/model/ids.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { type Command, Option } from 'commander';
+import { createKey } from '#src/access/create-key.ts';
+import { type ApiKey, isScope, scopes } from '#src/access/keys.ts';
+import { isIdText, runId, tenantId } from '#src/model/ids.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 import { readKeys, writeKeys } from '../keys/key-store.ts';
 import { table } from '../print/table.ts';
-import { show } from '../print/terminal.ts';
-import type { Terminal } from '../print/terminal.ts';
+import { show, type Terminal } from '../print/terminal.ts';
 
 type FileOptions = { readonly file?: string; readonly state: string; readonly json: boolean };
 type CreateOptions = FileOptions & {

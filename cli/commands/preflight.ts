@@ -4,13 +4,10 @@ import { CommandError, NotInOrder } from '../command-error.ts';
 import { commonTargets } from '../preflight/egress/targets.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { describePreflight } from '../preflight/report.ts';
-import { parseRows } from '../preflight/rows.ts';
-import type { Row } from '../preflight/rows.ts';
+import { parseRows, type Row } from '../preflight/rows.ts';
 import { onSomeFleet } from '../preflight/some-fleet.ts';
-import { show } from '../print/terminal.ts';
-import type { Terminal } from '../print/terminal.ts';
-import { withReadingOptions } from './reading-options.ts';
-import type { ReadingOptions } from './reading-options.ts';
+import { show, type Terminal } from '../print/terminal.ts';
+import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
 type PreflightOptions = ReadingOptions & {
   readonly items?: string;

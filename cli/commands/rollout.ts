@@ -1,18 +1,16 @@
 import type { Command } from 'commander';
-import { rolloutId, runId } from '../../src/model/ids.ts';
-import { RolloutAnswer } from '../../src/protocol/native/rollouts.ts';
+import { rolloutId, runId } from '#src/model/ids.ts';
+import { RolloutAnswer } from '#src/protocol/native/rollouts.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative, NotKnown } from '../gateway/native-client.ts';
-import { RunsAnswer } from '../../src/protocol/native/runs.ts';
-import { show } from '../print/terminal.ts';
-import type { Terminal } from '../print/terminal.ts';
+import { RunsAnswer } from '#src/protocol/native/runs.ts';
+import { show, type Terminal } from '../print/terminal.ts';
 import { describeStory } from '../stories/describe-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import { anyTenant, readLog, tellingStories } from '../stories/read-log.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
+import type { RolloutStory } from '#src/reports/rollout-story.ts';
 import { storyOfAnswer, withLog } from '../stories/rollout-sources.ts';
-import { eventsHelp, withReadingOptions } from './reading-options.ts';
-import type { ReadingOptions } from './reading-options.ts';
+import { eventsHelp, type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
 type RolloutOptions = ReadingOptions & { readonly attempt?: string; readonly events?: string };
 

@@ -1,22 +1,18 @@
-import { Option } from 'commander';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { Static } from 'typebox';
-import { failureCodes } from '../../src/failure/codes.ts';
-import { runId } from '../../src/model/ids.ts';
-import { RolloutsAnswer, RunsAnswer } from '../../src/protocol/native/runs.ts';
+import { failureCodes } from '#src/failure/codes.ts';
+import { runId } from '#src/model/ids.ts';
+import { RolloutsAnswer, RunsAnswer } from '#src/protocol/native/runs.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
-import { show } from '../print/terminal.ts';
-import type { Terminal } from '../print/terminal.ts';
+import { show, type Terminal } from '../print/terminal.ts';
 import { lookUp } from '../stories/look-up.ts';
 import type { Outline } from '../stories/outlines.ts';
 import { anyTenant, outlinesInFolder, outlining, readLog } from '../stories/read-log.ts';
-import { summaryOfLine, summaryOfOutline, withEnded } from '../stories/run-lines.ts';
-import type { RolloutSummary } from '../stories/run-lines.ts';
-import { withReadingOptions } from './reading-options.ts';
-import type { ReadingOptions } from './reading-options.ts';
+import { type RolloutSummary, summaryOfLine, summaryOfOutline, withEnded } from '../stories/run-lines.ts';
+import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
 type RolloutsOptions = ReadingOptions & {
   readonly verdict?: 'scorable' | 'discard';

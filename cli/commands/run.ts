@@ -1,16 +1,14 @@
 import type { Command } from 'commander';
-import { runId } from '../../src/model/ids.ts';
-import { RunAnswer } from '../../src/protocol/native/runs.ts';
+import { runId } from '#src/model/ids.ts';
+import { RunAnswer } from '#src/protocol/native/runs.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
-import { show } from '../print/terminal.ts';
-import type { Terminal } from '../print/terminal.ts';
+import { show, type Terminal } from '../print/terminal.ts';
 import { describeRun, runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import type { Outline } from '../stories/outlines.ts';
 import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
-import { eventsHelp, withReadingOptions } from './reading-options.ts';
-import type { ReadingOptions } from './reading-options.ts';
+import { eventsHelp, type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
 export function addRunCommand(program: Command, terminal: Terminal): void {
   const command = program

@@ -1,18 +1,15 @@
 import type { Command } from 'commander';
-import { RunAnswer, RunsAnswer } from '../../src/protocol/native/runs.ts';
+import { RunAnswer, RunsAnswer } from '#src/protocol/native/runs.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import { table } from '../print/table.ts';
-import { show } from '../print/terminal.ts';
-import type { Terminal } from '../print/terminal.ts';
+import { show, type Terminal } from '../print/terminal.ts';
 import { describeCodes } from '../stories/run-story.ts';
 import { lookUp } from '../stories/look-up.ts';
 import type { Outline } from '../stories/outlines.ts';
 import { outlinesInFolder } from '../stories/read-log.ts';
-import { runLineOfAnswer, runLinesOfOutlines } from '../stories/run-lines.ts';
-import type { RunLine } from '../stories/run-lines.ts';
-import { withReadingOptions } from './reading-options.ts';
-import type { ReadingOptions } from './reading-options.ts';
+import { type RunLine, runLineOfAnswer, runLinesOfOutlines } from '../stories/run-lines.ts';
+import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
 export function addRunsCommand(program: Command, terminal: Terminal): void {
   const command = program.command('runs').description('training jobs: counts, discards and why');

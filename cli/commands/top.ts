@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
-import { systemClock } from '../../src/platform/clock.ts';
-import { FleetAnswer } from '../../src/protocol/native/fleet.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { CommandError } from '../command-error.ts';
 import { findConnection } from '../gateway/connection.ts';
-import { createHttpClient } from '../gateway/http-client.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
+import { createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import { timeOfDay } from '../print/amounts.ts';
 import type { Terminal } from '../print/terminal.ts';
@@ -12,8 +11,7 @@ import { followFleet } from '../top/follow-fleet.ts';
 import { frameOf } from '../top/frame.ts';
 import { paint } from '../top/lines.ts';
 import { processScreen } from '../top/screen.ts';
-import { withReadingOptions } from './reading-options.ts';
-import type { ReadingOptions } from './reading-options.ts';
+import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
 /** A gateway that has not answered by then is told as one that does not. */
 const deadlineMs = 5_000;

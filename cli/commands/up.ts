@@ -1,14 +1,12 @@
 import type { Command } from 'commander';
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
+import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { CommandError, exitCodes } from '../command-error.ts';
-import { startFleet } from '../fleet/start-fleet.ts';
-import type { Fleet, FleetEvent } from '../fleet/start-fleet.ts';
+import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeFleetEvent } from '../up/describe-event.ts';
 import { askHostLimitations } from '../up/host-limitations.ts';
-import { curlLines, describeSummary, environmentLine } from '../up/summary.ts';
-import type { UpSummary } from '../up/summary.ts';
+import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
 
 type UpOptions = {
   readonly port: string;

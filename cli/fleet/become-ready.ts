@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { PartExit, PartProcess, PartSpec } from './part-process.ts';
 
 /** Between two questions whether a part is ready. */

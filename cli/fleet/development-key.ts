@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 /** 24 characters of 36 are 124 bits; it is accepted from this machine only. */
 const secretLength = 24;

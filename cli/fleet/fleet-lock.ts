@@ -1,7 +1,6 @@
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { CommandError } from '../command-error.ts';
-import { identifyProcess, isAlive, parseIdentity } from './process-identity.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import { identifyProcess, isAlive, parseIdentity, type ProcessIdentity } from './process-identity.ts';
 
 export type FleetLock = { release(): void };
 

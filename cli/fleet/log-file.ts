@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 /** Two files of this size a part: enough for hours of ordinary talk, and a bound for a part that floods. */
 const defaultMaxBytes = 8 * 1024 * 1024;

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { LogFile } from './log-file.ts';
-import type { PartRecords } from './part-records.ts';
-import { killGroup } from './part-records.ts';
+import { killGroup, type PartRecords } from './part-records.ts';
 import { identifyProcess } from './process-identity.ts';
 
 export type PartName = 'redis' | 'node' | 'controller' | 'gateway';

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/platform/clock.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createPartRecords, killGroup, removeLeftovers } from './part-records.ts';
 import { identifyProcess, isAlive } from './process-identity.ts';
 

@@ -1,8 +1,7 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Clock } from '../../src/ports/clock.ts';
-import { isAlive, parseIdentity } from './process-identity.ts';
-import type { ProcessIdentity } from './process-identity.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import { isAlive, parseIdentity, type ProcessIdentity } from './process-identity.ts';
 
 /** One file for each part that runs, so that a fleet which died without cleaning up is found by the next one. */
 export type PartRecords = {

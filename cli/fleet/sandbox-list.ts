@@ -1,7 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { SandboxId } from '../../src/model/ids.ts';
-import type { Owner } from '../../src/model/rollout.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { Owner } from '#src/model/rollout.ts';
 
 /** One sandbox of this machine. `pid` is its process 1 as the host sees it; `owner` is null until a rollout has it. */
 export type LocalSandbox = {

@@ -1,10 +1,10 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { loadCluster } from '../../src/environments/load-cluster.ts';
-import { loadPermitted } from '../../src/environments/load-permitted.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { ensureFleetKeys } from '../../src/platform/fleet-key-file.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
+import { loadPermitted } from '#src/environments/load-permitted.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';
 import { readKeys, writeKeys } from '../keys/key-store.ts';
 import { developmentKeyIn } from './development-key.ts';
@@ -12,14 +12,18 @@ import { takeFleetLock } from './fleet-lock.ts';
 import { freePort } from './free-port.ts';
 import { openLogFile } from './log-file.ts';
 import { createPartRecords, removeLeftovers } from './part-records.ts';
-import { controllerPart, gatewayPart, nodePart, redisPart } from './parts.ts';
-import type { Engine, PartsOptions, PoolOverrides } from './parts.ts';
-import { listLocalSandboxes } from './sandbox-list.ts';
-import type { LocalSandbox } from './sandbox-list.ts';
-import { defaultStateFolder, openStateFolder } from './state-folder.ts';
-import type { StateFolder } from './state-folder.ts';
-import { supervise } from './supervise.ts';
-import type { PartEvent, SupervisedPart, Supervision } from './supervise.ts';
+import {
+  controllerPart,
+  type Engine,
+  gatewayPart,
+  nodePart,
+  type PartsOptions,
+  type PoolOverrides,
+  redisPart,
+} from './parts.ts';
+import { listLocalSandboxes, type LocalSandbox } from './sandbox-list.ts';
+import { defaultStateFolder, openStateFolder, type StateFolder } from './state-folder.ts';
+import { type PartEvent, supervise, type SupervisedPart, type Supervision } from './supervise.ts';
 
 export type FleetOptions = {
   /** Folder of environment files. */
@@ -87,7 +91,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
 
 /** Looked for only here: the image of the fleet has the command line, and nothing to make payloads or sandboxes with. */
 async function payloadMaker() {
-  const { buildPayload } = await import('../../infra/payload/payload.ts').catch((cause: unknown) => {
+  const { buildPayload } = await import('#infra/payload/payload.ts').catch((cause: unknown) => {
     throw new CommandError(
       'this installation cannot start a fleet of its own: it is not a whole checkout',
       'yours',

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemRandom } from '../../src/platform/random.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { developmentKeyIn } from './development-key.ts';
 import { openStateFolder } from './state-folder.ts';
 

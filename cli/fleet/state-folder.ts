@@ -1,6 +1,6 @@
 import { mkdirSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
-import { nodeSocketName } from '../../src/protocol/node/wire.ts';
+import { nodeSocketName } from '#src/protocol/node/wire.ts';
 import { CommandError } from '../command-error.ts';
 
 /** Where a fleet on one machine keeps everything. Only the owner may enter: keys and sandboxes' files are in it. */

@@ -2,13 +2,12 @@ import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/platform/clock.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { openLogFile } from './log-file.ts';
 import { createPartRecords } from './part-records.ts';
 import type { PartSpec } from './part-process.ts';
 import { identifyProcess } from './process-identity.ts';
-import { supervise } from './supervise.ts';
-import type { PartEvent, SupervisedPart } from './supervise.ts';
+import { type PartEvent, supervise, type SupervisedPart } from './supervise.ts';
 
 let folder = '';
 let parts: SupervisedPart[] = [];

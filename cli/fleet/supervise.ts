@@ -1,8 +1,13 @@
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import { CommandError } from '../command-error.ts';
 import type { LogFile } from './log-file.ts';
-import { startPartProcess } from './part-process.ts';
-import type { PartExit, PartName, PartProcess, PartSpec } from './part-process.ts';
+import {
+  type PartExit,
+  type PartName,
+  type PartProcess,
+  type PartSpec,
+  startPartProcess,
+} from './part-process.ts';
 import type { PartRecords } from './part-records.ts';
 import { becomeReady } from './become-ready.ts';
 import { afterDeath, noDeaths } from './restart-delay.ts';

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { CommandError } from '../command-error.ts';
-import { ErrorAnswer } from '../../src/protocol/native/error.ts';
+import { ErrorAnswer } from '#src/protocol/native/error.ts';
 import { visibleLine } from '../print/visible.ts';
 import type { HttpAnswer, HttpClient, HttpRequest } from './http-client.ts';
 

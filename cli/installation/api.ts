@@ -1,11 +1,9 @@
-import { createApi } from '../../src/adapters/kubernetes/api/calls.ts';
-import type { Api, ApiCall } from '../../src/adapters/kubernetes/api/calls.ts';
-import { wordsOf } from '../../src/adapters/kubernetes/api/answer.ts';
-import type { Answer } from '../../src/adapters/kubernetes/api/answer.ts';
-import { createConnections } from '../../src/adapters/kubernetes/api/connections.ts';
-import { loadCredentials } from '../../src/adapters/kubernetes/api/credentials.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { type Api, type ApiCall, createApi } from '#src/adapters/kubernetes/api/calls.ts';
+import { type Answer, wordsOf } from '#src/adapters/kubernetes/api/answer.ts';
+import { createConnections } from '#src/adapters/kubernetes/api/connections.ts';
+import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';
 
 /** Small objects, one at a time. */

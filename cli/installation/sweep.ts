@@ -1,13 +1,12 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Api } from '../../src/adapters/kubernetes/api/calls.ts';
-import { processLabels } from '../../src/adapters/kubernetes/manifests/labels.ts';
-import { fleetSelector, labelKeys } from '../../src/adapters/kubernetes/pod/labels.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Api } from '#src/adapters/kubernetes/api/calls.ts';
+import { processLabels } from '#src/adapters/kubernetes/manifests/labels.ts';
+import { fleetSelector, labelKeys } from '#src/adapters/kubernetes/pod/labels.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import { CommandError } from '../command-error.ts';
 import { ask } from './api.ts';
-import { secretName } from './secrets.ts';
-import type { SecretKind } from './secrets.ts';
+import { type SecretKind, secretName } from './secrets.ts';
 
 export type Sweep = {
   readonly fleet: string;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { formatKeyFile, parseKeyFile } from '../../src/access/key-file.ts';
-import type { ApiKey } from '../../src/access/keys.ts';
+import { formatKeyFile, parseKeyFile } from '#src/access/key-file.ts';
+import type { ApiKey } from '#src/access/keys.ts';
 import { CommandError } from '../command-error.ts';
 
 /** The keys in the file; none where there is no file yet. Throws a CommandError that names every mistake in it. */

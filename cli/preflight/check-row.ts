@@ -1,11 +1,10 @@
 import { Type } from 'typebox';
-import type { Json } from '../../src/model/grader.ts';
-import { GradeAnswer } from '../../src/protocol/native/calls.ts';
+import type { Json } from '#src/model/grader.ts';
+import { GradeAnswer } from '#src/protocol/native/calls.ts';
 import { askNative } from '../gateway/native-client.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { score as showScore } from '../print/amounts.ts';
-import { tryOut } from './check.ts';
-import type { Check } from './check.ts';
+import { type Check, tryOut } from './check.ts';
 import { judgeToolAnswer, readScore } from './read-answers.ts';
 import type { Row } from './rows.ts';
 import { sampleArguments } from './sample-arguments.ts';

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
-import { tryOut } from './check.ts';
-import type { Check } from './check.ts';
-import type { Item } from '../../src/model/grader.ts';
+import { type Check, tryOut } from './check.ts';
+import type { Item } from '#src/model/grader.ts';
 
 /** Just under the platforms' limit of 1 MB with everything around it. */
 const largeBytes = 950_000;

@@ -1,10 +1,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { fakeOpenTemplate, fakeTemplate } from '../../test/fakes/environment.ts';
+import { fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
 import { parseRows } from './rows.ts';
 import { sampleArguments } from './sample-arguments.ts';
 import { sampleItem } from './sample-item.ts';
-import type { Grader } from '../../src/model/grader.ts';
+import type { Grader } from '#src/model/grader.ts';
 
 const text = (match: 'exact' | 'numeric', reference: string): Grader => ({
   kind: 'text',

@@ -1,21 +1,18 @@
-import { systemRandom } from '../../src/platform/random.ts';
-import { EnvironmentsAnswer } from '../../src/protocol/native/environments.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { EnvironmentsAnswer } from '#src/protocol/native/environments.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
-import { createHttpClient } from '../gateway/http-client.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
+import { createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';
 import type { Check } from './check.ts';
-import { checkRow } from './check-row.ts';
-import type { RowUnderTest } from './check-row.ts';
+import { checkRow, type RowUnderTest } from './check-row.ts';
 import { checkWay } from './check-way.ts';
 import { checkEgress } from './egress/check-egress.ts';
 import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from './rows.ts';
 import { harmlessAnswersOf, rowsOf } from './rows-of.ts';
-import { askTrainingJob } from './training-job.ts';
-import type { TrainingJob } from './training-job.ts';
+import { askTrainingJob, type TrainingJob } from './training-job.ts';
 import { checkWritable } from './writable/check-writable.ts';
 
 export type PreflightPlan = {

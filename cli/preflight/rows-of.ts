@@ -1,10 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
-import type { Environment } from '../../src/model/environment.ts';
-import type { Grader } from '../../src/model/grader.ts';
-import { parseRows } from './rows.ts';
-import type { Row } from './rows.ts';
+import { loadEnvironments } from '#src/environments/load-environments.ts';
+import type { Environment } from '#src/model/environment.ts';
+import type { Grader } from '#src/model/grader.ts';
+import { parseRows, type Row } from './rows.ts';
 import { sampleItem } from './sample-item.ts';
 
 /**

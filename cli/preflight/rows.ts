@@ -1,4 +1,4 @@
-import type { Item, Json } from '../../src/model/grader.ts';
+import type { Item, Json } from '#src/model/grader.ts';
 import { CommandError } from '../command-error.ts';
 
 /** One dataset row, with answers to try on its grader where the file gives them. */

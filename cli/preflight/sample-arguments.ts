@@ -1,4 +1,4 @@
-import type { Tool } from '../../src/model/environment.ts';
+import type { Tool } from '#src/model/environment.ts';
 
 /** What a sentence of arguments needs: the schema says which, these say what to try where it does not say more. */
 const byName: Readonly<Record<string, string>> = {

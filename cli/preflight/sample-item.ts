@@ -1,6 +1,5 @@
-import { isOpen } from '../../src/model/environment.ts';
-import type { Environment } from '../../src/model/environment.ts';
-import type { Grader, Item, Json } from '../../src/model/grader.ts';
+import { type Environment, isOpen } from '#src/model/environment.ts';
+import type { Grader, Item, Json } from '#src/model/grader.ts';
 
 /**
  * A dataset row that fits the environment, for a preflight without real rows: every field that it exposes and every

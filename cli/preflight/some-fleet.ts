@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
-import { findConnection } from '../gateway/connection.ts';
-import type { Connection, ConnectionOptions } from '../gateway/connection.ts';
+import { type Connection, type ConnectionOptions, findConnection } from '../gateway/connection.ts';
 import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
 import type { Terminal } from '../print/terminal.ts';
 

@@ -1,4 +1,4 @@
-import type { Item, Json } from '../../src/model/grader.ts';
+import type { Item, Json } from '#src/model/grader.ts';
 import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
 import type { TrainingJob } from './training-job.ts';
 

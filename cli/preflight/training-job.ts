@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import type { Connection } from '../gateway/connection.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { askNative } from '../gateway/native-client.ts';

@@ -1,9 +1,7 @@
-import type { FailureCode } from '../../src/failure/codes.ts';
-import type { Evidence } from '../../src/failure/failure.ts';
-import { explain } from '../../src/reports/explanation.ts';
-import type { Explanation, Told } from '../../src/reports/explanation.ts';
-import { endOf } from '../../src/reports/rollout-story.ts';
-import type { CallStory, RolloutStory } from '../../src/reports/rollout-story.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import { explain, type Explanation, type Told } from '#src/reports/explanation.ts';
+import { type CallStory, endOf, type RolloutStory } from '#src/reports/rollout-story.ts';
 import { bytes, duration, score, timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { visibleLine } from '../print/visible.ts';

@@ -1,7 +1,6 @@
-import { ownerOf } from '../../src/model/rollout.ts';
-import type { RolloutKey } from '../../src/model/rollout.ts';
-import type { RolloutEvent } from '../../src/ports/event-log.ts';
-import type { RolloutStory } from '../../src/reports/rollout-story.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { RolloutStory } from '#src/reports/rollout-story.ts';
 
 /** Of a rollout's story, what lists and sums need: they are of tens of thousands, whose events are hundreds of megabytes. */
 export type Outline = Pick<

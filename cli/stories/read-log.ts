@@ -1,22 +1,18 @@
 import { createReadStream } from 'node:fs';
 import { Compile } from 'typebox/compile';
-import { splitLines } from '../../src/adapters/event-log/lines.ts';
-import { isWanted, parseEvent } from '../../src/adapters/event-log/parse-event.ts';
-import { everyRollout, readEvents } from '../../src/adapters/event-log/read-events.ts';
-import type { RolloutEvent } from '../../src/ports/event-log.ts';
-import { KeepersLine } from '../../src/protocol/fleet/events.ts';
-import type { Wanted } from '../../src/protocol/fleet/events.ts';
-import type { Missing, RolloutStory } from '../../src/reports/rollout-story.ts';
+import { splitLines } from '#src/adapters/event-log/lines.ts';
+import { isWanted, parseEvent } from '#src/adapters/event-log/parse-event.ts';
+import { everyRollout, readEvents } from '#src/adapters/event-log/read-events.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import { KeepersLine, type Wanted } from '#src/protocol/fleet/events.ts';
+import type { Missing, RolloutStory } from '#src/reports/rollout-story.ts';
 import { CommandError } from '../command-error.ts';
-import { findConnection } from '../gateway/connection.ts';
-import type { ConnectionOptions } from '../gateway/connection.ts';
+import { type ConnectionOptions, findConnection } from '../gateway/connection.ts';
 import { createHttpClient } from '../gateway/http-client.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { mostRollouts, Outlines } from './outlines.ts';
-import type { Outline } from './outlines.ts';
-import { storiesOfEvents } from './rollout-sources.ts';
-import type { ToldLog } from './rollout-sources.ts';
+import { mostRollouts, type Outline, Outlines } from './outlines.ts';
+import { storiesOfEvents, type ToldLog } from './rollout-sources.ts';
 
 /** What is made of events as they come, which are too many to be kept all. */
 export type Making<Made> = {

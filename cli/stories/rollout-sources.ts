@@ -1,13 +1,10 @@
 import type { Static } from 'typebox';
-import { failureCodes } from '../../src/failure/codes.ts';
-import type { FailureCode } from '../../src/failure/codes.ts';
-import type { Verdict } from '../../src/failure/verdict.ts';
-import { ownerOf } from '../../src/model/rollout.ts';
-import type { RolloutKey } from '../../src/model/rollout.ts';
-import type { RolloutEvent } from '../../src/ports/event-log.ts';
-import type { RolloutAnswer, RolloutLine } from '../../src/protocol/native/rollouts.ts';
-import { blameOf } from '../../src/reports/rollout-story.ts';
-import type { CallStory, Missing, RolloutStory } from '../../src/reports/rollout-story.ts';
+import { type FailureCode, failureCodes } from '#src/failure/codes.ts';
+import type { Verdict } from '#src/failure/verdict.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.ts';
+import { blameOf, type CallStory, type Missing, type RolloutStory } from '#src/reports/rollout-story.ts';
 
 /*
  * One rollout's story has two sources: the fleet's answer, as long as it remembers, and the event log, which alone knows the

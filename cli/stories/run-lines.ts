@@ -1,6 +1,6 @@
-import type { RunAnswer } from '../../src/protocol/native/runs.ts';
-import type { RolloutLine } from '../../src/protocol/native/rollouts.ts';
-import type { Source } from '../../src/reports/rollout-story.ts';
+import type { RunAnswer } from '#src/protocol/native/runs.ts';
+import type { RolloutLine } from '#src/protocol/native/rollouts.ts';
+import type { Source } from '#src/reports/rollout-story.ts';
 import type { Outline } from './outlines.ts';
 
 /** One run in a list. */

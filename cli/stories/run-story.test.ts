@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import type { RunAnswer } from '../../src/protocol/native/runs.ts';
+import type { RunAnswer } from '#src/protocol/native/runs.ts';
 import { describeRun, runStoryOfAnswer, runStoryOfOutlines, suspectsOf } from './run-story.ts';
-import { rolloutId, runId, sandboxId, bootId, callId, tenantId } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import type { RolloutEvent } from '../../src/ports/event-log.ts';
+import { rolloutId, runId, sandboxId, bootId, callId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { Outlines } from './outlines.ts';
 
 const answer: RunAnswer = {

@@ -1,4 +1,4 @@
-import type { Missing } from '../../src/reports/rollout-story.ts';
+import type { Missing } from '#src/reports/rollout-story.ts';
 import { visibleLine } from '../print/visible.ts';
 
 /*

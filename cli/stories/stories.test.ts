@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import type { RolloutEvent } from '../../src/ports/event-log.ts';
+import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
 import { Outlines } from './outlines.ts';
 import { runLinesOfOutlines, summaryOfOutline, withEnded } from './run-lines.ts';

@@ -1,5 +1,4 @@
-import { cutLine, cutTo, padTo, say, widthOf } from './lines.ts';
-import type { Line, Span } from './lines.ts';
+import { cutLine, cutTo, type Line, padTo, say, type Span, widthOf } from './lines.ts';
 
 export type Column<Row> = {
   readonly title: string;

@@ -1,10 +1,9 @@
-import { every } from '../../src/platform/every.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { FleetAnswer } from '../../src/protocol/native/fleet.ts';
+import { every } from '#src/platform/every.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { CommandError } from '../command-error.ts';
 import { timeOfDay } from '../print/amounts.ts';
-import { frameOf } from './frame.ts';
-import type { View } from './frame.ts';
+import { frameOf, type View } from './frame.ts';
 import type { Screen } from './screen.ts';
 
 /** The gateway reads no more often. */

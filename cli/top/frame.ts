@@ -1,11 +1,8 @@
-import type { Blame } from '../../src/failure/codes.ts';
-import { failureCodes, failureRow } from '../../src/failure/codes.ts';
-import type { FleetAnswer } from '../../src/protocol/native/fleet.ts';
+import { type Blame, failureCodes, failureRow } from '#src/failure/codes.ts';
+import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { age, bytes } from '../print/amounts.ts';
-import { cutLine, say, widthOf } from './lines.ts';
-import type { Line, Span } from './lines.ts';
-import { counted, lineSection, poolSection, processSection } from './sections.ts';
-import type { Section } from './sections.ts';
+import { cutLine, type Line, say, type Span, widthOf } from './lines.ts';
+import { counted, lineSection, poolSection, processSection, type Section } from './sections.ts';
 
 /** What is known of the fleet at this moment. */
 export type View = {

@@ -1,4 +1,4 @@
-import type { Blame } from '../../src/failure/codes.ts';
+import type { Blame } from '#src/failure/codes.ts';
 import { visibleLine } from '../print/visible.ts';
 
 /** Words in one tone: whose failure they tell of, or a title; without one they are plain. */

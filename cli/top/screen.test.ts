@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
 import { say } from './lines.ts';
-import { screenOver } from './screen.ts';
-import type { Streams } from './screen.ts';
+import { screenOver, type Streams } from './screen.ts';
 
 /** A terminal that keeps what is written to it, and whether it hands over each key as it is pressed. */
 function fakeTerminal() {

@@ -1,6 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { paint } from './lines.ts';
-import type { Line } from './lines.ts';
+import { type Line, paint } from './lines.ts';
 
 /** A terminal as a whole screen, until it is given back. */
 export type Screen = {

@@ -1,6 +1,6 @@
 import { Client } from 'undici';
 import { Value } from 'typebox/value';
-import { LimitationsAnswer } from '../../src/protocol/node/wire.ts';
+import { LimitationsAnswer } from '#src/protocol/node/wire.ts';
 
 /** What this host cannot enforce, in node's own sentences. */
 export async function askHostLimitations(nodeSocket: string): Promise<readonly string[]> {

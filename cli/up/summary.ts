@@ -1,4 +1,4 @@
-import type { Environment } from '../../src/model/environment.ts';
+import type { Environment } from '#src/model/environment.ts';
 import type { PoolOverrides } from '../fleet/parts.ts';
 import { sampleArguments } from '../preflight/sample-arguments.ts';
 import { sampleItem } from '../preflight/sample-item.ts';

@@ -2,10 +2,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startFleet } from '../../cli/fleet/start-fleet.ts';
-import type { Fleet, FleetEvent, RunningFleet } from '../../cli/fleet/start-fleet.ts';
-import { loadEnvironments } from '../../src/environments/load-environments.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import { type Fleet, type FleetEvent, type RunningFleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { loadEnvironments } from '#src/environments/load-environments.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import { request } from 'undici';
 
 export const environment = 'code-edit-planning';

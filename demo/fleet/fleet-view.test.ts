@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { startFakeRftServer } from '../../test/fakes/rft-server.ts';
-import type { FakeRftServer, Scripted } from '../../test/fakes/rft-server.ts';
+import { type FakeRftServer, type Scripted, startFakeRftServer } from '#test/fakes/rft-server.ts';
 import { openFleetView } from './fleet-view.ts';
 
 let server: FakeRftServer | undefined;

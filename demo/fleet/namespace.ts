@@ -1,8 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiException, CoreV1Api, Exec, KubeConfig } from '@kubernetes/client-node';
-import type { V1Status } from '@kubernetes/client-node';
-import { sandboxContainerName } from '../../src/adapters/kubernetes/pod/container.ts';
+import { ApiException, CoreV1Api, Exec, KubeConfig, type V1Status } from '@kubernetes/client-node';
+import { sandboxContainerName } from '#src/adapters/kubernetes/pod/container.ts';
 
 /** A namespace of a cluster that is ours as long as the demo runs. */
 export type DemoNamespace = {

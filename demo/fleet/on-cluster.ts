@@ -1,10 +1,8 @@
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { startFleetOnCluster } from '../../cli/fleet/start-fleet.ts';
-import type { FleetEvent } from '../../cli/fleet/start-fleet.ts';
-import type { Random } from '../../src/ports/random.ts';
-import { environment, environmentsDir, inOwnFolder } from './demo-fleet.ts';
-import type { DemoFleet } from './demo-fleet.ts';
+import { type FleetEvent, startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
+import type { Random } from '#src/ports/random.ts';
+import { type DemoFleet, environment, environmentsDir, inOwnFolder } from './demo-fleet.ts';
 import { openNamespace } from './namespace.ts';
 import { withImage } from './with-image.ts';
 

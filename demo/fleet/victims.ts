@@ -1,4 +1,4 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 import { shuffled } from '../seeded-random.ts';
 import type { RolloutPlan } from '../trainer/rollout.ts';
 

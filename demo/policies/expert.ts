@@ -1,7 +1,6 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 import { keyTerms, wantedKinds } from './key-terms.ts';
-import { actOnce, answer, readFile, shell } from './policy.ts';
-import type { Policy } from './policy.ts';
+import { actOnce, answer, type Policy, readFile, shell } from './policy.ts';
 import { heaviest, ofWantedKinds, rankFiles } from './rank-files.ts';
 import { countCommand, parseHits } from './search-hits.ts';
 

@@ -1,5 +1,4 @@
-import { actOnce, answer, shell } from './policy.ts';
-import type { Policy } from './policy.ts';
+import { actOnce, answer, type Policy, shell } from './policy.ts';
 import { shuffled } from '../seeded-random.ts';
 
 /** Paths that exist in many packages. */

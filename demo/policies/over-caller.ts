@@ -1,6 +1,5 @@
 import { keyTerms, wantedKinds } from './key-terms.ts';
-import { actOnce, answer, shell } from './policy.ts';
-import type { Policy } from './policy.ts';
+import { actOnce, answer, type Policy, shell } from './policy.ts';
 import { heaviest, ofWantedKinds, rankFiles } from './rank-files.ts';
 import { countCommand, parseHits, shellQuoted } from './search-hits.ts';
 

@@ -1,7 +1,6 @@
 import { noticed } from './expert.ts';
 import { keyTerms, wantedKinds } from './key-terms.ts';
-import { answer, readFile, shell } from './policy.ts';
-import type { Policy, ToolUse } from './policy.ts';
+import { answer, type Policy, readFile, shell, type ToolUse } from './policy.ts';
 import { heaviest, ofWantedKinds, rankFiles } from './rank-files.ts';
 import { countCommand, parseHits } from './search-hits.ts';
 

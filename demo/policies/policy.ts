@@ -1,4 +1,4 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 /** What a policy is shown of a task: never the true files. */
 export type Sight = { readonly repo: string; readonly request: string };

@@ -1,6 +1,5 @@
 import { keyTerms } from './key-terms.ts';
-import { actOnce, answer, readFile, shell } from './policy.ts';
-import type { Policy } from './policy.ts';
+import { actOnce, answer, type Policy, readFile, shell } from './policy.ts';
 import { rankFiles } from './rank-files.ts';
 import { countCommand, parseHits } from './search-hits.ts';
 

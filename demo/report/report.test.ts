@@ -1,13 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { exampleFindings } from '../../test/builders/demo-findings.ts';
-import { callOf } from '../../test/builders/demo-records.ts';
+import { exampleFindings } from '#test/builders/demo-findings.ts';
+import { callOf } from '#test/builders/demo-records.ts';
 import { summaryLines } from '../terminal/summary.ts';
-import { expectations } from './expectations.ts';
-import type { Expectation } from './expectations.ts';
+import { type Expectation, expectations } from './expectations.ts';
 import { reportHtml } from './html.ts';
 import { quantile } from './quantile.ts';
-import { reportOf } from './report.ts';
-import type { Findings } from './report.ts';
+import { type Findings, reportOf } from './report.ts';
 
 const findings = await exampleFindings();
 const asked = { rollouts: 64, kills: 3 };

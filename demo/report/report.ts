@@ -1,7 +1,6 @@
 import type { FleetRollout, FleetRun } from '../fleet/fleet-view.ts';
 import type { Kill } from '../fleet/killer.ts';
-import { groupsOf } from '../trainer/groups.ts';
-import type { Group } from '../trainer/groups.ts';
+import { type Group, groupsOf } from '../trainer/groups.ts';
 import type { CallRecord, RolloutRecord } from '../trainer/record.ts';
 import { quantile } from './quantile.ts';
 

@@ -1,9 +1,7 @@
-import { itemOf } from '../tasks/load-tasks.ts';
-import type { Task } from '../tasks/load-tasks.ts';
+import { itemOf, type Task } from '../tasks/load-tasks.ts';
 import { policyOf } from '../policies/roster.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { playRollout } from './rollout.ts';
-import type { RolloutPlan, TrainerWorld } from './rollout.ts';
+import { playRollout, type RolloutPlan, type TrainerWorld } from './rollout.ts';
 import type { RolloutRecord } from './record.ts';
 
 /** Every copy of every task, each with chance of its own: the same seed plans the same rollouts. */

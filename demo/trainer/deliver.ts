@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 import type { Reply } from './http.ts';
 
 /** How often the platforms repeat a request that ended in 5xx or a lost connection, before they discard. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { recordOf } from '../../test/builders/demo-records.ts';
+import { recordOf } from '#test/builders/demo-records.ts';
 import { groupsOf } from './groups.ts';
 
 describe('the mean of a group', () => {

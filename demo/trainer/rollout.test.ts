@@ -1,9 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Policy } from '../policies/policy.ts';
-import { actOnce, answer, shell } from '../policies/policy.ts';
+import { actOnce, answer, type Policy, shell } from '../policies/policy.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { functionOutput, rftFailure, startFakeRftServer } from '../../test/fakes/rft-server.ts';
-import type { FakeRftServer, Scripted, SeenRequest } from '../../test/fakes/rft-server.ts';
+import {
+  type FakeRftServer,
+  functionOutput,
+  rftFailure,
+  type Scripted,
+  type SeenRequest,
+  startFakeRftServer,
+} from '#test/fakes/rft-server.ts';
 import { openHttp } from './http.ts';
 import type { RolloutEvent } from './record.ts';
 import { playRollout } from './rollout.ts';

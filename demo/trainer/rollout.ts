@@ -1,14 +1,12 @@
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 import type { Policy, ToolUse } from '../policies/policy.ts';
 import type { TaskItem } from '../tasks/load-tasks.ts';
-import { deliver } from './deliver.ts';
-import type { Delivery } from './deliver.ts';
+import { deliver, type Delivery } from './deliver.ts';
 import type { Post } from './http.ts';
 import { discardOf, readScore, shownText } from './reading.ts';
 import type { CallRecord, Discard, Ending, RolloutEvent, RolloutRecord, Span } from './record.ts';
-import { sampleOf } from './sample.ts';
-import type { MadeCall } from './sample.ts';
+import { type MadeCall, sampleOf } from './sample.ts';
 import type { TrainingJob } from './training-job.ts';
 
 export type RolloutPlan = {

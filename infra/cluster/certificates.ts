@@ -2,8 +2,7 @@ import { copyFile, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { kubeconfigOf } from './kubeconfig.ts';
 import { run } from './machine/run.ts';
-import { apiAddressInHub, apiPort, apiServiceAddress, hubAddress } from './plan.ts';
-import type { ClusterPlan } from './plan.ts';
+import { apiAddressInHub, apiPort, apiServiceAddress, type ClusterPlan, hubAddress } from './plan.ts';
 
 type Certificate = {
   readonly name: string;

@@ -1,9 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CommandError } from '../../cli/command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 import type { Cluster } from './api.ts';
-import { folderOf, planCluster } from './plan.ts';
-import type { ClusterWish } from './plan.ts';
+import { type ClusterWish, folderOf, planCluster } from './plan.ts';
 
 /** What was asked for, and the programs that were started: everything else of a cluster follows from its name. */
 type Written = ClusterWish & { readonly programs: string };

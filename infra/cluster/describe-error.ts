@@ -1,4 +1,4 @@
-import { CommandError, exitCodes } from '../../cli/command-error.ts';
+import { CommandError, exitCodes } from '#cli/command-error.ts';
 
 /** An error for the person at the terminal, with what caused it. */
 export function describeError(error: unknown): string {

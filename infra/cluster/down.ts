@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { CommandError } from '../../cli/command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 import { largestCluster, leftBehind, mountsBelow } from './left-behind.ts';
 import { removeControlGroup } from './machine/control-groups.ts';
 import { recordedDaemons, stopDaemon } from './machine/daemon.ts';

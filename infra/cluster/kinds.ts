@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { kubectl } from './api.ts';
-import type { Cluster } from './api.ts';
+import { type Cluster, kubectl } from './api.ts';
 import { keptText } from './binaries/cache.ts';
 import { sourceOf } from './binaries/go.ts';
 

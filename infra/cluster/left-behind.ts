@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile, readdir } from 'node:fs/promises';
 import { foldersOf, processesIn } from './machine/control-groups.ts';
-import { folderOf, mostNodes, planCluster } from './plan.ts';
-import type { ClusterPlan } from './plan.ts';
+import { type ClusterPlan, folderOf, mostNodes, planCluster } from './plan.ts';
 import { namespaceExists } from './network.ts';
 
 /** The largest cluster of a name: whatever a cluster of that name can have made is in this plan. */

@@ -1,5 +1,4 @@
-import { kubectl, untilApiAnswers } from './api.ts';
-import type { Cluster } from './api.ts';
+import { type Cluster, kubectl, untilApiAnswers } from './api.ts';
 import {
   apiServer,
   controllerManager,
@@ -12,8 +11,7 @@ import { inNamespace } from './machine/namespace.ts';
 import { run } from './machine/run.ts';
 import { setWire } from './network.ts';
 import { kubeletOf, startKubelet as launchKubelet } from './node/start.ts';
-import { etcdAddress } from './plan.ts';
-import type { NodePlan } from './plan.ts';
+import { etcdAddress, type NodePlan } from './plan.ts';
 import { restartServices } from './services/start.ts';
 
 /** How tests break a cluster, and mend it again. Nodes are named as in the cluster: `n1`, `n2`. */

@@ -1,14 +1,12 @@
-import { exitCodes } from '../../cli/command-error.ts';
+import { exitCodes } from '#cli/command-error.ts';
 import { openCluster } from './cluster-file.ts';
 import { describeError, exitCodeOf } from './describe-error.ts';
 import { takeDown } from './down.ts';
 import { runInCluster } from './enter.ts';
 import { untilInterrupted } from './interruption.ts';
-import { readOrder } from './options.ts';
-import type { Order } from './options.ts';
+import { type Order, readOrder } from './options.ts';
 import { howToUse, statusOf } from './status.ts';
-import { requireRoot, startCluster } from './up.ts';
-import type { Start } from './up.ts';
+import { requireRoot, type Start, startCluster } from './up.ts';
 
 /** `npm run cluster -- up | down | status | run`: a real Kubernetes cluster on this machine. */
 const interrupted = untilInterrupted();

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { inNamespace } from './machine/namespace.ts';
 import { run } from './machine/run.ts';
-import { hubAddress, hubPrefix } from './plan.ts';
-import type { ClusterPlan, NodePlan } from './plan.ts';
+import { type ClusterPlan, hubAddress, hubPrefix, type NodePlan } from './plan.ts';
 
 const bridge = 'br0';
 /** The node's end of its wire, inside the node's namespace. */

@@ -1,7 +1,6 @@
 import { parseArgs } from 'node:util';
-import { CommandError } from '../../cli/command-error.ts';
-import { mostNodes } from './plan.ts';
-import type { NodeLoss } from './plan.ts';
+import { CommandError } from '#cli/command-error.ts';
+import { mostNodes, type NodeLoss } from './plan.ts';
 import type { Start } from './up.ts';
 
 /** What the command line asks for. */

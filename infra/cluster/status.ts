@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { nodesOf } from './api.ts';
-import type { Cluster, NodeState } from './api.ts';
+import { type Cluster, nodesOf, type NodeState } from './api.ts';
 import { livingDaemon, recordedDaemons } from './machine/daemon.ts';
 
 /** One screen: every program with its memory, every node with the cluster's word for it, and how to use it. */

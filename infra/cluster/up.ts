@@ -1,10 +1,8 @@
 import { existsSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
-import { CommandError } from '../../cli/command-error.ts';
-import { untilApiAnswers, untilNodesAreReady, untilPodsAreAccepted } from './api.ts';
-import type { Cluster } from './api.ts';
-import { ensurePrograms } from './binaries/cache.ts';
-import type { Told } from './binaries/cache.ts';
+import { CommandError } from '#cli/command-error.ts';
+import { type Cluster, untilApiAnswers, untilNodesAreReady, untilPodsAreAccepted } from './api.ts';
+import { ensurePrograms, type Told } from './binaries/cache.ts';
 import { clusterPrograms, kwok } from './binaries/programs.ts';
 import { makeCertificates } from './certificates.ts';
 import { writeCluster } from './cluster-file.ts';
@@ -17,8 +15,7 @@ import { addKinds } from './kinds.ts';
 import { joinNode, makeHub } from './network.ts';
 import { startContainerd, startKubelet, writeNodeFiles } from './node/start.ts';
 import { startFakeNodes } from './kwok/start.ts';
-import { planCluster } from './plan.ts';
-import type { ClusterPlan, ClusterWish } from './plan.ts';
+import { type ClusterPlan, type ClusterWish, planCluster } from './plan.ts';
 import { startServices, untilServicesWork } from './services/start.ts';
 
 export type Start = ClusterWish & {

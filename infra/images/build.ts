@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { bareImage, corralImage, demoImage, redisImage, sandboxdImage } from './catalogue.ts';
-import type { ImageName } from './catalogue.ts';
+import { bareImage, corralImage, demoImage, type ImageName, redisImage, sandboxdImage } from './catalogue.ts';
 import { keepNewest } from './keep-newest.ts';
-import { writeArchive } from './oci/archive.ts';
-import type { Image } from './oci/archive.ts';
+import { type Image, writeArchive } from './oci/archive.ts';
 import type { Entry } from './oci/tar.ts';
 
 /** An image as a file that a node imports. */

@@ -6,10 +6,8 @@
 import { cp } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { buildPayload } from '../payload/payload.ts';
-import { buildImage, defaultCacheDir } from './build.ts';
-import type { BuiltImage } from './build.ts';
-import { imageNames } from './catalogue.ts';
-import type { ImageName } from './catalogue.ts';
+import { buildImage, type BuiltImage, defaultCacheDir } from './build.ts';
+import { type ImageName, imageNames } from './catalogue.ts';
 import { buildPreviousImages } from './previous.ts';
 import { sizeLines } from './sizes.ts';
 

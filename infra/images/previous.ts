@@ -3,8 +3,7 @@ import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { repository } from '../payload/repository.ts';
-import { defaultCacheDir, keptArchive } from './build.ts';
-import type { BuiltImage } from './build.ts';
+import { type BuiltImage, defaultCacheDir, keptArchive } from './build.ts';
 import type { Image } from './oci/archive.ts';
 
 const run = promisify(execFile);

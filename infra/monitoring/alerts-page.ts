@@ -1,5 +1,4 @@
-import { alertOf, groups } from './rules/rules.ts';
-import type { AlertName } from './rules/rules.ts';
+import { type AlertName, alertOf, groups } from './rules/rules.ts';
 
 const head = `<!-- Written by tools/write-rules.ts from infra/monitoring/rules. Change the rules there. -->
 

@@ -1,4 +1,4 @@
-import { CommandError } from '../../cli/command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 import { monitoringPrograms } from './programs.ts';
 
 // `node infra/monitoring/main.ts`: fetches the programs that check rules and routes. Called by the set-up.

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { CommandError } from '../../cli/command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 import { run, tryRun } from '../cluster/machine/run.ts';
 
 /*

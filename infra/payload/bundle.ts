@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { rolldown } from 'rolldown';
-import type { PayloadEntry } from '../../src/protocol/sandboxd/payload-layout.ts';
+import type { PayloadEntry } from '#src/protocol/sandboxd/payload-layout.ts';
 import { repository } from './repository.ts';
 
 const sourceOf: Readonly<Record<PayloadEntry, string>> = {

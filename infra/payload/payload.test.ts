@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { buildPayload } from './payload.ts';
 import { parseLdd } from './runtime.ts';
 

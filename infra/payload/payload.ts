@@ -1,6 +1,6 @@
 import { access, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { payloadLayout } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
 import { bundleSandboxd } from './bundle.ts';
 import { payloadKey } from './key.ts';
 import { copyRuntime } from './runtime.ts';

@@ -3,7 +3,7 @@ import { chmod, constants, copyFile, link, mkdir, realpath, writeFile } from 'no
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { behindProgram } from './behind.ts';
-import { payloadLayout } from '../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
 
 const run = promisify(execFile);
 /** Everybody in the sandbox may read and run it: sandboxd, and the helper as the command's user. */

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import type { FleetRollout } from '../../demo/fleet/fleet-view.ts';
+import type { FleetRollout } from '#demo/fleet/fleet-view.ts';
 import type { Script } from '../trainer/play-rollout.ts';
 import type { CallTruth, RolloutTruth } from '../trainer/truth.ts';
-import { allScored, findLoad, showsZeros } from './load-findings.ts';
-import type { Seen } from './load-findings.ts';
+import { allScored, findLoad, type Seen, showsZeros } from './load-findings.ts';
 import type { Played } from './play-burst.ts';
 
 const id = (name: string) => `call_${name.padEnd(16, '0')}`;

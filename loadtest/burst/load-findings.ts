@@ -1,14 +1,11 @@
-import type { FleetRollout } from '../../demo/fleet/fleet-view.ts';
-import { quantile } from '../../demo/report/quantile.ts';
+import type { FleetRollout } from '#demo/fleet/fleet-view.ts';
+import { quantile } from '#demo/report/quantile.ts';
 import { reasonOf } from '../trainer/faults-seen.ts';
-import { judgeCalls } from '../trainer/judge.ts';
-import type { Finding } from '../trainer/judge.ts';
+import { type Finding, judgeCalls } from '../trainer/judge.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';
-import { isClean, verdictOf } from '../trainer/verdict.ts';
-import type { Discarded, TrainerVerdict } from '../trainer/verdict.ts';
+import { type Discarded, isClean, type TrainerVerdict, verdictOf } from '../trainer/verdict.ts';
 import type { Played } from './play-burst.ts';
-import { isSuccess } from './tries.ts';
-import type { Try } from './tries.ts';
+import { isSuccess, type Try } from './tries.ts';
 
 /** What the same answer was scored when nothing else was played. */
 export type AloneScores = { readonly right: number; readonly wrong: number };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Post, Reply } from '../../demo/trainer/http.ts';
+import type { Post, Reply } from '#demo/trainer/http.ts';
 import { nativeWords } from './native-words.ts';
 
 /** Speaks to somebody who answers each address with these in turn, the last for ever. */

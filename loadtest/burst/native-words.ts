@@ -1,5 +1,5 @@
-import type { Post, Reply } from '../../demo/trainer/http.ts';
-import { readObject } from '../../demo/trainer/reading.ts';
+import type { Post, Reply } from '#demo/trainer/http.ts';
+import { readObject } from '#demo/trainer/reading.ts';
 
 /** Where the native face is, and as whom it is spoken to. */
 export type NativeJob = {

@@ -1,8 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { above, wholeFrom } from '../../demo/command/number-options.ts';
-import { isObject, readObject } from '../../demo/trainer/reading.ts';
-import { arrivals } from '../load-model/bursts.ts';
-import type { Arrival } from '../load-model/bursts.ts';
+import { above, wholeFrom } from '#demo/command/number-options.ts';
+import { isObject, readObject } from '#demo/trainer/reading.ts';
+import { type Arrival, arrivals } from '../load-model/bursts.ts';
 
 export type LoadOptions = {
   readonly url: string;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { planBurst, planTrials } from './plan-burst.ts';
-import type { BurstShape } from './plan-burst.ts';
+import { type BurstShape, planBurst, planTrials } from './plan-burst.ts';
 
 const shape: BurstShape = {
   seed: '1',

@@ -1,9 +1,8 @@
-import { seededRandom } from '../../demo/seeded-random.ts';
-import type { Random } from '../../src/ports/random.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import type { Random } from '#src/ports/random.ts';
 import { arrivalMs, groupSizes } from '../load-model/bursts.ts';
 import { happens } from '../load-model/distributions.ts';
-import { drawRollout, longestMs } from '../load-model/rollouts.ts';
-import type { CallPlan, StepPlan } from '../load-model/rollouts.ts';
+import { type CallPlan, drawRollout, longestMs, type StepPlan } from '../load-model/rollouts.ts';
 import type { Mischief, Work } from '../trainer/evidence.ts';
 import type { Script } from '../trainer/play-rollout.ts';
 import type { LoadOptions } from './options.ts';

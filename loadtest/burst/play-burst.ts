@@ -1,16 +1,14 @@
-import type { Post } from '../../demo/trainer/http.ts';
-import { trainingJob } from '../../demo/trainer/training-job.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
-import { playRollout } from '../trainer/play-rollout.ts';
-import type { Script } from '../trainer/play-rollout.ts';
+import type { Post } from '#demo/trainer/http.ts';
+import { trainingJob } from '#demo/trainer/training-job.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
+import { playRollout, type Script } from '../trainer/play-rollout.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';
 import { nativeWords } from './native-words.ts';
 import type { LoadOptions } from './options.ts';
 import type { BurstRollout } from './plan-burst.ts';
 import type { Target } from './target.ts';
-import { telling } from './tries.ts';
-import type { Try } from './tries.ts';
+import { telling, type Try } from './tries.ts';
 
 export type BurstWorld = {
   readonly target: Target;

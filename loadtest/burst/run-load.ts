@@ -1,23 +1,18 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { openFleetView } from '../../demo/fleet/fleet-view.ts';
-import { CommandError } from '../../cli/command-error.ts';
-import { visibleLine } from '../../cli/print/visible.ts';
-import { openHttp } from '../../demo/trainer/http.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
+import { openFleetView } from '#demo/fleet/fleet-view.ts';
+import { CommandError } from '#cli/command-error.ts';
+import { visibleLine } from '#cli/print/visible.ts';
+import { openHttp } from '#demo/trainer/http.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 import type { Script } from '../trainer/play-rollout.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';
-import { findLoad } from './load-findings.ts';
-import type { AloneScores, LoadFindings } from './load-findings.ts';
+import { type AloneScores, findLoad, type LoadFindings } from './load-findings.ts';
 import type { LoadOptions } from './options.ts';
-import { planBurst, planTrials } from './plan-burst.ts';
-import type { BurstRollout } from './plan-burst.ts';
-import { playBurst, playOne } from './play-burst.ts';
-import type { BurstWorld, Played } from './play-burst.ts';
-import { announce, closeRun, meet } from './target.ts';
-import type { Met, Target } from './target.ts';
-import { isSuccess } from './tries.ts';
-import type { Try } from './tries.ts';
+import { type BurstRollout, planBurst, planTrials } from './plan-burst.ts';
+import { type BurstWorld, playBurst, type Played, playOne } from './play-burst.ts';
+import { announce, closeRun, meet, type Met, type Target } from './target.ts';
+import { isSuccess, type Try } from './tries.ts';
 
 export type LoadWorld = {
   readonly options: LoadOptions;

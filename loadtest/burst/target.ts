@@ -1,7 +1,7 @@
 import { request } from 'undici';
-import { CommandError } from '../../cli/command-error.ts';
-import { isObject, readObject } from '../../demo/trainer/reading.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import { CommandError } from '#cli/command-error.ts';
+import { isObject, readObject } from '#demo/trainer/reading.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { LoadOptions } from './options.ts';
 
 /** The fleet that is played at, as far as its native face is read: never for judging, only for what no trainer sees. */

@@ -1,5 +1,5 @@
-import type { Post } from '../../demo/trainer/http.ts';
-import { isObject, readObject } from '../../demo/trainer/reading.ts';
+import type { Post } from '#demo/trainer/http.ts';
+import { isObject, readObject } from '#demo/trainer/reading.ts';
 
 /** One request as it was sent, a repeat too. Times are milliseconds since the load test began. */
 export type Try = {

@@ -1,6 +1,6 @@
-import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
-import type { Random } from '../../src/ports/random.ts';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
+import type { Random } from '#src/ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { SoakFleet } from '../fleet/soak-fleet.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { seededRandom } from '../../demo/seeded-random.ts';
-import { rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { FaultWorld } from './fault.ts';
 import { killNode, killRedis } from './parts.ts';

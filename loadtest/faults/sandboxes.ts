@@ -1,5 +1,5 @@
-import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
-import { shuffled } from '../../demo/seeded-random.ts';
+import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
+import { shuffled } from '#demo/seeded-random.ts';
 import { lossesOfWave } from '../load-model/days.ts';
 import { drawBetween } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';

@@ -1,13 +1,12 @@
 import { join } from 'node:path';
-import { freePort } from '../../cli/fleet/free-port.ts';
-import { openLogFile } from '../../cli/fleet/log-file.ts';
-import { createPartRecords } from '../../cli/fleet/part-records.ts';
-import { gatewayPart } from '../../cli/fleet/parts.ts';
-import type { Fleet } from '../../cli/fleet/start-fleet.ts';
-import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
-import { supervise } from '../../cli/fleet/supervise.ts';
-import type { PartEvent } from '../../cli/fleet/supervise.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { freePort } from '#cli/fleet/free-port.ts';
+import { openLogFile } from '#cli/fleet/log-file.ts';
+import { createPartRecords } from '#cli/fleet/part-records.ts';
+import { gatewayPart } from '#cli/fleet/parts.ts';
+import type { Fleet } from '#cli/fleet/start-fleet.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { type PartEvent, supervise } from '#cli/fleet/supervise.ts';
+import { systemClock } from '#src/platform/clock.ts';
 
 /** One more gateway of a fleet that is up, as every fleet but that of one machine has. */
 export type ExtraGateway = {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 /** A part that is not back by then does not come back. */
 const backDeadlineMs = 60_000;

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { isObject, readObject } from '../../demo/trainer/reading.ts';
+import { isObject, readObject } from '#demo/trainer/reading.ts';
 
 /** The native face only reads here. */
 const readTimeoutMs = 10_000;

@@ -1,11 +1,10 @@
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isAlive, parseIdentity } from '../../cli/fleet/process-identity.ts';
-import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
-import { startFleet } from '../../cli/fleet/start-fleet.ts';
-import type { FleetEvent } from '../../cli/fleet/start-fleet.ts';
-import type { PartEvent } from '../../cli/fleet/supervise.ts';
+import { isAlive, parseIdentity } from '#cli/fleet/process-identity.ts';
+import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
+import { type FleetEvent, startFleet } from '#cli/fleet/start-fleet.ts';
+import type { PartEvent } from '#cli/fleet/supervise.ts';
 import { environmentName, soakEnvironment } from './environment.ts';
 import { startExtraGateway } from './extra-gateway.ts';
 

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 import { drawBetween, drawOne } from './distributions.ts';
 
 /*

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 /** A lognormal by its median, in the unit of what it measures, and the sigma of its logarithm. */
 export type Lognormal = { readonly median: number; readonly sigma: number };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { seededRandom } from '../../demo/seeded-random.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
 import { arrivalMs, drawBurstSize, drawGroupSize, groupSizes, stepGapMs } from './bursts.ts';
 import { lossesOfWave } from './days.ts';
 import { drawLognormal, drawOne } from './distributions.ts';

@@ -1,6 +1,13 @@
-import type { Random } from '../../src/ports/random.ts';
-import { clip, drawBetween, drawLognormal, drawOne, drawWhole, happens } from './distributions.ts';
-import type { Lognormal } from './distributions.ts';
+import type { Random } from '#src/ports/random.ts';
+import {
+  clip,
+  drawBetween,
+  drawLognormal,
+  drawOne,
+  drawWhole,
+  happens,
+  type Lognormal,
+} from './distributions.ts';
 
 /*
  * What one rollout does: rows 7 to 11, 14, 17 and 18 of the load model. Times are those of a real training job, in

@@ -1,11 +1,10 @@
-import { drawShares } from '../../demo/report/charts/starts.ts';
-import { drawSvg, legend, tones, valueAxis } from '../../demo/report/charts/drawing.ts';
-import { escaped, figure, pageOf } from '../../demo/report/page.ts';
+import { drawShares } from '#demo/report/charts/starts.ts';
+import { drawSvg, legend, tones, valueAxis } from '#demo/report/charts/drawing.ts';
+import { escaped, figure, pageOf } from '#demo/report/page.ts';
 import type { LoadFindings } from '../burst/load-findings.ts';
 import type { LoadOptions } from '../burst/options.ts';
 import type { LoadRun } from '../burst/run-load.ts';
-import { isSuccess } from '../burst/tries.ts';
-import type { Try } from '../burst/tries.ts';
+import { isSuccess, type Try } from '../burst/tries.ts';
 import { loadLines } from './load-report.ts';
 
 /** The picture of a burst: when its first answers came, and what was answered in each moment of it. */

@@ -1,6 +1,5 @@
-import { visibleLine } from '../../cli/print/visible.ts';
-import { allScored, latencyOf, showsZeros } from '../burst/load-findings.ts';
-import type { LoadFindings } from '../burst/load-findings.ts';
+import { visibleLine } from '#cli/print/visible.ts';
+import { allScored, latencyOf, type LoadFindings, showsZeros } from '../burst/load-findings.ts';
 import type { LoadOptions } from '../burst/options.ts';
 import type { LoadRun } from '../burst/run-load.ts';
 import { isClean } from '../trainer/verdict.ts';

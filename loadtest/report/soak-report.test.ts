@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { signalOf } from '../trainer/signal.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';
-import { verdictOf } from '../trainer/verdict.ts';
-import type { Discarded } from '../trainer/verdict.ts';
+import { type Discarded, verdictOf } from '../trainer/verdict.ts';
 import { reportLines } from './soak-report.ts';
 
 const lost = {

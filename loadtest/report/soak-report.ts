@@ -1,9 +1,7 @@
 import type { FaultDone } from '../trainer/faults-seen.ts';
 import type { Finding } from '../trainer/judge.ts';
-import { signalOfAll } from '../trainer/signal.ts';
-import type { StepSignal } from '../trainer/signal.ts';
-import type { Discarded, TrainerVerdict } from '../trainer/verdict.ts';
-import { groupMeans, isClean } from '../trainer/verdict.ts';
+import { signalOfAll, type StepSignal } from '../trainer/signal.ts';
+import { type Discarded, groupMeans, isClean, type TrainerVerdict } from '../trainer/verdict.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';
 
 export type SoakFindings = {

@@ -1,5 +1,5 @@
-import type { Post } from '../../demo/trainer/http.ts';
-import type { Random } from '../../src/ports/random.ts';
+import type { Post } from '#demo/trainer/http.ts';
+import type { Random } from '#src/ports/random.ts';
 import { droppedConnectionShare } from '../load-model/days.ts';
 import { drawWhole, happens } from '../load-model/distributions.ts';
 

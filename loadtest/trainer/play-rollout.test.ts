@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { seededRandom } from '../../demo/seeded-random.ts';
-import type { Post } from '../../demo/trainer/http.ts';
-import { trainingJob } from '../../demo/trainer/training-job.ts';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { isObject, readObject } from '../../demo/trainer/reading.ts';
-import { playRollout } from './play-rollout.ts';
-import type { Script } from './play-rollout.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import type { Post } from '#demo/trainer/http.ts';
+import { trainingJob } from '#demo/trainer/training-job.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { isObject, readObject } from '#demo/trainer/reading.ts';
+import { playRollout, type Script } from './play-rollout.ts';
 
 const jobAt = (host: string) =>
   trainingJob({

@@ -1,15 +1,12 @@
-import { deliver } from '../../demo/trainer/deliver.ts';
-import type { Delivery } from '../../demo/trainer/deliver.ts';
-import type { Post } from '../../demo/trainer/http.ts';
-import { discardOf, readScore, shownText } from '../../demo/trainer/reading.ts';
-import type { Discard, Ending } from '../../demo/trainer/record.ts';
-import { sampleOf } from '../../demo/trainer/sample.ts';
-import type { MadeCall } from '../../demo/trainer/sample.ts';
-import type { TrainingJob } from '../../demo/trainer/training-job.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Random } from '../../src/ports/random.ts';
-import { commandOf } from './evidence.ts';
-import type { Work } from './evidence.ts';
+import { deliver, type Delivery } from '#demo/trainer/deliver.ts';
+import type { Post } from '#demo/trainer/http.ts';
+import { discardOf, readScore, shownText } from '#demo/trainer/reading.ts';
+import type { Discard, Ending } from '#demo/trainer/record.ts';
+import { type MadeCall, sampleOf } from '#demo/trainer/sample.ts';
+import type { TrainingJob } from '#demo/trainer/training-job.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
+import { commandOf, type Work } from './evidence.ts';
 import type { CallTruth, RolloutTruth } from './truth.ts';
 
 /** A rollout with everything decided beforehand; times are those that will be played. */

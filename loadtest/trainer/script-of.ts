@@ -1,8 +1,7 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 import { happens } from '../load-model/distributions.ts';
 import { drawRollout } from '../load-model/rollouts.ts';
-import { mischiefs } from './evidence.ts';
-import type { Mischief, Work } from './evidence.ts';
+import { type Mischief, mischiefs, type Work } from './evidence.ts';
 import type { Script } from './play-rollout.ts';
 
 /** A policy that breaks what it can does so about once in every rollout; the load model has no row for it. */

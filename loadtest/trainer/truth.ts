@@ -1,4 +1,4 @@
-import type { Ending } from '../../demo/trainer/record.ts';
+import type { Ending } from '#demo/trainer/record.ts';
 import type { Mischief } from './evidence.ts';
 
 /** All that the trainer knows of one rollout when it is over. Times are milliseconds since the load test began. */

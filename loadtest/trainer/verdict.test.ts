@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { reasonOf } from './faults-seen.ts';
-import type { FaultDone } from './faults-seen.ts';
+import { type FaultDone, reasonOf } from './faults-seen.ts';
 import type { CallTruth, RolloutTruth } from './truth.ts';
 import { groupMeans, isClean, verdictOf } from './verdict.ts';
 

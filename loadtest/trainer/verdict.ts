@@ -1,5 +1,4 @@
-import type { Group, Veto } from '../../demo/trainer/groups.ts';
-import { groupsOf } from '../../demo/trainer/groups.ts';
+import { type Group, groupsOf, type Veto } from '#demo/trainer/groups.ts';
 import type { DiscardReason } from './faults-seen.ts';
 import type { Finding } from './judge.ts';
 import type { RolloutTruth } from './truth.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeEnvironment, fakeOpenTemplate } from '../../test/fakes/environment.ts';
-import { chooseTemplate } from '../../src/environments/choose-template.ts';
-import { environmentVersion } from '../../src/model/ids.ts';
-import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
+import { chooseTemplate } from '#src/environments/choose-template.ts';
+import { environmentVersion } from '#src/model/ids.ts';
+import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import { createChosenTemplates } from './chosen-templates.ts';
 
 const environment = { ...fakeEnvironment(), template: fakeOpenTemplate(['tasks/*']) };

@@ -1,10 +1,9 @@
-import { withImage } from '../../src/environments/choose-template.ts';
-import { isOpen } from '../../src/model/environment.ts';
-import type { Environment } from '../../src/model/environment.ts';
-import type { EnvironmentVersion, TemplateDigest } from '../../src/model/ids.ts';
-import type { ChosenTemplate } from '../../src/pool/plans.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { ChosenImage, EnvironmentStore } from '../../src/ports/fleet/registry.ts';
+import { withImage } from '#src/environments/choose-template.ts';
+import { type Environment, isOpen } from '#src/model/environment.ts';
+import type { EnvironmentVersion, TemplateDigest } from '#src/model/ids.ts';
+import type { ChosenTemplate } from '#src/pool/plans.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { ChosenImage, EnvironmentStore } from '#src/ports/fleet/registry.ts';
 
 /** How often all are read, and idle ones forgotten; between, only news are: a burst of rows is looked at many times a second. */
 const readAllMs = 10_000;

@@ -1,16 +1,12 @@
 import { availableParallelism } from 'node:os';
-import { environmentName } from '../../src/model/ids.ts';
-import { readEventLogSettings } from '../../src/platform/event-log-settings.ts';
-import type { EventLogSettings } from '../../src/platform/event-log-settings.ts';
-import { logLevels } from '../../src/platform/logging.ts';
-import { readConfig } from '../../src/platform/config.ts';
-import type { ConfigReader, Variables } from '../../src/platform/config.ts';
-import { readRedisSettings } from '../../src/platform/redis-settings.ts';
-import type { RedisSettings } from '../../src/platform/redis-settings.ts';
-import { readTraceSettings } from '../../src/platform/trace-settings.ts';
-import type { TraceSettings } from '../../src/platform/trace-settings.ts';
-import type { PoolOverrides } from '../../src/pool/plans.ts';
-import type { LogLevel } from '../../src/ports/log.ts';
+import { environmentName } from '#src/model/ids.ts';
+import { type EventLogSettings, readEventLogSettings } from '#src/platform/event-log-settings.ts';
+import { logLevels } from '#src/platform/logging.ts';
+import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
+import { readRedisSettings, type RedisSettings } from '#src/platform/redis-settings.ts';
+import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
+import type { PoolOverrides } from '#src/pool/plans.ts';
+import type { LogLevel } from '#src/ports/log.ts';
 
 /** Settings of the controller process, each from one environment variable. */
 export type ControllerConfig = {

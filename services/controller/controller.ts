@@ -7,8 +7,8 @@ import type { ControllerPorts } from './ports.ts';
 import { createRecovery } from './recovery-loops.ts';
 import { createRemoval } from './removal-loops.ts';
 import type { ControllerSettings } from './settings.ts';
-import { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
-import { createPresence } from '../../src/pool/presence.ts';
+import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
+import { createPresence } from '#src/pool/presence.ts';
 
 export type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */

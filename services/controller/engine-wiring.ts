@@ -1,12 +1,12 @@
-import { loadCredentials } from '../../src/adapters/kubernetes/api/credentials.ts';
-import type { CallMeasure } from '../../src/adapters/kubernetes/api/calls.ts';
-import { createKubernetesProvider } from '../../src/adapters/kubernetes/provider.ts';
-import { createLocalProvider } from '../../src/adapters/local/provider.ts';
-import { loadCluster } from '../../src/environments/load-cluster.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Log } from '../../src/ports/log.ts';
-import type { Random } from '../../src/ports/random.ts';
-import type { SandboxProvider } from '../../src/ports/sandbox-provider.ts';
+import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
+import { createKubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
+import { createLocalProvider } from '#src/adapters/local/provider.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { Random } from '#src/ports/random.ts';
+import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
 import type { ControllerConfig } from './config.ts';
 
 type World = {

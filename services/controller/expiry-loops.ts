@@ -1,7 +1,7 @@
-import { settleOverdueCalls } from '../../src/calls/settle-overdue.ts';
-import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '../../src/lifecycle/expiry.ts';
-import { createLabeller } from '../../src/lifecycle/labels.ts';
-import type { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
+import { settleOverdueCalls } from '#src/calls/settle-overdue.ts';
+import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '#src/lifecycle/expiry.ts';
+import { createLabeller } from '#src/lifecycle/labels.ts';
+import type { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemClock } from '../../src/platform/clock.ts';
-import { serveOperations } from './http.ts';
-import type { OperationsServer } from './http.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { type OperationsServer, serveOperations } from './http.ts';
 
 const inForce = { digest: 'abc', from: 'own folder', trouble: null } as const;
 

@@ -1,13 +1,12 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { once } from 'node:events';
-import { describeHealth } from '../../src/platform/state-health.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { EnvironmentsInForce } from '../../src/ports/fleet/catalogs.ts';
-import { fleetEventsPath } from '../../src/protocol/fleet/events.ts';
-import type { StateHealth } from '../../src/ports/fleet/server.ts';
+import { describeHealth } from '#src/platform/state-health.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import { fleetEventsPath } from '#src/protocol/fleet/events.ts';
+import type { StateHealth } from '#src/ports/fleet/server.ts';
 
 export type OperationsOptions = {
   readonly listen: { readonly host: string; readonly port: number };

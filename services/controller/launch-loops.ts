@@ -1,9 +1,8 @@
-import { tokenSha256 } from '../../src/platform/tokens.ts';
-import { launch } from '../../src/pool/launch/launch.ts';
-import type { LaunchTools } from '../../src/pool/launch/launch.ts';
-import { createProvenTemplates } from '../../src/pool/launch/proven.ts';
-import type { Presence } from '../../src/pool/presence.ts';
-import { countPools, createSupply } from '../../src/pool/supply.ts';
+import { tokenSha256 } from '#src/platform/tokens.ts';
+import { launch, type LaunchTools } from '#src/pool/launch/launch.ts';
+import { createProvenTemplates } from '#src/pool/launch/proven.ts';
+import type { Presence } from '#src/pool/presence.ts';
+import { countPools, createSupply } from '#src/pool/supply.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';

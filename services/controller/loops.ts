@@ -1,7 +1,7 @@
-import { asFailure, Failure } from '../../src/failure/failure.ts';
-import { every } from '../../src/platform/every.ts';
-import { errorFields } from '../../src/platform/logging.ts';
-import type { LoopName } from '../../src/ports/metrics.ts';
+import { asFailure, Failure } from '#src/failure/failure.ts';
+import { every } from '#src/platform/every.ts';
+import { errorFields } from '#src/platform/logging.ts';
+import type { LoopName } from '#src/ports/metrics.ts';
 import type { ControllerPorts } from './ports.ts';
 
 export type RunningLoop = {

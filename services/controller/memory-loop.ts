@@ -1,4 +1,4 @@
-import { shedMemory } from '../../src/lifecycle/shed-memory.ts';
+import { shedMemory } from '#src/lifecycle/shed-memory.ts';
 import type { Loops } from './loops.ts';
 import type { ControllerPorts } from './ports.ts';
 

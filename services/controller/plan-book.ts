@@ -1,10 +1,9 @@
-import type { Environment } from '../../src/model/environment.ts';
-import type { EnvironmentVersion } from '../../src/model/ids.ts';
-import { planPools } from '../../src/pool/plans.ts';
-import type { PoolPlans } from '../../src/pool/plans.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { EnvironmentStore } from '../../src/ports/fleet/registry.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { Environment } from '#src/model/environment.ts';
+import type { EnvironmentVersion } from '#src/model/ids.ts';
+import { planPools, type PoolPlans } from '#src/pool/plans.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { createChosenTemplates } from './chosen-templates.ts';
 import type { ControllerSettings } from './settings.ts';
 

@@ -1,7 +1,7 @@
-import { createRecheck } from '../../src/recovery/recheck.ts';
-import { recover } from '../../src/recovery/recover.ts';
-import type { KnownSandboxes } from '../../src/pool/known-sandboxes.ts';
-import { Witness } from '../../src/recovery/witness.ts';
+import { createRecheck } from '#src/recovery/recheck.ts';
+import { recover } from '#src/recovery/recover.ts';
+import type { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
+import { Witness } from '#src/recovery/witness.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest';
-import { sandboxId, templateDigest } from '../../src/model/ids.ts';
-import type { RolloutKey } from '../../src/model/rollout.ts';
-import type { LaunchReservation } from '../../src/ports/fleet/pool.ts';
-import type { LaunchEnd, Ticket } from '../../src/ports/launch-queue.ts';
-import { noTracer } from '../../src/ports/tracer.ts';
-import { launchRoot, rolloutRoot, ticketRoot } from '../../src/tracing/names.ts';
-import { untold } from '../../test/fakes/launch-queue.ts';
-import { createFakeTracer } from '../../test/fakes/tracer.ts';
-import type { FakeTracer } from '../../test/fakes/tracer.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { LaunchReservation } from '#src/ports/fleet/pool.ts';
+import type { LaunchEnd, Ticket } from '#src/ports/launch-queue.ts';
+import { noTracer } from '#src/ports/tracer.ts';
+import { launchRoot, rolloutRoot, ticketRoot } from '#src/tracing/names.ts';
+import { untold } from '#test/fakes/launch-queue.ts';
+import { createFakeTracer, type FakeTracer } from '#test/fakes/tracer.ts';
 import { tracedLaunches } from './traced-launches.ts';
 
 const sandbox = sandboxId('s-1');

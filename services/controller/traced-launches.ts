@@ -1,8 +1,8 @@
-import { failures } from '../../src/failure/codes.ts';
-import type { HandleTicket, LaunchEnd, Ticket } from '../../src/ports/launch-queue.ts';
-import type { LaunchReservation } from '../../src/ports/fleet/pool.ts';
-import type { Attributes, Span, SpanName, Tracer } from '../../src/ports/tracer.ts';
-import { launchRoot, rolloutRoot, ticketRoot } from '../../src/tracing/names.ts';
+import { failures } from '#src/failure/codes.ts';
+import type { HandleTicket, LaunchEnd, Ticket } from '#src/ports/launch-queue.ts';
+import type { LaunchReservation } from '#src/ports/fleet/pool.ts';
+import type { Attributes, Span, SpanName, Tracer } from '#src/ports/tracer.ts';
+import { launchRoot, rolloutRoot, ticketRoot } from '#src/tracing/names.ts';
 
 /**
  * Launches as spans, told from what a launch tells its ticket. Each has a trace of its own, by its sandbox: whose it becomes

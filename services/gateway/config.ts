@@ -1,13 +1,9 @@
-import { readConfig } from '../../src/platform/config.ts';
-import type { ConfigReader, Variables } from '../../src/platform/config.ts';
-import { readEventLogSettings } from '../../src/platform/event-log-settings.ts';
-import type { EventLogSettings } from '../../src/platform/event-log-settings.ts';
-import { logLevels } from '../../src/platform/logging.ts';
-import { readRedisSettings } from '../../src/platform/redis-settings.ts';
-import type { RedisSettings } from '../../src/platform/redis-settings.ts';
-import { readTraceSettings } from '../../src/platform/trace-settings.ts';
-import type { TraceSettings } from '../../src/platform/trace-settings.ts';
-import type { LogLevel } from '../../src/ports/log.ts';
+import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
+import { type EventLogSettings, readEventLogSettings } from '#src/platform/event-log-settings.ts';
+import { logLevels } from '#src/platform/logging.ts';
+import { readRedisSettings, type RedisSettings } from '#src/platform/redis-settings.ts';
+import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
+import type { LogLevel } from '#src/ports/log.ts';
 
 /** The gateway's settings. Sizes in bytes, times in milliseconds. */
 export type GatewayConfig = {

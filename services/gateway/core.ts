@@ -1,17 +1,17 @@
-import type { Failure } from '../../src/failure/failure.ts';
-import type { Environment } from '../../src/model/environment.ts';
-import type { Item } from '../../src/model/grader.ts';
-import type { CallId, ItemKey, RolloutId } from '../../src/model/ids.ts';
-import type { RolloutTags } from '../../src/model/rollout.ts';
-import type { Written } from '../../src/model/written.ts';
-import type { CallResult } from '../../src/calls/work.ts';
-import type { Caller, RolloutRef } from '../../src/claiming/acquaint.ts';
-import type { EnvironmentReference } from '../../src/claiming/pinned-environments.ts';
-import type { Prewarm, Prewarmed } from '../../src/claiming/prewarm.ts';
-import type { Grade } from '../../src/grading/job.ts';
-import type { CallSummary, RolloutRecord } from '../../src/ports/fleet/records.ts';
-import type { Verdict } from '../../src/failure/verdict.ts';
-import type { CommandUser } from '../../src/protocol/sandboxd/wire.ts';
+import type { Failure } from '#src/failure/failure.ts';
+import type { Environment } from '#src/model/environment.ts';
+import type { Item } from '#src/model/grader.ts';
+import type { CallId, ItemKey, RolloutId } from '#src/model/ids.ts';
+import type { RolloutTags } from '#src/model/rollout.ts';
+import type { Written } from '#src/model/written.ts';
+import type { CallResult } from '#src/calls/work.ts';
+import type { Caller, RolloutRef } from '#src/claiming/acquaint.ts';
+import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
+import type { Prewarm, Prewarmed } from '#src/claiming/prewarm.ts';
+import type { Grade } from '#src/grading/job.ts';
+import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
+import type { Verdict } from '#src/failure/verdict.ts';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 
 export type { CallResult, Caller, Grade, RolloutRef };
 

@@ -1,32 +1,31 @@
-import { attachToCall, cancelCall } from '../../src/calls/attach.ts';
-import type { AttachDeps } from '../../src/calls/attach.ts';
-import { planExec, planToolCall } from '../../src/calls/plan-call.ts';
-import { runCall } from '../../src/calls/run-call.ts';
-import type { RunCallDeps } from '../../src/calls/run-call.ts';
-import { getFile, putFile } from '../../src/calls/transfer.ts';
-import type { TransferDeps } from '../../src/calls/transfer.ts';
-import type { Work } from '../../src/calls/work.ts';
-import { acquaint, acquaintWith, findRollout } from '../../src/claiming/acquaint.ts';
-import type { AcquaintDeps, Acquainted } from '../../src/claiming/acquaint.ts';
-import { openRollout } from '../../src/claiming/open-rollout.ts';
-import type { OpenDeps } from '../../src/claiming/open-rollout.ts';
-import { prewarm } from '../../src/claiming/prewarm.ts';
-import type { PrewarmDeps } from '../../src/claiming/prewarm.ts';
-import { gradeRollout } from '../../src/grading/grade-rollout.ts';
-import type { GradeDeps } from '../../src/grading/grade-rollout.ts';
-import { planGrade } from '../../src/grading/plan-grade.ts';
-import { verdictOf } from '../../src/grading/verdict-of.ts';
-import type { Face } from '../../src/model/face.ts';
-import type { EnvironmentCatalog } from '../../src/model/environment.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
-import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
-import type { WorkMetrics } from '../../src/ports/work-metrics.ts';
-import { Failure } from '../../src/failure/failure.ts';
-import { isOver } from '../../src/model/rollout.ts';
-import { Deadline } from '../../src/waiting/deadline.ts';
-import { inTime } from '../../src/waiting/in-time.ts';
-import { patiently } from '../../src/waiting/patience.ts';
+import { type AttachDeps, attachToCall, cancelCall } from '#src/calls/attach.ts';
+import { planExec, planToolCall } from '#src/calls/plan-call.ts';
+import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
+import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
+import type { Work } from '#src/calls/work.ts';
+import {
+  acquaint,
+  type AcquaintDeps,
+  type Acquainted,
+  acquaintWith,
+  findRollout,
+} from '#src/claiming/acquaint.ts';
+import { type OpenDeps, openRollout } from '#src/claiming/open-rollout.ts';
+import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
+import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
+import { planGrade } from '#src/grading/plan-grade.ts';
+import { verdictOf } from '#src/grading/verdict-of.ts';
+import type { Face } from '#src/model/face.ts';
+import type { EnvironmentCatalog } from '#src/model/environment.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import type { WorkMetrics } from '#src/ports/work-metrics.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { isOver } from '#src/model/rollout.ts';
+import { Deadline } from '#src/waiting/deadline.ts';
+import { inTime } from '#src/waiting/in-time.ts';
+import { patiently } from '#src/waiting/patience.ts';
 import type {
   Caller,
   CallResult,

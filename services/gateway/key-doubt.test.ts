@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { createFakeLog } from '../../test/fakes/log.ts';
-import { sandboxId } from '../../src/model/ids.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { sandboxId } from '#src/model/ids.ts';
 import { createKeyDoubt } from './key-doubt.ts';
 
 function aDoubt() {

@@ -1,6 +1,6 @@
-import type { SandboxId } from '../../src/model/ids.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Log } from '../../src/ports/log.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
 
 /** One sandbox alone may be the liar: a policy that is root in there can answer in the place of its sandboxd. */
 const enough = 3;

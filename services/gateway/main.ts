@@ -1,7 +1,7 @@
-import { systemClock } from '../../src/platform/clock.ts';
-import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
-import { createLogger, errorFields } from '../../src/platform/logging.ts';
-import { onShutdown } from '../../src/platform/shutdown.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
+import { createLogger, errorFields } from '#src/platform/logging.ts';
+import { onShutdown } from '#src/platform/shutdown.ts';
 import { readGatewayConfig } from './config.ts';
 import { longestLeaving } from './http/leave.ts';
 import { wireGateway } from './wiring.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { Failure } from '../../src/failure/failure.ts';
-import { launchRoot, rolloutRoot } from '../../src/tracing/names.ts';
-import { sandboxId } from '../../src/model/ids.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
-import { createFakeTracer } from '../../test/fakes/tracer.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { launchRoot, rolloutRoot } from '#src/tracing/names.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { createFakeTracer } from '#test/fakes/tracer.ts';
 import { RequestSpans } from './request-spans.ts';
 
 const rollout = fakeRollout({ state: 'claimed' });

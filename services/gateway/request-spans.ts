@@ -1,11 +1,18 @@
-import type { Failure } from '../../src/failure/failure.ts';
-import { failures } from '../../src/failure/codes.ts';
-import type { RolloutKey } from '../../src/model/rollout.ts';
-import type { ClaimReply } from '../../src/ports/fleet/claims.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
-import { noTracer } from '../../src/ports/tracer.ts';
-import type { Attributes, Span, SpanContext, SpanName, SpanStart, Tracer } from '../../src/ports/tracer.ts';
-import { launchRoot, rolloutRoot } from '../../src/tracing/names.ts';
+import type { Failure } from '#src/failure/failure.ts';
+import { failures } from '#src/failure/codes.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { ClaimReply } from '#src/ports/fleet/claims.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import {
+  type Attributes,
+  noTracer,
+  type Span,
+  type SpanContext,
+  type SpanName,
+  type SpanStart,
+  type Tracer,
+} from '#src/ports/tracer.ts';
+import { launchRoot, rolloutRoot } from '#src/tracing/names.ts';
 
 /** A request that is held for minutes may try again hundreds of times: what came first tells why. */
 const mostSpans = 64;

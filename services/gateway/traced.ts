@@ -1,21 +1,19 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { asFailure } from '../../src/failure/failure.ts';
-import type { RolloutId } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import type { CallStore } from '../../src/ports/fleet/calls.ts';
-import type { ClaimStore } from '../../src/ports/fleet/claims.ts';
-import type { GradeStore } from '../../src/ports/fleet/lifecycle.ts';
-import type { Judge } from '../../src/ports/judge.ts';
-import { LinkError } from '../../src/ports/sandbox-link.ts';
-import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import type { Attributes, Span, SpanContext, SpanName, Tracer } from '../../src/ports/tracer.ts';
-import type { CallAnswer } from '../../src/protocol/sandboxd/wire.ts';
-import { writeTraceparent } from '../../src/tracing/names.ts';
-import { tracedLifecycle } from '../../src/tracing/verdict-spans.ts';
+import { asFailure } from '#src/failure/failure.ts';
+import type { RolloutId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import type { CallStore } from '#src/ports/fleet/calls.ts';
+import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { GradeStore } from '#src/ports/fleet/lifecycle.ts';
+import type { Judge } from '#src/ports/judge.ts';
+import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
+import type { Attributes, Span, SpanContext, SpanName, Tracer } from '#src/ports/tracer.ts';
+import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
+import { writeTraceparent } from '#src/tracing/names.ts';
+import { tracedLifecycle } from '#src/tracing/verdict-spans.ts';
 import type { GatewayWorld } from './core-wiring.ts';
 import type { CallResult, Caller, GatewayCore } from './core.ts';
-import { RequestSpans } from './request-spans.ts';
-import type { Part } from './request-spans.ts';
+import { type Part, RequestSpans } from './request-spans.ts';
 
 /**
  * Spans of a gateway, told from its two edges: what callers ask of the core, and what the core asks of the world. The core

@@ -1,33 +1,31 @@
-import { DeedLedger, ledgerMs } from '../../src/access/deed-ledger.ts';
-import type { KeyRing } from '../../src/access/key-ring.ts';
-import { createGatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
-import type { GatewayPrometheus } from '../../src/adapters/prometheus/gateway-prometheus.ts';
-import { agreeMs } from '../../src/environments/agreed-environments.ts';
-import { every } from '../../src/platform/every.ts';
-import { errorFields } from '../../src/platform/logging.ts';
-import { ownAddress } from '../../src/platform/own-address.ts';
-import { lookAtState } from '../../src/platform/state-health.ts';
-import { ownHost, tellKeeper } from '../../src/platform/tell-keeper.ts';
-import { thisProcess } from '../../src/platform/this-process.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
-import type { Log } from '../../src/ports/log.ts';
-import { FleetEvents } from '../../src/reports/fleet-events.ts';
-import { answerPeer, OwnEvents } from '../../src/reports/own-events.ts';
-import { verdictSpans } from '../../src/tracing/verdict-spans.ts';
-import { watchFleet } from '../../src/watching/fleet-sight.ts';
-import { tellPresence } from '../../src/watching/presence.ts';
-import type { Present, PresenceOptions } from '../../src/watching/presence.ts';
-import { RecentVerdicts } from '../../src/watching/recent-verdicts.ts';
+import { DeedLedger, ledgerMs } from '#src/access/deed-ledger.ts';
+import type { KeyRing } from '#src/access/key-ring.ts';
+import {
+  createGatewayPrometheus,
+  type GatewayPrometheus,
+} from '#src/adapters/prometheus/gateway-prometheus.ts';
+import { agreeMs } from '#src/environments/agreed-environments.ts';
+import { every } from '#src/platform/every.ts';
+import { errorFields } from '#src/platform/logging.ts';
+import { ownAddress } from '#src/platform/own-address.ts';
+import { lookAtState } from '#src/platform/state-health.ts';
+import { ownHost, tellKeeper } from '#src/platform/tell-keeper.ts';
+import { thisProcess } from '#src/platform/this-process.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { Log } from '#src/ports/log.ts';
+import { FleetEvents } from '#src/reports/fleet-events.ts';
+import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
+import { verdictSpans } from '#src/tracing/verdict-spans.ts';
+import { watchFleet } from '#src/watching/fleet-sight.ts';
+import { type PresenceOptions, type Present, tellPresence } from '#src/watching/presence.ts';
+import { RecentVerdicts } from '#src/watching/recent-verdicts.ts';
 import type { GatewayConfig } from './config.ts';
-import { createGatewayCore } from './core-wiring.ts';
-import type { GatewayWorld, WiredCore } from './core-wiring.ts';
+import { createGatewayCore, type GatewayWorld, type WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
 import type { EventDesk } from './native/event-routes.ts';
-import { createGatewayServer } from './server.ts';
-import type { GatewayServer } from './server.ts';
+import { createGatewayServer, type GatewayServer } from './server.ts';
 import { createTracing } from './traced.ts';
-import { openWorld } from './world-wiring.ts';
-import type { OpenWorld } from './world-wiring.ts';
+import { openWorld, type OpenWorld } from './world-wiring.ts';
 
 /*
  * What a gateway process consists of, who gets what of it, and in which order it begins and ends. Each part is told in

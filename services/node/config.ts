@@ -1,7 +1,6 @@
-import { readConfig } from '../../src/platform/config.ts';
-import type { ConfigReader, Variables } from '../../src/platform/config.ts';
-import { logLevels } from '../../src/platform/logging.ts';
-import type { LogLevel } from '../../src/ports/log.ts';
+import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
+import { logLevels } from '#src/platform/logging.ts';
+import type { LogLevel } from '#src/ports/log.ts';
 import { longestSocketPath, sandboxSocketName } from './bwrap/places.ts';
 
 export type NodeConfig = {

@@ -1,8 +1,7 @@
 import type { Groups } from './cgroups/groups.ts';
 import type { KernelKills } from './kernel-kills.ts';
 import type { OwnIds } from './own-ids.ts';
-import { mib, mostPromised } from './sandbox/memory-room.ts';
-import type { MemoryRoom } from './sandbox/memory-room.ts';
+import { type MemoryRoom, mib, mostPromised } from './sandbox/memory-room.ts';
 
 export type HostParts = {
   readonly groups: Pick<Groups, 'version' | 'limitations'>;

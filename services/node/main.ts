@@ -1,8 +1,8 @@
-import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
-import { createLogger } from '../../src/platform/logging.ts';
-import { onShutdown } from '../../src/platform/shutdown.ts';
+import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
+import { createLogger } from '#src/platform/logging.ts';
+import { onShutdown } from '#src/platform/shutdown.ts';
 import { loadConfig } from './config.ts';
 import { places } from './bwrap/places.ts';
 import { tryOneSandbox } from './sandbox/trial.ts';

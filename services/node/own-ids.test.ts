@@ -2,12 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { createFakeLog } from '../../test/fakes/log.ts';
-import { limitationsOf } from './limitations.ts';
-import type { HostParts } from './limitations.ts';
-import { chooseOwnIds } from './own-ids.ts';
-import type { OwnIds } from './own-ids.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { type HostParts, limitationsOf } from './limitations.ts';
+import { chooseOwnIds, type OwnIds } from './own-ids.ts';
 
 let stateFolder: string;
 beforeEach(async () => {

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { Log } from '../../src/ports/log.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
 import type { NodeConfig } from './config.ts';
 import { createIdRanges } from './namespaces/id-ranges.ts';
-import { createNamespaces } from './namespaces/namespaces.ts';
-import type { Namespaces } from './namespaces/namespaces.ts';
+import { createNamespaces, type Namespaces } from './namespaces/namespaces.ts';
 
 /** Whose ids sandboxes of this node run under, as it was found out at its start. */
 export type OwnIds = {

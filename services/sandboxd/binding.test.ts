@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 
 const owner = { tenant: 't', run: 'r', rollout: 'one', attempt: 1, role: 'policy' };

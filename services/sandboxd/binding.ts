@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ownerText, protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type { BindRequest, Health, WireOwner } from '../../src/protocol/sandboxd/wire.ts';
+import {
+  type BindRequest,
+  type Health,
+  ownerText,
+  protocolVersion,
+  type WireOwner,
+} from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from './wire-error.ts';
 
 type State =

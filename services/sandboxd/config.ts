@@ -1,5 +1,5 @@
-import { graderMountPoint } from '../../src/protocol/sandboxd/payload-layout.ts';
-import type { UserIsolation } from '../../src/protocol/sandboxd/wire.ts';
+import { graderMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
+import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 
 /** `root`: commands run under sandboxd's own id because the environment chose so. */
 export type UserMode = UserIsolation | 'root';

@@ -1,5 +1,4 @@
-import type { Identity } from '../../src/protocol/sandboxd/wire.ts';
-import { maxCallsOfLife, protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { type Identity, maxCallsOfLife, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { callStarter } from './calls/start-call.ts';

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { CommandUser, FileReply } from '../../src/protocol/sandboxd/wire.ts';
+import type { CommandUser, FileReply } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from './command/capture.ts';
 import type { Config } from './config.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { rmSync } from 'node:fs';
 import type { Server as HttpServer } from 'node:http';
-import { BlockList, createServer, isIPv6 } from 'node:net';
-import type { Server } from 'node:net';
-import { networkInterfaces } from 'node:os';
-import type { NetworkInterfaceInfo } from 'node:os';
+import { BlockList, createServer, isIPv6, type Server } from 'node:net';
+import { type NetworkInterfaceInfo, networkInterfaces } from 'node:os';
 import type { ListenAddress } from './config.ts';
 
 /** As `os.networkInterfaces` tells them. */

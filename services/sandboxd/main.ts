@@ -3,7 +3,7 @@
  * answers until they are stored elsewhere, and ends itself when its time has passed. `src/protocol/sandboxd/wire.ts` is
  * all that it speaks.
  */
-import { closeInheritedDescriptors } from '../../src/platform/inherited-descriptors.ts';
+import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';

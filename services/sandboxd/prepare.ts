@@ -1,8 +1,7 @@
-import type { PrepareReply, PrepareRequest } from '../../src/protocol/sandboxd/wire.ts';
+import type { PrepareReply, PrepareRequest } from '#src/protocol/sandboxd/wire.ts';
 import { execProcess } from './calls/start-call.ts';
-import { runCommand } from './command/run-command.ts';
+import { type CommandResult, runCommand } from './command/run-command.ts';
 import { monotonicMs } from './clock.ts';
-import type { CommandResult } from './command/run-command.ts';
 import type { Daemon } from './daemon.ts';
 import { WireError } from './wire-error.ts';
 

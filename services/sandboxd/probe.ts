@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { ProbeDepth } from '../../src/protocol/sandboxd/wire.ts';
+import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
 import { NotStarted } from './command/spawn-as.ts';
 import { spawnWhenAble } from './command/spawn-when-able.ts';
 import type { Config } from './config.ts';

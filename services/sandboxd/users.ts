@@ -1,4 +1,4 @@
-import type { CommandUser, UserIsolation } from '../../src/protocol/sandboxd/wire.ts';
+import type { CommandUser, UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 import type { Config } from './config.ts';
 
 /** Under which ids a process is started; `ids: null` keeps sandboxd's own. */

@@ -1,4 +1,4 @@
-import type { SandboxdError, SandboxdErrorBody } from '../../src/protocol/sandboxd/wire.ts';
+import type { SandboxdError, SandboxdErrorBody } from '#src/protocol/sandboxd/wire.ts';
 
 const statusOf = {
   invalid_request: 400,

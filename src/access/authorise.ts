@@ -1,7 +1,5 @@
-import { Failure } from '../failure/failure.ts';
-import type { Evidence } from '../failure/failure.ts';
-import { developmentGrant, isDevelopmentKey } from './development-key.ts';
-import type { Origin } from './development-key.ts';
+import { type Evidence, Failure } from '../failure/failure.ts';
+import { developmentGrant, isDevelopmentKey, type Origin } from './development-key.ts';
 import type { ApiKey, Grant, Scope } from './keys.ts';
 import type { RefusedFor } from '../ports/event-log.ts';
 import { verifyKey } from './verify-key.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeOwner } from '../../test/fakes/rollout-record.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import { DeedLedger, ledgerMs } from './deed-ledger.ts';

@@ -1,6 +1,5 @@
 import { isIdText, isKeyId, runId, tenantId } from '../model/ids.ts';
-import { isScope, scopes } from './keys.ts';
-import type { ApiKey } from './keys.ts';
+import { type ApiKey, isScope, scopes } from './keys.ts';
 
 /*
  * The key file, JSON:

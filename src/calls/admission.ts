@@ -1,14 +1,12 @@
 import type { FailureCode } from '../failure/codes.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
-import type { ObtainDeps, Occupied } from '../claiming/obtain-sandbox.ts';
+import { type ObtainDeps, obtainSandbox, type Occupied } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
-import { settleGraceMs } from './work.ts';
-import type { Admissible } from './work.ts';
+import { type Admissible, settleGraceMs } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {
   readonly calls: CallStore;

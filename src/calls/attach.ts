@@ -7,8 +7,7 @@ import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import type { CallResult, Tracked } from './work.ts';
-import { awaitOngoing } from './run-call.ts';
-import type { CarryOutDeps } from './run-call.ts';
+import { awaitOngoing, type CarryOutDeps } from './run-call.ts';
 import { trackedCall } from './plan-call.ts';
 import { answerFrom } from './settling.ts';
 

@@ -1,12 +1,10 @@
 import { expect, test } from 'vitest';
-import { createFakeClock, settled } from '../../test/fakes/clock.ts';
-import { answering } from '../../test/fakes/sandbox-link.ts';
+import { createFakeClock, settled } from '#test/fakes/clock.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { bootId, callId, sandboxId } from '../model/ids.ts';
 import { sandboxAddress } from '../model/rollout.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxTarget } from '../ports/sandbox-link.ts';
-import { Confirmations } from './confirmations.ts';
-import type { ConfirmationDeps } from './confirmations.ts';
+import { LinkError, type SandboxTarget } from '../ports/sandbox-link.ts';
+import { type ConfirmationDeps, Confirmations } from './confirmations.ts';
 
 const sandboxOf = (name: string): SandboxTarget => ({
   sandbox: sandboxId(name),

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
-import { answering } from '../../test/fakes/sandbox-link.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
 import { bootId, callId, sandboxId } from '../model/ids.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';

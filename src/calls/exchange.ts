@@ -10,9 +10,8 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/wakes.ts';
 import { targetOf } from '../claiming/target.ts';
-import { callConflict } from './work.ts';
+import { callConflict, type Running } from './work.ts';
 import { nextStep, undisturbed } from './next-step.ts';
-import type { Running } from './work.ts';
 
 export type ExchangeDeps = {
   readonly calls: Pick<CallStore, 'lookup'>;

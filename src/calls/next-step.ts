@@ -1,7 +1,6 @@
 import type { LossCause } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { LinkTrouble } from '../ports/sandbox-link.ts';
+import { LinkError, type LinkTrouble } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 
 /**

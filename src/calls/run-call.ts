@@ -2,12 +2,24 @@ import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
-import { admitOrObtain } from './admission.ts';
-import type { AdmissionDeps } from './admission.ts';
-import { callConflict, settleGraceMs } from './work.ts';
-import type { CallResult, Running, Todo, Tracked, Work } from './work.ts';
-import { brokenResult, refusedResult, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
-import { answerExpired, answerFrom, judgeNow, settle, settleRefused } from './settling.ts';
+import { type AdmissionDeps, admitOrObtain } from './admission.ts';
+import {
+  callConflict,
+  type CallResult,
+  type Running,
+  settleGraceMs,
+  type Todo,
+  type Tracked,
+  type Work,
+} from './work.ts';
+import {
+  brokenResult,
+  type Judged,
+  refusedResult,
+  settlementOfForgotten,
+  settlementOfUnknown,
+} from './judge-call.ts';
+import { answerExpired, answerFrom, judgeNow, settle, settleRefused, type SettlingDeps } from './settling.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutEvent } from '../ports/event-log.ts';
@@ -15,11 +27,8 @@ import { Failure } from '../failure/failure.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Confirmations } from './confirmations.ts';
-import { exchange } from './exchange.ts';
-import type { ExchangeDeps } from './exchange.ts';
-import type { Judged } from './judge-call.ts';
+import { exchange, type ExchangeDeps } from './exchange.ts';
 import type { Joined, Ongoing } from '../waiting/ongoing.ts';
-import type { SettlingDeps } from './settling.ts';
 
 /** What it takes to bring a call that was sent to its end. */
 export type CarryOutDeps = ExchangeDeps &

@@ -1,6 +1,6 @@
 import { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
-import { Failure } from '../failure/failure.ts';
+import { type Evidence, Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
@@ -8,13 +8,15 @@ import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { callConflict } from './work.ts';
-import type { CallResult, Running, StoredResult, Tracked } from './work.ts';
-import { brokenWhileRunning, judgeAnswer, refusedSettlement, saysBackendFailed } from './judge-call.ts';
-import type { Judged } from './judge-call.ts';
-import { failures } from '../failure/codes.ts';
-import type { Blame } from '../failure/codes.ts';
-import type { Evidence } from '../failure/failure.ts';
+import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
+import {
+  brokenWhileRunning,
+  judgeAnswer,
+  type Judged,
+  refusedSettlement,
+  saysBackendFailed,
+} from './judge-call.ts';
+import { type Blame, failures } from '../failure/codes.ts';
 
 export type SettlingDeps = {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;

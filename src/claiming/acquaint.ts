@@ -1,20 +1,16 @@
 import { Failure } from '../failure/failure.ts';
-import { isOpen } from '../model/environment.ts';
-import type { Environment } from '../model/environment.ts';
+import { type Environment, isOpen } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
-import { isOver, rolloutKey } from '../model/rollout.ts';
-import type { Owner, RolloutKey } from '../model/rollout.ts';
+import { isOver, type Owner, rolloutKey, type RolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
 import type { Acquaintance, Acquaintances } from './acquaintances.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
-import { exposedItem } from '../tools/exposed-item.ts';
-import type { ExposedItem } from '../tools/exposed-item.ts';
-import { openingClaim, repeatedClaim } from './claim-request.ts';
-import type { Canonical } from './claim-request.ts';
+import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
+import { type Canonical, openingClaim, repeatedClaim } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
 
 /** Who asks: from the API key and the run header. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { rolloutId } from '../model/ids.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import { Acquaintances } from './acquaintances.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import { bindSandbox } from './bind-sandbox.ts';
 import { WaitingRoom } from './waiting-room.ts';

@@ -1,10 +1,8 @@
 import type { Environment } from '../model/environment.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink } from '../ports/sandbox-link.ts';
-import { labelText } from '../protocol/rollout/label.ts';
-import type { RolloutLabel } from '../protocol/rollout/label.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import { labelText, type RolloutLabel } from '../protocol/rollout/label.ts';
 import { protocolVersion } from '../protocol/sandboxd/wire.ts';
 import { pauseMs } from '../waiting/patience.ts';
 import { Deadline } from '../waiting/deadline.ts';

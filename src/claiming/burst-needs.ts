@@ -1,7 +1,6 @@
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { Failure } from '../failure/failure.ts';
-import { isOpen } from '../model/environment.ts';
-import type { Environment, Template } from '../model/environment.ts';
+import { type Environment, isOpen, type Template } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { TemplateDigest } from '../model/ids.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { fakeEnvironment, fakeOpenTemplate } from '../../test/fakes/environment.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { templateDigest } from '../model/ids.ts';
 import { openingClaim, repeatedClaim } from './claim-request.ts';
 

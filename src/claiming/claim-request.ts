@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { Failure } from '../failure/failure.ts';
-import { isOpen } from '../model/environment.ts';
-import type { Environment, Template } from '../model/environment.ts';
+import { type Environment, isOpen, type Template } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
-import { itemKey } from '../model/ids.ts';
-import type { ItemKey } from '../model/ids.ts';
-import { noTags } from '../model/rollout.ts';
-import type { Owner } from '../model/rollout.ts';
+import { itemKey, type ItemKey } from '../model/ids.ts';
+import { noTags, type Owner } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { ChosenImage } from '../ports/fleet/registry.ts';

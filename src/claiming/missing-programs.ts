@@ -1,8 +1,7 @@
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { imageText } from '../environments/image-text.ts';
 import { Failure } from '../failure/failure.ts';
-import { isOpen } from '../model/environment.ts';
-import type { Environment } from '../model/environment.ts';
+import { type Environment, isOpen } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import { placeholdersIn } from '../model/placeholder.ts';
 

@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { offered } from '../../test/fakes/offered.ts';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { offered } from '#test/fakes/offered.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { itemKey, rolloutId, runId, tenantId } from '../model/ids.ts';
 import { noTags } from '../model/rollout.ts';
 import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
 import { Acquaintances } from './acquaintances.ts';
-import { openRollout } from './open-rollout.ts';
-import type { Open } from './open-rollout.ts';
+import { type Open, openRollout } from './open-rollout.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 
 const caller = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment, fakeTemplate } from '../../test/fakes/environment.ts';
-import { offered } from '../../test/fakes/offered.ts';
+import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { offered } from '#test/fakes/offered.ts';
 import type { Environment } from '../model/environment.ts';
 import { environmentName, environmentVersion, runId, tenantId } from '../model/ids.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';

@@ -1,7 +1,12 @@
 import { Failure } from '../failure/failure.ts';
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
-import { environmentName } from '../model/ids.ts';
-import type { EnvironmentName, EnvironmentVersion, RunId, TenantId } from '../model/ids.ts';
+import {
+  environmentName,
+  type EnvironmentName,
+  type EnvironmentVersion,
+  type RunId,
+  type TenantId,
+} from '../model/ids.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { EnvironmentStore } from '../ports/fleet/registry.ts';
 

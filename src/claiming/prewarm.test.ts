@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { offered } from '../../test/fakes/offered.ts';
-import { fakeEnvironment, fakeOpenTemplate } from '../../test/fakes/environment.ts';
-import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { offered } from '#test/fakes/offered.ts';
+import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
+import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import type { Environment } from '../model/environment.ts';
 import { runId, tenantId } from '../model/ids.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
-import { prewarm } from './prewarm.ts';
-import type { Prewarm } from './prewarm.ts';
+import { prewarm, type Prewarm } from './prewarm.ts';
 
 const minute = 60_000;
 const caller = {

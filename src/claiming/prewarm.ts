@@ -6,8 +6,7 @@ import type { PoolStore } from '../ports/fleet/pool.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
 import type { AcquaintDeps, Caller } from './acquaint.ts';
-import { needsOf, withinPool } from './burst-needs.ts';
-import type { Rollouts } from './burst-needs.ts';
+import { needsOf, type Rollouts, withinPool } from './burst-needs.ts';
 import { choiceOf } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 

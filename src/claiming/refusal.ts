@@ -1,6 +1,5 @@
 import type { FailureCode } from '../failure/codes.ts';
-import { Failure } from '../failure/failure.ts';
-import type { Evidence } from '../failure/failure.ts';
+import { type Evidence, Failure } from '../failure/failure.ts';
 import type { Admitted } from '../model/outcome.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { WaitingRoom } from './waiting-room.ts';

@@ -1,6 +1,5 @@
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
-import { checkPolicy, openPolicy, permit } from './policy.ts';
-import type { OperatorPolicy } from './policy.ts';
+import { checkPolicy, openPolicy, type OperatorPolicy, permit } from './policy.ts';
 
 /** Environments by name and version, and the policy they were loaded under. Of several with one name, the last counts as the newest. */
 export function createCatalog(

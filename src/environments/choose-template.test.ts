@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '../../test/fakes/environment.ts';
+import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
 import type { Json } from '../model/grader.ts';
 import { chooseTemplate } from './choose-template.ts';
 

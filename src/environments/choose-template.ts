@@ -1,7 +1,13 @@
 import { posix } from 'node:path';
 import { Failure } from '../failure/failure.ts';
-import { isOpen } from '../model/environment.ts';
-import type { Environment, Image, ImageOfRow, OpenTemplate, Template } from '../model/environment.ts';
+import {
+  type Environment,
+  type Image,
+  type ImageOfRow,
+  isOpen,
+  type OpenTemplate,
+  type Template,
+} from '../model/environment.ts';
 import type { Item, Json } from '../model/grader.ts';
 import { digestOf } from './digest.ts';
 import { imageOf, imageText } from './image-text.ts';

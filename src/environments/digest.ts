@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
-import { environmentVersion, templateDigest } from '../model/ids.ts';
-import type { EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
+import {
+  environmentVersion,
+  type EnvironmentVersion,
+  templateDigest,
+  type TemplateDigest,
+} from '../model/ids.ts';
 import type { Environment, Template } from '../model/environment.ts';
 import type { EnvironmentYaml } from './schema/environment.ts';
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { clusterDefaults } from '../model/cluster.ts';
 import { loadCluster } from './load-cluster.ts';
 

@@ -1,10 +1,14 @@
-import { clusterDefaults } from '../model/cluster.ts';
-import type { ClusterSettings, EgressRule, NetworkClass, SandboxdInjection } from '../model/cluster.ts';
+import {
+  clusterDefaults,
+  type ClusterSettings,
+  type EgressRule,
+  type NetworkClass,
+  type SandboxdInjection,
+} from '../model/cluster.ts';
 import { compilePlacement } from './compile/placement.ts';
 import { operatorFile } from './operator-file.ts';
 import { parseDurationMs } from './quantities.ts';
-import { ClusterSchema } from './schema/cluster.ts';
-import type { ClusterYaml } from './schema/cluster.ts';
+import { ClusterSchema, type ClusterYaml } from './schema/cluster.ts';
 
 const read = operatorFile(ClusterSchema, "the operator's cluster file");
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import type { Environment } from '../model/environment.ts';
 import { environmentName } from '../model/ids.ts';
 import { chooseTemplate } from './choose-template.ts';

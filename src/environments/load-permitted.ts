@@ -2,8 +2,7 @@ import type { EnvironmentCatalog } from '../model/environment.ts';
 import { FilesRead } from './files-read.ts';
 import { loadEnvironments } from './load-environments.ts';
 import { operatorFile } from './operator-file.ts';
-import { compilePolicy } from './policy.ts';
-import type { OperatorPolicy } from './policy.ts';
+import { compilePolicy, type OperatorPolicy } from './policy.ts';
 import { PolicySchema } from './schema/policy.ts';
 
 /**

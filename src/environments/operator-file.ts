@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Static, TSchema } from 'typebox';
-import { EnvironmentMistakes } from './mistakes.ts';
-import type { Mistake } from './mistakes.ts';
+import { EnvironmentMistakes, type Mistake } from './mistakes.ts';
 import { fileCheck } from './schema/validate.ts';
 import { YamlSource } from './yaml-source.ts';
 

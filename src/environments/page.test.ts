@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { describe, expect, test } from 'vitest';
-import { environmentFolder } from '../../test/support/environment-folder.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 import { compileTexts } from './compile/texts.ts';
 import { loadEnvironments } from './load-environments.ts';
 import { loadPolicy } from './load-permitted.ts';

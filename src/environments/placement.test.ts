@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { environmentFolder, mistakesOf } from '../../test/support/environment-folder.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { environmentName } from '../model/ids.ts';
 import { loadPermitted } from './load-permitted.ts';
 

@@ -1,5 +1,4 @@
-import { isOpen } from '../model/environment.ts';
-import type { Environment, Placement } from '../model/environment.ts';
+import { type Environment, isOpen, type Placement } from '../model/environment.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { matchesOne } from './patterns.ts';

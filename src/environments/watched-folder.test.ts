@@ -1,7 +1,7 @@
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { environmentFolder } from '../../test/support/environment-folder.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 import { environmentName } from '../model/ids.ts';
 import { WatchedFolder } from './watched-folder.ts';
 

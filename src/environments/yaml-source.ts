@@ -1,5 +1,4 @@
-import { isCollection, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
-import type { Document, Node } from 'yaml';
+import { type Document, isCollection, isMap, isScalar, LineCounter, type Node, parseDocument } from 'yaml';
 import type { Mistake, Path } from './mistakes.ts';
 
 /** A YAML file as read: its value, what the parser disliked, and where in the file each place of the value is. */

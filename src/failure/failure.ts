@@ -1,6 +1,5 @@
 import type { Admitted } from '../model/outcome.ts';
-import { failureRow } from './codes.ts';
-import type { Blame, FailureCode, Retry } from './codes.ts';
+import { type Blame, type FailureCode, failureRow, type Retry } from './codes.ts';
 
 /** What was seen, in flat and printable values; shown to operators and trainers, never to the model. */
 export type Evidence = Readonly<Record<string, string | number | boolean | null>>;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { byPolicy, lossByPolicy } from './meanings/by-policy.ts';
-import type { ByPolicy } from './meanings/by-policy.ts';
+import { byPolicy, type ByPolicy, lossByPolicy } from './meanings/by-policy.ts';
 import { suspectedOf } from './suspected.ts';
 
 test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(

@@ -1,6 +1,5 @@
 import type { FailureCode, LossCause } from './codes.ts';
-import { suspectedOf } from './suspected.ts';
-import type { Suspected } from './suspected.ts';
+import { type Suspected, suspectedOf } from './suspected.ts';
 
 /** What the trainer may do with a rollout. `discard` names the one code that decided, and the cause where known. */
 export type Verdict =

@@ -1,6 +1,5 @@
 import { asFailure, Failure } from '../failure/failure.ts';
-import { isIdText } from '../model/ids.ts';
-import type { CallId } from '../model/ids.ts';
+import { type CallId, isIdText } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
@@ -9,8 +8,7 @@ import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { RecoveryStore } from '../ports/fleet/recovery.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
-import { gradedEvent, readSample } from './job.ts';
-import type { GradeWork } from './job.ts';
+import { gradedEvent, type GradeWork, readSample } from './job.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import { checkArguments, parseArguments } from '../tools/arguments.ts';

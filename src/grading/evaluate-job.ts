@@ -1,12 +1,10 @@
 import { Failure } from '../failure/failure.ts';
 import type { Written } from '../model/written.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
-import type { GradeJob } from './job.ts';
+import { type GradeJob, readSample, tooLongBytes } from './job.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
-import { readSample, tooLongBytes } from './job.ts';
-import { runCommandGrader } from './run-command-grader.ts';
-import type { CommandGraderDeps } from './run-command-grader.ts';
+import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
 
 export type EvaluateDeps = CommandGraderDeps & {
   readonly judge: Judge;

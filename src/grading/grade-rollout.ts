@@ -1,6 +1,5 @@
-import { obtainSandbox } from '../claiming/obtain-sandbox.ts';
+import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
-import type { ObtainDeps } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import { suspectedIn } from '../failure/suspected.ts';
@@ -12,14 +11,11 @@ import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
 import { patiently } from '../waiting/patience.ts';
-import { checkNamedCalls, settleOpenCalls } from './check-calls.ts';
-import type { CheckCallsDeps } from './check-calls.ts';
+import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { Evaluation } from './graders/evaluation.ts';
-import { gradedEvent } from './job.ts';
-import type { Grade, GradeJob, GradeWork } from './job.ts';
+import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
 import { needsSandbox } from './graders/evaluate.ts';
-import { checkStillThere } from './still-there.ts';
-import type { StillThereDeps } from './still-there.ts';
+import { checkStillThere, type StillThereDeps } from './still-there.ts';
 
 export type GradeDeps = ObtainDeps &
   StillThereDeps &

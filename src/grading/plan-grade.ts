@@ -1,13 +1,21 @@
-import { acquaint, acquaintWith, checkSameEnvironment, ownerOf } from '../claiming/acquaint.ts';
-import type { AcquaintDeps, Acquainted, Caller, Opening, RolloutRef } from '../claiming/acquaint.ts';
+import {
+  acquaint,
+  type AcquaintDeps,
+  type Acquainted,
+  acquaintWith,
+  type Caller,
+  checkSameEnvironment,
+  type Opening,
+  ownerOf,
+  type RolloutRef,
+} from '../claiming/acquaint.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Item } from '../model/grader.ts';
 import type { Written } from '../model/written.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { GradeWork } from './job.ts';
+import { type GradeWork, readSample } from './job.ts';
 import { isOver } from '../model/rollout.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
-import { readSample } from './job.ts';
 import { unseenCalls } from './check-calls.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */

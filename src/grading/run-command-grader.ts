@@ -4,14 +4,16 @@ import { Failure } from '../failure/failure.ts';
 import { aroundGraderMs } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink } from '../ports/sandbox-link.ts';
-import type { CallAnswer, CallRequest, GradeTurn } from '../protocol/sandboxd/wire.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import {
+  type CallAnswer,
+  type CallRequest,
+  type GradeTurn,
+  longestScoreBytes,
+} from '../protocol/sandboxd/wire.ts';
 import type { CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
-import type { TroubleDeps } from './still-there.ts';
-import { PolicyBrokeIt, whileItStands } from './still-there.ts';
-import { longestScoreBytes } from '../protocol/sandboxd/wire.ts';
+import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
 export type CommandGraderDeps = TroubleDeps & {
   readonly link: Pick<SandboxLink, 'call'>;

@@ -1,8 +1,7 @@
 import { targetOf } from '../claiming/target.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { patiently, pauseMs } from '../waiting/patience.ts';
 import type { GradeJob } from './job.ts';

@@ -1,5 +1,4 @@
-import { discardFor } from '../failure/verdict.ts';
-import type { Verdict } from '../failure/verdict.ts';
+import { discardFor, type Verdict } from '../failure/verdict.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 
 /** What the trainer may do with a rollout as it stands. Taint comes first: a score that a loss overtook is no score. */

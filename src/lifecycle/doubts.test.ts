@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { createFakeLifecycleStore } from '../../test/fakes/lifecycle-store.ts';
-import { createFakeLog } from '../../test/fakes/log.ts';
-import { createFakeMetrics } from '../../test/fakes/metrics.ts';
-import { FakeSandboxLink } from '../../test/fakes/sandbox-link.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeLifecycleStore } from '#test/fakes/lifecycle-store.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { FakeSandboxLink } from '#test/fakes/sandbox-link.ts';
 import { sandboxId } from '../model/ids.ts';
 import { sandboxAddress } from '../model/rollout.ts';
 import { createDoubts } from './doubts.ts';

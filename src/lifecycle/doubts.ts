@@ -3,11 +3,9 @@ import type { Evidence } from '../failure/failure.ts';
 import type { SandboxId } from '../model/ids.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { ProviderEvent } from '../ports/sandbox-provider.ts';
-import { loseOnce } from './losses.ts';
-import type { LossTools } from './losses.ts';
+import { loseOnce, type LossTools } from './losses.ts';
 
 /**
  * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { settled } from '../../test/fakes/clock.ts';
-import { createFakeMetrics } from '../../test/fakes/metrics.ts';
-import { createFakePoolStore, fakeKnown } from '../../test/fakes/pool-store.ts';
-import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { settled } from '#test/fakes/clock.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { createFakePoolStore, fakeKnown } from '#test/fakes/pool-store.ts';
+import { fakeOwner, fakeRollout } from '#test/fakes/rollout-record.ts';
 import { bootId, rolloutId, sandboxId } from '../model/ids.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import { KnownSandboxes } from '../pool/known-sandboxes.ts';

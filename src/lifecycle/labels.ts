@@ -1,6 +1,5 @@
 import type { SandboxId } from '../model/ids.ts';
-import { ownerOf } from '../model/rollout.ts';
-import type { RolloutKey } from '../model/rollout.ts';
+import { ownerOf, type RolloutKey } from '../model/rollout.ts';
 import type { KnownSandboxes } from '../pool/known-sandboxes.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';

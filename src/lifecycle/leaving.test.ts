@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import { sandboxId } from '../model/ids.ts';
 import { createLeaving } from './leaving.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { createFakeLifecycleStore } from '../../test/fakes/lifecycle-store.ts';
-import { createFakeLog } from '../../test/fakes/log.ts';
-import { createFakeMetrics } from '../../test/fakes/metrics.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { createFakeLifecycleStore } from '#test/fakes/lifecycle-store.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { Failure } from '../failure/failure.ts';
 import { sandboxId } from '../model/ids.ts';
 import { sandboxAddress } from '../model/rollout.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { createFakeLifecycleStore } from '../../test/fakes/lifecycle-store.ts';
-import { fakeOwner, fakeRollout } from '../../test/fakes/rollout-record.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeLifecycleStore } from '#test/fakes/lifecycle-store.ts';
+import { fakeOwner, fakeRollout } from '#test/fakes/rollout-record.ts';
 import { Failure } from '../failure/failure.ts';
 import { callId, sandboxId } from '../model/ids.ts';
 import type { FleetEvent } from '../ports/event-log.ts';

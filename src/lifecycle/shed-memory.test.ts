@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeLog } from '../../test/fakes/log.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
 import type { FleetMemory, Leftover } from '../ports/fleet/memory.ts';
 import { shedMemory } from './shed-memory.ts';
 

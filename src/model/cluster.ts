@@ -1,5 +1,4 @@
-import { anyPlace } from './environment.ts';
-import type { Placement } from './environment.ts';
+import { anyPlace, type Placement } from './environment.ts';
 
 /**
  * How sandboxd comes into a sandbox of any image:

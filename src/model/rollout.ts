@@ -1,6 +1,14 @@
 import type { Brand } from './brand.ts';
-import { rolloutId, runId, tenantId } from './ids.ts';
-import type { BootId, RolloutId, RunId, SandboxId, TenantId } from './ids.ts';
+import {
+  type BootId,
+  rolloutId,
+  type RolloutId,
+  runId,
+  type RunId,
+  type SandboxId,
+  tenantId,
+  type TenantId,
+} from './ids.ts';
 
 /** What a sandbox of a rollout is for. One today; part of the key so that a grader's sandbox needs no new key. */
 export type Role = 'policy';

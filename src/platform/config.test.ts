@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { ConfigMistakes, readConfig } from './config.ts';
-import type { ConfigReader, Variables } from './config.ts';
+import { ConfigMistakes, type ConfigReader, readConfig, type Variables } from './config.ts';
 
 const read = (variables: Variables) =>
   readConfig(variables, (reader: ConfigReader) => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeClock, settled } from '../../test/fakes/clock.ts';
+import { createFakeClock, settled } from '#test/fakes/clock.ts';
 import { every } from './every.ts';
 
 function startLoop(step: (run: number) => Promise<void> = () => Promise.resolve()) {

@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { keyMark } from './tokens.ts';
-import type { FleetKeys } from './tokens.ts';
+import { type FleetKeys, keyMark } from './tokens.ts';
 
 /** One key a line, the current one first; a second line is the other one while keys are rotated. */
 export function parseFleetKeys(text: string): FleetKeys {

@@ -3,8 +3,14 @@ import type { Log } from '../ports/log.ts';
 import type { Loop } from './every.ts';
 import { ensureFleetKeys, readFleetKeys } from './fleet-key-file.ts';
 import { reread } from './reread.ts';
-import { createPeerTokens, createSandboxTokens, keyMark } from './tokens.ts';
-import type { FleetKeys, PeerTokens, SandboxTokens } from './tokens.ts';
+import {
+  createPeerTokens,
+  createSandboxTokens,
+  type FleetKeys,
+  keyMark,
+  type PeerTokens,
+  type SandboxTokens,
+} from './tokens.ts';
 
 /*
  * The tokens of a running process, whose fleet key may be rotated under it:

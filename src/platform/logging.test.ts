@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { createLogger, errorFields } from './logging.ts';
 
 test('a line is one JSON object with time, level, service, message and fields; lower levels are not written', () => {

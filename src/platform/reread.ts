@@ -1,7 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import { every } from './every.ts';
-import type { Loop } from './every.ts';
+import { every, type Loop } from './every.ts';
 import { errorFields } from './logging.ts';
 
 /**

@@ -1,7 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { EventKeeper, EventKeepers } from '../ports/fleet/event-keepers.ts';
-import { every } from './every.ts';
-import type { Loop } from './every.ts';
+import { every, type Loop } from './every.ts';
 import { thisProcess } from './this-process.ts';
 
 /** Who asks for a story takes a process for gone after three times as long. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeRandom } from '../../test/fakes/random.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createPeerTokens, createSandboxTokens, sandboxToken, tokenSha256 } from './tokens.ts';
 
 const older = 'aa'.repeat(32);

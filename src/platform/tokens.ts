@@ -1,6 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { sandboxId } from '../model/ids.ts';
-import type { SandboxId } from '../model/ids.ts';
+import { sandboxId, type SandboxId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
 
 /**

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ConfigMistakes, readConfig } from './config.ts';
-import type { Variables } from './config.ts';
+import { ConfigMistakes, readConfig, type Variables } from './config.ts';
 import { readTraceSettings } from './trace-settings.ts';
 
 const read = (variables: Variables) => readConfig(variables, readTraceSettings);

@@ -1,5 +1,4 @@
-import { templateDigest } from '../model/ids.ts';
-import type { EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
+import { type EnvironmentVersion, templateDigest, type TemplateDigest } from '../model/ids.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import type { FleetPool } from '../ports/metrics.ts';
 import type { PoolPlans } from './plans.ts';

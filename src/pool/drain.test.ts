@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { createFakeMetrics } from '../../test/fakes/metrics.ts';
-import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
-import { sandboxId } from '../model/ids.ts';
-import type { SandboxId } from '../model/ids.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { createFakePoolStore } from '#test/fakes/pool-store.ts';
+import { sandboxId, type SandboxId } from '../model/ids.ts';
 import { createDrain } from './drain.ts';
 import { createPresence } from './presence.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeKnown } from '../../test/fakes/pool-store.ts';
+import { fakeKnown } from '#test/fakes/pool-store.ts';
 import { sandboxId } from '../model/ids.ts';
 import type { Moved } from '../ports/fleet/pool.ts';
 import { KnownSandboxes } from './known-sandboxes.ts';

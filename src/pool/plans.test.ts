@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '../../test/fakes/environment.ts';
+import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
 import { environmentName, templateDigest } from '../model/ids.ts';
 import { planPools, slotTimeoutMs, targetsOf } from './plans.ts';
 

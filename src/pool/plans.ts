@@ -1,5 +1,4 @@
-import { isOpen } from '../model/environment.ts';
-import type { Environment, Template } from '../model/environment.ts';
+import { type Environment, isOpen, type Template } from '../model/environment.ts';
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
 import type { PoolTarget } from '../ports/fleet/pool.ts';
 

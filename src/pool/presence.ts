@@ -1,6 +1,5 @@
 import type { LossCause } from '../failure/codes.ts';
-import { Failure } from '../failure/failure.ts';
-import type { Evidence } from '../failure/failure.ts';
+import { type Evidence, Failure } from '../failure/failure.ts';
 import type { SandboxId } from '../model/ids.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
 import type { ProviderEvent } from '../ports/sandbox-provider.ts';

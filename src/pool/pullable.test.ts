@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { environmentVersion, templateDigest } from '../model/ids.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
-import { pullable } from './pullable.ts';
-import type { Wanted } from './pullable.ts';
+import { pullable, type Wanted } from './pullable.ts';
 
 const budget = 16;
 

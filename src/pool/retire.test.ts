@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeEnvironment, fakeTemplate } from '../../test/fakes/environment.ts';
-import { createFakePoolStore, fakeKnown } from '../../test/fakes/pool-store.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
+import { createFakePoolStore, fakeKnown } from '#test/fakes/pool-store.ts';
 import { sandboxId, templateDigest } from '../model/ids.ts';
 import type { KnownSandbox } from '../ports/fleet/pool.ts';
 import { KnownSandboxes } from './known-sandboxes.ts';

@@ -1,6 +1,5 @@
 import type { PoolTarget, TemplateCounts } from '../ports/fleet/pool.ts';
-import { pullable } from './pullable.ts';
-import type { Wanted } from './pullable.ts';
+import { pullable, type Wanted } from './pullable.ts';
 
 /**
  * How many launches a template wants beyond those that are out: one for every waiting rollout, and the refill up to

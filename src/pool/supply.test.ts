@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
-import { createFakeLaunchQueue } from '../../test/fakes/launch-queue.ts';
-import { createFakeMetrics } from '../../test/fakes/metrics.ts';
-import { createFakePoolStore } from '../../test/fakes/pool-store.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { createFakeLaunchQueue } from '#test/fakes/launch-queue.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import { templateDigest } from '../model/ids.ts';
 import { planPools } from './plans.ts';

@@ -2,8 +2,7 @@ import type { PoolStore, TemplateCounts } from '../ports/fleet/pool.ts';
 import type { LaunchQueue } from '../ports/launch-queue.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import { countedTogether } from './counted-together.ts';
-import { targetsOf } from './plans.ts';
-import type { PoolPlans } from './plans.ts';
+import { type PoolPlans, targetsOf } from './plans.ts';
 import { wantedTickets } from './sizing.ts';
 
 export type SupplyTools = {

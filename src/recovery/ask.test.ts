@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { sandboxId, templateDigest } from '../model/ids.ts';
 import { sandboxAddress } from '../model/rollout.ts';
 import { LinkError } from '../ports/sandbox-link.ts';

@@ -1,6 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
-import { LinkError } from '../ports/sandbox-link.ts';
-import type { SandboxLink } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { ProvidedSandbox } from '../ports/sandbox-provider.ts';
 import type { Identity } from '../protocol/sandboxd/wire.ts';
 

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { bootId, callId, isIdText, rolloutId, runId, tenantId } from '../model/ids.ts';
-import type { TemplateDigest } from '../model/ids.ts';
+import { bootId, callId, isIdText, rolloutId, runId, type TemplateDigest, tenantId } from '../model/ids.ts';
 import type { Owner } from '../model/rollout.ts';
 import type { FoundCall, FoundRollout, FoundSandbox } from '../ports/fleet/recovery.ts';
 import type { ProvidedSandbox } from '../ports/sandbox-provider.ts';

@@ -3,8 +3,7 @@ import type { KnownSandboxes } from '../pool/known-sandboxes.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { eachOf } from '../waiting/each-of.ts';
 import { askedAtOnce } from './ask.ts';
-import { writeBack } from './write-back.ts';
-import type { WriteBackTools } from './write-back.ts';
+import { writeBack, type WriteBackTools } from './write-back.ts';
 
 export type RecheckTools = WriteBackTools & {
   readonly provider: Pick<SandboxProvider, 'list'>;

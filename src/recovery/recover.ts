@@ -4,8 +4,7 @@ import { eachOf } from '../waiting/each-of.ts';
 import type { KeptSandbox } from '../ports/fleet/recovery.ts';
 import type { ProvidedSandbox, SandboxProvider } from '../ports/sandbox-provider.ts';
 import { askedAtOnce } from './ask.ts';
-import { writeBack } from './write-back.ts';
-import type { WriteBackTools, WrittenBack } from './write-back.ts';
+import { writeBack, type WriteBackTools, type WrittenBack } from './write-back.ts';
 import type { Witness } from './witness.ts';
 
 export type RecoverTools = WriteBackTools & {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { fakeOwner } from '../../test/fakes/rollout-record.ts';
+import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import { sandboxId } from '../model/ids.ts';
-import { rolloutKey } from '../model/rollout.ts';
-import type { RolloutKey } from '../model/rollout.ts';
+import { rolloutKey, type RolloutKey } from '../model/rollout.ts';
 import { Witness } from './witness.ts';
 
 const [one, other] = [sandboxId('one'), sandboxId('other')];

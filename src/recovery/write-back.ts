@@ -1,16 +1,13 @@
 import type { TemplateDigest } from '../model/ids.ts';
 import { asFailure } from '../failure/failure.ts';
-import { rolloutKey } from '../model/rollout.ts';
-import type { Owner } from '../model/rollout.ts';
+import { type Owner, rolloutKey } from '../model/rollout.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { FoundRollout, RecoveryStore } from '../ports/fleet/recovery.ts';
 import type { Log } from '../ports/log.ts';
 import type { ProvidedSandbox } from '../ports/sandbox-provider.ts';
-import { ask } from './ask.ts';
-import type { AskTools } from './ask.ts';
-import { judge } from './judge.ts';
-import type { Finding } from './judge.ts';
+import { ask, type AskTools } from './ask.ts';
+import { type Finding, judge } from './judge.ts';
 import type { Witness } from './witness.ts';
 
 export type WriteBackTools = AskTools & {

@@ -1,10 +1,8 @@
-import { failureRow } from '../failure/codes.ts';
-import type { Blame, FailureCode, Retry } from '../failure/codes.ts';
+import { type Blame, type FailureCode, failureRow, type Retry } from '../failure/codes.ts';
 import { lossCauses } from '../failure/meanings/loss-causes.ts';
 import { meanings } from '../failure/meanings/sections.ts';
 import type { Suspected } from '../failure/suspected.ts';
-import { endOf, lastCommandOf } from './rollout-story.ts';
-import type { CallStory, RolloutStory } from './rollout-story.ts';
+import { type CallStory, endOf, lastCommandOf, type RolloutStory } from './rollout-story.ts';
 
 /**
  * Why a rollout can never be scored, for the person who asks: the questions in the order in which they are asked. What

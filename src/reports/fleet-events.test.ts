@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { rolloutId, tenantId } from '../model/ids.ts';
 import type { AskKeeper, HeardKeeper } from '../ports/fleet/event-keepers.ts';
 import type { KeepersLine, Told, Wanted } from '../protocol/fleet/events.ts';

@@ -1,7 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { EventLog } from '../ports/event-log.ts';
-import { answerAt, questionAt, wantedOf } from '../protocol/fleet/events.ts';
-import type { Told, Wanted } from '../protocol/fleet/events.ts';
+import { answerAt, questionAt, type Told, type Wanted, wantedOf } from '../protocol/fleet/events.ts';
 
 export type OwnEventsOptions = {
   readonly log: Pick<EventLog, 'flush' | 'search'>;

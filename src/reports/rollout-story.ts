@@ -1,5 +1,4 @@
-import { failures } from '../failure/codes.ts';
-import type { Blame, FailureCode } from '../failure/codes.ts';
+import { type Blame, type FailureCode, failures } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';

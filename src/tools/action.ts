@@ -3,8 +3,7 @@ import type { Tool } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import { fillPlaceholders, itemFieldOf } from '../model/placeholder.ts';
 import type { BuiltinAction, ExecAction } from '../protocol/sandboxd/wire.ts';
-import { itemVariables } from './exposed-item.ts';
-import type { ExposedItem } from './exposed-item.ts';
+import { type ExposedItem, itemVariables } from './exposed-item.ts';
 import type { ToolArguments } from './arguments.ts';
 
 /**

@@ -2,8 +2,7 @@ import type { ErrorObject } from 'ajv';
 import type { Tool } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import type { Written } from '../model/written.ts';
-import { compileSchema } from './parameter-schema.ts';
-import type { SchemaCheck } from './parameter-schema.ts';
+import { compileSchema, type SchemaCheck } from './parameter-schema.ts';
 
 export type ToolArguments = { readonly [key: string]: Json };
 

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import type { Json } from '../model/grader.ts';
-import { parseArguments } from './arguments.ts';
-import type { Arguments } from './arguments.ts';
+import { type Arguments, parseArguments } from './arguments.ts';
 
 /**
  * What makes two calls the same: sha256 (hex) of the tool's name and its canonical arguments, so that neither key

@@ -1,7 +1,7 @@
 import { assert, constantFrom, integer, nat, oneof, property, string, tuple } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { aCutStream, anAnswer, aStream } from '../../test/builders/call-answer.ts';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { aCutStream, anAnswer, aStream } from '#test/builders/call-answer.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { encodedBytes } from './encoded-text.ts';
 import { maxOutputBytes, renderOutput } from './render-output.ts';

@@ -1,7 +1,6 @@
 import type { Texts } from '../model/environment.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { cutStream } from './cut-stream.ts';
-import type { CutMark } from './cut-stream.ts';
+import { type CutMark, cutStream } from './cut-stream.ts';
 import { encodedBytes, headWithin } from './encoded-text.ts';
 import { fillText } from './fill-text.ts';
 import { notesOn } from './notes.ts';

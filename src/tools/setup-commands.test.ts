@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { Failure } from '../failure/failure.ts';
 import { setupCommands } from './setup-commands.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import type { Tool } from '../model/environment.ts';
 import { environmentName } from '../model/ids.ts';
 import { toolDefinitions } from './tool-definitions.ts';

@@ -3,9 +3,9 @@ import { callId, environmentVersion, sandboxId } from '../model/ids.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { LossEffect } from '../ports/fleet/lifecycle.ts';
 import { noTracer } from '../ports/tracer.ts';
-import { createFakeLifecycleStore } from '../../test/fakes/lifecycle-store.ts';
-import { fakeRollout } from '../../test/fakes/rollout-record.ts';
-import { createFakeTracer } from '../../test/fakes/tracer.ts';
+import { createFakeLifecycleStore } from '#test/fakes/lifecycle-store.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { createFakeTracer } from '#test/fakes/tracer.ts';
 import { launchRoot, rolloutRoot } from './names.ts';
 import { tracedLifecycle, verdictSpans } from './verdict-spans.ts';
 

@@ -1,7 +1,6 @@
 import { failures } from '../failure/codes.ts';
 import type { Verdict } from '../failure/verdict.ts';
-import type { RolloutKey } from '../model/rollout.ts';
-import { ownerOf } from '../model/rollout.ts';
+import { ownerOf, type RolloutKey } from '../model/rollout.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { Failure } from '../failure/failure.ts';
 import { Deadline } from './deadline.ts';
 import { patiently, pauseMs } from './patience.ts';

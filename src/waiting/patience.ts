@@ -1,6 +1,5 @@
-import { asFailure } from '../failure/failure.ts';
+import { asFailure, type Failure } from '../failure/failure.ts';
 import type { FailureCode } from '../failure/codes.ts';
-import type { Failure } from '../failure/failure.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Deadline } from './deadline.ts';
 

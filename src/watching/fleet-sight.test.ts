@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
-import { fakeEnvironment } from '../../test/fakes/environment.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { createCatalog } from '../environments/catalog.ts';
 import { environmentName, environmentVersion, templateDigest } from '../model/ids.ts';
 import type { FleetReading, HeardProcess, WatchedTemplate } from '../ports/fleet/watch.ts';

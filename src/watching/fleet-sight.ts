@@ -1,5 +1,4 @@
-import { isOpen } from '../model/environment.ts';
-import type { EnvironmentCatalog } from '../model/environment.ts';
+import { type EnvironmentCatalog, isOpen } from '../model/environment.ts';
 import type { EnvironmentName, TemplateDigest } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetMemory } from '../ports/fleet/memory.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { PacedReading, restAfter } from './paced-reading.ts';
 
 /** A Redis whose readings take `costMs`; it counts the time that they took in all. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import type { ProcessWord } from '../ports/fleet/watch.ts';
 import { tellPresence } from './presence.ts';
 

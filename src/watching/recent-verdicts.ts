@@ -1,8 +1,7 @@
 import type { FailureCode } from '../failure/codes.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
-import { verdictsOfMs } from '../ports/fleet/watch.ts';
-import type { VerdictCounts } from '../ports/fleet/watch.ts';
+import { type VerdictCounts, verdictsOfMs } from '../ports/fleet/watch.ts';
 
 type Said = 'scorable' | FailureCode;
 

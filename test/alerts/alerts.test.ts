@@ -1,17 +1,14 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { faster, filled, rulesFile } from '../../infra/monitoring/rules/rules-file.ts';
-import type { AlertName } from '../../infra/monitoring/rules/rules.ts';
+import { faster, filled, rulesFile } from '#infra/monitoring/rules/rules-file.ts';
+import type { AlertName } from '#infra/monitoring/rules/rules.ts';
 import { panelTroubles } from '../support/panel-troubles.ts';
 import type { Release } from '../support/release.ts';
-import { faults } from './faults.ts';
-import type { Fault } from './faults.ts';
+import { type Fault, faults } from './faults.ts';
 import { installFleet, playSome } from './fleet.ts';
 import { commandsOfPages, wentWrong } from './pages.ts';
-import { startPrometheus } from './prometheus.ts';
-import type { Prometheus } from './prometheus.ts';
-import { blaming, startRecorder } from './recorder.ts';
-import type { Recorder } from './recorder.ts';
+import { type Prometheus, startPrometheus } from './prometheus.ts';
+import { blaming, type Recorder, startRecorder } from './recorder.ts';
 
 /*
  * Real faults of a real fleet, a real Prometheus, and what would reach somebody's pager. Every range and every patience of the

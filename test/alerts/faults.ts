@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { untilNodesAreReady } from '../../infra/cluster/api.ts';
-import { cutNode, joinNodeAgain } from '../../infra/cluster/levers.ts';
-import { run } from '../../infra/cluster/machine/run.ts';
-import type { AlertName } from '../../infra/monitoring/rules/rules.ts';
-import type { Blame } from '../../src/failure/codes.ts';
-import { sandboxId } from '../../src/model/ids.ts';
+import { untilNodesAreReady } from '#infra/cluster/api.ts';
+import { cutNode, joinNodeAgain } from '#infra/cluster/levers.ts';
+import { run } from '#infra/cluster/machine/run.ts';
+import type { AlertName } from '#infra/monitoring/rules/rules.ts';
+import type { Blame } from '#src/failure/codes.ts';
+import { sandboxId } from '#src/model/ids.ts';
 import { killSandboxd } from '../support/cluster-provider.ts';
 import type { Release } from '../support/release.ts';
 import { busyRollouts, endRollouts, sandboxesOf } from './fleet.ts';

@@ -1,5 +1,4 @@
-import { countingEnvironment, installRelease } from '../support/release.ts';
-import type { Release } from '../support/release.ts';
+import { countingEnvironment, installRelease, type Release } from '../support/release.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Answer } from '../support/faces.ts';
 

@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { stringify } from 'yaml';
-import { freePort } from '../../cli/fleet/free-port.ts';
-import { monitoringPrograms } from '../../infra/monitoring/programs.ts';
+import { freePort } from '#cli/fleet/free-port.ts';
+import { monitoringPrograms } from '#infra/monitoring/programs.ts';
 
 /*
  * A real Prometheus beside an installed fleet, in the hub, where it reaches every pod. Debian's is built without discovery by

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { IncomingMessage } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { alertOf } from '../../infra/monitoring/rules/rules.ts';
-import type { AlertName } from '../../infra/monitoring/rules/rules.ts';
+import { type AlertName, alertOf } from '#infra/monitoring/rules/rules.ts';
 
 type Posted = {
   readonly labels: Readonly<Record<string, string>>;

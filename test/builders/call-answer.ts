@@ -1,4 +1,4 @@
-import type { CallAnswer, Captured, Ending } from '../../src/protocol/sandboxd/wire.ts';
+import type { CallAnswer, Captured, Ending } from '#src/protocol/sandboxd/wire.ts';
 
 /** A stream of which nothing was dropped. */
 export function aStream(text = ''): Captured {

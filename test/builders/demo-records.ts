@@ -1,4 +1,4 @@
-import type { CallRecord, RolloutRecord } from '../../demo/trainer/record.ts';
+import type { CallRecord, RolloutRecord } from '#demo/trainer/record.ts';
 
 let made = 0;
 

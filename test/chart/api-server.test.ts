@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { home, render, valueSets } from '../support/helm.ts';
-import type { Rendered } from '../support/helm.ts';
+import { home, render, type Rendered, valueSets } from '../support/helm.ts';
 import { kubectl, untilPodsAreAccepted } from '../support/kubectl.ts';
 
 // The API server's own word on everything that is rendered, without making it: fields that it does not know, values that it

@@ -1,5 +1,5 @@
-import { importImages } from '../../infra/cluster/images/import.ts';
-import { buildImage } from '../../infra/images/build.ts';
+import { importImages } from '#infra/cluster/images/import.ts';
+import { buildImage } from '#infra/images/build.ts';
 import { clusterOfTest } from '../support/cluster.ts';
 
 /** Every node has the images of this checkout before the first test, as if they had been pulled. */

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { podFor } from '../../src/adapters/kubernetes/pod/pod.ts';
-import { loadCluster } from '../../src/environments/load-cluster.ts';
-import { sandboxId } from '../../src/model/ids.ts';
+import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
+import { sandboxId } from '#src/model/ids.ts';
 import { podRequest } from '../fakes/pod-request.ts';
-import { applyFleet } from '../support/applied-fleet.ts';
-import type { AppliedFleet } from '../support/applied-fleet.ts';
+import { type AppliedFleet, applyFleet } from '../support/applied-fleet.ts';
 import { kubectl, untilPodsAreAccepted } from '../support/kubectl.ts';
 
 // Nodes of a test cluster enforce no policy: what is shown is that the API server has them, and whom they select.

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { applyFleet } from '../support/applied-fleet.ts';
-import type { AppliedFleet } from '../support/applied-fleet.ts';
+import { type AppliedFleet, applyFleet } from '../support/applied-fleet.ts';
 import { kubectl } from '../support/kubectl.ts';
 
 let applied: AppliedFleet;

@@ -1,5 +1,5 @@
 import { setTimeout as realTime } from 'node:timers/promises';
-import { systemClock } from '../../src/platform/clock.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createFakeClock } from '../fakes/clock.ts';
 import { SimProcess } from '../simulation/engine/process.ts';
 import { Scheduler } from '../simulation/engine/scheduler.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 export type ClockUnderTest = {
   readonly clock: Clock;

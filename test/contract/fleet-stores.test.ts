@@ -1,4 +1,4 @@
-import { runId, sandboxId } from '../../src/model/ids.ts';
+import { runId, sandboxId } from '#src/model/ids.ts';
 import { createFakeLifecycleStore } from '../fakes/lifecycle-store.ts';
 import { createFakePoolStore } from '../fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '../fakes/rollout-record.ts';

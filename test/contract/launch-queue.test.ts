@@ -1,5 +1,5 @@
-import { createLaunchQueue } from '../../src/adapters/bullmq/launch-queue.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { createFakeLaunchQueue } from '../fakes/launch-queue.ts';
 import { startRedis } from '../support/redis.ts';
 import { describeLaunchQueue } from './launch-queue.ts';

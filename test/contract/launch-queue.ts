@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { HandleTicket, LaunchEnd, LaunchQueue } from '../../src/ports/launch-queue.ts';
+import type { HandleTicket, LaunchEnd, LaunchQueue } from '#src/ports/launch-queue.ts';
 
 export type QueuesUnderTest = {
   /** A queue of a fleet of its own, for at most `max` tickets. */

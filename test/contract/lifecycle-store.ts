@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
-import type { RunId } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import type { LifecycleStore } from '../../src/ports/fleet/lifecycle.ts';
+import { rolloutId, runId, type RunId, sandboxId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 
 export type LifecycleUnderTest = {
   readonly lifecycle: LifecycleStore;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createPrometheus } from '../../src/adapters/prometheus/prometheus.ts';
-import type { Metrics } from '../../src/ports/metrics.ts';
+import { createPrometheus } from '#src/adapters/prometheus/prometheus.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
 import { createFakeMetrics } from '../fakes/metrics.ts';
 
 // Counting stands in the middle of loops that must go on, so no recorder may throw, however often it is told.

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { bootId, sandboxId, templateDigest } from '../../src/model/ids.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { RolloutKey } from '../../src/model/rollout.ts';
-import type { PoolStore } from '../../src/ports/fleet/pool.ts';
+import { bootId, sandboxId, type SandboxId, templateDigest } from '#src/model/ids.ts';
+import { type RolloutKey, sandboxAddress } from '#src/model/rollout.ts';
+import type { PoolStore } from '#src/ports/fleet/pool.ts';
 
 export type PoolUnderTest = {
   readonly pool: PoolStore;

@@ -1,5 +1,5 @@
-import { seededRandom } from '../../demo/seeded-random.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { createFakeRandom } from '../fakes/random.ts';
 import { Chance } from '../simulation/engine/chance.ts';
 import { describeRandom } from './random.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 /** What ids and back-offs rely on, the same for every source of chance. */
 export function describeRandom(name: string, create: () => Random): void {

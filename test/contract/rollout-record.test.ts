@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { RolloutState } from '../../src/model/rollout.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { RolloutState } from '#src/model/rollout.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { aRecord } from '../fakes/gateway-core.ts';
 import { fakeRollout } from '../fakes/rollout-record.ts';
 import {
@@ -11,8 +11,8 @@ import {
   recordOf,
   sandboxOf,
   startWorld,
+  type World,
 } from '../integration/redis/world.ts';
-import type { World } from '../integration/redis/world.ts';
 import { expectTrueRecord } from './rollout-record.ts';
 
 let world: World;

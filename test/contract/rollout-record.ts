@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 
 /** What holds between the fields of a record, whoever made it. */
 export function expectTrueRecord(record: RolloutRecord): void {

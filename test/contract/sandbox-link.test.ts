@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { bootId, sandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { CallAnswer } from '../../src/protocol/sandboxd/wire.ts';
+import { bootId, sandboxId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import { answering, FakeSandboxLink } from '../fakes/sandbox-link.ts';
 import { startSandboxd } from '../support/sandboxd.ts';
 import { describeSandboxLink } from './sandbox-link.ts';

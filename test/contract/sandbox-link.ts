@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bootId, callId, rolloutId, runId, tenantId } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import { LinkError } from '../../src/ports/sandbox-link.ts';
-import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import type { CallRequest } from '../../src/protocol/sandboxd/wire.ts';
+import { bootId, callId, rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
+import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { aBind } from '../support/sandboxd.ts';
 
 export type LinkUnderTest = {

@@ -1,11 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import type { Template } from '../../src/model/environment.ts';
-import type { Owner } from '../../src/model/rollout.ts';
-import type { ProviderEvent, SandboxProvider } from '../../src/ports/sandbox-provider.ts';
-import { recordEvents } from '../support/provider-events.ts';
-import type { RecordedEvents } from '../support/provider-events.ts';
+import { rolloutId, runId, sandboxId, type SandboxId, tenantId } from '#src/model/ids.ts';
+import type { Template } from '#src/model/environment.ts';
+import type { Owner } from '#src/model/rollout.ts';
+import type { ProviderEvent, SandboxProvider } from '#src/ports/sandbox-provider.ts';
+import { type RecordedEvents, recordEvents } from '../support/provider-events.ts';
 
 export type ProviderUnderTest = {
   readonly provider: SandboxProvider;

@@ -1,7 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
-import { openTracer } from '../../src/adapters/opentelemetry/open-tracer.ts';
-import { noTracer } from '../../src/ports/tracer.ts';
-import type { SpanContext, Tracer } from '../../src/ports/tracer.ts';
+import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
+import { noTracer, type SpanContext, type Tracer } from '#src/ports/tracer.ts';
 import { createFakeLog } from '../fakes/log.ts';
 import { createFakeTracer } from '../fakes/tracer.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';

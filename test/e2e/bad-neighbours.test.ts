@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
 
 /**
  * Small limits, so that each attack reaches them within its few seconds. Both environments say the same of the sandbox,

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { fleetFolders, sharedPayload, shellEnvironment } from '../support/fleet.ts';
-import { startFleet } from '../../cli/fleet/start-fleet.ts';
+import { startFleet } from '#cli/fleet/start-fleet.ts';
 import { facesOf } from '../support/faces.ts';
 import { partsOfFleet } from '../support/parts-of-fleet.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { requestsOf, runDocumented, scriptOf } from '../support/documented-commands.ts';
-import { startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
 
 const repository = join(import.meta.dirname, '../..');
 const text = (path: string) => readFileSync(join(repository, path), 'utf8');

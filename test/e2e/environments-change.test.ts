@@ -1,15 +1,11 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
-import { startExtraController } from '../support/extra-controller.ts';
-import type { ExtraController } from '../support/extra-controller.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { type ExtraController, startExtraController } from '../support/extra-controller.ts';
 import { environmentFolder } from '../support/environment-folder.ts';
-import { facesOf } from '../support/faces.ts';
-import type { Faces } from '../support/faces.ts';
-import { sharedPayload, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type Faces, facesOf } from '../support/faces.ts';
+import { type FleetOfTest, sharedPayload, startFleetOfTest } from '../support/fleet.ts';
 
 /** Its sandboxes say which of its versions they are made of. */
 const shell = (which: string, name = 'shell') => `

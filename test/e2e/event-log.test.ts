@@ -1,13 +1,12 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
-import { startExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
-import { readEvents } from '../../src/adapters/event-log/read-events.ts';
-import type { FleetEvent, RolloutEvent } from '../../src/ports/event-log.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { readEvents } from '#src/adapters/event-log/read-events.ts';
+import type { FleetEvent, RolloutEvent } from '#src/ports/event-log.ts';
 import { facesOf } from '../support/faces.ts';
-import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 
 /** Idle rollouts expire within two seconds; the controller looks every second. */
 const hasty = `${shellEnvironment.replace('name: shell', 'name: hasty')}limits: { idle: 2s }\n`;

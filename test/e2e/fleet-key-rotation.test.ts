@@ -1,11 +1,10 @@
 import { readFile, rename, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
 import { partPid } from '../support/parts-of-fleet.ts';
 import { mountSecret } from '../support/mounted-secret.ts';
-import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 
 let corral: FleetOfTest;
 beforeAll(async () => {

@@ -1,18 +1,16 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { runCommandLine } from '../../cli/program.ts';
-import { readKeys, writeKeys } from '../../cli/keys/key-store.ts';
-import { stateFolderAt } from '../../cli/fleet/state-folder.ts';
-import { startExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../loadtest/fleet/extra-gateway.ts';
-import { createKey } from '../../src/access/create-key.ts';
-import { readEvents } from '../../src/adapters/event-log/read-events.ts';
-import { runId, tenantId } from '../../src/model/ids.ts';
-import { systemRandom } from '../../src/platform/random.ts';
-import type { KeepersLine } from '../../src/protocol/fleet/events.ts';
+import { runCommandLine } from '#cli/program.ts';
+import { readKeys, writeKeys } from '#cli/keys/key-store.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { createKey } from '#src/access/create-key.ts';
+import { readEvents } from '#src/adapters/event-log/read-events.ts';
+import { runId, tenantId } from '#src/model/ids.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import type { KeepersLine } from '#src/protocol/fleet/events.ts';
 import { facesOf } from '../support/faces.ts';
-import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 
 /*
  * Two gateways of one fleet with a folder of events each, as two pods have. A rollout's calls pass through both, by keys of

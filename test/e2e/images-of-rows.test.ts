@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { busyboxRoot } from '../support/busybox-root.ts';
 import { expectFailure, toldNothingRan } from '../support/faces.ts';
-import { startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
 
 const environment = (name: string, image: string) => `
 name: ${name}

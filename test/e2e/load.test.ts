@@ -1,13 +1,11 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 
 let corral: FleetOfTest;
 let folder: string;

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { catalogue, metricNames } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { Spec } from '../../src/adapters/prometheus/catalogue/spec.ts';
-import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { catalogue, metricNames } from '#src/adapters/prometheus/catalogue/catalogue.ts';
+import type { Spec } from '#src/adapters/prometheus/catalogue/spec.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 
 let world: FleetOfTest;
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { expectFailure, toldLost } from '../support/faces.ts';
 import { processesOf } from '../support/left-behind.ts';
-import { shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
 
 /** Each test kills one part of a fleet of its own; what stopping it leaves on the machine fails the test. */
 let corral: FleetOfTest;

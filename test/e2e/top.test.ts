@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FleetAnswer } from '../../src/protocol/native/fleet.ts';
+import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { runCorral } from '../support/command-line.ts';
-import { startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
 
 /** Two rollouts fill it; whoever comes third waits. */
 const narrow = `

@@ -1,12 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { spanAttributes, spanKinds } from '../../src/ports/tracer.ts';
-import type { SpanName } from '../../src/ports/tracer.ts';
-import { startFleetOfTest } from '../support/fleet.ts';
-import type { FleetOfTest } from '../support/fleet.ts';
-import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import type { OtlpReceiver, ReceivedSpan } from '../support/otlp-receiver.ts';
+import { spanAttributes, spanKinds, type SpanName } from '#src/ports/tracer.ts';
+import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
 import { printTree } from '../support/span-tree.ts';
 
 /** Nothing is ready before it is asked for, so that a first call waits for a launch. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 export type FakeClock = Clock & {
   /** Moves time on, waking sleepers in the order of their times and letting each run before the next. */

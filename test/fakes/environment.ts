@@ -1,6 +1,5 @@
-import { anyPlace } from '../../src/model/environment.ts';
-import type { Environment, OpenTemplate, Template } from '../../src/model/environment.ts';
-import { environmentName, environmentVersion, templateDigest } from '../../src/model/ids.ts';
+import { anyPlace, type Environment, type OpenTemplate, type Template } from '#src/model/environment.ts';
+import { environmentName, environmentVersion, templateDigest } from '#src/model/ids.ts';
 
 const mib = 1024 * 1024;
 

@@ -1,4 +1,4 @@
-import type { FleetAnswer } from '../../src/protocol/native/fleet.ts';
+import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 
 type Waiting = FleetAnswer['waiting']['runs'][number];
 

@@ -1,10 +1,10 @@
-import type { CallResult, GatewayCore, GradeResult, RolloutView } from '../../services/gateway/core.ts';
-import type { Prewarm } from '../../src/claiming/prewarm.ts';
-import type { Failure } from '../../src/failure/failure.ts';
-import { callId, environmentName, rolloutId, runId, tenantId } from '../../src/model/ids.ts';
+import type { CallResult, GatewayCore, GradeResult, RolloutView } from '#services/gateway/core.ts';
+import type { Prewarm } from '#src/claiming/prewarm.ts';
+import type { Failure } from '#src/failure/failure.ts';
+import { callId, environmentName, rolloutId, runId, tenantId } from '#src/model/ids.ts';
 import { fakeEnvironment, fakeTemplate } from './environment.ts';
 import { fakeRollout } from './rollout-record.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 
 export type RecordedCall = { readonly method: keyof GatewayCore; readonly args: readonly unknown[] };
 

@@ -1,4 +1,4 @@
-import type { LaunchQueue, Ticket } from '../../src/ports/launch-queue.ts';
+import type { LaunchQueue, Ticket } from '#src/ports/launch-queue.ts';
 
 export type FakeLaunchQueue = LaunchQueue & {
   /** How many tickets each `offer` asked for. */

@@ -1,8 +1,8 @@
-import type { LossCause } from '../../src/failure/codes.ts';
-import type { Evidence, Failure } from '../../src/failure/failure.ts';
-import type { RunId, SandboxId, TenantId } from '../../src/model/ids.ts';
-import type { LifecycleStore, LossEffect } from '../../src/ports/fleet/lifecycle.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import type { Evidence, Failure } from '#src/failure/failure.ts';
+import type { RunId, SandboxId, TenantId } from '#src/model/ids.ts';
+import type { LifecycleStore, LossEffect } from '#src/ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 
 export type FakeLifecycleStore = LifecycleStore & {
   readonly losses: { readonly sandbox: SandboxId; readonly cause: LossCause; readonly evidence: Evidence }[];

@@ -1,4 +1,4 @@
-import type { Log, LogFields, LogLevel } from '../../src/ports/log.ts';
+import type { Log, LogFields, LogLevel } from '#src/ports/log.ts';
 
 export type FakeLog = Log & {
   readonly lines: { readonly level: LogLevel; readonly message: string; readonly fields: LogFields }[];

@@ -1,4 +1,4 @@
-import type { Metrics } from '../../src/ports/metrics.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
 
 export type FakeMetrics = Metrics & {
   readonly recorded: { readonly name: string; readonly values: readonly unknown[] }[];

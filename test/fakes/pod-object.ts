@@ -1,5 +1,5 @@
-import type { NodeView } from '../../src/adapters/kubernetes/truth/node-view.ts';
-import type { PodObject } from '../../src/adapters/kubernetes/truth/objects.ts';
+import type { NodeView } from '#src/adapters/kubernetes/truth/node-view.ts';
+import type { PodObject } from '#src/adapters/kubernetes/truth/objects.ts';
 
 type Status = NonNullable<PodObject['status']>;
 

@@ -1,8 +1,8 @@
-import { clusterDefaults } from '../../src/model/cluster.ts';
-import type { PodSettings } from '../../src/adapters/kubernetes/pod/settings.ts';
-import type { Template } from '../../src/model/environment.ts';
-import { sandboxId, templateDigest } from '../../src/model/ids.ts';
-import type { CreateRequest } from '../../src/ports/sandbox-provider.ts';
+import { clusterDefaults } from '#src/model/cluster.ts';
+import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { Template } from '#src/model/environment.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { fakeTemplate } from './environment.ts';
 
 /** A sandbox of an image, as a cluster gets it; what a test is about is given. */

@@ -1,6 +1,6 @@
-import type { PodView } from '../../src/adapters/kubernetes/fleet/pod-view.ts';
-import { sandboxId, templateDigest } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
+import type { PodView } from '#src/adapters/kubernetes/fleet/pod-view.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
 
 /** A sandbox's pod that runs on node-1; `changes` override. */
 export function fakePodView(changes: Partial<PodView> = {}): PodView {

@@ -1,15 +1,14 @@
-import { templateDigest } from '../../src/model/ids.ts';
-import type { BootId, SandboxId, TemplateDigest } from '../../src/model/ids.ts';
-import type { FailureCode } from '../../src/failure/codes.ts';
-import type { Failure } from '../../src/failure/failure.ts';
-import type { RolloutKey, SandboxAddress } from '../../src/model/rollout.ts';
+import { type BootId, type SandboxId, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { Failure } from '#src/failure/failure.ts';
+import type { RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
 import type {
   Announcement,
   KnownSandbox,
   LaunchReservation,
   PoolStore,
   TemplateCounts,
-} from '../../src/ports/fleet/pool.ts';
+} from '#src/ports/fleet/pool.ts';
 
 export type FakePoolStore = PoolStore & {
   readonly readied: {

@@ -1,4 +1,4 @@
-import type { Random } from '../../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 /** Chance that counts: ids are 1, 2, 3… padded to their length, fractions the given ones in turn (default ½). */
 export function createFakeRandom(fractions: readonly number[] = [0.5]): Random {

@@ -8,10 +8,9 @@ import {
   sandboxId,
   templateDigest,
   tenantId,
-} from '../../src/model/ids.ts';
-import { noTags, rolloutKey, sandboxAddress } from '../../src/model/rollout.ts';
-import type { Owner } from '../../src/model/rollout.ts';
-import type { RolloutRecord } from '../../src/ports/fleet/records.ts';
+} from '#src/model/ids.ts';
+import { noTags, type Owner, rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 
 export function fakeOwner(rollout = 'rollout-1'): Owner {
   return {

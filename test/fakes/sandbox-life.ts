@@ -1,15 +1,15 @@
-import { Binding } from '../../services/sandboxd/binding.ts';
-import { awaitAnswer, Journal } from '../../services/sandboxd/calls/journal.ts';
-import type { RawAnswer } from '../../services/sandboxd/calls/answer.ts';
-import { WireError } from '../../services/sandboxd/wire-error.ts';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type {
-  BindRequest,
-  CallAnswer,
-  CallRequest,
-  GradeTurn,
-  Identity,
-} from '../../src/protocol/sandboxd/wire.ts';
+import { Binding } from '#services/sandboxd/binding.ts';
+import { awaitAnswer, Journal } from '#services/sandboxd/calls/journal.ts';
+import type { RawAnswer } from '#services/sandboxd/calls/answer.ts';
+import { WireError } from '#services/sandboxd/wire-error.ts';
+import {
+  type BindRequest,
+  type CallAnswer,
+  type CallRequest,
+  type GradeTurn,
+  type Identity,
+  protocolVersion,
+} from '#src/protocol/sandboxd/wire.ts';
 
 /** As sandboxd's own. */
 const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };

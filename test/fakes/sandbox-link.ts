@@ -1,15 +1,19 @@
 import { EventEmitter } from 'node:events';
-import { WireError } from '../../services/sandboxd/wire-error.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import { LinkError } from '../../src/ports/sandbox-link.ts';
-import type { LinkTrouble, SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
+import { WireError } from '#services/sandboxd/wire-error.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import {
+  LinkError,
+  type LinkTrouble,
+  type SandboxLink,
+  type SandboxTarget,
+} from '#src/ports/sandbox-link.ts';
 import type {
   BindReply,
   BindRequest,
   CallAnswer,
   CallRequest,
   Identity,
-} from '../../src/protocol/sandboxd/wire.ts';
+} from '#src/protocol/sandboxd/wire.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
 
 export { answering } from './sandbox-life.ts';

@@ -1,15 +1,13 @@
-import { Failure } from '../../src/failure/failure.ts';
-import type { LossCause } from '../../src/failure/codes.ts';
-import type { Evidence } from '../../src/failure/failure.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { Owner } from '../../src/model/rollout.ts';
+import { type Evidence, Failure } from '#src/failure/failure.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { type Owner, sandboxAddress } from '#src/model/rollout.ts';
 import type {
   CreateRequest,
   ProvidedSandbox,
   ProviderEvent,
   SandboxProvider,
-} from '../../src/ports/sandbox-provider.ts';
+} from '#src/ports/sandbox-provider.ts';
 
 type Method = Exclude<keyof SandboxProvider, 'watch'>;
 

@@ -1,4 +1,4 @@
-import type { Attributes, Span, SpanContext, SpanName, SpanStart, Tracer } from '../../src/ports/tracer.ts';
+import type { Attributes, Span, SpanContext, SpanName, SpanStart, Tracer } from '#src/ports/tracer.ts';
 
 /** A span that was ended, as it was told. */
 export type ToldSpan = {

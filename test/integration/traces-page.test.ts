@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { sandboxId } from '../../src/model/ids.ts';
-import type { RolloutKey } from '../../src/model/rollout.ts';
-import { spanAttributes, spanKinds } from '../../src/ports/tracer.ts';
-import { launchRoot, rolloutRoot } from '../../src/tracing/names.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import { spanAttributes, spanKinds } from '#src/ports/tracer.ts';
+import { launchRoot, rolloutRoot } from '#src/tracing/names.ts';
 
 // docs/traces.md: what it lists is compared, what it shows is run and read.
 

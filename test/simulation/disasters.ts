@@ -1,9 +1,9 @@
-import type { LossCause } from '../../src/failure/codes.ts';
+import type { LossCause } from '#src/failure/codes.ts';
 import { Chance } from './engine/chance.ts';
 import { ownerKey } from './invariants/owner-key.ts';
 import { ownerText } from './sandbox/daemon.ts';
 import type { Box } from './sandbox/sandboxes.ts';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
+import { protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { goAway } from './fleet/redis-line.ts';
 import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
 import type { World } from './world.ts';

@@ -1,8 +1,7 @@
-import type { Environment, Tool } from '../../src/model/environment.ts';
-import type { Grader } from '../../src/model/grader.ts';
-import { environmentName, environmentVersion } from '../../src/model/ids.ts';
-import { fakeEnvironment, fakeTemplate } from '../fakes/environment.ts';
-import type { EnvironmentOfTest } from '../fakes/environment.ts';
+import type { Environment, Tool } from '#src/model/environment.ts';
+import type { Grader } from '#src/model/grader.ts';
+import { environmentName, environmentVersion } from '#src/model/ids.ts';
+import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate } from '../fakes/environment.ts';
 
 /** The command of every simulated call runs at most this long. */
 export const commandMs = 8_000;

@@ -2,8 +2,7 @@ import { parseArgs } from 'node:util';
 import { hunt } from './bugs/hunt.ts';
 import { plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
-import { simulate } from './simulate.ts';
-import type { SimulationOptions } from './simulate.ts';
+import { simulate, type SimulationOptions } from './simulate.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
 /**

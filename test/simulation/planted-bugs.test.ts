@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { hunt, huntSeeds } from './bugs/hunt.ts';
-import { plantedBugNames } from './bugs/planted-bugs.ts';
-import type { PlantedBug } from './bugs/planted-bugs.ts';
+import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate } from './simulate.ts';
 

@@ -1,11 +1,9 @@
-import { plantedBugs } from './bugs/planted-bugs.ts';
-import type { PlantedBug } from './bugs/planted-bugs.ts';
+import { type PlantedBug, plantedBugs } from './bugs/planted-bugs.ts';
 import { planDisasters } from './disasters.ts';
 import { withTimersOf } from './engine/world-timers.ts';
 import { Narrator } from './fleet/narrator.ts';
 import type { RealScripts } from './fleet/real-scripts.ts';
-import { createInspector } from './invariants/inspector.ts';
-import type { Inspector, Violation } from './invariants/inspector.ts';
+import { createInspector, type Inspector, type Violation } from './invariants/inspector.ts';
 import { restless } from './invariants/rest.ts';
 import type { Ending } from './trainer/ledger.ts';
 import type { PlannedRollout } from './trainer/plan.ts';

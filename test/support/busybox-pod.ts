@@ -1,6 +1,5 @@
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { busyboxImage } from '../../infra/cluster/images/built-in.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { busyboxImage } from '#infra/cluster/images/built-in.ts';
 
 /** A web server of one page, which ends at once when it is told to. */
 const script = `

@@ -1,16 +1,12 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PartName } from '../../cli/fleet/part-process.ts';
-import { startFleetOnCluster } from '../../cli/fleet/start-fleet.ts';
-import type { RunningFleet } from '../../cli/fleet/start-fleet.ts';
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { sandboxId } from '../../src/model/ids.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
+import type { PartName } from '#cli/fleet/part-process.ts';
+import { type RunningFleet, startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { clusterOfTest } from './cluster.ts';
 import { openNamespace, removeNamespace } from './cluster-namespace.ts';
-import { facesOf } from './faces.ts';
-import type { Faces } from './faces.ts';
+import { type Faces, facesOf } from './faces.ts';
 import { fleetFolders } from './fleet.ts';
 import { partsOfFleet } from './parts-of-fleet.ts';
 

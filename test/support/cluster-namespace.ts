@@ -1,7 +1,6 @@
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { importImages } from '../../infra/cluster/images/import.ts';
-import { buildImage } from '../../infra/images/build.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { importImages } from '#infra/cluster/images/import.ts';
+import { buildImage } from '#infra/images/build.ts';
 import { untilPodsAreAccepted } from './kubectl.ts';
 
 /** A new namespace that takes pods, in a cluster whose nodes have the bare image. */

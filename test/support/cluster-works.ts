@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { restartFollowers } from '../../infra/cluster/levers.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { restartFollowers } from '#infra/cluster/levers.ts';
 import { createBusyboxPod, removePod } from './busybox-pod.ts';
 import { removeNamespace } from './cluster-namespace.ts';
 import { untilPodsAreAccepted } from './kubectl.ts';

@@ -1,6 +1,6 @@
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { openCluster } from '../../infra/cluster/cluster-file.ts';
-import { clusterVariable } from '../../infra/cluster/enter.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { openCluster } from '#infra/cluster/cluster-file.ts';
+import { clusterVariable } from '#infra/cluster/enter.ts';
 
 /** The cluster in whose hub this test runs; only one that `infra/cluster` started can be broken and mended. */
 export function clusterOfTest(): Promise<Cluster> {

@@ -1,4 +1,4 @@
-import { runCommandLine } from '../../cli/program.ts';
+import { runCommandLine } from '#cli/program.ts';
 
 export type CommandRun = { readonly exitCode: number; readonly printed: string; readonly said: string };
 

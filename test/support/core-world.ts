@@ -1,26 +1,21 @@
-import { createGatewayCore } from '../../services/gateway/core-wiring.ts';
-import type { WiredCore } from '../../services/gateway/core-wiring.ts';
-import { createTracing } from '../../services/gateway/traced.ts';
-import { connectFleetState } from '../../src/adapters/redis/fleet-state.ts';
-import type { FleetState } from '../../src/adapters/redis/fleet-state.ts';
+import { createGatewayCore, type WiredCore } from '#services/gateway/core-wiring.ts';
+import { createTracing } from '#services/gateway/traced.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { offered } from '../fakes/offered.ts';
-import type { Tool } from '../../src/model/environment.ts';
-import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '../../src/model/ids.ts';
-import { noTags, sandboxAddress } from '../../src/model/rollout.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import type { Clock } from '../../src/ports/clock.ts';
-import type { FleetEvent } from '../../src/ports/event-log.ts';
-import type { Judge } from '../../src/ports/judge.ts';
-import { noTracer } from '../../src/ports/tracer.ts';
-import type { Tracer } from '../../src/ports/tracer.ts';
-import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '../../services/gateway/core.ts';
+import type { Tool } from '#src/model/environment.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
+import { noTags, sandboxAddress } from '#src/model/rollout.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { Judge } from '#src/ports/judge.ts';
+import { noTracer, type Tracer } from '#src/ports/tracer.ts';
+import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '#services/gateway/core.ts';
 import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
-import { fakeEnvironment } from '../fakes/environment.ts';
-import type { EnvironmentOfTest } from '../fakes/environment.ts';
+import { type EnvironmentOfTest, fakeEnvironment } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';
 import { createFakeWorkMetrics } from '../fakes/work-metrics.ts';
-import { startRedis } from './redis.ts';
-import type { PrivateRedis, RedisSettings } from './redis.ts';
+import { type PrivateRedis, type RedisSettings, startRedis } from './redis.ts';
 
 const sh: Tool = {
   name: 'sh',

@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { EnvironmentMistakes } from '../../src/environments/mistakes.ts';
+import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 
 /** A temporary folder with these files (path → text); it goes when the test gives it back with `await using`. */
 export async function environmentFolder(files: Readonly<Record<string, string>>) {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Blame, FailureCode } from '../../src/failure/codes.ts';
+import type { Blame, FailureCode } from '#src/failure/codes.ts';
 
 export type Answer = {
   readonly status: number;

@@ -2,12 +2,10 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { startFleet } from '../../cli/fleet/start-fleet.ts';
-import type { Fleet } from '../../cli/fleet/start-fleet.ts';
-import type { PartName } from '../../cli/fleet/part-process.ts';
-import type { LocalSandbox } from '../../cli/fleet/sandbox-list.ts';
-import { facesOf } from './faces.ts';
-import type { Faces } from './faces.ts';
+import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import type { PartName } from '#cli/fleet/part-process.ts';
+import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
+import { type Faces, facesOf } from './faces.ts';
 import { partsOfFleet } from './parts-of-fleet.ts';
 
 /** A whole fleet of one test file, in a folder of its own, and both faces of it. */

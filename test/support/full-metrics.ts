@@ -1,8 +1,6 @@
-import { catalogue, metricNames } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { NameOf } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { FleetSize, Labels, Process, Spec } from '../../src/adapters/prometheus/catalogue/spec.ts';
-import { createInstruments } from '../../src/adapters/prometheus/instruments.ts';
-import type { Instruments } from '../../src/adapters/prometheus/instruments.ts';
+import { catalogue, metricNames, type NameOf } from '#src/adapters/prometheus/catalogue/catalogue.ts';
+import type { FleetSize, Labels, Process, Spec } from '#src/adapters/prometheus/catalogue/spec.ts';
+import { createInstruments, type Instruments } from '#src/adapters/prometheus/instruments.ts';
 
 type Said = Readonly<Record<string, string>>;
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
-import { run } from '../../infra/cluster/machine/run.ts';
+import { run } from '#infra/cluster/machine/run.ts';
 
 const repository = join(import.meta.dirname, '../..');
 export const chartFolder = join(repository, 'charts/corral');

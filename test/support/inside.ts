@@ -1,15 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import { bootId, callId, sandboxId } from '../../src/model/ids.ts';
-import type { SandboxId } from '../../src/model/ids.ts';
-import type { Template } from '../../src/model/environment.ts';
-import type { SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type { CallAnswer } from '../../src/protocol/sandboxd/wire.ts';
-import { recordEvents } from './provider-events.ts';
-import type { RecordedEvents } from './provider-events.ts';
-import { testTemplate } from './sandboxes.ts';
-import type { TestNode } from './sandboxes.ts';
+import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
+import { bootId, callId, sandboxId, type SandboxId } from '#src/model/ids.ts';
+import type { Template } from '#src/model/environment.ts';
+import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { type CallAnswer, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
+import { type RecordedEvents, recordEvents } from './provider-events.ts';
+import { type TestNode, testTemplate } from './sandboxes.ts';
 
 /** A bound sandbox of a test's node, whose commands a test can run. */
 export type Inside = {

@@ -1,4 +1,4 @@
-import { run } from '../../infra/cluster/machine/run.ts';
+import { run } from '#infra/cluster/machine/run.ts';
 
 /**
  * Asks the cluster that KUBECONFIG names, ours or a user's own: tests that break no node need no more of it. Returns

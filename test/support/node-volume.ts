@@ -1,8 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
 
 /** A disk of one node, for claims that name its storage class; nodes see this machine's folders. */
 export type NodeVolume = {

@@ -1,5 +1,4 @@
-import { panelQueries } from '../../infra/monitoring/dashboards/dashboards.ts';
-import type { PanelQuery } from '../../infra/monitoring/dashboards/dashboards.ts';
+import { panelQueries, type PanelQuery } from '#infra/monitoring/dashboards/dashboards.ts';
 
 export type Looked = {
   /** Where a Prometheus is that scrapes the fleet with the labels of the chart's PodMonitor, and records the rules. */

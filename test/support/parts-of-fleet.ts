@@ -2,8 +2,8 @@ import { EventEmitter, once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import type { PartName } from '../../cli/fleet/part-process.ts';
-import type { FleetEvent, RunningFleet } from '../../cli/fleet/start-fleet.ts';
+import type { PartName } from '#cli/fleet/part-process.ts';
+import type { FleetEvent, RunningFleet } from '#cli/fleet/start-fleet.ts';
 import { fleetLeftBy } from './fleet-left-behind.ts';
 
 /** From the record that the fleet keeps of each part while it runs. */

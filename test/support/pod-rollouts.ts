@@ -1,9 +1,8 @@
 import { expect } from 'vitest';
-import type { LossCause } from '../../src/failure/codes.ts';
+import type { LossCause } from '#src/failure/codes.ts';
 import type { ClusterFleetOfTest, HeldPod } from './cluster-fleet.ts';
 import { eventually } from './eventually.ts';
-import { expectFailure, toldLost } from './faces.ts';
-import type { Answer } from './faces.ts';
+import { type Answer, expectFailure, toldLost } from './faces.ts';
 
 /** Rollouts of one environment as a trainer plays them, and what it must be told of them when their pods fail. */
 export type PodRollouts = {

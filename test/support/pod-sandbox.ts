@@ -1,14 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { podFor } from '../../src/adapters/kubernetes/pod/pod.ts';
-import type { PodSettings } from '../../src/adapters/kubernetes/pod/settings.ts';
-import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import type { Template } from '../../src/model/environment.ts';
-import { bootId, callId, sandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import type { CommandUser } from '../../src/protocol/sandboxd/wire.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
+import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
+import type { Template } from '#src/model/environment.ts';
+import { bootId, callId, sandboxId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { podRequest, podSettings } from '../fakes/pod-request.ts';
 import { aBind, aShellCall } from './sandboxd.ts';
 

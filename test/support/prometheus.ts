@@ -1,13 +1,12 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
-import { freePort } from '../../cli/fleet/free-port.ts';
-import { monitoringPrograms } from '../../infra/monitoring/programs.ts';
+import { freePort } from '#cli/fleet/free-port.ts';
+import { monitoringPrograms } from '#infra/monitoring/programs.ts';
 
 /** A process that is scraped, with the labels that a PodMonitor would give it. */
 export type Target = { readonly url: string; readonly labels: Readonly<Record<string, string>> };

@@ -1,5 +1,5 @@
-import type { SandboxId } from '../../src/model/ids.ts';
-import type { ProviderEvent, SandboxProvider } from '../../src/ports/sandbox-provider.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { ProviderEvent, SandboxProvider } from '#src/ports/sandbox-provider.ts';
 
 type Kind = ProviderEvent['kind'];
 type OfKind<K extends Kind> = Extract<ProviderEvent, { kind: K }>;

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { rename } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
 import { joinFates } from './join-fates.ts';
 
 /** What is kept back: a script on its way to Redis, which then never runs, or its reply, when it has run. */

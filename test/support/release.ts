@@ -1,9 +1,7 @@
-import { kubectl } from '../../infra/cluster/api.ts';
-import type { Cluster } from '../../infra/cluster/api.ts';
-import { run } from '../../infra/cluster/machine/run.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { run } from '#infra/cluster/machine/run.ts';
 import { clusterOfTest } from './cluster.ts';
-import { facesOf } from './faces.ts';
-import type { Faces } from './faces.ts';
+import { type Faces, facesOf } from './faces.ts';
 import { chartFolder } from './helm.ts';
 
 /** A fleet that Helm installed into the cluster of this test: all of it, Redis too, runs in pods. */

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { rename } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import type { Server, Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { joinFates } from './join-fates.ts';
 

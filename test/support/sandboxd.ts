@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -7,15 +6,20 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { buildPayload } from '../../infra/payload/payload.ts';
-import { sandboxdArgv } from '../../src/protocol/sandboxd/payload-layout.ts';
-import { sweepUser } from '../../services/sandboxd/processes/sweep.ts';
-import { createSandboxdHttpLink } from '../../src/adapters/sandboxd-http/link.ts';
-import { bootId, sandboxId } from '../../src/model/ids.ts';
-import { sandboxAddress } from '../../src/model/rollout.ts';
-import type { SandboxLink, SandboxTarget } from '../../src/ports/sandbox-link.ts';
-import { protocolVersion } from '../../src/protocol/sandboxd/wire.ts';
-import type { BindRequest, CallRequest, ExecAction, GradeAction } from '../../src/protocol/sandboxd/wire.ts';
+import { buildPayload } from '#infra/payload/payload.ts';
+import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { sweepUser } from '#services/sandboxd/processes/sweep.ts';
+import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
+import { bootId, sandboxId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
+import {
+  type BindRequest,
+  type CallRequest,
+  type ExecAction,
+  type GradeAction,
+  protocolVersion,
+} from '#src/protocol/sandboxd/wire.ts';
 
 /** A real sandboxd process for tests, and a line to it. */
 export type TestSandboxd = {

@@ -1,16 +1,13 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buildPayload } from '../../infra/payload/payload.ts';
-import { createLocalProvider } from '../../src/adapters/local/provider.ts';
-import type { LocalProvider } from '../../src/adapters/local/provider.ts';
-import { templateDigest } from '../../src/model/ids.ts';
-import { anyPlace } from '../../src/model/environment.ts';
-import type { Template } from '../../src/model/environment.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { buildPayload } from '#infra/payload/payload.ts';
+import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
+import { templateDigest } from '#src/model/ids.ts';
+import { anyPlace, type Template } from '#src/model/environment.ts';
+import { systemClock } from '#src/platform/clock.ts';
 
 /** A real `node` process for tests, in a state folder of its own, and a provider that speaks to it. */
 export type TestNode = {

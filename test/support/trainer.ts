@@ -1,10 +1,9 @@
-import { openHttp } from '../../demo/trainer/http.ts';
-import { trainingJob } from '../../demo/trainer/training-job.ts';
-import { playRollout } from '../../loadtest/trainer/play-rollout.ts';
-import type { Script } from '../../loadtest/trainer/play-rollout.ts';
-import type { RolloutTruth } from '../../loadtest/trainer/truth.ts';
-import { systemClock } from '../../src/platform/clock.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import { openHttp } from '#demo/trainer/http.ts';
+import { trainingJob } from '#demo/trainer/training-job.ts';
+import { playRollout, type Script } from '#loadtest/trainer/play-rollout.ts';
+import type { RolloutTruth } from '#loadtest/trainer/truth.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 
 /** What a platform gives a request; less, and a busy machine uses up the retries that the faults are to use. */
 const patienceMs = 600_000;

@@ -1,11 +1,9 @@
-import { alertOf } from '../../infra/monitoring/rules/rules.ts';
-import type { AlertName } from '../../infra/monitoring/rules/rules.ts';
+import { type AlertName, alertOf } from '#infra/monitoring/rules/rules.ts';
 import type { ToldAlert } from '../alerts/recorder.ts';
 import { runCorral } from '../support/command-line.ts';
 import type { ReceivedSpan } from '../support/otlp-receiver.ts';
 import { printTree } from '../support/span-tree.ts';
-import { run } from './burst.ts';
-import type { Found } from './burst.ts';
+import { type Found, run } from './burst.ts';
 
 /* What an operator looks at, as text for the page. */
 

@@ -1,16 +1,15 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ensurePrograms } from '../../infra/cluster/binaries/cache.ts';
-import { clusterPrograms } from '../../infra/cluster/binaries/programs.ts';
-import { openCluster } from '../../infra/cluster/cluster-file.ts';
-import { describeError, exitCodeOf } from '../../infra/cluster/describe-error.ts';
-import { takeDown } from '../../infra/cluster/down.ts';
-import { clusterVariable, runInCluster } from '../../infra/cluster/enter.ts';
-import { unlessInterrupted, untilInterrupted } from '../../infra/cluster/interruption.ts';
-import { requireRoot, startCluster } from '../../infra/cluster/up.ts';
+import { ensurePrograms } from '#infra/cluster/binaries/cache.ts';
+import { clusterPrograms } from '#infra/cluster/binaries/programs.ts';
+import { openCluster } from '#infra/cluster/cluster-file.ts';
+import { describeError, exitCodeOf } from '#infra/cluster/describe-error.ts';
+import { takeDown } from '#infra/cluster/down.ts';
+import { clusterVariable, runInCluster } from '#infra/cluster/enter.ts';
+import { unlessInterrupted, untilInterrupted } from '#infra/cluster/interruption.ts';
+import { requireRoot, startCluster } from '#infra/cluster/up.ts';
 import giveImages from '../chart/give-images.ts';
-import { scenes, withScenes } from './page.ts';
-import type { Scenes } from './page.ts';
+import { scenes, type Scenes, withScenes } from './page.ts';
 import { play } from './play.ts';
 
 /**

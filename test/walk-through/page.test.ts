@@ -2,16 +2,14 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { whoseFailure } from '../../infra/monitoring/dashboards/whose-failure.ts';
-import { alertNames, alertOf } from '../../infra/monitoring/rules/rules.ts';
-import type { AlertName } from '../../infra/monitoring/rules/rules.ts';
-import { rolloutId, runId, tenantId } from '../../src/model/ids.ts';
-import { rolloutKey } from '../../src/model/rollout.ts';
-import { spanKinds } from '../../src/ports/tracer.ts';
-import { rolloutRoot } from '../../src/tracing/names.ts';
+import { whoseFailure } from '#infra/monitoring/dashboards/whose-failure.ts';
+import { type AlertName, alertNames, alertOf } from '#infra/monitoring/rules/rules.ts';
+import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import { spanKinds } from '#src/ports/tracer.ts';
+import { rolloutRoot } from '#src/tracing/names.ts';
 import { group, rollouts, run } from './burst.ts';
-import { sceneOf, scenes, withScenes } from './page.ts';
-import type { Scene } from './page.ts';
+import { type Scene, sceneOf, scenes, withScenes } from './page.ts';
 
 // docs/walk-through.md: its figures are those of one play, so they must agree with each other, not repeat.
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { lines, stat } from '../../infra/monitoring/dashboards/definition.ts';
-import type { Limits } from '../../infra/monitoring/dashboards/definition.ts';
+import { type Limits, lines, stat } from '#infra/monitoring/dashboards/definition.ts';
 import { panelLines, spark } from './panels.ts';
 
 const limits: Limits = {

@@ -1,6 +1,6 @@
-import { filledIn } from '../../infra/monitoring/dashboards/dashboards.ts';
-import { figure, unitText } from '../../infra/monitoring/dashboards/description.ts';
-import type { Dashboard, Limits, Panel, Query, Unit } from '../../infra/monitoring/dashboards/definition.ts';
+import { filledIn } from '#infra/monitoring/dashboards/dashboards.ts';
+import { figure, unitText } from '#infra/monitoring/dashboards/description.ts';
+import type { Dashboard, Limits, Panel, Query, Unit } from '#infra/monitoring/dashboards/definition.ts';
 
 /* A dashboard's panels with their data, as text: what Grafana would draw of the same queries, limits and colours. */
 

@@ -32,16 +32,13 @@ describe('what a room may not import is a crossing', () => {
     ['src/calls/run.ts', `import { x } from '../adapters/redis/a.ts';`, 'src/adapters/redis/a.ts'],
     ['src/adapters/redis/a.ts', `import { Queue } from 'bullmq';`, 'bullmq'],
     ['src/adapters/redis/a.ts', `import { x } from '../bullmq/b.ts';`, 'src/adapters/bullmq/b.ts'],
-    ['src/protocol/sandboxd/wire.ts', `import { x } from '../../model/ids.ts';`, 'src/model/ids.ts'],
-    ['services/sandboxd/run.ts', `import { x } from '../../src/model/ids.ts';`, 'src/model/ids.ts'],
-    [
-      'services/gateway/rft.ts',
-      `import { x } from '../../src/adapters/redis/a.ts';`,
-      'src/adapters/redis/a.ts',
-    ],
+    ['src/protocol/sandboxd/wire.ts', `import { x } from '#src/model/ids.ts';`, 'src/model/ids.ts'],
+    ['services/sandboxd/run.ts', `import { x } from '#src/model/ids.ts';`, 'src/model/ids.ts'],
+    ['services/gateway/rft.ts', `import { x } from '#src/adapters/redis/a.ts';`, 'src/adapters/redis/a.ts'],
     ['services/gateway/wiring.ts', `import { x } from '../node/main.ts';`, 'services/node/main.ts'],
     ['cli/main.ts', `import { x } from '../services/gateway/main.ts';`, 'services/gateway/main.ts'],
     ['src/surprise/a.ts', ``, 'anything'],
+    ['src/pool/size.test.ts', `import { x } from '../../test/fakes/clock.ts';`, 'test/fakes/clock.ts'],
   ])('%s: %s', (file, text, imported) => {
     expect(targets(file, text)).toEqual([imported]);
   });
@@ -53,9 +50,9 @@ describe('what a room may import is none', () => {
     ['src/pool/size.ts', `import { x } from './counts.ts';`],
     ['src/adapters/redis/a.ts', `import { Redis } from 'ioredis';`],
     ['src/environments/load.ts', `import { parseDocument } from 'yaml';`],
-    ['src/pool/size.test.ts', `import { fakeClock } from '../../test/fakes/clock.ts';`],
-    ['services/gateway/wiring.ts', `import { x } from '../../src/adapters/redis/a.ts';`],
-    ['services/gateway/core-wiring.ts', `import { x } from '../../src/adapters/redis/a.ts';`],
+    ['src/pool/size.test.ts', `import { fakeClock } from '#test/fakes/clock.ts';`],
+    ['services/gateway/wiring.ts', `import { x } from '#src/adapters/redis/a.ts';`],
+    ['services/gateway/core-wiring.ts', `import { x } from '#src/adapters/redis/a.ts';`],
     ['cli/fleet/start-fleet.ts', `import { createServer } from 'node:net';`],
     ['services/gateway/rft.ts', `import { x } from '@fastify/type-provider-typebox/sub';`],
   ])('%s: %s', (file, text) => {

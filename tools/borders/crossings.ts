@@ -24,23 +24,27 @@ export function importsOf(text: string): readonly Import[] {
   });
 }
 
-/** `file` is a path from the root of the checkout. A file without a room is a crossing of its own: no rule holds it. */
+/**
+ * `file` is a path from the root of the checkout. A file without a room is a crossing of its own: no rule holds it. So is an
+ * import that climbs more than one folder: it is read at a glance when it says where from, and moves with neither end.
+ */
 export function crossingsOf(file: string, text: string, rooms: readonly Room[]): readonly Crossing[] {
   const room = rooms.find((candidate) => candidate.files.test(file));
   if (room === undefined) return [homeless(file)];
-  return importsOf(text)
-    .filter(({ specifier }) => !isAllowed(file, specifier, room))
-    .map(({ specifier, line }) => ({
-      file,
-      line,
-      imported: specifier.startsWith('.') ? resolve(file, specifier) : specifier,
-      room: room.name,
-      because: room.because,
-    }));
+  return importsOf(text).flatMap(({ specifier, line }) => {
+    const imported = pathOf(file, specifier) ?? specifier;
+    const crossing = { file, line, imported, room: room.name };
+    if (climbs.test(specifier)) return [{ ...crossing, because: `its import is written '#${imported}'` }];
+    return isAllowed(file, specifier, room) ? [] : [{ ...crossing, because: room.because }];
+  });
 }
 
+// package.json is not of any folder that `imports` names.
+const climbs = /^\.\.\/\.\.\/(?!package\.json)/;
+
 function isAllowed(file: string, specifier: string, room: Room): boolean {
-  if (specifier.startsWith('.')) return isAllowedPath(file, resolve(file, specifier), room);
+  const path = pathOf(file, specifier);
+  if (path !== null) return isAllowedPath(file, path, room);
   if (isBuiltin(specifier)) return room.builtins;
   return room.packages === 'any' || room.packages.includes(packageOf(specifier));
 }
@@ -51,7 +55,11 @@ function isAllowedPath(file: string, target: string, room: Room): boolean {
   return room.may.some((prefix) => target.startsWith(prefix));
 }
 
-const resolve = (file: string, specifier: string): string => posix.join(posix.dirname(file), specifier);
+/** From the root of the checkout; null for a package and for what is Node's. */
+function pathOf(file: string, specifier: string): string | null {
+  if (specifier.startsWith('#')) return specifier.slice(1);
+  return specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : null;
+}
 
 /** `@scope/name/sub` → `@scope/name`; `name/sub` → `name`. */
 function packageOf(specifier: string): string {

@@ -1,8 +1,7 @@
-import { Type } from 'typebox';
-import type { TProperties, TSchema } from 'typebox';
-import { ClusterSchema } from '../../src/environments/schema/cluster.ts';
-import { PolicySchema } from '../../src/environments/schema/policy.ts';
-import { strict } from '../../src/environments/schema/parts.ts';
+import { type TProperties, type TSchema, Type } from 'typebox';
+import { ClusterSchema } from '#src/environments/schema/cluster.ts';
+import { PolicySchema } from '#src/environments/schema/policy.ts';
+import { strict } from '#src/environments/schema/parts.ts';
 import { inWordsOfHelm } from './words-of-helm.ts';
 
 /*

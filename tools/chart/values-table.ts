@@ -1,5 +1,4 @@
-import { isCollection, isMap, isScalar, parseDocument } from 'yaml';
-import type { Pair } from 'yaml';
+import { isCollection, isMap, isScalar, type Pair, parseDocument } from 'yaml';
 
 /** A value as its reader sees it: `gateway.replicas`, `2`, what it is for. */
 export type ValueRow = { readonly name: string; readonly fallback: string; readonly meaning: string };

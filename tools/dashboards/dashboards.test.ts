@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { dashboards } from '../../infra/monitoring/dashboards/dashboards.ts';
+import { dashboards } from '#infra/monitoring/dashboards/dashboards.ts';
 import { dashboardFiles } from './files.ts';
 import { linesOf, text } from './svg.ts';
 

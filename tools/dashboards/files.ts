@@ -1,5 +1,5 @@
-import { dashboards } from '../../infra/monitoring/dashboards/dashboards.ts';
-import { grafanaOf } from '../../infra/monitoring/dashboards/grafana.ts';
+import { dashboards } from '#infra/monitoring/dashboards/dashboards.ts';
+import { grafanaOf } from '#infra/monitoring/dashboards/grafana.ts';
 import { dashboardsPage } from './page.ts';
 import { pictureOf } from './picture.ts';
 

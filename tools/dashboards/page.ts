@@ -1,6 +1,6 @@
-import { dashboards } from '../../infra/monitoring/dashboards/dashboards.ts';
-import type { DataNeed, Dashboard, Panel, Row } from '../../infra/monitoring/dashboards/definition.ts';
-import { limitsOf, unitText } from '../../infra/monitoring/dashboards/description.ts';
+import { dashboards } from '#infra/monitoring/dashboards/dashboards.ts';
+import type { DataNeed, Dashboard, Panel, Row } from '#infra/monitoring/dashboards/definition.ts';
+import { limitsOf, unitText } from '#infra/monitoring/dashboards/description.ts';
 import { table, wrapped } from '../failures-page/markdown.ts';
 
 /** docs/dashboards.md, whole, from the definition of the dashboards. */

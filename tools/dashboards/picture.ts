@@ -1,10 +1,14 @@
-import type { Dashboard } from '../../infra/monitoring/dashboards/definition.ts';
-import { gridColumns, layoutOf } from '../../infra/monitoring/dashboards/layout.ts';
-import type { Place, PlacedPanel, PlacedRow } from '../../infra/monitoring/dashboards/layout.ts';
-import { unitText } from '../../infra/monitoring/dashboards/description.ts';
+import type { Dashboard } from '#infra/monitoring/dashboards/definition.ts';
+import {
+  gridColumns,
+  layoutOf,
+  type Place,
+  type PlacedPanel,
+  type PlacedRow,
+} from '#infra/monitoring/dashboards/layout.ts';
+import { unitText } from '#infra/monitoring/dashboards/description.ts';
 import { sketchOf } from './sketch.ts';
-import { linesOf, text } from './svg.ts';
-import type { Box } from './svg.ts';
+import { type Box, linesOf, text } from './svg.ts';
 
 // A picture of a dashboard's layout: its rows and panels where Grafana puts them, each with its title, its unit and a hint of
 // its kind. No data is in it. It follows its reader's light or dark by itself, as Grafana does.

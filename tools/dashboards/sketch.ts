@@ -1,7 +1,6 @@
-import { figure } from '../../infra/monitoring/dashboards/description.ts';
-import type { Limits, Panel, PanelKind, Unit } from '../../infra/monitoring/dashboards/definition.ts';
-import { short, text } from './svg.ts';
-import type { Box } from './svg.ts';
+import { figure } from '#infra/monitoring/dashboards/description.ts';
+import type { Limits, Panel, PanelKind, Unit } from '#infra/monitoring/dashboards/definition.ts';
+import { type Box, short, text } from './svg.ts';
 
 type Sketch = (panel: Panel, box: Box, wave: Wave) => readonly string[];
 /** A number from 0 to 1 that belongs to the panel, so that no two pictures look the same and each always does. */

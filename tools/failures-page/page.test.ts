@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { failureCodes } from '../../src/failure/codes.ts';
+import { failureCodes } from '#src/failure/codes.ts';
 import { wrapped } from './markdown.ts';
 import { failuresPage } from './page.ts';
 

@@ -1,12 +1,9 @@
-import { failureRow } from '../../src/failure/codes.ts';
-import type { FailureCode, Retry } from '../../src/failure/codes.ts';
-import { byPolicy, lossByPolicy } from '../../src/failure/meanings/by-policy.ts';
-import type { ByPolicy } from '../../src/failure/meanings/by-policy.ts';
-import { lossCauses } from '../../src/failure/meanings/loss-causes.ts';
-import type { Meaning } from '../../src/failure/meanings/meaning.ts';
-import { modelFailures, outcomes } from '../../src/failure/meanings/models-own.ts';
-import { meanings, sections } from '../../src/failure/meanings/sections.ts';
-import type { Section } from '../../src/failure/meanings/sections.ts';
+import { type FailureCode, failureRow, type Retry } from '#src/failure/codes.ts';
+import { byPolicy, type ByPolicy, lossByPolicy } from '#src/failure/meanings/by-policy.ts';
+import { lossCauses } from '#src/failure/meanings/loss-causes.ts';
+import type { Meaning } from '#src/failure/meanings/meaning.ts';
+import { modelFailures, outcomes } from '#src/failure/meanings/models-own.ts';
+import { meanings, type Section, sections } from '#src/failure/meanings/sections.ts';
 import { table, wrapped } from './markdown.ts';
 
 /** docs/failures.md, whole, from the failure table and the sentences beside it. */

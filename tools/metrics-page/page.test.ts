@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { catalogue, metricNames } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { Spec } from '../../src/adapters/prometheus/catalogue/spec.ts';
+import { catalogue, metricNames } from '#src/adapters/prometheus/catalogue/catalogue.ts';
+import type { Spec } from '#src/adapters/prometheus/catalogue/spec.ts';
 import { metricsPage, mostOf } from './page.ts';
 
 const file = join(import.meta.dirname, '../../docs/metrics.md');

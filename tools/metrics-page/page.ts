@@ -1,7 +1,11 @@
-import { catalogue, metricNames } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { MetricName } from '../../src/adapters/prometheus/catalogue/catalogue.ts';
-import { mostSeries } from '../../src/adapters/prometheus/catalogue/spec.ts';
-import type { FleetSize, Labels, Process, Spec } from '../../src/adapters/prometheus/catalogue/spec.ts';
+import { catalogue, type MetricName, metricNames } from '#src/adapters/prometheus/catalogue/catalogue.ts';
+import {
+  type FleetSize,
+  type Labels,
+  mostSeries,
+  type Process,
+  type Spec,
+} from '#src/adapters/prometheus/catalogue/spec.ts';
 import { table, wrapped } from '../failures-page/markdown.ts';
 
 /** The fleet for which bounds are told, and held by a test. */

@@ -1,13 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Journal } from '../../../services/sandboxd/calls/journal.ts';
-import type { StartCall } from '../../../services/sandboxd/calls/journal.ts';
-import { nothingCaptured } from '../../../services/sandboxd/command/capture.ts';
-import { readConfig } from '../../../services/sandboxd/config.ts';
-import { createDaemon } from '../../../services/sandboxd/daemon.ts';
-import { createHttpServer } from '../../../services/sandboxd/http/server.ts';
-import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
-import type { ProbeReply } from '../../../src/protocol/sandboxd/wire.ts';
+import { Journal, type StartCall } from '#services/sandboxd/calls/journal.ts';
+import { nothingCaptured } from '#services/sandboxd/command/capture.ts';
+import { readConfig } from '#services/sandboxd/config.ts';
+import { createDaemon } from '#services/sandboxd/daemon.ts';
+import { createHttpServer } from '#services/sandboxd/http/server.ts';
+import { bootHeader, type ProbeReply, sandboxHeader } from '#src/protocol/sandboxd/wire.ts';
 import type { Resident } from './resident.ts';
 
 /** One sandboxd among many in a process. */

@@ -1,14 +1,12 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createApi } from '../../../src/adapters/kubernetes/api/calls.ts';
-import { createConnections } from '../../../src/adapters/kubernetes/api/connections.ts';
-import { loadCredentials } from '../../../src/adapters/kubernetes/api/credentials.ts';
-import { fleetSelector } from '../../../src/adapters/kubernetes/pod/labels.ts';
-import { follow } from '../../../src/adapters/kubernetes/watch/follow.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { residentOf } from './resident.ts';
-import type { Resident } from './resident.ts';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createApi } from '#src/adapters/kubernetes/api/calls.ts';
+import { createConnections } from '#src/adapters/kubernetes/api/connections.ts';
+import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import { fleetSelector } from '#src/adapters/kubernetes/pod/labels.ts';
+import { follow } from '#src/adapters/kubernetes/watch/follow.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { type Resident, residentOf } from './resident.ts';
 import { createTown } from './town.ts';
 
 /**

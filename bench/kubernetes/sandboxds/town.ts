@@ -1,5 +1,4 @@
-import { createInhabitant } from './inhabitant.ts';
-import type { Inhabitant } from './inhabitant.ts';
+import { createInhabitant, type Inhabitant } from './inhabitant.ts';
 import type { Resident } from './resident.ts';
 
 /** Who lives at which address. An address that is given to another pod has another inhabitant from then on. */

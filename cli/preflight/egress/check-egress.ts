@@ -1,17 +1,13 @@
-import { Type } from 'typebox';
-import type { Static, TSchema } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { clusterDefaults } from '../../../src/model/cluster.ts';
-import type { Item } from '../../../src/model/grader.ts';
-import { CallAnswer } from '../../../src/protocol/native/calls.ts';
-import type { HttpClient } from '../../gateway/http-client.ts';
-import { askNative } from '../../gateway/native-client.ts';
-import { tryOut } from '../check.ts';
-import type { Check } from '../check.ts';
-import { egressOf, judgeEgress } from './judge-egress.ts';
-import type { Egress, Target } from './judge-egress.ts';
-import { lookAroundArgv } from './look-around.ts';
-import type { Address, Surroundings } from './look-around.ts';
+import { clusterDefaults } from '#src/model/cluster.ts';
+import type { Item } from '#src/model/grader.ts';
+import { CallAnswer } from '#src/protocol/native/calls.ts';
+import type { HttpClient } from '#cli/gateway/http-client.ts';
+import { askNative } from '#cli/gateway/native-client.ts';
+import { type Check, tryOut } from '../check.ts';
+import { type Egress, egressOf, judgeEgress, type Target } from './judge-egress.ts';
+import { type Address, lookAroundArgv, type Surroundings } from './look-around.ts';
 
 export type EgressUnderTest = {
   readonly client: HttpClient;

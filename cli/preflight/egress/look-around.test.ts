@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:net';
-import type { AddressInfo, Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,4 +1,4 @@
-import { payloadMountPoint, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Numbers, never names: whether a name can be looked up inside is another question. */
 export type Address = { readonly host: string; readonly port: number };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { environmentFolder } from '../../../test/support/environment-folder.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 import { commonTargets } from './targets.ts';
 
 const kubeconfig = (server: string) =>

@@ -1,8 +1,8 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { loadCredentials } from '../../../src/adapters/kubernetes/api/credentials.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { CommandError } from '../../command-error.ts';
+import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { CommandError } from '#cli/command-error.ts';
 import type { Target } from './judge-egress.ts';
 
 /**

@@ -1,13 +1,11 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Item } from '../../../src/model/grader.ts';
-import { CallAnswer } from '../../../src/protocol/native/calls.ts';
-import type { HttpClient } from '../../gateway/http-client.ts';
-import { askNative } from '../../gateway/native-client.ts';
-import { tryOut } from '../check.ts';
-import type { Check } from '../check.ts';
-import { findWritableArgv, walkMs } from './find-writable.ts';
-import type { Writable } from './find-writable.ts';
+import type { Item } from '#src/model/grader.ts';
+import { CallAnswer } from '#src/protocol/native/calls.ts';
+import type { HttpClient } from '#cli/gateway/http-client.ts';
+import { askNative } from '#cli/gateway/native-client.ts';
+import { type Check, tryOut } from '../check.ts';
+import { findWritableArgv, walkMs, type Writable } from './find-writable.ts';
 
 export type WritableUnderTest = {
   readonly client: HttpClient;

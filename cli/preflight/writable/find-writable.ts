@@ -1,4 +1,4 @@
-import { payloadMountPoint, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 
 export type Writable = {
   readonly uid: number;

@@ -1,6 +1,6 @@
 import type { BarSeriesOption } from 'echarts';
-import { policies } from '../../policies/roster.ts';
-import type { RolloutRecord } from '../../trainer/record.ts';
+import { policies } from '#demo/policies/roster.ts';
+import type { RolloutRecord } from '#demo/trainer/record.ts';
 import { countByTool } from '../report.ts';
 import { chartWidth, drawSvg, ink, legend, tones, valueAxis } from './drawing.ts';
 

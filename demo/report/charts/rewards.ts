@@ -1,7 +1,7 @@
 import type { ScatterSeriesOption } from 'echarts';
-import { policies } from '../../policies/roster.ts';
-import { groupsOf } from '../../trainer/groups.ts';
-import type { RolloutRecord } from '../../trainer/record.ts';
+import { policies } from '#demo/policies/roster.ts';
+import { groupsOf } from '#demo/trainer/groups.ts';
+import type { RolloutRecord } from '#demo/trainer/record.ts';
 import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from './drawing.ts';
 
 const rowHeightPx = 46;

@@ -1,5 +1,5 @@
 import type { LineSeriesOption } from 'echarts';
-import type { FleetRollout } from '../../fleet/fleet-view.ts';
+import type { FleetRollout } from '#demo/fleet/fleet-view.ts';
 import { quantile } from '../quantile.ts';
 import { startTimes } from '../report.ts';
 import { drawSvg, legend, tones, valueAxis } from './drawing.ts';

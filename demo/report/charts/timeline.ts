@@ -1,6 +1,6 @@
 import type { ScatterSeriesOption } from 'echarts';
 import type { Findings } from '../report.ts';
-import type { RolloutRecord } from '../../trainer/record.ts';
+import type { RolloutRecord } from '#demo/trainer/record.ts';
 import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from './drawing.ts';
 
 const rowHeightPx = 13;

@@ -4,8 +4,7 @@ import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { goBuild, moduleFiles, moduleFolder, moduleNames, requireGo } from './go.ts';
-import { linkerFlags, requiredVersion } from './programs.ts';
-import type { Program } from './programs.ts';
+import { linkerFlags, type Program, requiredVersion } from './programs.ts';
 
 export type Told = (line: string) => void;
 

@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CommandError } from '../../../cli/command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 import { run, tryRun } from '../machine/run.ts';
 
 const modules = join(import.meta.dirname, '..', 'go');

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { planCluster } from '../plan.ts';
-import type { NodeLoss } from '../plan.ts';
+import { type NodeLoss, planCluster } from '../plan.ts';
 import { apiServerArgv, controllerManagerArgv } from './argv.ts';
 
 const planOf = (nodeLoss: NodeLoss) => planCluster({ name: 'x', nodes: 2, fakeNodes: 0, nodeLoss });

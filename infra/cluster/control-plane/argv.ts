@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { apiPort, etcdAddress, hubAddress, serviceRange } from '../plan.ts';
-import type { ClusterPlan, NodeLoss } from '../plan.ts';
+import { apiPort, type ClusterPlan, etcdAddress, hubAddress, type NodeLoss, serviceRange } from '../plan.ts';
 
 /** How the cluster gives nodes up: see {@link NodeLoss}. */
 const nodeLossTimes: Readonly<Record<NodeLoss, { readonly graceS: number; readonly tolerationS: number }>> = {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { busyboxRoot } from '../../images/contents/busybox.ts';
-import { layer } from '../../images/contents/tree.ts';
-import { writeArchive } from '../../images/oci/archive.ts';
+import { busyboxRoot } from '#infra/images/contents/busybox.ts';
+import { layer } from '#infra/images/contents/tree.ts';
+import { writeArchive } from '#infra/images/oci/archive.ts';
 
 /** Holds a pod's namespaces open, and reaps orphans where the pod's processes share one namespace: it is their pid 1. */
 export const pauseImage = 'corral.local/pause:1';

@@ -1,7 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { kubectl } from '../api.ts';
-import type { Cluster } from '../api.ts';
+import { type Cluster, kubectl } from '../api.ts';
 import { keptText } from '../binaries/cache.ts';
 import { startDaemon } from '../machine/daemon.ts';
 import { inNamespace } from '../machine/namespace.ts';

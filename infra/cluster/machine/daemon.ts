@@ -1,8 +1,12 @@
 import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { identifyProcess, isAlive, parseIdentity } from '../../../cli/fleet/process-identity.ts';
-import type { ProcessIdentity } from '../../../cli/fleet/process-identity.ts';
+import {
+  identifyProcess,
+  isAlive,
+  parseIdentity,
+  type ProcessIdentity,
+} from '#cli/fleet/process-identity.ts';
 import { until } from './until.ts';
 
 /**

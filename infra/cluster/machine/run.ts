@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { CommandError } from '../../../cli/command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 
 const execute = promisify(execFile);
 

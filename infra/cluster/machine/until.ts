@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/platform/clock.ts';
+import { systemClock } from '#src/platform/clock.ts';
 
 export type Wait = {
   /** Completes "… did not happen": what is waited for. */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { hubAddress } from '../plan.ts';
-import type { ClusterPlan, NodePlan } from '../plan.ts';
+import { type ClusterPlan, hubAddress, type NodePlan } from '../plan.ts';
 import { clusterDomain } from '../services/argv.ts';
 
 /** The kubelet's configuration file. JSON, which is YAML too. */

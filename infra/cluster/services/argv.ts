@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { hubAddress } from '../plan.ts';
-import type { ClusterPlan, NodePlan } from '../plan.ts';
+import { type ClusterPlan, hubAddress, type NodePlan } from '../plan.ts';
 
 /** Where a node's kube-proxy says how it is: on the loopback of the node. */
 export const kubeProxyHealth = '127.0.0.1:10256';

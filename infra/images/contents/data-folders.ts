@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { repository } from '../../payload/repository.ts';
+import { repository } from '#infra/payload/repository.ts';
 import type { Entry } from '../oci/tar.ts';
 import { tree } from './tree.ts';
 

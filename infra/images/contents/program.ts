@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { realpath } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { parseLdd } from '../../payload/runtime.ts';
+import { parseLdd } from '#infra/payload/runtime.ts';
 import type { Entry } from '../oci/tar.ts';
 import { fileEntry } from './tree.ts';
 

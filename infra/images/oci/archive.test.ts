@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { layer } from '../contents/tree.ts';
-import { writeArchive } from './archive.ts';
-import type { Image } from './archive.ts';
+import { type Image, writeArchive } from './archive.ts';
 import { header } from './tar.ts';
 
 const run = promisify(execFile);

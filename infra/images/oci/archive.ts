@@ -3,10 +3,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { jsonBlob, streamBlob } from './blobs.ts';
-import type { Blob } from './blobs.ts';
-import { tar } from './tar.ts';
-import type { Entry } from './tar.ts';
+import { type Blob, jsonBlob, streamBlob } from './blobs.ts';
+import { type Entry, tar } from './tar.ts';
 
 /** How a container of the image starts where nobody says otherwise; the field names are the image format's. */
 export type ImageConfig = {

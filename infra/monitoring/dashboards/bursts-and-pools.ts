@@ -1,5 +1,4 @@
-import { heatmap, lines, stacked, stat } from './definition.ts';
-import type { Dashboard, Limits, Row } from './definition.ts';
+import { type Dashboard, heatmap, type Limits, lines, type Row, stacked, stat } from './definition.ts';
 import {
   byEnvironment,
   halfAndSlowest,

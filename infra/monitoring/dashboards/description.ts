@@ -1,5 +1,4 @@
-import { units } from './definition.ts';
-import type { Limits, Panel, Step, Unit } from './definition.ts';
+import { type Limits, type Panel, type Step, type Unit, units } from './definition.ts';
 
 /** What a panel says of itself when it is asked, in Markdown: how to read it, what to do, and why its colours change where they do. */
 export const descriptionOf = ({ reading, todo, limits, unit }: Panel): string =>

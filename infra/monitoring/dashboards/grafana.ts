@@ -12,11 +12,13 @@ import {
 } from '@grafana/grafana-foundation-sdk/common';
 import {
   AnnotationQueryBuilder,
+  type Dashboard as GrafanaDashboard,
   DashboardBuilder,
   DashboardCursorSync,
   DashboardLinkBuilder,
   DashboardLinkType,
   DatasourceVariableBuilder,
+  type Panel as GrafanaPanel,
   QueryVariableBuilder,
   RowBuilder,
   ThresholdsConfigBuilder,
@@ -24,10 +26,6 @@ import {
   VariableHide,
   VariableRefresh,
   VariableSort,
-} from '@grafana/grafana-foundation-sdk/dashboard';
-import type {
-  Dashboard as GrafanaDashboard,
-  Panel as GrafanaPanel,
 } from '@grafana/grafana-foundation-sdk/dashboard';
 import {
   HeatmapColorMode,
@@ -39,11 +37,9 @@ import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-s
 import { PanelBuilder as Stat } from '@grafana/grafana-foundation-sdk/stat';
 import { PanelBuilder as Table } from '@grafana/grafana-foundation-sdk/table';
 import { PanelBuilder as Timeseries } from '@grafana/grafana-foundation-sdk/timeseries';
-import { units } from './definition.ts';
-import type { Dashboard, Limits, Panel, PanelKind, Query } from './definition.ts';
+import { type Dashboard, type Limits, type Panel, type PanelKind, type Query, units } from './definition.ts';
 import { descriptionOf } from './description.ts';
-import { layoutOf } from './layout.ts';
-import type { PlacedPanel } from './layout.ts';
+import { layoutOf, type PlacedPanel } from './layout.ts';
 
 const datasource = { type: 'prometheus', uid: '${datasource}' };
 

@@ -1,5 +1,4 @@
-import { lines, stacked, stat } from './definition.ts';
-import type { Row } from './definition.ts';
+import { lines, type Row, stacked, stat } from './definition.ts';
 import { inAll, newest, one, perSecond, quantile, series, share, shareOf, sum } from './queries.ts';
 
 // The lower rows of the dashboard of the machinery: what gateways and controllers stand upon.

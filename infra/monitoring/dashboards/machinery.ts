@@ -1,6 +1,5 @@
 import { kubernetes, redis } from './machinery-beneath.ts';
-import { lines, stacked, stat, table } from './definition.ts';
-import type { Dashboard, Limits, Row } from './definition.ts';
+import { type Dashboard, type Limits, lines, type Row, stacked, stat, table } from './definition.ts';
 import { one, perMinute, perSecond, quantile, series, sum, thatHappens } from './queries.ts';
 
 const ofUs = 'component=~"gateway|controller"';

@@ -1,5 +1,4 @@
-import { lines, stacked, stat } from './definition.ts';
-import type { Dashboard, Row } from './definition.ts';
+import { type Dashboard, lines, type Row, stacked, stat } from './definition.ts';
 import {
   byEnvironment,
   halfAndSlowest,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { catalogue } from '../../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { Labels, Spec } from '../../../src/adapters/prometheus/catalogue/spec.ts';
+import { catalogue } from '#src/adapters/prometheus/catalogue/catalogue.ts';
+import type { Labels, Spec } from '#src/adapters/prometheus/catalogue/spec.ts';
 import { dashboards } from './dashboards.ts';
 
 /** What a Prometheus adds to everything that it scrapes, by the chart's PodMonitor. */

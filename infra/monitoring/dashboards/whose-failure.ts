@@ -1,5 +1,4 @@
-import { lines, stacked, stat, table } from './definition.ts';
-import type { Dashboard, Limits, Row } from './definition.ts';
+import { type Dashboard, type Limits, lines, type Row, stacked, stat, table } from './definition.ts';
 import { inAll, ofEnvironment, one, perMinute, perSecond, shareOf, sum, thatHappens } from './queries.ts';
 
 // What the objectives are about: at most one rollout, and one tool call, in a thousand fails by us.

@@ -1,5 +1,4 @@
-import { by, countOf, of, sumOf } from './rule.ts';
-import type { Duration, Recording } from './rule.ts';
+import { by, countOf, type Duration, of, type Recording, sumOf } from './rule.ts';
 
 /** Windows of the burn rates. The short one of a pair ends an alert soon after what it tells has ended. */
 export const windows = ['5m', '30m', '1h', '6h', '3d'] as const satisfies readonly Duration[];

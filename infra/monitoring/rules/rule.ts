@@ -1,4 +1,4 @@
-import type { Blame } from '../../../src/failure/codes.ts';
+import type { Blame } from '#src/failure/codes.ts';
 
 export type Severity = 'critical' | 'warning' | 'info';
 

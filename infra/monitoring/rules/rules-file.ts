@@ -1,8 +1,6 @@
 import { stringify } from 'yaml';
-import { placeholders } from './rule.ts';
-import type { Recording } from './rule.ts';
-import { alertOf, groups } from './rules.ts';
-import type { AlertName, Group } from './rules.ts';
+import { placeholders, type Recording } from './rule.ts';
+import { type AlertName, alertOf, type Group, groups } from './rules.ts';
 
 /** What an installation says of itself. */
 export type Values = Readonly<Record<keyof typeof placeholders, string>>;

@@ -1,4 +1,4 @@
-import type { Face } from '../../../src/model/face.ts';
+import type { Face } from '#src/model/face.ts';
 
 /**
  * Which face a request target belongs to, however oddly it is written: full URLs, doubled slashes, capitals, escapes.

@@ -1,4 +1,4 @@
-import { asFailure, Failure } from '../../../src/failure/failure.ts';
+import { asFailure, Failure } from '#src/failure/failure.ts';
 
 /** What Fastify's own errors carry. */
 type HttpError = Error & {

@@ -1,4 +1,4 @@
-import { Failure } from '../../../src/failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 /*
  * How much one gateway holds. A burst is held rather than refused, so held requests and their bodies are what fills

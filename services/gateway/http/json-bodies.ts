@@ -1,8 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import type { Written } from '../../../src/model/written.ts';
+import type { Written } from '#src/model/written.ts';
 import type { App } from './app.ts';
-import { BodyParts } from './body-parts.ts';
-import type { Aside, WrittenMember } from './body-parts.ts';
+import { type Aside, BodyParts, type WrittenMember } from './body-parts.ts';
 import { invalid } from './failure-of.ts';
 import { readBody } from './read-body.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFakeClock } from '../../../test/fakes/clock.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { untilNobodyComes } from './leave.ts';
 
 const drainDelayMs = 15_000;

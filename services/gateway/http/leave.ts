@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { Clock } from '../../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { App } from './app.ts';
 import type { HoldGate } from './hold-gate.ts';
 

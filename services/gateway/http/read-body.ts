@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { finished } from 'node:stream';
-import type { Readable } from 'node:stream';
-import { Failure } from '../../../src/failure/failure.ts';
+import { finished, type Readable } from 'node:stream';
+import { Failure } from '#src/failure/failure.ts';
 
 /**
  * Hands the whole body to `keep`, chunk by chunk; it may throw to refuse it. So much of a refused body is still read and

@@ -1,6 +1,6 @@
-import type { Grant } from '../../../src/access/keys.ts';
-import type { CallId, RolloutId } from '../../../src/model/ids.ts';
-import type { Written } from '../../../src/model/written.ts';
+import type { Grant } from '#src/access/keys.ts';
+import type { CallId, RolloutId } from '#src/model/ids.ts';
+import type { Written } from '#src/model/written.ts';
 import type { Hold } from './hold-gate.ts';
 
 /** What the gateway knows of a request in hand beside what the client sent. */

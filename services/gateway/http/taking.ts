@@ -1,10 +1,9 @@
 import type { FastifyRequest } from 'fastify';
-import { mostKeptSampleBytes } from '../../../src/grading/job.ts';
-import type { Item, Json } from '../../../src/model/grader.ts';
-import { callId, isIdText, rolloutId } from '../../../src/model/ids.ts';
-import type { CallId, RolloutId } from '../../../src/model/ids.ts';
-import type { Written } from '../../../src/model/written.ts';
-import { mostArgumentBytes } from '../../../src/tools/arguments.ts';
+import { mostKeptSampleBytes } from '#src/grading/job.ts';
+import type { Item, Json } from '#src/model/grader.ts';
+import { callId, type CallId, isIdText, rolloutId, type RolloutId } from '#src/model/ids.ts';
+import type { Written } from '#src/model/written.ts';
+import { mostArgumentBytes } from '#src/tools/arguments.ts';
 import type { EnvironmentRef, RolloutRef } from '../core.ts';
 import type { WrittenMember } from './body-parts.ts';
 import { invalid } from './failure-of.ts';

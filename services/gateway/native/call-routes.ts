@@ -1,6 +1,6 @@
-import { RunningAnswer } from '../../../src/protocol/native/error.ts';
-import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '../../../src/protocol/native/calls.ts';
-import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
+import { RunningAnswer } from '#src/protocol/native/error.ts';
+import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '#src/protocol/native/calls.ts';
+import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
 import type { ExecRequest, GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';

@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify';
-import type { Environment } from '../../../src/model/environment.ts';
+import type { Environment } from '#src/model/environment.ts';
 import {
   EnvironmentParams,
   EnvironmentsAnswer,
   TrainingJobAnswer,
-} from '../../../src/protocol/native/environments.ts';
-import { toolDefinitions } from '../../../src/tools/tool-definitions.ts';
-import type { JobEndpoint } from '../../../src/tools/tool-definitions.ts';
+} from '#src/protocol/native/environments.ts';
+import { type JobEndpoint, toolDefinitions } from '#src/tools/tool-definitions.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { callerOf } from '../http/identify.ts';

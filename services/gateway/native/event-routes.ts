@@ -1,15 +1,12 @@
 import { Readable } from 'node:stream';
 import { Type } from 'typebox';
-import { Failure } from '../../../src/failure/failure.ts';
-import { isIdText, runId } from '../../../src/model/ids.ts';
-import type { RunId } from '../../../src/model/ids.ts';
-import { fleetEventsPath } from '../../../src/protocol/fleet/events.ts';
-import type { Wanted } from '../../../src/protocol/fleet/events.ts';
-import { RolloutParams, RunParams } from '../../../src/protocol/native/parts.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { isIdText, runId, type RunId } from '#src/model/ids.ts';
+import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
+import { RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
-import { grantOf, recordRefusal } from '../http/identify.ts';
-import type { Doors } from '../http/identify.ts';
+import { type Doors, grantOf, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
 
 /** What the fleet's event logs tell, as lines of JSON, each with its newline. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { FileAnswer, FileParams, FileQuery } from '../../../src/protocol/native/calls.ts';
+import { FileAnswer, FileParams, FileQuery } from '#src/protocol/native/calls.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';

@@ -1,4 +1,4 @@
-import type { CallAnswer } from '../../../src/protocol/native/calls.ts';
+import type { CallAnswer } from '#src/protocol/native/calls.ts';
 import type { CallResult } from '../core.ts';
 
 /** A settled call as the native face tells it. */

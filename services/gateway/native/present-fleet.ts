@@ -1,13 +1,15 @@
-import { failureCodes, failureRow } from '../../../src/failure/codes.ts';
-import type { Blame, FailureCode } from '../../../src/failure/codes.ts';
-import type { Grant } from '../../../src/access/keys.ts';
-import { ownerOf } from '../../../src/model/rollout.ts';
-import { verdictsOfMs } from '../../../src/ports/fleet/watch.ts';
-import type { HeardProcess, WaitingRun, WatchedTemplate } from '../../../src/ports/fleet/watch.ts';
-import type { FleetAnswer } from '../../../src/protocol/native/fleet.ts';
-import { isSilent } from '../../../src/watching/fleet-sight.ts';
-import type { FleetSight } from '../../../src/watching/fleet-sight.ts';
-import type { Paced } from '../../../src/watching/paced-reading.ts';
+import { type Blame, type FailureCode, failureCodes, failureRow } from '#src/failure/codes.ts';
+import type { Grant } from '#src/access/keys.ts';
+import { ownerOf } from '#src/model/rollout.ts';
+import {
+  type HeardProcess,
+  verdictsOfMs,
+  type WaitingRun,
+  type WatchedTemplate,
+} from '#src/ports/fleet/watch.ts';
+import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
+import { type FleetSight, isSilent } from '#src/watching/fleet-sight.ts';
+import type { Paced } from '#src/watching/paced-reading.ts';
 
 /** More than a screen has. */
 const mostRuns = 50;

@@ -1,6 +1,6 @@
-import type { RolloutAnswer, RolloutLine } from '../../../src/protocol/native/rollouts.ts';
-import type { CallSummary, RolloutRecord } from '../../../src/ports/fleet/records.ts';
-import type { Verdict } from '../../../src/failure/verdict.ts';
+import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.ts';
+import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
+import type { Verdict } from '#src/failure/verdict.ts';
 import type { RolloutView } from '../core.ts';
 
 /** A rollout as the native face tells it. */

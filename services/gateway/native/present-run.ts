@@ -1,7 +1,6 @@
-import type { SandboxCost } from '../../../src/ports/fleet/reports.ts';
-import type { RunAnswer } from '../../../src/protocol/native/runs.ts';
-import { idleShare } from '../../../src/reports/run-report.ts';
-import type { WaveReport, WholeRun } from '../../../src/reports/run-report.ts';
+import type { SandboxCost } from '#src/ports/fleet/reports.ts';
+import type { RunAnswer } from '#src/protocol/native/runs.ts';
+import { idleShare, type WaveReport, type WholeRun } from '#src/reports/run-report.ts';
 
 /** A run as the native face tells it. */
 export function presentRun(

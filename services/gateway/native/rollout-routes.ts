@@ -1,9 +1,9 @@
-import { RunningAnswer } from '../../../src/protocol/native/error.ts';
-import { itemKey } from '../../../src/model/ids.ts';
-import { GradeAnswer, GradeBody } from '../../../src/protocol/native/calls.ts';
-import { AttemptQuery, RolloutParams, WaitQuery } from '../../../src/protocol/native/parts.ts';
-import { OpenBody, RolloutAnswer } from '../../../src/protocol/native/rollouts.ts';
-import { VerdictStoryAnswer } from '../../../src/protocol/native/verdict.ts';
+import { RunningAnswer } from '#src/protocol/native/error.ts';
+import { itemKey } from '#src/model/ids.ts';
+import { GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
+import { AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
+import { OpenBody, RolloutAnswer } from '#src/protocol/native/rollouts.ts';
+import { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
 import type { GatewayCore } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';

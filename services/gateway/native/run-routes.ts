@@ -1,13 +1,12 @@
-import type { Clock } from '../../../src/ports/clock.ts';
-import type { FleetEvent } from '../../../src/ports/event-log.ts';
-import type { LifecycleStore } from '../../../src/ports/fleet/lifecycle.ts';
-import type { ReportStore, RolloutFilter } from '../../../src/ports/fleet/reports.ts';
-import { verdictOf } from '../../../src/grading/verdict-of.ts';
-import { failureCodes } from '../../../src/failure/codes.ts';
-import { Failure } from '../../../src/failure/failure.ts';
-import { runId } from '../../../src/model/ids.ts';
-import type { RunId } from '../../../src/model/ids.ts';
-import { RunParams } from '../../../src/protocol/native/parts.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
+import type { ReportStore, RolloutFilter } from '#src/ports/fleet/reports.ts';
+import { verdictOf } from '#src/grading/verdict-of.ts';
+import { failureCodes } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { runId, type RunId } from '#src/model/ids.ts';
+import { RunParams } from '#src/protocol/native/parts.ts';
 import {
   RolloutsAnswer,
   RolloutsQuery,
@@ -15,12 +14,12 @@ import {
   RunCloseAnswer,
   RunHeartbeatAnswer,
   RunsAnswer,
-} from '../../../src/protocol/native/runs.ts';
+} from '#src/protocol/native/runs.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { grantOf } from '../http/identify.ts';
 import { idText } from '../http/taking.ts';
-import { wholeRun } from '../../../src/reports/run-report.ts';
+import { wholeRun } from '#src/reports/run-report.ts';
 import { presentLine } from './present-rollout.ts';
 import { presentRun } from './present-run.ts';
 

@@ -1,4 +1,4 @@
-import { defaultWaitS, maxWaitS } from '../../../src/protocol/native/parts.ts';
+import { defaultWaitS, maxWaitS } from '#src/protocol/native/parts.ts';
 
 /** How long a request may be held, from its `wait_s`. */
 export function waitMsOf(waitS: string | undefined): number {

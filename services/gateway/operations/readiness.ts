@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 /** Something that this gateway itself cannot work without. `check` rejects, or resolves to a sentence about what is missing. */
 export type Need = { readonly name: string; readonly check: () => Promise<string | null> };

@@ -1,14 +1,12 @@
-import { DescribedError } from '../../../src/protocol/native/error.ts';
-import { openApiDocument } from '../../../src/protocol/native/openapi.ts';
-import type { DescribedRoute } from '../../../src/protocol/native/openapi.ts';
-import { describeHealth, probePatienceMs } from '../../../src/platform/state-health.ts';
-import type { EnvironmentsInForce } from '../../../src/ports/fleet/catalogs.ts';
-import type { StateHealth } from '../../../src/ports/fleet/server.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
+import { DescribedError } from '#src/protocol/native/error.ts';
+import { type DescribedRoute, openApiDocument } from '#src/protocol/native/openapi.ts';
+import { describeHealth, probePatienceMs } from '#src/platform/state-health.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { StateHealth } from '#src/ports/fleet/server.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { App } from '../http/app.ts';
 import type { HoldGate } from '../http/hold-gate.ts';
-import { findMissing } from './readiness.ts';
-import type { Need } from './readiness.ts';
+import { findMissing, type Need } from './readiness.ts';
 
 export type Operations = {
   readonly gate: HoldGate;

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { testTemplate } from '../../../test/support/sandboxes.ts';
-import { bwrapArguments } from './arguments.ts';
-import type { Plan } from './arguments.ts';
+import { testTemplate } from '#test/support/sandboxes.ts';
+import { bwrapArguments, type Plan } from './arguments.ts';
 
 const plan: Plan = {
   sandbox: 's-1',

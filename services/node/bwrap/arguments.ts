@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { Template } from '../../../src/model/environment.ts';
+import type { Template } from '#src/model/environment.ts';
 import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import type { RootStep } from './root-layout.ts';

@@ -1,7 +1,6 @@
 import { posix } from 'node:path';
 import { expect, it } from 'vitest';
-import { notCovered, settingsOfHost } from './host-settings.ts';
-import type { Kept } from './host-settings.ts';
+import { type Kept, notCovered, settingsOfHost } from './host-settings.ts';
 
 /** A host of these files; what ends with `/` is a folder, and what contains `->` a link. */
 async function keptOf(...paths: readonly string[]): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import { graderMountPoint, payloadMountPoint } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside every sandbox. Part of what environments may rely on. */
 export const places = {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { layOutRoot } from './root-layout.ts';
-import type { Entry } from './root-layout.ts';
+import { type Entry, layOutRoot } from './root-layout.ts';
 
 const tree: Readonly<Record<string, readonly Entry[]>> = {
   '/root-of-it': [

@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { Failure } from '../../../src/failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 /** One name in a folder of the host. */
 export type Entry =

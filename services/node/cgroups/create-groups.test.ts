@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { systemClock } from '../../../src/platform/clock.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { createGroups } from './create-groups.ts';
 import { detectLayout, unifiedPath } from './detect.ts';
 import type { GroupLimits } from './groups.ts';

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
+import type { MemoryFiles } from '#src/platform/memory-account.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { Group, GroupLimits, Groups } from './groups.ts';
 import type { GroupLayout } from './layout.ts';
 import { handOn } from './v2.ts';

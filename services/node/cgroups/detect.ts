@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { noGroups } from './layout.ts';
-import type { GroupLayout } from './layout.ts';
+import { type GroupLayout, noGroups } from './layout.ts';
 import { v1Layout } from './v1.ts';
 import { v2Layout } from './v2.ts';
 

@@ -1,4 +1,4 @@
-import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
+import type { MemoryFiles } from '#src/platform/memory-account.ts';
 
 /** What a template asks of the kernel for the whole sandbox, our daemon included. */
 export type GroupLimits = {

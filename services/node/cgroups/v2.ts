@@ -1,7 +1,6 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cpuPeriod, cpuQuotaUs, cpuWeight, noGroups } from './layout.ts';
-import type { GroupLayout, Setting } from './layout.ts';
+import { cpuPeriod, cpuQuotaUs, cpuWeight, type GroupLayout, noGroups, type Setting } from './layout.ts';
 import type { GroupLimits } from './groups.ts';
 
 const controllers = {

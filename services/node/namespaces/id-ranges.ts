@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import type { Server } from 'node:net';
+import { createServer, type Server } from 'node:net';
 import { idsInRange } from './make-namespace.ts';
 
 /** Which ids of this host a sandbox may have: ranges that no other sandbox has, of this node or of another. */

@@ -1,5 +1,4 @@
-import { spawn } from 'node:child_process';
-import type { SpawnOptions } from 'node:child_process';
+import { spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import type { Readable, Writable } from 'node:stream';

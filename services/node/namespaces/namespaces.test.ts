@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { createFakeClock } from '../../../test/fakes/clock.ts';
-import { createFakeLog } from '../../../test/fakes/log.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
 import { createNamespaces } from './namespaces.ts';
 
 /** Namespaces that are only open files, in ranges that are counted. */

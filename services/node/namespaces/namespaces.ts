@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs';
-import type { Clock } from '../../../src/ports/clock.ts';
-import type { Log } from '../../../src/ports/log.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
 import type { IdRanges } from './id-ranges.ts';
 import { makeNamespace } from './make-namespace.ts';
 

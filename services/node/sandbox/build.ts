@@ -1,21 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Template } from '../../../src/model/environment.ts';
-import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
-import { bwrapArguments, machineFiles } from '../bwrap/arguments.ts';
-import type { Users } from '../bwrap/arguments.ts';
+import type { Template } from '#src/model/environment.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import { bwrapArguments, machineFiles, type Users } from '../bwrap/arguments.ts';
 import { emptyFile, hostEtc, listFolder, listHostRoot, ownEtcNames } from '../bwrap/host-root.ts';
-import { notCovered } from '../bwrap/host-settings.ts';
-import type { Kept } from '../bwrap/host-settings.ts';
-import { descriptors } from '../bwrap/launch.ts';
-import type { LaunchSpec } from '../bwrap/launch.ts';
+import { type Kept, notCovered } from '../bwrap/host-settings.ts';
+import { descriptors, type LaunchSpec } from '../bwrap/launch.ts';
 import { places } from '../bwrap/places.ts';
-import { layOutRoot } from '../bwrap/root-layout.ts';
-import type { RootStep } from '../bwrap/root-layout.ts';
+import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import type { SandboxFolder } from './record.ts';
-import { checkFolders, stageSources } from './sources.ts';
-import type { Enter } from './sources.ts';
+import { checkFolders, type Enter, stageSources } from './sources.ts';
 
 /** What is the same for every sandbox of this node. */
 export type Site = {

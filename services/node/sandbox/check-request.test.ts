@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { sandboxId } from '../../../src/model/ids.ts';
-import type { Template } from '../../../src/model/environment.ts';
-import { testTemplate } from '../../../test/support/sandboxes.ts';
-import { anyPlace } from '../../../src/model/environment.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { anyPlace, type Template } from '#src/model/environment.ts';
+import { testTemplate } from '#test/support/sandboxes.ts';
 import { checkRequest } from './check-request.ts';
 
 const check = (changes: Partial<Template>, socketPath = '/state/run/d.sock') =>

@@ -1,6 +1,6 @@
 import { posix } from 'node:path';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { CreateRequest } from '../../../src/ports/sandbox-provider.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { isReserved, longestSocketPath } from '../bwrap/places.ts';
 
 /** Refuses, with `start_failed`, what can never start on this host; the sentence says what to change. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deathOf } from './death.ts';
-import type { DeathFacts } from './death.ts';
+import { type DeathFacts, deathOf } from './death.ts';
 
 const killed = { exitCode: null, signal: 'SIGKILL', lastWords: '' };
 const exited = (exitCode: number) => ({ exitCode, signal: null, lastWords: 'why it ended' });

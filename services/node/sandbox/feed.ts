@@ -1,4 +1,4 @@
-import type { ProviderEvent } from '../../../src/ports/sandbox-provider.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 
 type Gone = Extract<ProviderEvent, { kind: 'gone' }>;
 /** Node is the parent of its sandboxes: of none of them it is ever in doubt. */

@@ -2,7 +2,7 @@ import { watch } from 'node:fs';
 import { access, lstat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { basename, dirname } from 'node:path';
-import type { Clock } from '../../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 /** Between a socket's file and its first accept lies an instant, longer where the sandbox's CPU limit cuts in. */
 const redialMs = 5;

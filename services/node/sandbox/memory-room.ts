@@ -1,5 +1,5 @@
 import { freemem, totalmem } from 'node:os';
-import { Failure } from '../../../src/failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 export type HostMemory = { readonly totalBytes: number; readonly availableBytes: number };
 

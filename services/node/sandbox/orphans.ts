@@ -1,5 +1,5 @@
-import type { Log } from '../../../src/ports/log.ts';
-import { sandboxId } from '../../../src/model/ids.ts';
+import type { Log } from '#src/ports/log.ts';
+import { sandboxId } from '#src/model/ids.ts';
 import type { Groups } from '../cgroups/groups.ts';
 import type { Feed } from './feed.ts';
 import { killMembers } from './kill-members.ts';

@@ -1,9 +1,8 @@
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { OwnerBody } from '../../../src/protocol/node/parts.ts';
+import { OwnerBody } from '#src/protocol/node/parts.ts';
 import { sandboxSocketName } from '../bwrap/places.ts';
 
 const Process = Type.Union([Type.Object({ pid: Type.Integer(), startTicks: Type.Integer() }), Type.Null()]);

@@ -1,21 +1,18 @@
-import { readMemoryAccount } from '../../../src/platform/memory-account.ts';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { Owner, SandboxAddress } from '../../../src/model/rollout.ts';
-import type { Log } from '../../../src/ports/log.ts';
-import type { CreateRequest, ProvidedSandbox } from '../../../src/ports/sandbox-provider.ts';
+import { readMemoryAccount } from '#src/platform/memory-account.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { type Owner, sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
 import { idsInRange } from '../namespaces/make-namespace.ts';
 import type { KernelKills } from '../kernel-kills.ts';
 import { checkRequest } from './check-request.ts';
 import type { Asked, Death } from './death.ts';
 import type { Feed } from './feed.ts';
-import { end, live, newLife, writeRecord } from './life.ts';
-import type { Life, LifeTools } from './life.ts';
+import { end, type Life, type LifeTools, live, newLife, writeRecord } from './life.ts';
 import { isStillThere } from './listening.ts';
 import { isDoomed } from './process-identity.ts';
-import { refuseWithoutRoom } from './memory-room.ts';
-import type { MemoryRoom } from './memory-room.ts';
+import { type MemoryRoom, refuseWithoutRoom } from './memory-room.ts';
 
 /** Every sandbox of this node, and the rules by which they come and go. */
 export type Sandboxes = {

@@ -1,9 +1,8 @@
-import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, type Stats, writeFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { Template } from '../../../src/model/environment.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Template } from '#src/model/environment.ts';
 import type { Users } from '../bwrap/arguments.ts';
 import type { LaunchSpec } from '../bwrap/launch.ts';
 import { policyId } from '../bwrap/places.ts';

@@ -1,10 +1,8 @@
-import { sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import { anyPlace } from '../../../src/model/environment.ts';
-import type { Template } from '../../../src/model/environment.ts';
-import type { ProviderEvent } from '../../../src/ports/sandbox-provider.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import { anyPlace, type Template } from '#src/model/environment.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import { createFeed } from './feed.ts';
-import { createSandboxes } from './sandboxes.ts';
-import type { SandboxesOptions } from './sandboxes.ts';
+import { createSandboxes, type SandboxesOptions } from './sandboxes.ts';
 
 const mebibyte = 1024 * 1024;
 

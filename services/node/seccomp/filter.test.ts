@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { compileFilter } from './filter.ts';
-import { systemCalls } from './system-calls.ts';
-import type { Rule, SystemCall } from './system-calls.ts';
+import { type Rule, type SystemCall, systemCalls } from './system-calls.ts';
 
 const allowed = 'allowed';
 const refused = 'EPERM';

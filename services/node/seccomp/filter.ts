@@ -1,5 +1,4 @@
-import { systemCalls } from './system-calls.ts';
-import type { SystemCall } from './system-calls.ts';
+import { type SystemCall, systemCalls } from './system-calls.ts';
 
 /**
  * The filter of system calls as the kernel takes it: a program of classic BPF, which looks at architecture, number and

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { Log } from '../../../src/ports/log.ts';
-import type { NodeErrorBody } from '../../../src/protocol/node/wire.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { NodeErrorBody } from '#src/protocol/node/wire.ts';
 
 /** A request that does not follow the protocol. */
 export class BadRequest extends Error {

@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { sandboxId } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { sandboxIdPattern } from '../../../src/protocol/node/parts.ts';
-import { CreateBody, LabelBody } from '../../../src/protocol/node/wire.ts';
+import { sandboxId, type SandboxId } from '#src/model/ids.ts';
+import { sandboxIdPattern } from '#src/protocol/node/parts.ts';
+import { CreateBody, LabelBody } from '#src/protocol/node/wire.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { answer, BadRequest, readBody } from './answers.ts';

@@ -1,7 +1,6 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { chmod, rm } from 'node:fs/promises';
-import type { Log } from '../../../src/ports/log.ts';
+import type { Log } from '#src/ports/log.ts';
 import { accepts } from '../sandbox/listening.ts';
 import { refuse } from './answers.ts';
 

@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { watchAliveEveryMs } from '../../../src/protocol/node/wire.ts';
-import type { WatchLine } from '../../../src/protocol/node/wire.ts';
+import { watchAliveEveryMs, type WatchLine } from '#src/protocol/node/wire.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 

@@ -4,9 +4,8 @@ import type {
   CallRequest,
   Ending,
   GradeTurn,
-} from '../../../src/protocol/sandboxd/wire.ts';
-import { decodeCapture, nothingCaptured } from '../command/capture.ts';
-import type { RawCapture } from '../command/capture.ts';
+} from '#src/protocol/sandboxd/wire.ts';
+import { decodeCapture, nothingCaptured, type RawCapture } from '../command/capture.ts';
 
 /** An answer as the journal keeps it: raw bytes, whose number is known exactly; text is made of them each time it is sent. */
 export type RawAnswer = {

@@ -1,4 +1,4 @@
-import type { CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import type { RawAnswer } from './answer.ts';
 
 type State =

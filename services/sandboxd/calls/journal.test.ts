@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
-import { cancelledAnswer } from './answer.ts';
-import type { RawAnswer } from './answer.ts';
+import { cancelledAnswer, type RawAnswer } from './answer.ts';
 import { awaitAnswer, Journal } from './journal.ts';
 
 const never = new AbortController().signal;

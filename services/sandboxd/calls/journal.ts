@@ -1,7 +1,6 @@
-import type { CallAnswer, CallRequest, Identity } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CallAnswer, CallRequest, Identity } from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
-import { answerBytes, cancelledAnswer, decodeAnswer, reservedBytes } from './answer.ts';
-import type { RawAnswer } from './answer.ts';
+import { answerBytes, cancelledAnswer, decodeAnswer, type RawAnswer, reservedBytes } from './answer.ts';
 import { JournalEntry } from './journal-entry.ts';
 
 export type JournalLimits = {

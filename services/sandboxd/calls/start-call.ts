@@ -1,18 +1,11 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type {
-  BuiltinAction,
-  CallRequest,
-  ExecAction,
-  GradeTurn,
-} from '../../../src/protocol/sandboxd/wire.ts';
-import { memoryKillsSince, readMemoryAccount } from '../../../src/platform/memory-account.ts';
-import type { MemoryFiles } from '../../../src/platform/memory-account.ts';
+import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
+import { type MemoryFiles, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
 import { behindSandboxd } from '../command/behind-sandboxd.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { enterable } from '../command/enterable.ts';
-import { runCommand } from '../command/run-command.ts';
-import type { CommandResult, CommandSpec } from '../command/run-command.ts';
+import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
 import { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/launch.ts';

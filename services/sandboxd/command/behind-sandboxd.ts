@@ -6,10 +6,10 @@ import {
   openSync,
   readSync,
   realpathSync,
+  type Stats,
   statSync,
 } from 'node:fs';
-import type { Stats } from 'node:fs';
-import { payloadBehind } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import { payloadBehind } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Config } from '../config.ts';
 import { foldersAbove, placesOf } from '../programs/where.ts';
 

@@ -1,4 +1,4 @@
-import type { Captured } from '../../../src/protocol/sandboxd/wire.ts';
+import type { Captured } from '#src/protocol/sandboxd/wire.ts';
 
 /** A stream's kept bytes, exactly as long as what was kept. */
 export type RawCapture = { readonly head: Buffer; readonly tail: Buffer; readonly totalBytes: number };

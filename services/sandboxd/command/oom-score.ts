@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 
 /**
  * Out of memory, the kernel shall take a command before sandboxd, and what the policy runs before the grader that runs

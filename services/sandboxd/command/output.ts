@@ -1,8 +1,7 @@
 import type { Readable } from 'node:stream';
 import { setImmediate as afterReading } from 'node:timers/promises';
 import { monotonicMs } from '../clock.ts';
-import { Capture } from './capture.ts';
-import type { RawCapture } from './capture.ts';
+import { Capture, type RawCapture } from './capture.ts';
 import { noteRead } from './read-buffers.ts';
 
 /** How long pipes must be silent after the command's own end before its output counts as complete. */

@@ -1,14 +1,12 @@
 import { setImmediate as afterReading, setTimeout as sleep } from 'node:timers/promises';
-import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
+import type { Ending } from '#src/protocol/sandboxd/wire.ts';
 import { monotonicMs } from '../clock.ts';
 import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
-import { nothingCaptured } from './capture.ts';
-import type { RawCapture } from './capture.ts';
+import { nothingCaptured, type RawCapture } from './capture.ts';
 import { Output } from './output.ts';
-import { NotStarted } from './spawn-as.ts';
+import { NotStarted, type ProcessSpec, type StartedProcess } from './spawn-as.ts';
 import { spawnWhenAble } from './spawn-when-able.ts';
-import type { ProcessSpec, StartedProcess } from './spawn-as.ts';
 
 export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   /** UTF-8 text; absent = nothing to read. */

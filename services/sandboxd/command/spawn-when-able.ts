@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../clock.ts';
-import { NotStarted, spawnAs } from './spawn-as.ts';
-import type { ProcessSpec, StartedProcess } from './spawn-as.ts';
+import { NotStarted, type ProcessSpec, spawnAs, type StartedProcess } from './spawn-as.ts';
 
 /** That we, or this machine, can open no further file: no command's failure, and never told as one. */
 const ownWants: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);

@@ -1,15 +1,12 @@
 import { chmodSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import * as shape from '../http/shape.ts';
 import { sweepUser } from '../processes/sweep.ts';
 import { processUser } from '../users.ts';
-import { frame } from './frames.ts';
-import type { PolicyEnding, PolicyRequest } from './frames.ts';
-import { runAsPolicy } from './run-as-policy.ts';
-import type { Grounds } from './run-as-policy.ts';
+import { frame, type PolicyEnding, type PolicyRequest } from './frames.ts';
+import { type Grounds, runAsPolicy } from './run-as-policy.ts';
 
 /*
  * The grader's one way to run what the policy wrote. Nothing in a sandbox may switch users but sandboxd (no_new_privs

@@ -5,15 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { behindSandboxd } from '../command/behind-sandboxd.ts';
 import { commandEnv } from '../command/command-env.ts';
 import { enterable } from '../command/enterable.ts';
-import { NotStarted } from '../command/spawn-as.ts';
-import type { StartedProcess } from '../command/spawn-as.ts';
+import { NotStarted, type StartedProcess } from '../command/spawn-as.ts';
 import { spawnWhenAble } from '../command/spawn-when-able.ts';
 import type { Config } from '../config.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
-import { frame } from './frames.ts';
-import type { FrameKind, PolicyEnding, PolicyRequest } from './frames.ts';
+import { frame, type FrameKind, type PolicyEnding, type PolicyRequest } from './frames.ts';
 
 /** What it takes to start programs in this sandbox. */
 export type Grounds = {

@@ -1,11 +1,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { GradeAction, GradeTurn } from '../../../src/protocol/sandboxd/wire.ts';
+import type { GradeAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { nothingCaptured } from '../command/capture.ts';
 import { graderEnv } from '../command/command-env.ts';
 import { keptFromPolicy } from '../command/kept-from-policy.ts';
-import { runCommand } from '../command/run-command.ts';
-import type { CommandResult } from '../command/run-command.ts';
+import { type CommandResult, runCommand } from '../command/run-command.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/ask.ts';
 import { helperProcess } from '../helper/launch.ts';

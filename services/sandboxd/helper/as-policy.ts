@@ -1,9 +1,7 @@
-import { connect } from 'node:net';
-import type { Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { constants } from 'node:os';
 import { parseArgs } from 'node:util';
-import { framesOf } from '../grading/frames.ts';
-import type { PolicyEnding, PolicyRequest } from '../grading/frames.ts';
+import { framesOf, type PolicyEnding, type PolicyRequest } from '../grading/frames.ts';
 
 /*
  * as-policy [--timeout SECONDS] [--stdin] [--cwd FOLDER] [--env NAME=VALUE]… [--output-bytes N] [--] PROGRAM [ARGUMENT…]

@@ -1,4 +1,4 @@
-import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from '../command/capture.ts';
 import type { Config } from '../config.ts';
 import { parseReply, replyBytes, startHelper } from './run.ts';

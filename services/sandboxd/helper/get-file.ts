@@ -1,5 +1,4 @@
-import { closeSync, constants, fstatSync, openSync } from 'node:fs';
-import { createReadStream } from 'node:fs';
+import { closeSync, constants, createReadStream, fstatSync, openSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { reportErrno } from './report-errno.ts';
 

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { longestScoreBytes } from '../../../src/protocol/sandboxd/wire.ts';
+import { longestScoreBytes } from '#src/protocol/sandboxd/wire.ts';
 import { reportErrno } from './report-errno.ts';
 
 const ownOnly = 0o700;

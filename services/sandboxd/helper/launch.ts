@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
-import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
-import { payloadEntry, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
+import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { ProcessSpec } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { makeGraderFolder } from '../folders.ts';

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import type { CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from '../command/capture.ts';
-import { NotStarted } from '../command/spawn-as.ts';
-import type { StartedProcess } from '../command/spawn-as.ts';
+import { NotStarted, type StartedProcess } from '../command/spawn-as.ts';
 import { spawnWhenAble } from '../command/spawn-when-able.ts';
 import type { Config } from '../config.ts';
 import { killTree } from '../processes/kill-tree.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import { bootHeader, sandboxHeader } from '#src/protocol/sandboxd/wire.ts';
 import { admit } from './gate.ts';
 
 const keeper = {

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { bootHeader, sandboxHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import { bootHeader, sandboxHeader } from '#src/protocol/sandboxd/wire.ts';
 import { sha256Hex } from '../sha256.ts';
 import { WireError } from '../wire-error.ts';
 

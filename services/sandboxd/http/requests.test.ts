@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { maxKeptBytes } from '../../../src/protocol/sandboxd/wire.ts';
+import { maxKeptBytes } from '#src/protocol/sandboxd/wire.ts';
 import { parseBind, parseCall, parseCallId, parseFileQuery, parsePrepare, parseWaitMs } from './requests.ts';
 
 const exec = { kind: 'exec', argv: ['true'] };

@@ -1,22 +1,20 @@
 import {
+  type BindRequest,
+  type BuiltinAction,
+  type CallRequest,
+  type CommandUser,
+  type ConfirmRequest,
+  type ExecAction,
+  type GradeAction,
   longestLifeMs,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
   maxKeptBytes,
-} from '../../../src/protocol/sandboxd/wire.ts';
-import type {
-  BindRequest,
-  BuiltinAction,
-  CallRequest,
-  CommandUser,
-  ConfirmRequest,
-  ExecAction,
-  GradeAction,
-  PrepareRequest,
-  ProbeDepth,
-  WireOwner,
-} from '../../../src/protocol/sandboxd/wire.ts';
+  type PrepareRequest,
+  type ProbeDepth,
+  type WireOwner,
+} from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
 import * as shape from './shape.ts';
 

@@ -1,11 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { BindReply, Health, ProbeReply, StillRunning } from '../../../src/protocol/sandboxd/wire.ts';
-import { ownerHeader, protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
+import {
+  type BindReply,
+  type Health,
+  ownerHeader,
+  type ProbeReply,
+  protocolVersion,
+  type StillRunning,
+} from '#src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
 import { monotonicMs } from '../clock.ts';
-import { endAtExpiry, identityOf } from '../daemon.ts';
-import type { Daemon } from '../daemon.ts';
+import { type Daemon, endAtExpiry, identityOf } from '../daemon.ts';
 import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { readJson } from './body.ts';

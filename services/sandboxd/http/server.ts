@@ -1,12 +1,10 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { bootHeader, sandboxHeader, spanHeader } from '../../../src/protocol/sandboxd/wire.ts';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { bootHeader, sandboxHeader, spanHeader } from '#src/protocol/sandboxd/wire.ts';
 import type { Daemon } from '../daemon.ts';
 import { log } from '../log.ts';
 import { WireError } from '../wire-error.ts';
 import { admit } from './gate.ts';
-import { routes } from './routes.ts';
-import type { Reply } from './routes.ts';
+import { type Reply, routes } from './routes.ts';
 
 /** Above the gateway's own keep-alive, so that it never sends into a connection that we are closing. */
 const keepAliveTimeoutMs = 75_000;

@@ -1,6 +1,5 @@
 import type { Leader } from './leaders.ts';
-import { readProcessTable, readUid } from './process-table.ts';
-import type { ProcessRow } from './process-table.ts';
+import { type ProcessRow, readProcessTable, readUid } from './process-table.ts';
 import { signalGroup } from './signals.ts';
 import { stopAndKill, untilReaped } from './stop-and-kill.ts';
 import { treeOf } from './tree.ts';

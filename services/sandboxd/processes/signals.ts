@@ -1,5 +1,4 @@
-import { readProcess } from './process-table.ts';
-import type { ProcessRow } from './process-table.ts';
+import { type ProcessRow, readProcess } from './process-table.ts';
 
 /** Signals exactly this process: not a later one that got its pid. Gone or not ours to signal is no error. */
 export function signalProcess(row: ProcessRow, signal: NodeJS.Signals): void {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readProcess } from './process-table.ts';
-import type { ProcessRow } from './process-table.ts';
+import { type ProcessRow, readProcess } from './process-table.ts';
 import { signalProcess } from './signals.ts';
 
 /** A round stops what the one before did not see; a tree that still grows after so many is bounded by its pids limit. */

@@ -2,11 +2,9 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NotStarted, spawnAs } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
-import { processUser } from '../users.ts';
-import type { ProcessUser } from '../users.ts';
+import { processUser, type ProcessUser } from '../users.ts';
 import type { Leaders } from './leaders.ts';
-import { readProcessTable, readUid } from './process-table.ts';
-import type { ProcessRow } from './process-table.ts';
+import { type ProcessRow, readProcessTable, readUid } from './process-table.ts';
 import { stopAndKill } from './stop-and-kill.ts';
 import { lineageOf, treeOf } from './tree.ts';
 

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAlive, parseStat } from './process-table.ts';
-import type { ProcessRow } from './process-table.ts';
+import { isAlive, parseStat, type ProcessRow } from './process-table.ts';
 import { lineageOf, treeOf } from './tree.ts';
 
 function row(pid: number, parent: number, session: number, group = session): ProcessRow {

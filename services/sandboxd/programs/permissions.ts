@@ -1,5 +1,4 @@
-import { realpathSync, statSync } from 'node:fs';
-import type { Stats } from 'node:fs';
+import { realpathSync, type Stats, statSync } from 'node:fs';
 import type { Config } from '../config.ts';
 import { processUser } from '../users.ts';
 import { foldersAbove } from './where.ts';

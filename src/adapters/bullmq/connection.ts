@@ -1,6 +1,5 @@
 import type { Redis } from 'ioredis';
-import { createClient, isElsewhere } from '../redis-client/client.ts';
-import type { RedisAccess } from '../redis-client/client.ts';
+import { createClient, isElsewhere, type RedisAccess } from '../redis-client/client.ts';
 
 /** A script takes well under a millisecond; after this, Redis is not slow but away. */
 const commandTimeoutMs = 2_000;

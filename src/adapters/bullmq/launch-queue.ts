@@ -1,15 +1,11 @@
-import { Queue } from 'bullmq';
-import type { JobsOptions } from 'bullmq';
-import { Failure } from '../../failure/failure.ts';
-import { queueStates } from '../../ports/launch-queue.ts';
-import type { LaunchQueue, QueueCounts } from '../../ports/launch-queue.ts';
-import type { Random } from '../../ports/random.ts';
+import { type JobsOptions, Queue } from 'bullmq';
+import { Failure } from '#src/failure/failure.ts';
+import { type LaunchQueue, type QueueCounts, queueStates } from '#src/ports/launch-queue.ts';
+import type { Random } from '#src/ports/random.ts';
 import { offeringConnection } from './connection.ts';
-import { noFiles } from '../redis-client/client.ts';
-import type { RedisFiles } from '../redis-client/client.ts';
+import { noFiles, type RedisFiles } from '../redis-client/client.ts';
 import { freeSlots } from './slots.ts';
-import { ticketPlace } from './tickets.ts';
-import type { TicketJob } from './tickets.ts';
+import { type TicketJob, ticketPlace } from './tickets.ts';
 import { workTickets } from './worker.ts';
 
 export type LaunchQueueOptions = {

@@ -1,5 +1,5 @@
 import type { Job } from 'bullmq';
-import type { Ticket } from '../../ports/launch-queue.ts';
+import type { Ticket } from '#src/ports/launch-queue.ts';
 import type { TicketJob } from './tickets.ts';
 
 /**

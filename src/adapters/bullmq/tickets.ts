@@ -1,4 +1,4 @@
-import type { LaunchReservation } from '../../ports/fleet/pool.ts';
+import type { LaunchReservation } from '#src/ports/fleet/pool.ts';
 
 /** What a job tells of its launch: nothing until its worker has reserved. `attempt`: how often it was handed out then. */
 export type TicketJob = Partial<LaunchReservation & { readonly attempt: number }>;

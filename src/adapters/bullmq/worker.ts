@@ -1,8 +1,6 @@
-import { UnrecoverableError, Worker } from 'bullmq';
-import type { Job } from 'bullmq';
-import type { HandleTicket } from '../../ports/launch-queue.ts';
-import { silenceMs } from '../redis-client/client.ts';
-import type { RedisAccess } from '../redis-client/client.ts';
+import { type Job, UnrecoverableError, Worker } from 'bullmq';
+import type { HandleTicket } from '#src/ports/launch-queue.ts';
+import { type RedisAccess, silenceMs } from '../redis-client/client.ts';
 import { workingConnection } from './connection.ts';
 import { tellInJob } from './telling.ts';
 import type { TicketJob, TicketPlace } from './tickets.ts';

@@ -1,9 +1,16 @@
 import { Agent, request } from 'undici';
 import { Compile } from 'typebox/compile';
-import type { Random } from '../../ports/random.ts';
-import type { AskKeeper } from '../../ports/fleet/event-keepers.ts';
-import { answerAt, BeginLine, EndLine, questionAt, targetOf } from '../../protocol/fleet/events.ts';
-import type { Told, Wanted } from '../../protocol/fleet/events.ts';
+import type { Random } from '#src/ports/random.ts';
+import type { AskKeeper } from '#src/ports/fleet/event-keepers.ts';
+import {
+  answerAt,
+  BeginLine,
+  EndLine,
+  questionAt,
+  targetOf,
+  type Told,
+  type Wanted,
+} from '#src/protocol/fleet/events.ts';
 import { splitLines } from './lines.ts';
 import { isWanted, parseEvent } from './parse-event.ts';
 

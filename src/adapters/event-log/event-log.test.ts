@@ -2,15 +2,13 @@ import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RolloutEvent } from '../../ports/event-log.ts';
-import { callId, rolloutId, runId, tenantId } from '../../model/ids.ts';
-import { rolloutKey } from '../../model/rollout.ts';
-import type { Owner } from '../../model/rollout.ts';
-import { systemRandom } from '../../platform/random.ts';
-import type { LogFields } from '../../ports/log.ts';
-import type { Wanted } from '../../protocol/fleet/events.ts';
-import { createEventLog } from './event-log.ts';
-import type { EventLogOptions } from './event-log.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import { callId, rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { type Owner, rolloutKey } from '#src/model/rollout.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import type { LogFields } from '#src/ports/log.ts';
+import type { Wanted } from '#src/protocol/fleet/events.ts';
+import { createEventLog, type EventLogOptions } from './event-log.ts';
 import { everyRollout } from './read-events.ts';
 import { parseEvent } from './parse-event.ts';
 

@@ -1,7 +1,7 @@
-import type { Clock } from '../../ports/clock.ts';
-import type { EventLog } from '../../ports/event-log.ts';
-import type { Log } from '../../ports/log.ts';
-import type { Random } from '../../ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { EventLog } from '#src/ports/event-log.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { Random } from '#src/ports/random.ts';
 import { createFolderWriter } from './folder-writer.ts';
 import { gather } from './gather.ts';
 import { searchFolder } from './read-events.ts';

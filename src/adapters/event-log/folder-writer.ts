@@ -1,11 +1,19 @@
 import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
-import type { Random } from '../../ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { Random } from '#src/ports/random.ts';
 import type { BatchWriter } from './gather.ts';
-import { dayOf, fileName, nextFile, outdated, parseFileName, tooMany } from './files.ts';
-import type { EventFile, KeptFile } from './files.ts';
+import {
+  dayOf,
+  type EventFile,
+  fileName,
+  type KeptFile,
+  nextFile,
+  outdated,
+  parseFileName,
+  tooMany,
+} from './files.ts';
 
 export type FolderWriterOptions = {
   readonly folder: string;

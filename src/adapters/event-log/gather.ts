@@ -1,5 +1,5 @@
-import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
 import { LineBuffer } from './line-buffer.ts';
 
 /** Where lines go, many at a time. */

@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { systemRandom } from '../../platform/random.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { logIdOf } from './log-id.ts';
 
 let root: string;

@@ -1,6 +1,6 @@
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Random } from '../../ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 const fileName = 'log-id';
 const idLength = 16;

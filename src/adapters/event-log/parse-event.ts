@@ -1,10 +1,9 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { isKeyId } from '../../model/ids.ts';
-import { ownerOf } from '../../model/rollout.ts';
-import type { Owner } from '../../model/rollout.ts';
-import type { RolloutEvent } from '../../ports/event-log.ts';
-import type { Wanted } from '../../protocol/fleet/events.ts';
+import { isKeyId } from '#src/model/ids.ts';
+import { type Owner, ownerOf } from '#src/model/rollout.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { Wanted } from '#src/protocol/fleet/events.ts';
 
 /*
  * A line of the log as an event. Lines also come from files of others and over the wire, between lines that are none of

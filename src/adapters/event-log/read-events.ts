@@ -1,8 +1,7 @@
-import { open, readdir } from 'node:fs/promises';
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RolloutEvent } from '../../ports/event-log.ts';
-import type { Wanted } from '../../protocol/fleet/events.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { Wanted } from '#src/protocol/fleet/events.ts';
 import { parseFileName } from './files.ts';
 import { isWanted, parseEvent } from './parse-event.ts';
 

@@ -1,4 +1,4 @@
-import type { JudgeRequest } from '../../ports/judge.ts';
+import type { JudgeRequest } from '#src/ports/judge.ts';
 import type { Post } from './post.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { meaningOf } from './status.ts';

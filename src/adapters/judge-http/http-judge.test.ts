@@ -1,12 +1,10 @@
-import { createServer } from 'node:http';
-import type { ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { createFakeClock } from '../../../test/fakes/clock.ts';
-import type { FakeClock } from '../../../test/fakes/clock.ts';
-import { createFakeRandom } from '../../../test/fakes/random.ts';
-import type { Failure } from '../../failure/failure.ts';
-import type { JudgeRequest } from '../../ports/judge.ts';
+import { createFakeClock, type FakeClock } from '#test/fakes/clock.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
+import type { Failure } from '#src/failure/failure.ts';
+import type { JudgeRequest } from '#src/ports/judge.ts';
 import { createHttpJudge } from './http-judge.ts';
 
 type Answer = (response: ServerResponse) => void;

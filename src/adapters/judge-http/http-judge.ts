@@ -1,12 +1,10 @@
 import { Agent } from 'undici';
-import { Failure } from '../../failure/failure.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Judge, Judged, JudgeRequest } from '../../ports/judge.ts';
-import type { Random } from '../../ports/random.ts';
-import { askOnce } from './ask-once.ts';
-import type { Asked } from './ask-once.ts';
-import { postOver } from './post.ts';
-import type { Post } from './post.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Judge, Judged, JudgeRequest } from '#src/ports/judge.ts';
+import type { Random } from '#src/ports/random.ts';
+import { type Asked, askOnce } from './ask-once.ts';
+import { type Post, postOver } from './post.ts';
 
 export type HttpJudge = Judge & { close(): Promise<void> };
 

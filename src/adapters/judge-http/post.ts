@@ -1,6 +1,5 @@
-import { request } from 'undici';
-import type { Dispatcher } from 'undici';
-import type { JudgeRequest } from '../../ports/judge.ts';
+import { type Dispatcher, request } from 'undici';
+import type { JudgeRequest } from '#src/ports/judge.ts';
 
 /** What a judge answered, before anybody has looked whether it is a score. */
 export type Posted = {

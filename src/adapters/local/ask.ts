@@ -1,8 +1,8 @@
 import type { Dispatcher, Pool } from 'undici';
 import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
-import { Failure } from '../../failure/failure.ts';
-import { NodeErrorBody } from '../../protocol/node/wire.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { NodeErrorBody } from '#src/protocol/node/wire.ts';
 
 /** Requests to node whose failures are already {@link Failure}s. */
 export type Ask = {

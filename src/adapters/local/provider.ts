@@ -1,8 +1,7 @@
 import { Pool } from 'undici';
-import type { Clock } from '../../ports/clock.ts';
-import type { SandboxProvider } from '../../ports/sandbox-provider.ts';
-import { LimitationsAnswer, ListAnswer } from '../../protocol/node/wire.ts';
-import type { CreateBody, LabelBody } from '../../protocol/node/wire.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
+import { type CreateBody, type LabelBody, LimitationsAnswer, ListAnswer } from '#src/protocol/node/wire.ts';
 import { createAsk } from './ask.ts';
 import { watchNode } from './watch.ts';
 

@@ -1,9 +1,9 @@
 import { createInterface } from 'node:readline';
 import { Client } from 'undici';
 import { Value } from 'typebox/value';
-import type { Clock } from '../../ports/clock.ts';
-import type { ProviderEvent } from '../../ports/sandbox-provider.ts';
-import { WatchLine, watchSilenceMs } from '../../protocol/node/wire.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import { WatchLine, watchSilenceMs } from '#src/protocol/node/wire.ts';
 
 export type WatchOptions = {
   readonly socketPath: string;

@@ -1,6 +1,5 @@
-import type { Log } from '../../ports/log.ts';
-import { noTracer } from '../../ports/tracer.ts';
-import type { Tracer } from '../../ports/tracer.ts';
+import type { Log } from '#src/ports/log.ts';
+import { noTracer, type Tracer } from '#src/ports/tracer.ts';
 
 export type TracerOptions = {
   /** Of an OTLP receiver over HTTP, without `/v1/traces`. */

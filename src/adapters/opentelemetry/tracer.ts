@@ -1,11 +1,27 @@
 import { randomFillSync } from 'node:crypto';
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } from '@opentelemetry/api';
-import type { HrTime, Link, Span as OtelSpan, Tracer as OtelTracer } from '@opentelemetry/api';
+import {
+  type HrTime,
+  type Link,
+  ROOT_CONTEXT,
+  type Span as OtelSpan,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Tracer as OtelTracer,
+} from '@opentelemetry/api';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { SamplingDecision, TracerProvider } from '@opentelemetry/sdk-trace';
-import type { Log } from '../../ports/log.ts';
-import { spanKinds } from '../../ports/tracer.ts';
-import type { Attributes, Span, SpanContext, SpanName, SpanStart, Tracer } from '../../ports/tracer.ts';
+import type { Log } from '#src/ports/log.ts';
+import {
+  type Attributes,
+  type Span,
+  type SpanContext,
+  spanKinds,
+  type SpanName,
+  type SpanStart,
+  type Tracer,
+} from '#src/ports/tracer.ts';
 import { boundedExport } from './bounded-export.ts';
 import type { TracedProcess, TracerOptions } from './open-tracer.ts';
 import { createSpanClock } from './span-clock.ts';

@@ -1,6 +1,5 @@
 import type { Labels } from './catalogue/spec.ts';
-import { unknown } from './environment-names.ts';
-import type { EnvironmentNames } from './environment-names.ts';
+import { type EnvironmentNames, unknown } from './environment-names.ts';
 
 type Said = Readonly<Record<string, string>>;
 

@@ -1,4 +1,4 @@
-import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
 import type { Instruments } from './instruments.ts';
 
 /** Enough of a digest to see whether all processes go by the same. */

@@ -1,5 +1,5 @@
 import { blamed, none } from './catalogue/tables.ts';
-import type { FleetEvent } from '../../ports/event-log.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Instruments } from './instruments.ts';
 
 /**

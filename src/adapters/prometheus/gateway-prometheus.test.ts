@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { callId } from '../../model/ids.ts';
-import type { FleetEvent } from '../../ports/event-log.ts';
-import type { CallSummary } from '../../ports/fleet/records.ts';
-import { fakeOwner } from '../../../test/fakes/rollout-record.ts';
-import { rolloutKey } from '../../model/rollout.ts';
+import { callId } from '#src/model/ids.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { CallSummary } from '#src/ports/fleet/records.ts';
+import { fakeOwner } from '#test/fakes/rollout-record.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
 import { createGatewayPrometheus } from './gateway-prometheus.ts';
 
 const own = { version: '1.2.3', environments: () => ['shell'] };

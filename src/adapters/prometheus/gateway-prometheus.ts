@@ -1,16 +1,14 @@
-import type { FleetEvent } from '../../ports/event-log.ts';
-import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
-import type { GatewayGauges, GatewayMetrics } from '../../ports/gateway-metrics.ts';
-import { isFailure } from '../../failure/codes.ts';
-import type { WorkMetrics } from '../../ports/work-metrics.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
+import { isFailure } from '#src/failure/codes.ts';
+import type { WorkMetrics } from '#src/ports/work-metrics.ts';
 import { mostKeys } from './catalogue/gateway.ts';
 import { blamed } from './catalogue/tables.ts';
 import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
-import { createInstruments } from './instruments.ts';
-import type { Instruments } from './instruments.ts';
-import { stateMetrics } from './state-metrics.ts';
-import type { StateMetrics } from './state-metrics.ts';
+import { createInstruments, type Instruments } from './instruments.ts';
+import { stateMetrics, type StateMetrics } from './state-metrics.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;

@@ -1,10 +1,14 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { catalogue, metricNames } from './catalogue/catalogue.ts';
-import type { LabelsOf, MetricName, NameOf } from './catalogue/catalogue.ts';
+import {
+  catalogue,
+  type LabelsOf,
+  type MetricName,
+  metricNames,
+  type NameOf,
+} from './catalogue/catalogue.ts';
 import type { Process, Spec } from './catalogue/spec.ts';
 import { createAdmission } from './admission.ts';
-import { createEnvironmentNames } from './environment-names.ts';
-import type { EnvironmentNames } from './environment-names.ts';
+import { createEnvironmentNames, type EnvironmentNames } from './environment-names.ts';
 
 export type Instruments = ReturnType<typeof createInstruments>;
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { fullInstruments, seriesOf } from '../../../test/support/full-metrics.ts';
+import { fullInstruments, seriesOf } from '#test/support/full-metrics.ts';
 import { catalogue, metricNames } from './catalogue/catalogue.ts';
-import { mostSeries } from './catalogue/spec.ts';
-import type { Process, Spec } from './catalogue/spec.ts';
+import { mostSeries, type Process, type Spec } from './catalogue/spec.ts';
 
 const largeFleet = { templates: 300, environments: 50 };
 const processes: readonly Process[] = ['gateway', 'controller'];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { environmentName, templateDigest } from '../../model/ids.ts';
-import type { FleetPool } from '../../ports/metrics.ts';
+import { environmentName, templateDigest } from '#src/model/ids.ts';
+import type { FleetPool } from '#src/ports/metrics.ts';
 import { createPrometheus } from './prometheus.ts';
 
 const own = { version: '1.2.3', environments: () => ['shell'] };

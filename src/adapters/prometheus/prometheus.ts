@@ -1,18 +1,15 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import type { FleetEvent } from '../../ports/event-log.ts';
-import type { FleetPool, Metrics } from '../../ports/metrics.ts';
-import type { SandboxCost } from '../../ports/fleet/reports.ts';
-import type { QueueCounts } from '../../ports/launch-queue.ts';
-import type { EnvironmentsInForce } from '../../ports/fleet/catalogs.ts';
-import { apiMetrics } from './api-metrics.ts';
-import type { ApiCall } from './api-metrics.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { FleetPool, Metrics } from '#src/ports/metrics.ts';
+import type { SandboxCost } from '#src/ports/fleet/reports.ts';
+import type { QueueCounts } from '#src/ports/launch-queue.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import { type ApiCall, apiMetrics } from './api-metrics.ts';
 import { blamed } from './catalogue/tables.ts';
 import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
-import { createInstruments } from './instruments.ts';
-import type { Instruments } from './instruments.ts';
-import { stateMetrics } from './state-metrics.ts';
-import type { StateMetrics } from './state-metrics.ts';
+import { createInstruments, type Instruments } from './instruments.ts';
+import { stateMetrics, type StateMetrics } from './state-metrics.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;

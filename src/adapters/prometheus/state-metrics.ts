@@ -1,4 +1,4 @@
-import type { StateHealth, StateServer } from '../../ports/fleet/server.ts';
+import type { StateHealth, StateServer } from '#src/ports/fleet/server.ts';
 import type { Instruments } from './instruments.ts';
 
 export type StateMetrics = {

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { Redis } from 'ioredis';
-import type { RedisOptions } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import { endpointOf } from './address.ts';
 
 /** Files whose content is read again at each connection, so that a change of theirs needs no restart; null: none. */

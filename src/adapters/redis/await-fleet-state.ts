@@ -1,8 +1,7 @@
-import { Failure } from '../../failure/failure.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { Log } from '../../ports/log.ts';
-import { connectFleetState } from './fleet-state.ts';
-import type { FleetState, FleetStateOptions } from './fleet-state.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Log } from '#src/ports/log.ts';
+import { connectFleetState, type FleetState, type FleetStateOptions } from './fleet-state.ts';
 
 /** A line so often says enough, and a start that comes a second late is none that anybody waits for. */
 const tryAgainMs = 1_000;

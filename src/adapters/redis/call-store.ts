@@ -1,5 +1,5 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import type { Admitted } from '../../model/outcome.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { Admitted } from '#src/model/outcome.ts';
 import type {
   AdmitReply,
   AdmitRequest,
@@ -8,7 +8,7 @@ import type {
   Settlement,
   SettleReply,
   SpentReason,
-} from '../../ports/fleet/calls.ts';
+} from '#src/ports/fleet/calls.ts';
 import { unknownRollout } from './claim-reply.ts';
 import { evidenceText } from './evidence.ts';
 import { recordOf, recordOrNull } from './record.ts';

@@ -1,4 +1,4 @@
-import type { CatalogEntry, CatalogStore } from '../../ports/fleet/catalogs.ts';
+import type { CatalogEntry, CatalogStore } from '#src/ports/fleet/catalogs.ts';
 import { environmentsKeptMs } from './environment-store.ts';
 import { listOf, numberOf, textOf, textOrNull } from './reply.ts';
 import type { RunScript } from './script-runner.ts';

@@ -1,6 +1,6 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import { Failure } from '../../failure/failure.ts';
-import type { ClaimReply } from '../../ports/fleet/claims.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 import { recordOf, recordOrNull } from './record.ts';
 import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 

@@ -1,6 +1,6 @@
-import { environmentVersion } from '../../model/ids.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
-import type { ClaimStore } from '../../ports/fleet/claims.ts';
+import { environmentVersion } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import { claimReplyOf, unknownRollout } from './claim-reply.ts';
 import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';

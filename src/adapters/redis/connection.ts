@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import type { StateServer } from '../../ports/fleet/server.ts';
-import { createClient, noFiles } from '../redis-client/client.ts';
-import type { RedisFiles } from '../redis-client/client.ts';
+import type { StateServer } from '#src/ports/fleet/server.ts';
+import { createClient, noFiles, type RedisFiles } from '../redis-client/client.ts';
 import { classifyTrouble, unavailable, UnfitRedis } from './redis-trouble.ts';
 import { identityOf, unfitness } from './server.ts';
 

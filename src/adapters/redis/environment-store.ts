@@ -1,8 +1,6 @@
-import type { Environment } from '../../model/environment.ts';
-import type { Image } from '../../model/environment.ts';
-import { environmentVersion, templateDigest } from '../../model/ids.ts';
-import type { TemplateDigest } from '../../model/ids.ts';
-import type { ChosenImage, EnvironmentStore } from '../../ports/fleet/registry.ts';
+import type { Environment, Image } from '#src/model/environment.ts';
+import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
+import type { ChosenImage, EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 

@@ -1,4 +1,4 @@
-import type { EventKeeper, EventKeepers, HeardKeeper } from '../../ports/fleet/event-keepers.ts';
+import type { EventKeeper, EventKeepers, HeardKeeper } from '#src/ports/fleet/event-keepers.ts';
 import { listOf, numberOf, textOf, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 

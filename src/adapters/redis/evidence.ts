@@ -1,4 +1,4 @@
-import type { Evidence } from '../../failure/failure.ts';
+import type { Evidence } from '#src/failure/failure.ts';
 
 /** With the rest of a rollout's hash this stays under 2 KB. */
 const evidenceMaxChars = 1_000;

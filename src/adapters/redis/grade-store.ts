@@ -1,6 +1,6 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import { Failure } from '../../failure/failure.ts';
-import type { GradeBegin, GradeStore } from '../../ports/fleet/lifecycle.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { GradeBegin, GradeStore } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText } from './evidence.ts';
 import { recordOf, recordOrNull } from './record.ts';
 import { listOf, numberOf, textOf, type Reply } from './reply.ts';

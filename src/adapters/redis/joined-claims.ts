@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
-import type { RolloutTags } from '../../model/rollout.ts';
-import type { ClaimReply, ClaimRequest, ClaimStore } from '../../ports/fleet/claims.ts';
-import type { RolloutRecord } from '../../ports/fleet/records.ts';
+import { rolloutKey, type RolloutTags, sandboxAddress } from '#src/model/rollout.ts';
+import type { ClaimReply, ClaimRequest, ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { claimReplyOf } from './claim-reply.ts';
 import { epochOf } from './record.ts';
 import { listOf, numberOf, textOf, type Reply } from './reply.ts';

@@ -1,5 +1,5 @@
-import { brokenBy } from '../../failure/broken-by.ts';
-import type { LifecycleStore, LossEffect } from '../../ports/fleet/lifecycle.ts';
+import { brokenBy } from '#src/failure/broken-by.ts';
+import type { LifecycleStore, LossEffect } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText } from './evidence.ts';
 import { recordOf, recordOrNull } from './record.ts';
 import { listOf, numberOf, textOf, type Reply } from './reply.ts';

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { FailureCode } from '../../failure/codes.ts';
-import { Failure } from '../../failure/failure.ts';
-import { sandboxId, templateDigest } from '../../model/ids.ts';
-import { pullSlots } from '../../model/pull-slots.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import { pullSlots } from '#src/model/pull-slots.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
 import type {
   Breaker,
   KnownSandbox,
@@ -12,7 +12,7 @@ import type {
   PoolStore,
   PoolTarget,
   TemplateCounts,
-} from '../../ports/fleet/pool.ts';
+} from '#src/ports/fleet/pool.ts';
 import { choose } from './environment-store.ts';
 import type { Keys } from './keys.ts';
 import type { Messages } from './messages.ts';

@@ -1,5 +1,5 @@
-import type { FailureCode, LossCause } from '../../failure/codes.ts';
-import type { Face } from '../../model/face.ts';
+import type { FailureCode, LossCause } from '#src/failure/codes.ts';
+import type { Face } from '#src/model/face.ts';
 import {
   bootId,
   environmentName,
@@ -7,10 +7,17 @@ import {
   itemKey,
   sandboxId,
   templateDigest,
-} from '../../model/ids.ts';
-import { noTags, ownerOf, sandboxAddress } from '../../model/rollout.ts';
-import type { Epoch, RolloutKey, RolloutState, RolloutTags } from '../../model/rollout.ts';
-import type { RolloutRecord, Taint } from '../../ports/fleet/records.ts';
+} from '#src/model/ids.ts';
+import {
+  type Epoch,
+  noTags,
+  ownerOf,
+  type RolloutKey,
+  type RolloutState,
+  type RolloutTags,
+  sandboxAddress,
+} from '#src/model/rollout.ts';
+import type { RolloutRecord, Taint } from '#src/ports/fleet/records.ts';
 import { evidenceOf } from './evidence.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 

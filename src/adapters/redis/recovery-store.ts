@@ -1,8 +1,7 @@
-import { Failure } from '../../failure/failure.ts';
-import { sandboxId } from '../../model/ids.ts';
-import { rolloutKey } from '../../model/rollout.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
-import type { FoundRollout, RecoveryStore } from '../../ports/fleet/recovery.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
+import type { FoundRollout, RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import { listOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 import { storedTool } from './summary.ts';

@@ -1,5 +1,5 @@
 import { ReplyError } from 'ioredis';
-import { Failure } from '../../failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 /** Answers of a Redis that is there but cannot serve now: loading, no memory, a replica, another password, a script that does not end. */
 const notServing = /^(LOADING|NOAUTH|WRONGPASS|MASTERDOWN|READONLY|OOM|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN)\b/;

@@ -1,5 +1,5 @@
-import type { GroupReport, ReportStore, RunReport, SandboxCost } from '../../ports/fleet/reports.ts';
-import { itemKey, runId } from '../../model/ids.ts';
+import type { GroupReport, ReportStore, RunReport, SandboxCost } from '#src/ports/fleet/reports.ts';
+import { itemKey, runId } from '#src/model/ids.ts';
 import { recordOf } from './record.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import { runName, runOf } from './run-name.ts';

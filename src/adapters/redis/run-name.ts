@@ -1,5 +1,4 @@
-import { runId, tenantId } from '../../model/ids.ts';
-import type { RunId, TenantId } from '../../model/ids.ts';
+import { runId, type RunId, tenantId, type TenantId } from '#src/model/ids.ts';
 
 /** A run as scripts know it: the first two parts of its rollouts' keys. */
 export function runName(tenant: TenantId, run: RunId): string {

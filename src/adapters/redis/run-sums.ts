@@ -1,6 +1,6 @@
-import { failureCodes, failureRow, type Blame, type FailureCode } from '../../failure/codes.ts';
-import type { Outcome } from '../../model/outcome.ts';
-import type { RunReport } from '../../ports/fleet/reports.ts';
+import { failureCodes, failureRow, type Blame, type FailureCode } from '#src/failure/codes.ts';
+import type { Outcome } from '#src/model/outcome.ts';
+import type { RunReport } from '#src/ports/fleet/reports.ts';
 
 const known: ReadonlySet<string> = new Set(failureCodes);
 const isFailureCode = (code: string): code is FailureCode => known.has(code);

@@ -1,4 +1,4 @@
-import type { StateServer } from '../../ports/fleet/server.ts';
+import type { StateServer } from '#src/ports/fleet/server.ts';
 
 /** What INFO tells of the Redis at the other end. */
 export type Identity = {

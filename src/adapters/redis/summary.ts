@@ -1,7 +1,7 @@
-import { callId } from '../../model/ids.ts';
-import type { Admitted, Outcome } from '../../model/outcome.ts';
-import type { Epoch } from '../../model/rollout.ts';
-import type { CallSummary } from '../../ports/fleet/records.ts';
+import { callId } from '#src/model/ids.ts';
+import type { Admitted, Outcome } from '#src/model/outcome.ts';
+import type { Epoch } from '#src/model/rollout.ts';
+import type { CallSummary } from '#src/ports/fleet/records.ts';
 import { epochOf } from './record.ts';
 import { listOf, textOf, type Reply } from './reply.ts';
 

@@ -1,17 +1,17 @@
 import type { Redis } from 'ioredis';
-import type { FailureCode } from '../../failure/codes.ts';
-import { environmentName, environmentVersion, templateDigest } from '../../model/ids.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
-import type { Breaker } from '../../ports/fleet/pool.ts';
-import { verdictsOfMs } from '../../ports/fleet/watch.ts';
-import type {
-  FleetReading,
-  FleetWatch,
-  HeardProcess,
-  ProcessWord,
-  WaitingRun,
-  WatchedTemplate,
-} from '../../ports/fleet/watch.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import { environmentName, environmentVersion, templateDigest } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { Breaker } from '#src/ports/fleet/pool.ts';
+import {
+  type FleetReading,
+  type FleetWatch,
+  type HeardProcess,
+  type ProcessWord,
+  verdictsOfMs,
+  type WaitingRun,
+  type WatchedTemplate,
+} from '#src/ports/fleet/watch.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';

@@ -1,14 +1,14 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { LinkError } from '../../ports/sandbox-link.ts';
-import type { SandboxTarget } from '../../ports/sandbox-link.ts';
-import { bootHeader, sandboxHeader } from '../../protocol/sandboxd/wire.ts';
-import type {
-  BindReply,
-  CallAnswer,
-  FileReply,
-  Identity,
-  SandboxdErrorBody,
-} from '../../protocol/sandboxd/wire.ts';
+import { LinkError, type SandboxTarget } from '#src/ports/sandbox-link.ts';
+import {
+  type BindReply,
+  bootHeader,
+  type CallAnswer,
+  type FileReply,
+  type Identity,
+  type SandboxdErrorBody,
+  sandboxHeader,
+} from '#src/protocol/sandboxd/wire.ts';
 
 /**
  * Every answer says who gives it; a stranger's is never taken, whatever its status. Throws `other_sandbox` or

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { sandboxAddress } from '../../model/rollout.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
 import { createPools } from './pools.ts';
 
 let folder: string;

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { LinkError } from '../../ports/sandbox-link.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
 
 /** One request on one connection. Throws `not_sent` for what happened before a connection took it, else `maybe_sent`. */
 export async function dispatch(

@@ -1,10 +1,9 @@
-import type { CallId, SandboxId } from '../../model/ids.ts';
-import type { SandboxLink } from '../../ports/sandbox-link.ts';
-import type { CommandUser, ConfirmRequest } from '../../protocol/sandboxd/wire.ts';
+import type { CallId, SandboxId } from '#src/model/ids.ts';
+import type { SandboxLink } from '#src/ports/sandbox-link.ts';
+import type { CommandUser, ConfirmRequest } from '#src/protocol/sandboxd/wire.ts';
 import { bindReply, callAnswer, fileReply, identity, okReply } from './answers.ts';
 import { createPools } from './pools.ts';
-import { ask, askForBytes } from './request.ts';
-import type { Question, RequestContext } from './request.ts';
+import { ask, askForBytes, type Question, type RequestContext } from './request.ts';
 
 export type SandboxdHttpOptions = {
   /** The token of one sandbox; derived, never stored. */

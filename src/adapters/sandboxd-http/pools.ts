@@ -1,6 +1,5 @@
-import { Pool } from 'undici';
-import type { Dispatcher } from 'undici';
-import type { SandboxAddress } from '../../model/rollout.ts';
+import { type Dispatcher, Pool } from 'undici';
+import type { SandboxAddress } from '#src/model/rollout.ts';
 import { socketConnector } from './connect-socket.ts';
 
 export type PoolOptions = { readonly connectTimeoutMs: number };

@@ -1,9 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { SandboxId } from '../../model/ids.ts';
-import { LinkError } from '../../ports/sandbox-link.ts';
-import type { SandboxTarget } from '../../ports/sandbox-link.ts';
-import { bootHeader, ownerHeader, sandboxHeader, spanHeader } from '../../protocol/sandboxd/wire.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { LinkError, type SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { bootHeader, ownerHeader, sandboxHeader, spanHeader } from '#src/protocol/sandboxd/wire.ts';
 import { checkSpeaker, parseJson, refusalOf } from './answers.ts';
 import { dispatch, maybeSent } from './dispatch.ts';
 import type { Lease, Pools } from './pools.ts';

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import type { Tool } from '../../model/environment.ts';
-import { isOnePlaceholder, itemFieldOf, placeholdersIn } from '../../model/placeholder.ts';
+import type { Tool } from '#src/model/environment.ts';
+import { isOnePlaceholder, itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 
 /*
  * What a command of an environment may look like. Each rule returns the rest of a sentence that begins with the

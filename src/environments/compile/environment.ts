@@ -1,13 +1,12 @@
-import type { Environment, Limits } from '../../model/environment.ts';
-import { aroundGraderMs } from '../../model/grader.ts';
-import type { Grader } from '../../model/grader.ts';
-import { graderFields } from '../../model/grader-fields.ts';
-import { environmentName } from '../../model/ids.ts';
+import type { Environment, Limits } from '#src/model/environment.ts';
+import { aroundGraderMs, type Grader } from '#src/model/grader.ts';
+import { graderFields } from '#src/model/grader-fields.ts';
+import { environmentName } from '#src/model/ids.ts';
 import { versionOf } from '../digest.ts';
 import type { Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
-import { longestLifeMs } from '../../protocol/sandboxd/wire.ts';
+import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';

@@ -1,4 +1,4 @@
-import type { Grader } from '../../model/grader.ts';
+import type { Grader } from '#src/model/grader.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { GraderYaml } from '../schema/grader.ts';

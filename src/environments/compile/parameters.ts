@@ -1,5 +1,5 @@
-import type { JsonSchema } from '../../model/environment.ts';
-import { compileSchema } from '../../tools/parameter-schema.ts';
+import type { JsonSchema } from '#src/model/environment.ts';
+import { compileSchema } from '#src/tools/parameter-schema.ts';
 import type { Path, Report } from '../mistakes.ts';
 
 type Yaml = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { Placement } from '../../model/environment.ts';
+import type { Placement } from '#src/model/environment.ts';
 import type { PlacementYaml } from '../schema/placement.ts';
 
 /** Where a cluster puts the sandbox; what is left out is the operator's choice, or the cluster's. */

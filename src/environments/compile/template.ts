@@ -1,5 +1,5 @@
-import type { Image, ImageOfRow, OpenTemplate, Template } from '../../model/environment.ts';
-import { placeholdersIn, itemFieldOf } from '../../model/placeholder.ts';
+import type { Image, ImageOfRow, OpenTemplate, Template } from '#src/model/environment.ts';
+import { placeholdersIn, itemFieldOf } from '#src/model/placeholder.ts';
 import { digestOf } from '../digest.ts';
 import { imageOf, imageText } from '../image-text.ts';
 import type { Report } from '../mistakes.ts';

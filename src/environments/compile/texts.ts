@@ -1,4 +1,4 @@
-import type { Texts } from '../../model/environment.ts';
+import type { Texts } from '#src/model/environment.ts';
 import type { Report } from '../mistakes.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
 

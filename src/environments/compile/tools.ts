@@ -1,5 +1,5 @@
-import type { JsonSchema, Tool } from '../../model/environment.ts';
-import { itemFieldOf, placeholdersIn } from '../../model/placeholder.ts';
+import type { JsonSchema, Tool } from '#src/model/environment.ts';
+import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { BuiltinToolName, ToolYaml } from '../schema/tool.ts';

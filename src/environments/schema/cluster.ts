@@ -1,6 +1,5 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { hostUsersSettings, imagePullPolicies } from '../../model/cluster.ts';
+import { type Static, Type } from 'typebox';
+import { hostUsersSettings, imagePullPolicies } from '#src/model/cluster.ts';
 import { CommandVariables, Duration, Name, strict } from './parts.ts';
 import { PlacementSchema } from './placement.ts';
 

@@ -1,7 +1,5 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { GraderSchema } from './grader.ts';
-import type { GraderYaml } from './grader.ts';
+import { type Static, Type } from 'typebox';
+import { GraderSchema, type GraderYaml } from './grader.ts';
 import { Argv, Count, Duration, Name, strict } from './parts.ts';
 import { SandboxSchema } from './sandbox.ts';
 import { ToolSchema } from './tool.ts';

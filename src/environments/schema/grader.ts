@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Argv, Count, Duration, strict } from './parts.ts';
 
 const Answer = Type.String({

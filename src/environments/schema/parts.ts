@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { TObjectOptions, TProperties } from 'typebox';
+import { type TObjectOptions, type TProperties, Type } from 'typebox';
 import { bytesPattern, cpuPattern, durationPattern } from '../quantities.ts';
 
 /*

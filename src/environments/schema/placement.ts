@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { LabelKey, LabelValue, labelKeyPattern, Name, strict } from './parts.ts';
 
 /** Labels by which sandboxes are found again, and those of the tools around them, are not an author's. */

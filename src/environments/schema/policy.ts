@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Bytes, Cpu, Duration, Name, strict } from './parts.ts';
 
 const Patterns = Type.Array(Type.String({ minLength: 1 }), {

@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Argv, Duration, strict } from './parts.ts';
 
 const Builtin = Type.Enum(['shell', 'read_file', 'write_file', 'list_files', 'search'], {

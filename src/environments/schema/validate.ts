@@ -1,5 +1,4 @@
-import { Ajv } from 'ajv';
-import type { ErrorObject } from 'ajv';
+import { Ajv, type ErrorObject } from 'ajv';
 import type { Static, TSchema } from 'typebox';
 import type { Path, Report } from '../mistakes.ts';
 

@@ -1,4 +1,4 @@
-import type { ModelFailure, Outcome } from '../../model/outcome.ts';
+import type { ModelFailure, Outcome } from '#src/model/outcome.ts';
 import type { Meaning } from './meaning.ts';
 
 /** What happened to a tool call, in a sentence. */

@@ -1,5 +1,4 @@
-import { failureCodes } from '../codes.ts';
-import type { FailureCode } from '../codes.ts';
+import { type FailureCode, failureCodes } from '../codes.ts';
 import { over, wrongRequest } from './callers-own.ts';
 import { fleetItself } from './fleet.ts';
 import { grading, unfinished } from './grading.ts';

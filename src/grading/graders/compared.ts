@@ -1,6 +1,6 @@
-import type { AnswerPath, Item, Json, ReferencePath } from '../../model/grader.ts';
+import type { AnswerPath, Item, Json, ReferencePath } from '#src/model/grader.ts';
 import type { Sample } from './evaluation.ts';
-import { Failure } from '../../failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 /** The two sides that `set` and `text` compare: what the model answered, and what the dataset row says is true. */
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Grader, Json } from '../../model/grader.ts';
+import type { Grader, Json } from '#src/model/grader.ts';
 import { evaluate } from './evaluate.ts';
 import type { CommandGrade, GradingContext } from './evaluation.ts';
 

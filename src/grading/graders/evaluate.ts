@@ -1,10 +1,10 @@
-import { Failure } from '../../failure/failure.ts';
-import type { Grader, OnBad } from '../../model/grader.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Grader, OnBad } from '#src/model/grader.ts';
 import type { CommandGrade, EvaluatePart, Evaluation, GradingContext, Leaf, Scored } from './evaluation.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
-import type { Suspected } from '../../failure/suspected.ts';
-import type { Judged } from '../../ports/judge.ts';
+import type { Suspected } from '#src/failure/suspected.ts';
+import type { Judged } from '#src/ports/judge.ts';
 
 /**
  * Scores a rollout by its environment's grader: kinds that only compare stand in files of their own, those that ask or

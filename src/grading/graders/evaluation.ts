@@ -1,6 +1,6 @@
-import type { Suspected } from '../../failure/suspected.ts';
-import type { Grader, Item, Json } from '../../model/grader.ts';
-import type { Judged } from '../../ports/judge.ts';
+import type { Suspected } from '#src/failure/suspected.ts';
+import type { Grader, Item, Json } from '#src/model/grader.ts';
+import type { Judged } from '#src/ports/judge.ts';
 
 /** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */
 export type Sample = { readonly [key: string]: Json };

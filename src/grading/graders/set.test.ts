@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Json } from '../../model/grader.ts';
+import type { Json } from '#src/model/grader.ts';
 import { gradeBySet } from './set.ts';
 
 const scoreOf = (kind: 'f1' | 'recall', answer: Json, truth: Json, path = 'output_json.files') => {

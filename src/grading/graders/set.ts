@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import type { Json } from '../../model/grader.ts';
+import type { Json } from '#src/model/grader.ts';
 import type { Compared, Leaf, Scored } from './evaluation.ts';
 import { answerAt, jsonIn, textsAt } from './compared.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Json } from '../../model/grader.ts';
+import type { Json } from '#src/model/grader.ts';
 import { gradeByText } from './text.ts';
 
 type Options = {

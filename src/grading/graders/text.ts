@@ -1,4 +1,4 @@
-import type { Json } from '../../model/grader.ts';
+import type { Json } from '#src/model/grader.ts';
 import type { Compared, Leaf, Scored } from './evaluation.ts';
 import { answerAt, textsAt } from './compared.ts';
 import { closeness } from './numeric.ts';

@@ -1,12 +1,10 @@
-import { rolloutId, runId, tenantId } from '../../model/ids.ts';
-import { isOver, rolloutKey } from '../../model/rollout.ts';
-import type { Owner } from '../../model/rollout.ts';
-import type { WireOwner } from '../../protocol/sandboxd/wire.ts';
-import type { ClaimStore } from '../../ports/fleet/claims.ts';
-import type { RolloutRecord } from '../../ports/fleet/records.ts';
-import { LinkError } from '../../ports/sandbox-link.ts';
-import type { SandboxLink } from '../../ports/sandbox-link.ts';
-import type { ProvidedSandbox } from '../../ports/sandbox-provider.ts';
+import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { isOver, type Owner, rolloutKey } from '#src/model/rollout.ts';
+import type { WireOwner } from '#src/protocol/sandboxd/wire.ts';
+import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import { LinkError, type SandboxLink } from '#src/ports/sandbox-link.ts';
+import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
 import type { Answer } from './judge.ts';
 
 export type AskTools = {

@@ -1,17 +1,15 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../../test/fakes/clock.ts';
-import { createFakeLifecycleStore } from '../../../test/fakes/lifecycle-store.ts';
-import { createFakeLog } from '../../../test/fakes/log.ts';
-import { createFakeMetrics } from '../../../test/fakes/metrics.ts';
-import { createFakePoolStore, fakeKnown } from '../../../test/fakes/pool-store.ts';
-import { fakeOwner, fakeRollout } from '../../../test/fakes/rollout-record.ts';
-import { bootId, sandboxId, templateDigest } from '../../model/ids.ts';
-import type { SandboxId } from '../../model/ids.ts';
-import { rolloutKey, sandboxAddress } from '../../model/rollout.ts';
-import type { Owner } from '../../model/rollout.ts';
-import { LinkError } from '../../ports/sandbox-link.ts';
-import type { ProvidedSandbox } from '../../ports/sandbox-provider.ts';
-import type { RolloutRecord } from '../../ports/fleet/records.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeLifecycleStore } from '#test/fakes/lifecycle-store.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { createFakePoolStore, fakeKnown } from '#test/fakes/pool-store.ts';
+import { fakeOwner, fakeRollout } from '#test/fakes/rollout-record.ts';
+import { bootId, sandboxId, type SandboxId, templateDigest } from '#src/model/ids.ts';
+import { type Owner, rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { KnownSandboxes } from '../known-sandboxes.ts';
 import { createCollector } from './collect.ts';
 

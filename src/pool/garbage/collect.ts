@@ -1,16 +1,14 @@
-import type { SandboxId } from '../../model/ids.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { LifecycleStore } from '../../ports/fleet/lifecycle.ts';
-import type { PoolStore } from '../../ports/fleet/pool.ts';
-import type { Log } from '../../ports/log.ts';
-import type { Metrics } from '../../ports/metrics.ts';
-import type { ProvidedSandbox, SandboxProvider } from '../../ports/sandbox-provider.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
+import type { PoolStore } from '#src/ports/fleet/pool.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import type { ProvidedSandbox, SandboxProvider } from '#src/ports/sandbox-provider.ts';
 import type { KnownSandboxes } from '../known-sandboxes.ts';
-import { eachOf } from '../../waiting/each-of.ts';
-import { ask } from './ask.ts';
-import type { AskTools } from './ask.ts';
-import { decide, differences, garbage } from './judge.ts';
-import type { Decision, Difference, Patience } from './judge.ts';
+import { eachOf } from '#src/waiting/each-of.ts';
+import { ask, type AskTools } from './ask.ts';
+import { decide, type Decision, type Difference, differences, garbage, type Patience } from './judge.ts';
 
 export type CollectTools = AskTools & {
   readonly provider: Pick<SandboxProvider, 'list' | 'destroy'>;

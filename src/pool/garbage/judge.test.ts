@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { sandboxId } from '../../model/ids.ts';
-import { rolloutKey } from '../../model/rollout.ts';
-import { fakeOwner } from '../../../test/fakes/rollout-record.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import { decide, differences, garbage } from './judge.ts';
 
 const sandbox = sandboxId('sandbox-1');

@@ -1,6 +1,6 @@
-import type { SandboxId } from '../../model/ids.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
-import type { GarbageReason } from '../../ports/metrics.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { GarbageReason } from '#src/ports/metrics.ts';
 
 /**
  * The provider's list against what fleet state knows. Both are read at slightly different moments, so a difference

@@ -1,7 +1,6 @@
-import { asFailure, Failure } from '../../failure/failure.ts';
-import type { FailureCode } from '../../failure/codes.ts';
-import type { Evidence } from '../../failure/failure.ts';
-import { LinkError } from '../../ports/sandbox-link.ts';
+import { asFailure, type Evidence, Failure } from '#src/failure/failure.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
 import { DeadlinePassed } from './deadline.ts';
 import type { StartProgress } from './start.ts';
 

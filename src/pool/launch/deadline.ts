@@ -1,4 +1,4 @@
-import type { Clock } from '../../ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 
 /** The time a launch had is over; which step it stood in is known to whoever catches this. */
 export class DeadlinePassed extends Error {

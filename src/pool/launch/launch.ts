@@ -1,14 +1,11 @@
-import type { SandboxId } from '../../model/ids.ts';
-import type { LaunchReservation, PoolStore } from '../../ports/fleet/pool.ts';
-import type { Log } from '../../ports/log.ts';
-import type { LaunchEnd, Ticket } from '../../ports/launch-queue.ts';
-import type { Metrics } from '../../ports/metrics.ts';
-import { slotTimeoutMs, targetsOf } from '../plans.ts';
-import type { PoolPlan, PoolPlans } from '../plans.ts';
-import { classifyStart } from './classify.ts';
-import type { LaunchFailure } from './classify.ts';
-import { startSandbox } from './start.ts';
-import type { Started, StartProgress, StartTools } from './start.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { LaunchReservation, PoolStore } from '#src/ports/fleet/pool.ts';
+import type { Log } from '#src/ports/log.ts';
+import type { LaunchEnd, Ticket } from '#src/ports/launch-queue.ts';
+import type { Metrics } from '#src/ports/metrics.ts';
+import { type PoolPlan, type PoolPlans, slotTimeoutMs, targetsOf } from '../plans.ts';
+import { classifyStart, type LaunchFailure } from './classify.ts';
+import { type Started, type StartProgress, startSandbox, type StartTools } from './start.ts';
 
 /**
  * What the holder of a blank ticket does:

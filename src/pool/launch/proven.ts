@@ -1,4 +1,4 @@
-import type { TemplateDigest } from '../../model/ids.ts';
+import type { TemplateDigest } from '#src/model/ids.ts';
 
 /** Templates of which this controller has seen a sandbox pass the whole probe. */
 export type ProvenTemplates = {

@@ -1,9 +1,9 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import type { Evidence } from '../../failure/failure.ts';
-import type { CallId, SandboxId } from '../../model/ids.ts';
-import type { Admitted, Outcome } from '../../model/outcome.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import type { CallId, SandboxId } from '#src/model/ids.ts';
+import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type { CallSummary, RolloutRecord } from './records.ts';
-import type { Epoch, RolloutKey } from '../../model/rollout.ts';
+import type { Epoch, RolloutKey } from '#src/model/rollout.ts';
 import type { ActivationStamp } from './claims.ts';
 
 export type AdmitRequest = {

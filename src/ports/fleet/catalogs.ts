@@ -1,5 +1,5 @@
-import type { Environment } from '../../model/environment.ts';
-import type { EnvironmentVersion } from '../../model/ids.ts';
+import type { Environment } from '#src/model/environment.ts';
+import type { EnvironmentVersion } from '#src/model/ids.ts';
 
 /**
  * What the folders of environments of all processes say, and which of them the fleet goes by. A folder counts as a

@@ -1,6 +1,6 @@
-import type { Face } from '../../model/face.ts';
-import type { Evidence } from '../../failure/failure.ts';
-import type { FailureCode } from '../../failure/codes.ts';
+import type { Face } from '#src/model/face.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
 import type {
   BootId,
   EnvironmentName,
@@ -9,10 +9,10 @@ import type {
   RunId,
   TemplateDigest,
   TenantId,
-} from '../../model/ids.ts';
+} from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
 import type { ChosenImage } from './registry.ts';
-import type { Owner, RolloutKey, RolloutTags } from '../../model/rollout.ts';
+import type { Owner, RolloutKey, RolloutTags } from '#src/model/rollout.ts';
 
 export type ClaimRequest = {
   readonly owner: Owner;

@@ -1,4 +1,4 @@
-import type { Told, Wanted } from '../../protocol/fleet/events.ts';
+import type { Told, Wanted } from '#src/protocol/fleet/events.ts';
 
 /** A process that writes events, as it says itself every few seconds. */
 export type EventKeeper = {

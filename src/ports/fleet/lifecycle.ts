@@ -1,8 +1,8 @@
-import type { FailureCode, LossCause } from '../../failure/codes.ts';
-import type { Evidence } from '../../failure/failure.ts';
-import type { BootId, RunId, SandboxId, TenantId } from '../../model/ids.ts';
+import type { FailureCode, LossCause } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import type { BootId, RunId, SandboxId, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
 
 export type LossEffect =
   /** Nobody's sandbox, or already known. */

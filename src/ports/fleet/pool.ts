@@ -1,5 +1,5 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import type { Evidence } from '../../failure/failure.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
 import type {
   BootId,
   EnvironmentName,
@@ -8,8 +8,8 @@ import type {
   SandboxId,
   TemplateDigest,
   TenantId,
-} from '../../model/ids.ts';
-import type { RolloutKey, SandboxAddress } from '../../model/rollout.ts';
+} from '#src/model/ids.ts';
+import type { RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
 import type { ChosenImage } from './registry.ts';
 
 export type TemplateCounts = {

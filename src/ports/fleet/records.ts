@@ -1,6 +1,6 @@
-import type { FailureCode, LossCause } from '../../failure/codes.ts';
-import type { Evidence } from '../../failure/failure.ts';
-import type { Face } from '../../model/face.ts';
+import type { FailureCode, LossCause } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import type { Face } from '#src/model/face.ts';
 import type {
   CallId,
   EnvironmentName,
@@ -8,8 +8,8 @@ import type {
   ItemKey,
   SandboxId,
   TemplateDigest,
-} from '../../model/ids.ts';
-import type { Admitted, Outcome } from '../../model/outcome.ts';
+} from '#src/model/ids.ts';
+import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type {
   Epoch,
   Owner,
@@ -17,7 +17,7 @@ import type {
   RolloutState,
   RolloutTags,
   SandboxAddress,
-} from '../../model/rollout.ts';
+} from '#src/model/rollout.ts';
 
 /** Why a rollout can never be scored. */
 export type Taint = {

@@ -1,6 +1,6 @@
-import type { BootId, CallId, SandboxId, TemplateDigest } from '../../model/ids.ts';
-import type { Owner, RolloutKey, SandboxAddress } from '../../model/rollout.ts';
-import type { RolloutLabel } from '../../protocol/rollout/label.ts';
+import type { BootId, CallId, SandboxId, TemplateDigest } from '#src/model/ids.ts';
+import type { Owner, RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
+import type { RolloutLabel } from '#src/protocol/rollout/label.ts';
 
 /** What a Redis that was restarted or promoted still holds of a sandbox. */
 export type KeptSandbox = { readonly phase: string; readonly owner: RolloutKey | null };

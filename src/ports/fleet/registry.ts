@@ -1,5 +1,5 @@
-import type { Environment, Image } from '../../model/environment.ts';
-import type { EnvironmentVersion, TemplateDigest } from '../../model/ids.ts';
+import type { Environment, Image } from '#src/model/environment.ts';
+import type { EnvironmentVersion, TemplateDigest } from '#src/model/ids.ts';
 
 /** Environment versions that running runs may still be pinned to, also after their files have changed. */
 export interface EnvironmentStore {

@@ -1,6 +1,6 @@
-import type { Blame, FailureCode } from '../../failure/codes.ts';
-import type { ItemKey, RunId, TenantId } from '../../model/ids.ts';
-import type { Outcome } from '../../model/outcome.ts';
+import type { Blame, FailureCode } from '#src/failure/codes.ts';
+import type { ItemKey, RunId, TenantId } from '#src/model/ids.ts';
+import type { Outcome } from '#src/model/outcome.ts';
 import type { RolloutRecord } from './records.ts';
 
 export type GroupReport = {

@@ -1,6 +1,6 @@
-import type { FailureCode } from '../../failure/codes.ts';
-import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../../model/ids.ts';
-import type { RolloutKey } from '../../model/rollout.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
 import type { Breaker } from './pool.ts';
 
 /** Verdicts by what they say: `scorable`, or the code of the discard. */

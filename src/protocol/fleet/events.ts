@@ -1,7 +1,13 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import { isIdText, rolloutId, runId, tenantId } from '../../model/ids.ts';
-import type { RolloutId, RunId, TenantId } from '../../model/ids.ts';
+import { type Static, Type } from 'typebox';
+import {
+  isIdText,
+  rolloutId,
+  type RolloutId,
+  runId,
+  type RunId,
+  tenantId,
+  type TenantId,
+} from '#src/model/ids.ts';
 
 /*
  * How processes of a fleet read each other's event logs, and a gateway tells a rollout's whole story. Every answer is

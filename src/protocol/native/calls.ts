@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { EpochAnswer, nullable } from './parts.ts';
 
 const closed = { additionalProperties: false };

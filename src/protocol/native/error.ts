@@ -1,6 +1,5 @@
-import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
-import { failureCodes } from '../../failure/codes.ts';
+import { type TSchema, Type } from 'typebox';
+import { failureCodes } from '#src/failure/codes.ts';
 
 const Scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]);
 

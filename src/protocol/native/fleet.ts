@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { nullable } from './parts.ts';
 
 const Counts = Type.Record(Type.String(), Type.Number());

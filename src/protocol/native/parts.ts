@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { TSchema } from 'typebox';
+import { type TSchema, Type } from 'typebox';
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 

@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 import { Evidence } from './error.ts';
 import { EpochAnswer, VerdictAnswer, nullable } from './parts.ts';
 

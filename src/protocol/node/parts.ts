@@ -1,10 +1,9 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
-import type { LossCause } from '../../failure/codes.ts';
-import type { Evidence } from '../../failure/failure.ts';
-import type { Template } from '../../model/environment.ts';
-import type { RolloutId, RunId, SandboxId, TemplateDigest, TenantId } from '../../model/ids.ts';
-import type { SandboxAddress } from '../../model/rollout.ts';
+import { type Static, Type } from 'typebox';
+import type { LossCause } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import type { Template } from '#src/model/environment.ts';
+import type { RolloutId, RunId, SandboxId, TemplateDigest, TenantId } from '#src/model/ids.ts';
+import type { SandboxAddress } from '#src/model/rollout.ts';
 
 const closed = { additionalProperties: false };
 const nullable = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>

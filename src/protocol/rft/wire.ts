@@ -1,5 +1,4 @@
-import { Type } from 'typebox';
-import type { Static } from 'typebox';
+import { type Static, Type } from 'typebox';
 
 /*
  * What reinforcement fine-tuning platforms send and expect. Fields that are not named here are let through and ignored:

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { underLoad } from '../../support/load.ts';
-import { installRelease } from '../../support/release.ts';
-import type { Release } from '../../support/release.ts';
+import { underLoad } from '#test/support/load.ts';
+import { installRelease, type Release } from '#test/support/release.ts';
 
 /** One release, from nothing to nothing; the tests are its life, in order. */
 let corral: Release;

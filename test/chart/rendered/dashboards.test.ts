@@ -1,8 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { chartFolder, home, render } from '../../support/helm.ts';
-import type { Rendered } from '../../support/helm.ts';
+import { chartFolder, home, render, type Rendered } from '#test/support/helm.ts';
 
 const folder = join(chartFolder, 'files/dashboards');
 const names = (await readdir(folder)).sort();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { oneOf, render } from '../../support/helm.ts';
+import { oneOf, render } from '#test/support/helm.ts';
 
 type Peer = { readonly podSelector?: { readonly matchLabels?: Readonly<Record<string, string>> } };
 type Rule = {

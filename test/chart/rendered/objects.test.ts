@@ -2,8 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { manifests } from '../../../src/adapters/kubernetes/manifests/manifests.ts';
-import { loadCluster } from '../../../src/environments/load-cluster.ts';
+import { manifests } from '#src/adapters/kubernetes/manifests/manifests.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
 import {
   chartFolder,
   fleetOf,
@@ -11,11 +11,11 @@ import {
   home,
   oneOf,
   render,
+  type Rendered,
   renderText,
-  valuesFile,
   valueSets,
-} from '../../support/helm.ts';
-import type { Rendered } from '../../support/helm.ts';
+  valuesFile,
+} from '#test/support/helm.ts';
 
 const ofTheCluster = new Set(['Namespace', 'ClusterRole', 'ClusterRoleBinding', 'PriorityClass']);
 

@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
-import { secretKinds, secretName } from '../../../cli/installation/secrets.ts';
-import { readControllerConfig } from '../../../services/controller/config.ts';
-import { readGatewayConfig } from '../../../services/gateway/config.ts';
-import { longestLeaving } from '../../../services/gateway/http/leave.ts';
-import { fleetOf, oneOf, render, valueSets } from '../../support/helm.ts';
-import type { Rendered } from '../../support/helm.ts';
+import { secretKinds, secretName } from '#cli/installation/secrets.ts';
+import { readControllerConfig } from '#services/controller/config.ts';
+import { readGatewayConfig } from '#services/gateway/config.ts';
+import { longestLeaving } from '#services/gateway/http/leave.ts';
+import { fleetOf, oneOf, render, type Rendered, valueSets } from '#test/support/helm.ts';
 
 type Variable = { readonly name: string; readonly value?: string; readonly valueFrom?: object };
 type Mount = { readonly name: string; readonly mountPath: string; readonly subPath?: string };

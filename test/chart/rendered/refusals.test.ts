@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { chartFolder, helm, home, renderText } from '../../support/helm.ts';
+import { chartFolder, helm, home, renderText } from '#test/support/helm.ts';
 
 // Whoever mistypes a value learns of it, with its place, before anything is asked of the cluster.
 

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { filled, rulesFile } from '../../../infra/monitoring/rules/rules-file.ts';
-import type { Values } from '../../../infra/monitoring/rules/rules-file.ts';
-import { fleetOf, home, oneOf, render, renderText } from '../../support/helm.ts';
+import { filled, rulesFile, type Values } from '#infra/monitoring/rules/rules-file.ts';
+import { fleetOf, home, oneOf, render, renderText } from '#test/support/helm.ts';
 
 const rulesWith = (values: Partial<Values>): unknown =>
   parse(

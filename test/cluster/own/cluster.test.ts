@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kubectl, nodesOf } from '../../../infra/cluster/api.ts';
-import type { Cluster } from '../../../infra/cluster/api.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
-import { addressOf, createBusyboxPod, removePod } from '../../support/busybox-pod.ts';
+import { type Cluster, kubectl, nodesOf } from '#infra/cluster/api.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { addressOf, createBusyboxPod, removePod } from '#test/support/busybox-pod.ts';
 
 let cluster: Cluster;
 beforeAll(async () => {

@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { podEnvironment, podResources, startClusterFleetOfTest } from '../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../support/cluster-fleet.ts';
-import { expectFailure, toldNothingRan } from '../../support/faces.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  podResources,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 
 const byRow = '{ from: item.image, allow: ["corral.local/*"] }';
 const tasks = podEnvironment('tasks', {

@@ -1,6 +1,5 @@
 import { afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { kubectl, nodesOf, untilNodesAreReady } from '../../../infra/cluster/api.ts';
-import type { Cluster } from '../../../infra/cluster/api.ts';
+import { type Cluster, kubectl, nodesOf, untilNodesAreReady } from '#infra/cluster/api.ts';
 import {
   cutNode,
   drainNode,
@@ -13,10 +12,10 @@ import {
   stopApiServer,
   thawKubelet,
   uncordonNode,
-} from '../../../infra/cluster/levers.ts';
-import { addressOf, createBusyboxPod, removePod } from '../../support/busybox-pod.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
-import { untilClusterWorks } from '../../support/cluster-works.ts';
+} from '#infra/cluster/levers.ts';
+import { addressOf, createBusyboxPod, removePod } from '#test/support/busybox-pod.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { untilClusterWorks } from '#test/support/cluster-works.ts';
 
 /** What each lever does to a node or a pod, since tests of our own code are built upon it. */
 let cluster: Cluster;

@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs';
 import { afterEach, expect, test } from 'vitest';
-import { nodesOf } from '../../../infra/cluster/api.ts';
-import { takeDown } from '../../../infra/cluster/down.ts';
-import { leftBehind } from '../../../infra/cluster/left-behind.ts';
-import { killKubelet } from '../../../infra/cluster/levers.ts';
-import { killDaemon } from '../../../infra/cluster/machine/daemon.ts';
-import { containerdOf } from '../../../infra/cluster/node/start.ts';
-import { startCluster } from '../../../infra/cluster/up.ts';
-import { createBusyboxPod } from '../../support/busybox-pod.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
+import { nodesOf } from '#infra/cluster/api.ts';
+import { takeDown } from '#infra/cluster/down.ts';
+import { leftBehind } from '#infra/cluster/left-behind.ts';
+import { killKubelet } from '#infra/cluster/levers.ts';
+import { killDaemon } from '#infra/cluster/machine/daemon.ts';
+import { containerdOf } from '#infra/cluster/node/start.ts';
+import { startCluster } from '#infra/cluster/up.ts';
+import { createBusyboxPod } from '#test/support/busybox-pod.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
 
 /** A second cluster, beside the one in whose hub this runs. */
 const name = 'second';

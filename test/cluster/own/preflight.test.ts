@@ -1,19 +1,17 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exitCodes } from '../../../cli/command-error.ts';
-import { startFleetOnCluster } from '../../../cli/fleet/start-fleet.ts';
-import type { RunningFleet } from '../../../cli/fleet/start-fleet.ts';
-import type { PreflightReport } from '../../../cli/preflight/report.ts';
-import { apiPort, hubAddress } from '../../../infra/cluster/plan.ts';
-import { importImages } from '../../../infra/cluster/images/import.ts';
-import { buildImage } from '../../../infra/images/build.ts';
-import { applyFleet } from '../../support/applied-fleet.ts';
-import type { AppliedFleet } from '../../support/applied-fleet.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
-import type { Cluster } from '../../../infra/cluster/api.ts';
-import { runCorral } from '../../support/command-line.ts';
-import { apiCallsOf } from '../../support/controller-metrics.ts';
-import { fleetFolders } from '../../support/fleet.ts';
+import { exitCodes } from '#cli/command-error.ts';
+import { type RunningFleet, startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
+import type { PreflightReport } from '#cli/preflight/report.ts';
+import { apiPort, hubAddress } from '#infra/cluster/plan.ts';
+import { importImages } from '#infra/cluster/images/import.ts';
+import { buildImage } from '#infra/images/build.ts';
+import { type AppliedFleet, applyFleet } from '#test/support/applied-fleet.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { runCorral } from '#test/support/command-line.ts';
+import { apiCallsOf } from '#test/support/controller-metrics.ts';
+import { fleetFolders } from '#test/support/fleet.ts';
 
 const environment = (image: string) => `
 name: shell

@@ -1,15 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kubectl } from '../../../infra/cluster/api.ts';
-import type { Cluster } from '../../../infra/cluster/api.ts';
-import { cutNode, joinNodeAgain } from '../../../infra/cluster/levers.ts';
-import { sandboxId } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import type { Template } from '../../../src/model/environment.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
-import { openClusterProvider } from '../../support/cluster-provider.ts';
-import type { ClusterProvider } from '../../support/cluster-provider.ts';
-import { recordEvents } from '../../support/provider-events.ts';
-import type { RecordedEvents } from '../../support/provider-events.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { cutNode, joinNodeAgain } from '#infra/cluster/levers.ts';
+import { sandboxId, type SandboxId } from '#src/model/ids.ts';
+import type { Template } from '#src/model/environment.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { type ClusterProvider, openClusterProvider } from '#test/support/cluster-provider.ts';
+import { type RecordedEvents, recordEvents } from '#test/support/provider-events.ts';
 
 const namespace = 'causes';
 let cluster: Cluster;

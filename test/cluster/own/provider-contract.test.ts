@@ -1,6 +1,6 @@
-import { describeSandboxProvider } from '../../contract/sandbox-provider.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
-import { killSandboxd, openClusterProvider } from '../../support/cluster-provider.ts';
+import { describeSandboxProvider } from '#test/contract/sandbox-provider.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { killSandboxd, openClusterProvider } from '#test/support/cluster-provider.ts';
 
 describeSandboxProvider('pods of a real cluster', async () => {
   const opened = await openClusterProvider(await clusterOfTest(), 'contract');

@@ -2,17 +2,16 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { kubectl } from '../../../infra/cluster/api.ts';
-import type { Cluster } from '../../../infra/cluster/api.ts';
-import { importImages } from '../../../infra/cluster/images/import.ts';
-import { startApiServer, stopApiServer } from '../../../infra/cluster/levers.ts';
-import { inNamespace } from '../../../infra/cluster/machine/namespace.ts';
-import { run } from '../../../infra/cluster/machine/run.ts';
-import { buildImage } from '../../../infra/images/build.ts';
-import { imageNames } from '../../../infra/images/catalogue.ts';
-import { removePod } from '../../support/busybox-pod.ts';
-import { clusterOfTest } from '../../support/cluster.ts';
-import { untilClusterWorks } from '../../support/cluster-works.ts';
+import { type Cluster, kubectl } from '#infra/cluster/api.ts';
+import { importImages } from '#infra/cluster/images/import.ts';
+import { startApiServer, stopApiServer } from '#infra/cluster/levers.ts';
+import { inNamespace } from '#infra/cluster/machine/namespace.ts';
+import { run } from '#infra/cluster/machine/run.ts';
+import { buildImage } from '#infra/images/build.ts';
+import { imageNames } from '#infra/images/catalogue.ts';
+import { removePod } from '#test/support/busybox-pod.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { untilClusterWorks } from '#test/support/cluster-works.ts';
 
 /**
  * What a fleet in pods is built upon: Services by name and by NodePort, and other people's kinds. The pods are Redis, as

@@ -1,13 +1,11 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { loadEnvironments } from '../../../src/environments/load-environments.ts';
-import { environmentFolder, mistakesOf } from '../../support/environment-folder.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { loadEnvironments } from '#src/environments/load-environments.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
  * A policy that sees that it will score low wants to be discarded instead. Whatever it does alone is answered 200, and

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
  * A policy that would rather be discarded than scored low, and writes what no program expects: into the arguments of its

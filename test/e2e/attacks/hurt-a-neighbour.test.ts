@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { systemCalls } from '../../../services/node/seccomp/system-calls.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { systemCalls } from '#services/node/seccomp/system-calls.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 /**
  * Goal: to reach another rollout on the same machine, to talk to it, to take something from it, or to leave the sandbox

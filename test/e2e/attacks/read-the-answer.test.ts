@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
  * The policy's goal: to learn what it is graded by. The answer is in the dataset's row, in the grader's files, in its

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { failureCodes } from '../../../src/failure/codes.ts';
+import { failureCodes } from '#src/failure/codes.ts';
 
 /** Where whole fleets are made to fail, on one machine and on a cluster, and their callers' answers are read. */
 const folders = [import.meta.dirname, join(import.meta.dirname, '../../cluster/own/failures')];

@@ -1,11 +1,8 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { expectFailure, facesOf, toldNothingRan } from '../../support/faces.ts';
-import type { Faces } from '../../support/faces.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { expectFailure, type Faces, facesOf, toldNothingRan } from '#test/support/faces.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** A gateway that holds two requests at once, lets a tenant keep rows of 3 MB, and finishes what it holds when it is stopped. */
 const settings = {

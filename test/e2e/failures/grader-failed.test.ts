@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { expectFailure } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 const environment = `
 name: shell

@@ -1,10 +1,8 @@
 import { Agent, request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 const [drainDelayMs, graceMs] = [2_000, 2_000];
 const rollouts = ['a', 'b', 'c', 'd', 'e'];

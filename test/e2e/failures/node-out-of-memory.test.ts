@@ -1,8 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
  * The machine runs out of memory while its sandboxes are below their limits. A limit on the group above all of them stands

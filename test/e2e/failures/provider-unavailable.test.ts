@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure, toldNothingRan } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { partPid } from '../../support/parts-of-fleet.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { partPid } from '#test/support/parts-of-fleet.ts';
 
 const environment = `
 name: shell

@@ -1,10 +1,9 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stateFolderAt } from '../../../cli/fleet/state-folder.ts';
-import { expectFailure, toldNothingRan } from '../../support/faces.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { partPid } from '../../support/parts-of-fleet.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { partPid } from '#test/support/parts-of-fleet.ts';
 
 let corral: FleetOfTest;
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sandboxdOf } from '../../../loadtest/fleet/sandboxd-process.ts';
-import { expectFailure, toldNothingRan } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandboxd-process.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 const environment = `
 name: shell

@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stateFolderAt } from '../../../cli/fleet/state-folder.ts';
-import { ticketPlace } from '../../../src/adapters/bullmq/tickets.ts';
-import { expectFailure, toldNothingRan } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { ticketPlace } from '#src/adapters/bullmq/tickets.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 const environment = (name: string, sandbox: string) => `
 name: ${name}

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 let corral: FleetOfTest;
 beforeAll(async () => {

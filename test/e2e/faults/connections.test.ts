@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { standBefore } from '../../support/sandbox-proxy.ts';
+import { expectFailure } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { standBefore } from '#test/support/sandbox-proxy.ts';
 
 const environment = `
 name: shell

@@ -1,13 +1,10 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { stateFolderAt } from '../../../cli/fleet/state-folder.ts';
-import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { facesOf } from '../../support/faces.ts';
-import type { RftCall } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { standBeforeRedis } from '../../support/redis-proxy.ts';
-import type { Held, RedisProxy } from '../../support/redis-proxy.ts';
+import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { facesOf, type RftCall } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type Held, type RedisProxy, standBeforeRedis } from '#test/support/redis-proxy.ts';
 
 /** The score is how often a command has run. */
 const environment = `

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { groupMeans } from '../../../loadtest/trainer/verdict.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { playAll, scriptOf } from '../../support/trainer.ts';
+import { groupMeans } from '#loadtest/trainer/verdict.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { playAll, scriptOf } from '#test/support/trainer.ts';
 
 /** A rollout's reward is the number of its calls. */
 const environment = `

@@ -1,12 +1,10 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { Server, ServerResponse } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { expectFailure } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { expectFailure } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** What the judge does, by the path that it is asked at; `asked` counts the requests there. */
 const behaviours: Readonly<Record<string, (response: ServerResponse, asked: number, body: string) => void>> =

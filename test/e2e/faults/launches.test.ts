@@ -1,8 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sandboxdOf } from '../../../loadtest/fleet/sandboxd-process.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandboxd-process.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** Nothing is warm, and a start takes long enough to be caught in the middle. */
 const environment = `

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** Small enough that a command can use all of it up within a second. */
 const environment = `

@@ -1,13 +1,10 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { expectFailure, facesOf } from '../../support/faces.ts';
-import type { Faces } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import { partPid } from '../../support/parts-of-fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { standBefore } from '../../support/sandbox-proxy.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { expectFailure, type Faces, facesOf } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { partPid } from '#test/support/parts-of-fleet.ts';
+import { standBefore } from '#test/support/sandbox-proxy.ts';
 
 /** The score is how often commands have run. `single` has room for one rollout at a time; `brief` idles out quickly. */
 const environment = (name: string, pool: string, limits = '') => `

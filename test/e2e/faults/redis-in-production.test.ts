@@ -4,13 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { freePort } from '../../../cli/fleet/free-port.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { startRedis } from '../../support/redis.ts';
-import type { PrivateRedis } from '../../support/redis.ts';
-import { standBeforeRedis } from '../../support/redis-proxy.ts';
-import type { RedisProxy } from '../../support/redis-proxy.ts';
+import { freePort } from '#cli/fleet/free-port.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
+import { type RedisProxy, standBeforeRedis } from '#test/support/redis-proxy.ts';
 
 /** The score is how often commands have run. */
 const environments = {

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sandboxdOf } from '../../../loadtest/fleet/sandboxd-process.ts';
-import { expectFailure, toldLost } from '../../support/faces.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { starveOfFiles } from '../../support/starve.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandboxd-process.ts';
+import { expectFailure, toldLost } from '#test/support/faces.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { starveOfFiles } from '#test/support/starve.ts';
 
 /** The score is how often commands have run. */
 const environment = `

@@ -1,11 +1,9 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { judge } from '../../../loadtest/trainer/judge.ts';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { playAll, scriptOf } from '../../support/trainer.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { judge } from '#loadtest/trainer/judge.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { playAll, scriptOf } from '#test/support/trainer.ts';
 
 /** A rollout's reward is the number of its calls. */
 const environment = `

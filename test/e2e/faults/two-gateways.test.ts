@@ -1,11 +1,8 @@
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import type { ExtraGateway } from '../../../loadtest/fleet/extra-gateway.ts';
-import { facesOf } from '../../support/faces.ts';
-import type { Faces, RftCall } from '../../support/faces.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
+import { type Faces, facesOf, type RftCall } from '#test/support/faces.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 let corral: FleetOfTest;
 let extra: ExtraGateway;

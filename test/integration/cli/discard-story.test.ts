@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCommandLine } from '../../../cli/program.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { runCommandLine } from '#cli/program.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** Its grader ends badly, which is no score here: the policy may have broken it. */
 const escaped = `

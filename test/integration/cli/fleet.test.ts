@@ -1,16 +1,14 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { startFleet } from '../../../cli/fleet/start-fleet.ts';
-import type { Fleet, FleetEvent } from '../../../cli/fleet/start-fleet.ts';
-import type { UpSummary } from '../../../cli/up/summary.ts';
-import { fleetLeftBy } from '../../support/fleet-left-behind.ts';
-import { partPid } from '../../support/parts-of-fleet.ts';
+import { type Fleet, type FleetEvent, startFleet } from '#cli/fleet/start-fleet.ts';
+import type { UpSummary } from '#cli/up/summary.ts';
+import { fleetLeftBy } from '#test/support/fleet-left-behind.ts';
+import { partPid } from '#test/support/parts-of-fleet.ts';
 
 const repository = join(import.meta.dirname, '../../..');
 const payloadDir = join(repository, 'out/payload');

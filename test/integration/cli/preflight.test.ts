@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exitCodes } from '../../../cli/command-error.ts';
-import type { PreflightReport } from '../../../cli/preflight/report.ts';
-import { runCorral } from '../../support/command-line.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { exitCodes } from '#cli/command-error.ts';
+import type { PreflightReport } from '#cli/preflight/report.ts';
+import { runCorral } from '#test/support/command-line.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** Its grader never works, and a bad ending counts as a zero. */
 const broken = `

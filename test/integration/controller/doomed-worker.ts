@@ -2,9 +2,9 @@
  * A controller's worker that takes a ticket, reserves a start, says which sandbox it got, and then hangs until it is
  * killed. Arguments: the socket of Redis, the template's digest.
  */
-import { createLaunchQueue } from '../../../src/adapters/bullmq/launch-queue.ts';
-import { sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
+import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { openState } from './fleet.ts';
 
 const [socket = '', digest = ''] = process.argv.slice(2);

@@ -1,12 +1,9 @@
-import { bootId } from '../../../src/model/ids.ts';
-import type { SandboxId, TemplateDigest } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { Owner } from '../../../src/model/rollout.ts';
-import type { LossCause } from '../../../src/failure/codes.ts';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import type { SandboxLink } from '../../../src/ports/sandbox-link.ts';
-import type { ProvidedSandbox, ProviderEvent, SandboxProvider } from '../../../src/ports/sandbox-provider.ts';
-import type { Identity } from '../../../src/protocol/sandboxd/wire.ts';
+import { bootId, type SandboxId, type TemplateDigest } from '#src/model/ids.ts';
+import { type Owner, sandboxAddress } from '#src/model/rollout.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import { LinkError, type SandboxLink } from '#src/ports/sandbox-link.ts';
+import type { ProvidedSandbox, ProviderEvent, SandboxProvider } from '#src/ports/sandbox-provider.ts';
+import type { Identity } from '#src/protocol/sandboxd/wire.ts';
 
 export type Engine = {
   readonly provider: SandboxProvider;

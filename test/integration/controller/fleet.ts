@@ -1,14 +1,13 @@
-import { noTracer } from '../../../src/ports/tracer.ts';
-import { createLaunchQueue } from '../../../src/adapters/bullmq/launch-queue.ts';
-import { connectFleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { createSandboxTokens } from '../../../src/platform/tokens.ts';
-import { startController } from '../../../services/controller/controller.ts';
-import type { ControllerSettings } from '../../../services/controller/settings.ts';
-import { createFakeLog } from '../../fakes/log.ts';
-import { createFakeMetrics } from '../../fakes/metrics.ts';
+import { noTracer } from '#src/ports/tracer.ts';
+import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { createSandboxTokens } from '#src/platform/tokens.ts';
+import { startController } from '#services/controller/controller.ts';
+import type { ControllerSettings } from '#services/controller/settings.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import type { Engine } from './engine.ts';
 
 const tokens = createSandboxTokens({ current: 'ab'.repeat(32), other: null });

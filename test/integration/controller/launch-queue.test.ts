@@ -1,15 +1,14 @@
 import { Queue } from 'bullmq';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { createLaunchQueue } from '../../../src/adapters/bullmq/launch-queue.ts';
-import { ticketPlace } from '../../../src/adapters/bullmq/tickets.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
-import { sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import { fakeOwner } from '../../fakes/rollout-record.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import type { HandleTicket, LaunchQueue } from '../../../src/ports/launch-queue.ts';
-import { startRedis } from '../../support/redis.ts';
-import type { PrivateRedis } from '../../support/redis.ts';
+import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
+import { ticketPlace } from '#src/adapters/bullmq/tickets.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import { sandboxId, templateDigest } from '#src/model/ids.ts';
+import { fakeOwner } from '#test/fakes/rollout-record.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import type { HandleTicket, LaunchQueue } from '#src/ports/launch-queue.ts';
+import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 import { eventually } from './fleet.ts';
 
 let redis: PrivateRedis;

@@ -1,15 +1,13 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { connectFleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { AgreedEnvironments } from '../../../src/environments/agreed-environments.ts';
-import { WatchedFolder } from '../../../src/environments/watched-folder.ts';
-import { environmentName } from '../../../src/model/ids.ts';
-import { createFakeLog } from '../../fakes/log.ts';
-import { environmentFolder } from '../../support/environment-folder.ts';
-import { startRedis } from '../../support/redis.ts';
-import type { PrivateRedis } from '../../support/redis.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { AgreedEnvironments } from '#src/environments/agreed-environments.ts';
+import { WatchedFolder } from '#src/environments/watched-folder.ts';
+import { environmentName } from '#src/model/ids.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
+import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 
 let redis: PrivateRedis;
 let state: FleetState;

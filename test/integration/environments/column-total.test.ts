@@ -3,7 +3,7 @@ import { chmod, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { environmentFolder } from '../../support/environment-folder.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 
 const grader = join(import.meta.dirname, '../../../environments/graders/column-total.sh');
 const run = promisify(execFile);

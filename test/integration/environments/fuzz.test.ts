@@ -2,10 +2,10 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { loadEnvironments } from '../../../src/environments/load-environments.ts';
-import { EnvironmentMistakes } from '../../../src/environments/mistakes.ts';
-import { environmentFolder } from '../../support/environment-folder.ts';
-import { nastyJson } from '../../support/nasty-json.ts';
+import { loadEnvironments } from '#src/environments/load-environments.ts';
+import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
+import { nastyJson } from '#test/support/nasty-json.ts';
 
 /** Every field that there is, so that each can go wrong. */
 const whole = `

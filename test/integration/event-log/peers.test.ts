@@ -1,17 +1,16 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { afterEach, expect, test } from 'vitest';
-import { createAskKeeper } from '../../../src/adapters/event-log/ask-keeper.ts';
-import { rolloutId, runId, tenantId } from '../../../src/model/ids.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { createPeerTokens } from '../../../src/platform/tokens.ts';
-import type { Told, Wanted } from '../../../src/protocol/fleet/events.ts';
-import { answerPeer, OwnEvents } from '../../../src/reports/own-events.ts';
+import { createAskKeeper } from '#src/adapters/event-log/ask-keeper.ts';
+import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { createPeerTokens } from '#src/platform/tokens.ts';
+import type { Told, Wanted } from '#src/protocol/fleet/events.ts';
+import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 
 const wanted: Wanted = { tenant: tenantId('acme'), run: null, rollout: rolloutId('a') };
 const tokens = createPeerTokens({ current: 'aa'.repeat(32), other: null });

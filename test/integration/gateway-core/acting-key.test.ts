@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { callId, rolloutId } from '../../../src/model/ids.ts';
-import type { FleetEvent } from '../../../src/ports/event-log.ts';
-import { caller, CoreWorld, plain } from '../../support/core-world.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import { caller, CoreWorld, plain } from '#test/support/core-world.ts';
 
 const line = (event: FleetEvent) => [event.kind, event.keyId];
 const refOf = (rollout: string) => ({ rollout: rolloutId(rollout), attempt: null });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { rolloutId } from '../../../src/model/ids.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { caller, CoreWorld } from '../../support/core-world.ts';
+import { rolloutId } from '#src/model/ids.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { caller, CoreWorld } from '#test/support/core-world.ts';
 
 const never = () => new Promise<never>(() => undefined);
 

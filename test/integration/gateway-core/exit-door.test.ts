@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { callId, rolloutId } from '../../../src/model/ids.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { caller, CoreWorld } from '../../support/core-world.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { caller, CoreWorld } from '#test/support/core-world.ts';
 import { RecoveryWorld } from '../recovery/world.ts';
 
 /*

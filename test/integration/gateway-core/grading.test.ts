@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { Failure } from '../../../src/failure/failure.ts';
-import { callId, rolloutId } from '../../../src/model/ids.ts';
-import { fakeEnvironment } from '../../fakes/environment.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { caller, CoreWorld } from '../../support/core-world.ts';
-import { repeatsAreOver } from '../../support/repeats-are-over.ts';
-import { wholeRun } from '../../../src/reports/run-report.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { caller, CoreWorld } from '#test/support/core-world.ts';
+import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
+import { wholeRun } from '#src/reports/run-report.ts';
 
 const verifier = {
   kind: 'command',

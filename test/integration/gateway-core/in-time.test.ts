@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { CoreWorld } from '../../support/core-world.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 
 test('a setup that outlasts its request: the request is answered in time, the setup goes on, and a repeat joins it', async () => {
   const setup = { commands: [['fetch']], timeoutMs: 60_000 };

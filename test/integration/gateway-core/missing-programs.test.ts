@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { CoreWorld } from '../../support/core-world.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 
 test('a program of a tool that the image lacks is the environment’s failure, told with tool, program and image', async () => {
   await using world = await CoreWorld.start();

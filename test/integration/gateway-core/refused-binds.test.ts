@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { CoreWorld } from '../../support/core-world.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 
 const wrongKey = { kind: 'refused', status: 401, code: 'unauthorized', message: 'not our token' } as const;
 const wrongWords = { kind: 'refused', status: 400, code: 'invalid_request', message: 'expiresInMs' } as const;

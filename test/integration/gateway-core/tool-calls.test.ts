@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { CoreWorld } from '../../support/core-world.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 
 test('the first call of a rollout binds a warm sandbox and runs; later calls run in the same one', async () => {
   await using world = await CoreWorld.start();

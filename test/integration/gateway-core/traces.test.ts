@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { Grader } from '../../../src/model/grader.ts';
-import type { Judge, Judged } from '../../../src/ports/judge.ts';
-import type { CallAnswer } from '../../../src/protocol/sandboxd/wire.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { anAnswer } from '../../builders/call-answer.ts';
-import { createFakeTracer } from '../../fakes/tracer.ts';
-import { CoreWorld } from '../../support/core-world.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Grader } from '#src/model/grader.ts';
+import type { Judge, Judged } from '#src/ports/judge.ts';
+import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { anAnswer } from '#test/builders/call-answer.ts';
+import { createFakeTracer } from '#test/fakes/tracer.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 
 // The policy is an adversary: what a sandbox says of itself is its policy's, at worst.
 

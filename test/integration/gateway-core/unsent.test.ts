@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { callId, rolloutId } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
-import { callDigest } from '../../../src/tools/call-digest.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { caller, CoreWorld } from '../../support/core-world.ts';
+import { callId, rolloutId, type SandboxId } from '#src/model/ids.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import { callDigest } from '#src/tools/call-digest.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { caller, CoreWorld } from '#test/support/core-world.ts';
 
 const times = 100;
 /** Real time, so many times as fast: for waits of minutes beside a real Redis. */

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { Judge } from '../../../src/ports/judge.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { CoreWorld } from '../../support/core-world.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Judge } from '#src/ports/judge.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 
 const toldOf = (world: CoreWorld, name: string) =>
   world.work.recorded.filter((one) => one.name === name).map(({ values }) => values);

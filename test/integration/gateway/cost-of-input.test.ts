@@ -1,8 +1,7 @@
 import { Agent, request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CoreWorld } from '../../support/core-world.ts';
-import { developmentKey, startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
+import { developmentKey, type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 /*
  * What a request costs grows as its bytes do, whatever they are, and is a small multiple of what JSON.parse alone takes for

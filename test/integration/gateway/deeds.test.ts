@@ -1,11 +1,10 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKey } from '../../../src/access/create-key.ts';
-import { tenantId } from '../../../src/model/ids.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import type { FleetEvent } from '../../../src/ports/event-log.ts';
-import { keys, startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { createKey } from '#src/access/create-key.ts';
+import { tenantId } from '#src/model/ids.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import { type GatewayUnderTest, keys, startGateway } from './gateway-under-test.ts';
 
 const expired = createKey(
   { id: 'old', tenant: tenantId('acme'), scopes: ['native'], defaultRun: null, expiresAtMs: 1 },

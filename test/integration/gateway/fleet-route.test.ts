@@ -1,13 +1,12 @@
 import { Value } from 'typebox/value';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Failure } from '../../../src/failure/failure.ts';
-import { environmentName, rolloutId, runId, templateDigest, tenantId } from '../../../src/model/ids.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
-import type { HeardProcess, WaitingRun, WatchedTemplate } from '../../../src/ports/fleet/watch.ts';
-import { FleetAnswer } from '../../../src/protocol/native/fleet.ts';
-import type { FleetSight } from '../../../src/watching/fleet-sight.ts';
-import { startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { environmentName, rolloutId, runId, templateDigest, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import type { HeardProcess, WaitingRun, WatchedTemplate } from '#src/ports/fleet/watch.ts';
+import { FleetAnswer } from '#src/protocol/native/fleet.ts';
+import type { FleetSight } from '#src/watching/fleet-sight.ts';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 const digest = templateDigest('d'.repeat(64));
 

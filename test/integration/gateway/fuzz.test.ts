@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CoreWorld } from '../../support/core-world.ts';
-import { mutilated, nastyJson, nastyObject } from '../../support/nasty-json.ts';
-import { developmentKey, startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
+import { mutilated, nastyJson, nastyObject } from '#test/support/nasty-json.ts';
+import { developmentKey, type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 /*
  * Both faces, the whole gateway behind them and a real Redis; only the sandboxes are in memory. The same inputs every time:

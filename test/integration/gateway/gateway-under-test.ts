@@ -1,16 +1,15 @@
-import type { RunDesk } from '../../../services/gateway/native/run-routes.ts';
-import type { Leaving } from '../../../services/gateway/http/leave.ts';
-import { createGatewayServer } from '../../../services/gateway/server.ts';
-import type { GatewayParts } from '../../../services/gateway/server.ts';
-import { createGatewayPrometheus } from '../../../src/adapters/prometheus/gateway-prometheus.ts';
-import { createKey } from '../../../src/access/create-key.ts';
-import type { ApiKey, Scope } from '../../../src/access/keys.ts';
-import { tenantId, runId } from '../../../src/model/ids.ts';
-import type { FleetEvent } from '../../../src/ports/event-log.ts';
-import type { Log } from '../../../src/ports/log.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { FakeGatewayCore } from '../../fakes/gateway-core.ts';
+import type { RunDesk } from '#services/gateway/native/run-routes.ts';
+import type { Leaving } from '#services/gateway/http/leave.ts';
+import { createGatewayServer, type GatewayParts } from '#services/gateway/server.ts';
+import { createGatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
+import { createKey } from '#src/access/create-key.ts';
+import type { ApiKey, Scope } from '#src/access/keys.ts';
+import { tenantId, runId } from '#src/model/ids.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { Log } from '#src/ports/log.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
 
 /** A real server on a free port of this machine, over a recording core. */
 export type GatewayUnderTest = {

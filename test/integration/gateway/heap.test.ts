@@ -1,14 +1,12 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { connectFleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { startRedis } from '../../support/redis.ts';
-import type { PrivateRedis } from '../../support/redis.ts';
+import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
+import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 
 /*
  * A body of a megabyte can be thirty times that once it is parsed, and bodies are held while their rollout waits for a

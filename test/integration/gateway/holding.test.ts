@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { FakeGatewayCore } from '../../fakes/gateway-core.ts';
-import { startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import type { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 let started: GatewayUnderTest[] = [];
 afterEach(async () => {

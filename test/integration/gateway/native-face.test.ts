@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { failureCodes, failureRow } from '../../../src/failure/codes.ts';
-import { Failure } from '../../../src/failure/failure.ts';
-import { startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { failureCodes, failureRow } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {

@@ -1,8 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { failureCodes } from '../../../src/failure/codes.ts';
-import type { StateHealth } from '../../../src/ports/fleet/server.ts';
-import { startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { failureCodes } from '#src/failure/codes.ts';
+import type { StateHealth } from '#src/ports/fleet/server.ts';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 let gateway: GatewayUnderTest | null = null;
 afterEach(async () => {

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { failureCodes, failureRow } from '../../../src/failure/codes.ts';
-import { Failure } from '../../../src/failure/failure.ts';
-import { aCallResult } from '../../fakes/gateway-core.ts';
-import { developmentKey, keyWithoutRun, startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { failureCodes, failureRow } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { aCallResult } from '#test/fakes/gateway-core.ts';
+import { developmentKey, type GatewayUnderTest, keyWithoutRun, startGateway } from './gateway-under-test.ts';
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { sendRaw } from '../../support/raw-http.ts';
-import type { RawAnswer } from '../../support/raw-http.ts';
-import { startGateway } from './gateway-under-test.ts';
-import type { GatewayUnderTest } from './gateway-under-test.ts';
+import { type RawAnswer, sendRaw } from '#test/support/raw-http.ts';
+import { type GatewayUnderTest, startGateway } from './gateway-under-test.ts';
 
 let gateway: GatewayUnderTest;
 beforeAll(async () => {

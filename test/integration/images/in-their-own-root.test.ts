@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { exitCodes } from '../../../cli/command-error.ts';
-import { corralImage, redisImage } from '../../../infra/images/catalogue.ts';
-import type { Image } from '../../../infra/images/oci/archive.ts';
-import { tar } from '../../../infra/images/oci/tar.ts';
+import { exitCodes } from '#cli/command-error.ts';
+import { corralImage, redisImage } from '#infra/images/catalogue.ts';
+import type { Image } from '#infra/images/oci/archive.ts';
+import { tar } from '#infra/images/oci/tar.ts';
 
 /**
  * Each program of the services' images, in a root that has what the image has and nothing else, as a strict cluster runs it:

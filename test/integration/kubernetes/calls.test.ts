@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { rolloutId, runId, sandboxId, tenantId } from '../../../src/model/ids.ts';
-import { podFor } from '../../../src/adapters/kubernetes/pod/pod.ts';
-import type { Owner } from '../../../src/model/rollout.ts';
+import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
+import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
+import type { Owner } from '#src/model/rollout.ts';
 import type { Asked } from './scripted-api.ts';
-import { openProviderWorld, request, settings } from './world.ts';
-import type { ProviderWorld } from './world.ts';
+import { openProviderWorld, type ProviderWorld, request, settings } from './world.ts';
 
 let world: ProviderWorld;
 beforeEach(async () => {

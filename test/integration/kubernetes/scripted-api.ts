@@ -1,6 +1,5 @@
 import { once } from 'node:events';
-import { createSecureServer } from 'node:http2';
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { makeCertificate } from './certificate.ts';

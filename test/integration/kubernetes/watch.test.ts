@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { sandboxId } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { recordEvents } from '../../support/provider-events.ts';
-import type { RecordedEvents } from '../../support/provider-events.ts';
-import { openProviderWorld, request } from './world.ts';
-import type { ProviderWorld } from './world.ts';
+import { sandboxId, type SandboxId } from '#src/model/ids.ts';
+import { type RecordedEvents, recordEvents } from '#test/support/provider-events.ts';
+import { openProviderWorld, type ProviderWorld, request } from './world.ts';
 
 let world: ProviderWorld;
 let events: RecordedEvents;

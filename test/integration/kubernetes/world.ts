@@ -1,16 +1,13 @@
-import { templateDigest } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import type { CallMeasure } from '../../../src/adapters/kubernetes/api/calls.ts';
-import { clusterDefaults } from '../../../src/model/cluster.ts';
-import type { PodSettings } from '../../../src/adapters/kubernetes/pod/settings.ts';
-import { createKubernetesProvider } from '../../../src/adapters/kubernetes/provider.ts';
-import type { KubernetesProvider } from '../../../src/adapters/kubernetes/provider.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { createFakeLog } from '../../fakes/log.ts';
-import { testTemplate } from '../../support/sandboxes.ts';
-import { startScriptedApi } from './scripted-api.ts';
-import type { ScriptedApi } from './scripted-api.ts';
+import { type SandboxId, templateDigest } from '#src/model/ids.ts';
+import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
+import { clusterDefaults } from '#src/model/cluster.ts';
+import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import { createKubernetesProvider, type KubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { testTemplate } from '#test/support/sandboxes.ts';
+import { type ScriptedApi, startScriptedApi } from './scripted-api.ts';
 
 export type ProviderWorld = {
   readonly api: ScriptedApi;

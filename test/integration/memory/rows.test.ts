@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
-import { callId, rolloutId, tenantId } from '../../../src/model/ids.ts';
-import type { Item } from '../../../src/model/grader.ts';
-import type { Judge } from '../../../src/ports/judge.ts';
-import { caller, CoreWorld, plain } from '../../support/core-world.ts';
+import { callId, rolloutId, tenantId } from '#src/model/ids.ts';
+import type { Item } from '#src/model/grader.ts';
+import type { Judge } from '#src/ports/judge.ts';
+import { caller, CoreWorld, plain } from '#test/support/core-world.ts';
 
 /** What a small Redis may hold; it refuses writes beyond it. */
 const maxMemory = '256mb';

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import { shedMemory } from '../../../src/lifecycle/shed-memory.ts';
-import { createFakeLog } from '../../fakes/log.ts';
-import { admitOf, claimOf, held, keyOf, recordOf, settlementOf, startWorld } from '../redis/world.ts';
-import type { World } from '../redis/world.ts';
+import { callId } from '#src/model/ids.ts';
+import { shedMemory } from '#src/lifecycle/shed-memory.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import {
+  admitOf,
+  claimOf,
+  held,
+  keyOf,
+  recordOf,
+  settlementOf,
+  startWorld,
+  type World,
+} from '../redis/world.ts';
 
 let world: World;
 beforeAll(async () => {

@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { monitoringPrograms } from '../../../infra/monitoring/programs.ts';
-import { alertNames, alertOf } from '../../../infra/monitoring/rules/rules.ts';
-import type { AlertName } from '../../../infra/monitoring/rules/rules.ts';
+import { monitoringPrograms } from '#infra/monitoring/programs.ts';
+import { type AlertName, alertNames, alertOf } from '#infra/monitoring/rules/rules.ts';
 import { ask, valuesOfTest } from './promtool.ts';
 
 const { amtool } = await monitoringPrograms((line) => console.error(line));

@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { expect, onTestFinished, test } from 'vitest';
-import { panelQueries } from '../../../infra/monitoring/dashboards/dashboards.ts';
-import { monitoringPrograms } from '../../../infra/monitoring/programs.ts';
-import { rulesFile } from '../../../infra/monitoring/rules/rules-file.ts';
-import { shellEnvironment, startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
-import { panelTroubles } from '../../support/panel-troubles.ts';
-import { startPrometheus } from '../../support/prometheus.ts';
+import { panelQueries } from '#infra/monitoring/dashboards/dashboards.ts';
+import { monitoringPrograms } from '#infra/monitoring/programs.ts';
+import { rulesFile } from '#infra/monitoring/rules/rules-file.ts';
+import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { panelTroubles } from '#test/support/panel-troubles.ts';
+import { startPrometheus } from '#test/support/prometheus.ts';
 import { ask, rulesOfTest, valuesOfTest } from './promtool.ts';
 
 test('every query of every panel is PromQL', async () => {

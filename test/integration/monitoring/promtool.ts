@@ -3,11 +3,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { filled, rulesFile, runbookOf } from '../../../infra/monitoring/rules/rules-file.ts';
-import type { Values } from '../../../infra/monitoring/rules/rules-file.ts';
-import type { Duration } from '../../../infra/monitoring/rules/rule.ts';
-import { alertOf } from '../../../infra/monitoring/rules/rules.ts';
-import type { AlertName } from '../../../infra/monitoring/rules/rules.ts';
+import { filled, rulesFile, runbookOf, type Values } from '#infra/monitoring/rules/rules-file.ts';
+import type { Duration } from '#infra/monitoring/rules/rule.ts';
+import { type AlertName, alertOf } from '#infra/monitoring/rules/rules.ts';
 import type { Series, Stories, Told } from './story.ts';
 
 /** The fleet whose metrics the stories tell, with the objectives that the chart has by default. */

@@ -5,12 +5,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { createProgram } from '../../../cli/program.ts';
-import { factsOf } from '../../../infra/monitoring/alerts-page.ts';
-import { monitoringPrograms } from '../../../infra/monitoring/programs.ts';
-import { alertNames } from '../../../infra/monitoring/rules/rules.ts';
-import type { AlertName } from '../../../infra/monitoring/rules/rules.ts';
-import { labelKeys } from '../../../src/adapters/kubernetes/pod/labels.ts';
+import { createProgram } from '#cli/program.ts';
+import { factsOf } from '#infra/monitoring/alerts-page.ts';
+import { monitoringPrograms } from '#infra/monitoring/programs.ts';
+import { type AlertName, alertNames } from '#infra/monitoring/rules/rules.ts';
+import { labelKeys } from '#src/adapters/kubernetes/pod/labels.ts';
 import { ask } from './promtool.ts';
 
 // What somebody finds who was just woken: a page for each alert, of one shape, whose commands are understood.

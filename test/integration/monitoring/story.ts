@@ -1,4 +1,4 @@
-import type { Duration } from '../../../infra/monitoring/rules/rule.ts';
+import type { Duration } from '#infra/monitoring/rules/rule.ts';
 
 /**
  * What a fleet's metrics were: by `name{labels}`, values in promtool's short form, one each step (`0+5x20`: 0, 5, … 100). The

@@ -1,10 +1,9 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { rulesFile } from '../../../infra/monitoring/rules/rules-file.ts';
-import { alertNames, alertOf } from '../../../infra/monitoring/rules/rules.ts';
-import { catalogue, metricNames } from '../../../src/adapters/prometheus/catalogue/catalogue.ts';
-import type { MetricName } from '../../../src/adapters/prometheus/catalogue/catalogue.ts';
+import { rulesFile } from '#infra/monitoring/rules/rules-file.ts';
+import { alertNames, alertOf } from '#infra/monitoring/rules/rules.ts';
+import { catalogue, type MetricName, metricNames } from '#src/adapters/prometheus/catalogue/catalogue.ts';
 
 // What rules and pages ask for is what the fleet tells.
 

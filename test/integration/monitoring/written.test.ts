@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { alertsPage } from '../../../infra/monitoring/alerts-page.ts';
-import { placeholders } from '../../../infra/monitoring/rules/rule.ts';
-import { rulesFile } from '../../../infra/monitoring/rules/rules-file.ts';
+import { alertsPage } from '#infra/monitoring/alerts-page.ts';
+import { placeholders } from '#infra/monitoring/rules/rule.ts';
+import { rulesFile } from '#infra/monitoring/rules/rules-file.ts';
 import { rulesOfTest } from './promtool.ts';
 
 const root = join(import.meta.dirname, '../../..');

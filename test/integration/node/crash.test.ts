@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { sandboxId } from '../../../src/model/ids.ts';
-import { expectNothingLeft, leftBy, processesOf } from '../../support/left-behind.ts';
-import { recordEvents } from '../../support/provider-events.ts';
-import { startNodeProcess, testTemplate } from '../../support/sandboxes.ts';
-import type { TestNode } from '../../support/sandboxes.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { expectNothingLeft, leftBy, processesOf } from '#test/support/left-behind.ts';
+import { recordEvents } from '#test/support/provider-events.ts';
+import { startNodeProcess, type TestNode, testTemplate } from '#test/support/sandboxes.ts';
 
 const tokenSha256 = 'a'.repeat(64);
 const ids = Array.from({ length: 6 }, (_, index) => sandboxId(`crash-${index}`));

@@ -2,18 +2,15 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startNode } from '../../../services/node/wiring.ts';
-import type { RunningNode } from '../../../services/node/wiring.ts';
-import { createLocalProvider } from '../../../src/adapters/local/provider.ts';
-import type { LocalProvider } from '../../../src/adapters/local/provider.ts';
-import { rolloutId, runId, sandboxId, tenantId } from '../../../src/model/ids.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { createLogger } from '../../../src/platform/logging.ts';
-import { expectNothingLeft } from '../../support/left-behind.ts';
-import { askUnix } from '../../support/ask-unix.ts';
-import { recordEvents } from '../../support/provider-events.ts';
-import type { RecordedEvents } from '../../support/provider-events.ts';
-import { testFleet, testTemplate } from '../../support/sandboxes.ts';
+import { type RunningNode, startNode } from '#services/node/wiring.ts';
+import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
+import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { createLogger } from '#src/platform/logging.ts';
+import { expectNothingLeft } from '#test/support/left-behind.ts';
+import { askUnix } from '#test/support/ask-unix.ts';
+import { type RecordedEvents, recordEvents } from '#test/support/provider-events.ts';
+import { testFleet, testTemplate } from '#test/support/sandboxes.ts';
 
 const tokenSha256 = 'a'.repeat(64);
 const owner = {

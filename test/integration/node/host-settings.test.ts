@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { goInside } from '../../support/inside.ts';
-import { startNodeProcess } from '../../support/sandboxes.ts';
-import type { TestNode } from '../../support/sandboxes.ts';
+import { goInside } from '#test/support/inside.ts';
+import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
 
 /** What the owner of this machine might have written for all its users, under a name that nobody else has. */
 const mark = `corral-test-${process.pid}`;

@@ -1,9 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { goInside } from '../../support/inside.ts';
-import type { Inside } from '../../support/inside.ts';
-import { startNodeProcess } from '../../support/sandboxes.ts';
-import type { TestNode } from '../../support/sandboxes.ts';
+import { goInside, type Inside } from '#test/support/inside.ts';
+import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
 
 /** Beyond those that Node itself marks when it starts, which are the lowest ones. */
 const foreign = [18, 40, 251];

@@ -2,11 +2,9 @@ import { chmod, copyFile, mkdir, mkdtemp, readFile, rm, symlink, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { goInside } from '../../support/inside.ts';
-import type { Inside } from '../../support/inside.ts';
-import { expectNothingLeft } from '../../support/left-behind.ts';
-import { startNodeProcess } from '../../support/sandboxes.ts';
-import type { TestNode } from '../../support/sandboxes.ts';
+import { goInside, type Inside } from '#test/support/inside.ts';
+import { expectNothingLeft } from '#test/support/left-behind.ts';
+import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
 
 const mebibyte = 1024 * 1024;
 

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeSandboxProvider } from '../../contract/sandbox-provider.ts';
-import { expectNothingLeft } from '../../support/left-behind.ts';
-import { startNodeProcess, testTemplate } from '../../support/sandboxes.ts';
+import { describeSandboxProvider } from '#test/contract/sandbox-provider.ts';
+import { expectNothingLeft } from '#test/support/left-behind.ts';
+import { startNodeProcess, testTemplate } from '#test/support/sandboxes.ts';
 
 describeSandboxProvider('local, over a real node and real sandboxes', async () => {
   const node = await startNodeProcess();

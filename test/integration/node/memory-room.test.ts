@@ -1,9 +1,8 @@
 import { totalmem } from 'node:os';
 import { afterEach, expect, it } from 'vitest';
-import { sandboxId } from '../../../src/model/ids.ts';
-import { recordEvents } from '../../support/provider-events.ts';
-import { startNodeProcess, testTemplate } from '../../support/sandboxes.ts';
-import type { TestNode } from '../../support/sandboxes.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { recordEvents } from '#test/support/provider-events.ts';
+import { startNodeProcess, type TestNode, testTemplate } from '#test/support/sandboxes.ts';
 
 const mebibyte = 1024 * 1024;
 /** Of any machine, as few percent as hold one whole sandbox. */

@@ -2,12 +2,10 @@ import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { behindProgram, steps } from '../../../infra/payload/behind.ts';
-import { buildPayload } from '../../../infra/payload/payload.ts';
-import { goInside } from '../../support/inside.ts';
-import type { Inside } from '../../support/inside.ts';
-import { startNodeProcess } from '../../support/sandboxes.ts';
-import type { TestNode } from '../../support/sandboxes.ts';
+import { behindProgram, steps } from '#infra/payload/behind.ts';
+import { buildPayload } from '#infra/payload/payload.ts';
+import { goInside, type Inside } from '#test/support/inside.ts';
+import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
 
 /** Beside the payload as it is stands one whose program makes nothing nicer: all that differs between their sandboxes. */
 let folder: string;

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { systemCalls } from '../../../services/node/seccomp/system-calls.ts';
-import type { SystemCall } from '../../../services/node/seccomp/system-calls.ts';
-import { goInside } from '../../support/inside.ts';
-import { startNodeProcess } from '../../support/sandboxes.ts';
+import { type SystemCall, systemCalls } from '#services/node/seccomp/system-calls.ts';
+import { goInside } from '#test/support/inside.ts';
+import { startNodeProcess } from '#test/support/sandboxes.ts';
 
 const numberOf = (call: SystemCall) => (process.arch === 'x64' ? call.x64 : call.arm64);
 const last = 600;

@@ -2,12 +2,12 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { openTracer } from '../../../src/adapters/opentelemetry/open-tracer.ts';
-import { isKept } from '../../../src/adapters/opentelemetry/tracer.ts';
-import { rolloutRoot } from '../../../src/tracing/names.ts';
-import type { RolloutKey } from '../../../src/model/rollout.ts';
-import { createFakeLog } from '../../fakes/log.ts';
-import { startOtlpReceiver } from '../../support/otlp-receiver.ts';
+import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
+import { isKept } from '#src/adapters/opentelemetry/tracer.ts';
+import { rolloutRoot } from '#src/tracing/names.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import { createFakeLog } from '#test/fakes/log.ts';
+import { startOtlpReceiver } from '#test/support/otlp-receiver.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const traceOf = (number: number) => rolloutRoot(`lab/run/rollout-${number}/1/policy` as RolloutKey);

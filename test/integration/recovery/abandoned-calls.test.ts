@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import { callId } from '../../../src/model/ids.ts';
-import { targetOf } from '../../../src/claiming/target.ts';
-import { callDigest } from '../../../src/tools/call-digest.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import { callId } from '#src/model/ids.ts';
+import { targetOf } from '#src/claiming/target.ts';
+import { callDigest } from '#src/tools/call-digest.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { RecoveryWorld } from './world.ts';
 
 const minute = 60_000;

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
-import type { Item } from '../../../src/model/grader.ts';
-import { Failure } from '../../../src/failure/failure.ts';
-import { callId, rolloutId } from '../../../src/model/ids.ts';
-import { caller, plain } from '../../support/core-world.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
+import type { Item } from '#src/model/grader.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
+import { caller, plain } from '#test/support/core-world.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { ownerOf, RecoveryWorld, stranger } from './world.ts';
-import { wholeRun } from '../../../src/reports/run-report.ts';
+import { wholeRun } from '#src/reports/run-report.ts';
 
 test('until somebody has recovered, everything is told to wait, and nothing is granted', async () => {
   await using world = await RecoveryWorld.start();

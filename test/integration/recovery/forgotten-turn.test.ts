@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { Failure } from '../../../src/failure/failure.ts';
-import type { Judge, Judged } from '../../../src/ports/judge.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Judge, Judged } from '#src/ports/judge.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { RecoveryWorld } from './world.ts';
 
 const worth = { onExit: 0, onTimeout: 0, onOutOfMemory: 0, onBroken: 0 };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { answering } from '../../fakes/sandbox-link.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { ownerOf, RecoveryWorld } from './world.ts';
 
 const idleMs = 500;

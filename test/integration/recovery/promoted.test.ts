@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 import { inRedis, keys, ownerOf, RecoveryWorld } from './world.ts';
 
 const a = rolloutKey(ownerOf('a'));

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startFleetOfTest } from '../../support/fleet.ts';
-import type { FleetOfTest } from '../../support/fleet.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 const rollouts = Array.from({ length: 6 }, (_, number) => `trace_${number}`);
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Json } from '../../../src/model/grader.ts';
-import { rolloutId } from '../../../src/model/ids.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
-import { caller, plain } from '../../support/core-world.ts';
+import type { Json } from '#src/model/grader.ts';
+import { rolloutId } from '#src/model/ids.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
+import { caller, plain } from '#test/support/core-world.ts';
 import { gradeAsk } from '../redis/world.ts';
 import { RecoveryWorld } from './world.ts';
 

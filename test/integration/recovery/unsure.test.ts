@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { SandboxId } from '../../../src/model/ids.ts';
+import type { SandboxId } from '#src/model/ids.ts';
 import { ownerOf, RecoveryWorld } from './world.ts';
 
 const silent = { kind: 'not_sent', detail: 'no answer' } as const;

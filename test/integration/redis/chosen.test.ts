@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bootId, environmentVersion, runId, sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { PoolTarget } from '../../../src/ports/fleet/pool.ts';
-import type { ChosenImage } from '../../../src/ports/fleet/registry.ts';
+import { bootId, environmentVersion, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { PoolTarget } from '#src/ports/fleet/pool.ts';
+import type { ChosenImage } from '#src/ports/fleet/registry.ts';
 import { claimOf, held, keyOf, minute, ownerOf, startWorld, tenant, type World } from './world.ts';
 
 let world: World;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bootId, environmentName, environmentVersion, runId } from '../../../src/model/ids.ts';
+import { bootId, environmentName, environmentVersion, runId } from '#src/model/ids.ts';
 import {
   admitOf,
   claimOf,

@@ -4,15 +4,13 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { freePort } from '../../../cli/fleet/free-port.ts';
-import type { HandleTicket } from '../../../src/ports/launch-queue.ts';
-import { createLaunchQueue } from '../../../src/adapters/bullmq/launch-queue.ts';
-import { connectFleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { startRedis } from '../../support/redis.ts';
-import type { PrivateRedis } from '../../support/redis.ts';
-import { standBeforeRedis } from '../../support/redis-proxy.ts';
-import type { RedisProxy } from '../../support/redis-proxy.ts';
+import { freePort } from '#cli/fleet/free-port.ts';
+import type { HandleTicket } from '#src/ports/launch-queue.ts';
+import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
+import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
+import { type RedisProxy, standBeforeRedis } from '#test/support/redis-proxy.ts';
 import { claimOf } from './world.ts';
 
 /** What an operator is promised. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Redis } from 'ioredis';
-import { connectFleetState, type FleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { startRedis, type PrivateRedis } from '../../support/redis.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { startRedis, type PrivateRedis } from '#test/support/redis.ts';
 import { claimOf, keyOf, settlementOf } from './world.ts';
 
 let server: PrivateRedis;

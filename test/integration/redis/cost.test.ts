@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { connectFleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { bootId, environmentName, runId, sandboxId } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
+import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
+import { bootId, environmentName, runId, sandboxId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
 import {
   claimOf,
   gradeAsk,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { runId, sandboxId } from '../../../src/model/ids.ts';
+import { runId, sandboxId } from '#src/model/ids.ts';
 import {
   admitOf,
   claimOf,

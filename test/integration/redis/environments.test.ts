@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { environmentName, environmentVersion } from '../../../src/model/ids.ts';
-import { anyPlace } from '../../../src/model/environment.ts';
-import type { Environment } from '../../../src/model/environment.ts';
+import { environmentName, environmentVersion } from '#src/model/ids.ts';
+import { anyPlace, type Environment } from '#src/model/environment.ts';
 import { claimOf, minute, startWorld, template, type World } from './world.ts';
 
 let world: World;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { EventKeeper } from '../../../src/ports/fleet/event-keepers.ts';
+import type { EventKeeper } from '#src/ports/fleet/event-keepers.ts';
 import { minute, second, startWorld, type World } from './world.ts';
 
 let world: World;

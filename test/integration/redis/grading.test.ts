@@ -1,5 +1,4 @@
-import { sandboxId } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
+import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   admitOf,

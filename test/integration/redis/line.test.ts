@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { templateDigest } from '../../../src/model/ids.ts';
-import type { RolloutKey } from '../../../src/model/rollout.ts';
+import { templateDigest } from '#src/model/ids.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
 import { claimOf, keyOf, ownerOf, recordOf, second, startWorld, template, type World } from './world.ts';
 
 let world: World;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { bootId, runId, sandboxId } from '../../../src/model/ids.ts';
-import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
+import { bootId, runId, sandboxId } from '#src/model/ids.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import {
   admitOf,
   claimOf,

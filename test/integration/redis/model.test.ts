@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { bootId, sandboxId } from '../../../src/model/ids.ts';
-import type { SandboxId } from '../../../src/model/ids.ts';
-import { sandboxAddress, type RolloutKey } from '../../../src/model/rollout.ts';
-import type { KnownSandbox } from '../../../src/ports/fleet/pool.ts';
+import { bootId, sandboxId, type SandboxId } from '#src/model/ids.ts';
+import { sandboxAddress, type RolloutKey } from '#src/model/rollout.ts';
+import type { KnownSandbox } from '#src/ports/fleet/pool.ts';
 import {
   admitOf,
   claimOf,

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { keysOf } from '../../../src/adapters/redis/keys.ts';
-import { sandboxId } from '../../../src/model/ids.ts';
-import { KnownSandboxes } from '../../../src/pool/known-sandboxes.ts';
-import { claimOf, held, keyOf, minute, sandboxOf, startWorld, template } from './world.ts';
-import type { World } from './world.ts';
+import { keysOf } from '#src/adapters/redis/keys.ts';
+import { sandboxId } from '#src/model/ids.ts';
+import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
+import { claimOf, held, keyOf, minute, sandboxOf, startWorld, template, type World } from './world.ts';
 
 const key = keysOf('test');
 let world: World;

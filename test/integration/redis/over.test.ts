@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bootId, callId, environmentName, itemKey, runId } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { FoundRollout } from '../../../src/ports/fleet/recovery.ts';
-import type { AdmitReply } from '../../../src/ports/fleet/calls.ts';
-import type { ClaimReply } from '../../../src/ports/fleet/claims.ts';
-import type { GradeBegin } from '../../../src/ports/fleet/lifecycle.ts';
-import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
-import { verdictOf } from '../../../src/grading/verdict-of.ts';
-import { repeatsAreOver } from '../../support/repeats-are-over.ts';
+import { bootId, callId, environmentName, itemKey, runId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { FoundRollout } from '#src/ports/fleet/recovery.ts';
+import type { AdmitReply } from '#src/ports/fleet/calls.ts';
+import type { ClaimReply } from '#src/ports/fleet/claims.ts';
+import type { GradeBegin } from '#src/ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import { verdictOf } from '#src/grading/verdict-of.ts';
+import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
 import {
   admitOf,
   claimOf,

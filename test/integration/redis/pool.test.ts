@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { bootId, runId, sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { Errand, PoolTarget } from '../../../src/ports/fleet/pool.ts';
+import { bootId, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import type { Errand, PoolTarget } from '#src/ports/fleet/pool.ts';
 import {
   claimOf,
   drainingOf,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { itemKey, runId, tenantId } from '../../../src/model/ids.ts';
+import { itemKey, runId, tenantId } from '#src/model/ids.ts';
 import {
   claimOf,
   gradeAsk,
@@ -13,7 +13,7 @@ import {
   tenant,
   type World,
 } from './world.ts';
-import { wholeRun } from '../../../src/reports/run-report.ts';
+import { wholeRun } from '#src/reports/run-report.ts';
 
 let world: World;
 beforeAll(async () => {

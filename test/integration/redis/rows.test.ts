@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { tenantId } from '../../../src/model/ids.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
+import { tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
 import { claimOf, keyOf, minute, ownerOf, recordOf, startWorld, tenant, type World } from './world.ts';
 
 let world: World;

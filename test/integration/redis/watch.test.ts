@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { environmentVersion, sandboxId, templateDigest } from '../../../src/model/ids.ts';
-import type { ProcessWord } from '../../../src/ports/fleet/watch.ts';
+import { environmentVersion, sandboxId, templateDigest } from '#src/model/ids.ts';
+import type { ProcessWord } from '#src/ports/fleet/watch.ts';
 import { claimOf, keyOf, minute, ownerOf, second, startWorld, template, type World } from './world.ts';
 
 let world: World;

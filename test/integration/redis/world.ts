@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { connectFleetState, type FleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { keysOf } from '../../../src/adapters/redis/keys.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { keysOf } from '#src/adapters/redis/keys.ts';
 import {
   bootId,
   callId,
@@ -12,19 +12,13 @@ import {
   sandboxId,
   templateDigest,
   tenantId,
-} from '../../../src/model/ids.ts';
-import {
-  noTags,
-  rolloutKey,
-  sandboxAddress,
-  type Owner,
-  type RolloutKey,
-} from '../../../src/model/rollout.ts';
-import type { AdmitRequest, Settlement } from '../../../src/ports/fleet/calls.ts';
-import type { ClaimRequest } from '../../../src/ports/fleet/claims.ts';
-import type { GradeAsk } from '../../../src/ports/fleet/lifecycle.ts';
-import type { RolloutRecord } from '../../../src/ports/fleet/records.ts';
-import { startRedis } from '../../support/redis.ts';
+} from '#src/model/ids.ts';
+import { noTags, rolloutKey, sandboxAddress, type Owner, type RolloutKey } from '#src/model/rollout.ts';
+import type { AdmitRequest, Settlement } from '#src/ports/fleet/calls.ts';
+import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
+import type { GradeAsk } from '#src/ports/fleet/lifecycle.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import { startRedis } from '#test/support/redis.ts';
 
 export const second = 1_000;
 export const minute = 60 * second;

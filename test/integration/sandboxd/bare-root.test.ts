@@ -3,9 +3,15 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import { aBind, aGrade, aShellCall, policyUid, startSandboxdInBwrap } from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+import { callId } from '#src/model/ids.ts';
+import {
+  aBind,
+  aGrade,
+  aShellCall,
+  policyUid,
+  startSandboxdInBwrap,
+  type TestSandboxd,
+} from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(240_000);
 const mebibyte = 1024 * 1024;

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import { aBind, aShellCall, startSandboxd } from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+import { callId } from '#src/model/ids.ts';
+import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const mebibyte = 1024 * 1024;
 /** What the journal of one life may hold; see `daemon.ts`. */

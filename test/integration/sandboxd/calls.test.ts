@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { bootId, callId, sandboxId } from '../../../src/model/ids.ts';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import { aBind, aShellCall, startSandboxd } from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+import { bootId, callId, sandboxId } from '#src/model/ids.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import { aBind, aShellCall, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(60_000);
 const one = callId('call/1 with odd %, ids?');

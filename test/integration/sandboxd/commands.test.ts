@@ -1,9 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import type { CallAnswer } from '../../../src/protocol/sandboxd/wire.ts';
-import { aBind, aShellCall, graderUid, policyUid, startSandboxd } from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+import { callId } from '#src/model/ids.ts';
+import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
+import {
+  aBind,
+  aShellCall,
+  graderUid,
+  policyUid,
+  startSandboxd,
+  type TestSandboxd,
+} from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(120_000);
 

@@ -2,11 +2,10 @@ import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileS
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import type { BuiltinName, CallAnswer, CommandUser } from '../../../src/protocol/sandboxd/wire.ts';
-import { aBind, graderUid, policyUid, startSandboxd } from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+import { callId } from '#src/model/ids.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import type { BuiltinName, CallAnswer, CommandUser } from '#src/protocol/sandboxd/wire.ts';
+import { aBind, graderUid, policyUid, startSandboxd, type TestSandboxd } from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(120_000);
 

@@ -3,10 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import type { CallAnswer, CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
-import { aBind, aGrade, aShellCall, startSandboxd, startSandboxdInBwrap } from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+import { callId } from '#src/model/ids.ts';
+import type { CallAnswer, CallRequest } from '#src/protocol/sandboxd/wire.ts';
+import {
+  aBind,
+  aGrade,
+  aShellCall,
+  startSandboxd,
+  startSandboxdInBwrap,
+  type TestSandboxd,
+} from '#test/support/sandboxd.ts';
 
 /*
  * A child that has become the policy's user and not yet its program can be stopped by the policy, and whoever starts it

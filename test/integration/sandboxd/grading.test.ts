@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import type { CallAnswer, CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import { callId } from '#src/model/ids.ts';
+import type { CallAnswer, CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import {
   aBind,
   aGrade,
@@ -12,8 +12,8 @@ import {
   policyUid,
   startSandboxd,
   startSandboxdInBwrap,
-} from '../../support/sandboxd.ts';
-import type { TestSandboxd } from '../../support/sandboxd.ts';
+  type TestSandboxd,
+} from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(180_000);
 const score = (text: string) => ({ kind: 'ran', score: text }) as const;

@@ -1,15 +1,14 @@
-import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import { mkdtempSync, rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createSandboxdHttpLink } from '../../../src/adapters/sandboxd-http/link.ts';
-import { bootId, callId, sandboxId } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import { aBind, aShellCall, startSandboxd } from '../../support/sandboxd.ts';
+import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
+import { bootId, callId, sandboxId } from '#src/model/ids.ts';
+import { sandboxAddress } from '#src/model/rollout.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import { aBind, aShellCall, startSandboxd } from '#test/support/sandboxd.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'corral-link-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { connect } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { type AddressInfo, connect, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { listen } from '../../../services/sandboxd/listen.ts';
-import type { Interfaces } from '../../../services/sandboxd/listen.ts';
+import { type Interfaces, listen } from '#services/sandboxd/listen.ts';
 
 /**
  * sandboxd's listener with real connections, on a machine that has all of 127.0.0.0/8: here only what the listener is told

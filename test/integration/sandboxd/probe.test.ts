@@ -3,11 +3,16 @@ import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import { payloadEntry, payloadNodeArgv } from '../../../src/protocol/sandboxd/payload-layout.ts';
-import type { ProbeDepth } from '../../../src/protocol/sandboxd/wire.ts';
-import { aBind, startSandboxd, startSandboxdInBwrap } from '../../support/sandboxd.ts';
-import type { TestSandboxd, TestSandboxdOptions } from '../../support/sandboxd.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
+import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
+import {
+  aBind,
+  startSandboxd,
+  startSandboxdInBwrap,
+  type TestSandboxd,
+  type TestSandboxdOptions,
+} from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(120_000);
 const depths: readonly ProbeDepth[] = ['whole', 'brief'];

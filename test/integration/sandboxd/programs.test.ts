@@ -1,9 +1,15 @@
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { callId } from '../../../src/model/ids.ts';
-import { aBind, aShellCall, policyUid, startSandboxd } from '../../support/sandboxd.ts';
-import type { TestSandboxd, TestSandboxdOptions } from '../../support/sandboxd.ts';
+import { callId } from '#src/model/ids.ts';
+import {
+  aBind,
+  aShellCall,
+  policyUid,
+  startSandboxd,
+  type TestSandboxd,
+  type TestSandboxdOptions,
+} from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(120_000);
 

@@ -1,4 +1,4 @@
-import type { ControllerPorts } from '../../../services/controller/ports.ts';
+import type { ControllerPorts } from '#services/controller/ports.ts';
 
 /** A Redis that has forgotten is made the fleet's without what the sandboxes could have told. */
 export function writesNothingBack(ports: ControllerPorts): ControllerPorts {

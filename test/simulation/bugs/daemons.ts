@@ -1,5 +1,5 @@
-import { WireError } from '../../../services/sandboxd/wire-error.ts';
-import type { BindRequest, CallRequest } from '../../../src/protocol/sandboxd/wire.ts';
+import { WireError } from '#services/sandboxd/wire-error.ts';
+import type { BindRequest, CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { Daemon } from '../sandbox/daemon.ts';
 import type { MakeDaemon } from '../sandbox/sandboxes.ts';
 

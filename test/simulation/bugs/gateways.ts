@@ -1,12 +1,11 @@
-import type { GatewayWorld } from '../../../services/gateway/core-wiring.ts';
-import type { GatewayCore } from '../../../services/gateway/core.ts';
-import { asFailure } from '../../../src/failure/failure.ts';
-import { callId } from '../../../src/model/ids.ts';
-import type { RolloutKey } from '../../../src/model/rollout.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
+import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
+import type { GatewayCore } from '#services/gateway/core.ts';
+import { asFailure } from '#src/failure/failure.ts';
+import { callId } from '#src/model/ids.ts';
+import { type RolloutKey, rolloutKey } from '#src/model/rollout.ts';
+import { LinkError } from '#src/ports/sandbox-link.ts';
 import type { World } from '../world.ts';
-import { answering } from '../../fakes/sandbox-link.ts';
+import { answering } from '#test/fakes/sandbox-link.ts';
 
 /** The command gets what the wait for its sandbox has left of its timeout. */
 export function chargesTheWait(ports: GatewayWorld, { scheduler }: World): GatewayWorld {

@@ -1,7 +1,6 @@
 import type { Chance } from './chance.ts';
 import type { Story } from './story.ts';
-import { everyday, troubles } from './troubles.ts';
-import type { Trouble } from './troubles.ts';
+import { everyday, type Trouble, troubles } from './troubles.ts';
 
 /** Whom a fault may have hurt: one sandbox or one rollout, by name, or anybody. */
 export type Hurt = { readonly part: string } | 'anybody';

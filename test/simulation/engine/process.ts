@@ -1,4 +1,4 @@
-import type { Clock } from '../../../src/ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { Scheduler } from './scheduler.ts';
 
 /** The moment at which every world begins, as Redis and wall clocks show it. */

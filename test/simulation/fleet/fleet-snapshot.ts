@@ -1,4 +1,4 @@
-import type { Keys } from '../../../src/adapters/redis/keys.ts';
+import type { Keys } from '#src/adapters/redis/keys.ts';
 
 /** Runs whose rollouts are looked at, as `tenant/run`. */
 export const simulatedRuns = ['lab/run-1', 'lab/run-2'] as const;

@@ -1,13 +1,13 @@
-import { callStore } from '../../../src/adapters/redis/call-store.ts';
-import { claimStore } from '../../../src/adapters/redis/claim-store.ts';
-import { environmentStore } from '../../../src/adapters/redis/environment-store.ts';
-import type { FleetState } from '../../../src/adapters/redis/fleet-state.ts';
-import { gradeStore } from '../../../src/adapters/redis/grade-store.ts';
-import { lifecycleStore } from '../../../src/adapters/redis/lifecycle-store.ts';
-import type { Messages } from '../../../src/adapters/redis/messages.ts';
-import { poolStore } from '../../../src/adapters/redis/pool-store.ts';
-import { recoveryStore } from '../../../src/adapters/redis/recovery-store.ts';
-import type { RunScript } from '../../../src/adapters/redis/script-runner.ts';
+import { callStore } from '#src/adapters/redis/call-store.ts';
+import { claimStore } from '#src/adapters/redis/claim-store.ts';
+import { environmentStore } from '#src/adapters/redis/environment-store.ts';
+import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { gradeStore } from '#src/adapters/redis/grade-store.ts';
+import { lifecycleStore } from '#src/adapters/redis/lifecycle-store.ts';
+import type { Messages } from '#src/adapters/redis/messages.ts';
+import { poolStore } from '#src/adapters/redis/pool-store.ts';
+import { recoveryStore } from '#src/adapters/redis/recovery-store.ts';
+import type { RunScript } from '#src/adapters/redis/script-runner.ts';
 import { fleetKeys } from './real-scripts.ts';
 
 export type ProcessFleet = Pick<

@@ -1,14 +1,11 @@
 import { Redis, ReplyError } from 'ioredis';
-import { keysOf } from '../../../src/adapters/redis/keys.ts';
-import { classifyTrouble } from '../../../src/adapters/redis/redis-trouble.ts';
-import type { Reply } from '../../../src/adapters/redis/reply.ts';
-import { loadLibrary } from '../../../src/adapters/redis/script-library.ts';
-import type { ScriptLibrary } from '../../../src/adapters/redis/script-library.ts';
-import type { ScriptName } from '../../../src/adapters/redis/script-names.ts';
-import { startRedis } from '../../support/redis.ts';
-import type { PrivateRedis } from '../../support/redis.ts';
-import { readState, snapshotLua } from './fleet-snapshot.ts';
-import type { FleetSnapshot } from './fleet-snapshot.ts';
+import { keysOf } from '#src/adapters/redis/keys.ts';
+import { classifyTrouble } from '#src/adapters/redis/redis-trouble.ts';
+import type { Reply } from '#src/adapters/redis/reply.ts';
+import { loadLibrary, type ScriptLibrary } from '#src/adapters/redis/script-library.ts';
+import type { ScriptName } from '#src/adapters/redis/script-names.ts';
+import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
+import { type FleetSnapshot, readState, snapshotLua } from './fleet-snapshot.ts';
 import { worldLua } from './world-lua.ts';
 
 export const fleetKeys = keysOf('simulated');

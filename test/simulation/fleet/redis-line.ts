@@ -1,11 +1,10 @@
-import { unavailable } from '../../../src/adapters/redis/redis-trouble.ts';
-import type { Reply } from '../../../src/adapters/redis/reply.ts';
-import type { RunScript } from '../../../src/adapters/redis/script-runner.ts';
-import type { ScriptName } from '../../../src/adapters/redis/script-names.ts';
+import { unavailable } from '#src/adapters/redis/redis-trouble.ts';
+import type { Reply } from '#src/adapters/redis/reply.ts';
+import type { RunScript } from '#src/adapters/redis/script-runner.ts';
+import type { ScriptName } from '#src/adapters/redis/script-names.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
-import { worldBeganMs } from '../engine/process.ts';
-import type { SimProcess } from '../engine/process.ts';
+import { type SimProcess, worldBeganMs } from '../engine/process.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 import type { FleetSnapshot } from './fleet-snapshot.ts';
 import type { Mailbox } from './mailbox.ts';

@@ -1,5 +1,4 @@
-import { goAway } from './redis-line.ts';
-import type { RedisHost } from './redis-line.ts';
+import { goAway, type RedisHost } from './redis-line.ts';
 
 /** Another Redis that holds nothing takes the place of the fleet's, and answers after `awayMs`. */
 export async function forgetEverything(redis: RedisHost, awayMs: number): Promise<void> {

@@ -1,6 +1,6 @@
-import { untold } from '../../fakes/launch-queue.ts';
-import { freeSlots } from '../../../src/adapters/bullmq/slots.ts';
-import type { HandleTicket, LaunchQueue } from '../../../src/ports/launch-queue.ts';
+import { untold } from '#test/fakes/launch-queue.ts';
+import { freeSlots } from '#src/adapters/bullmq/slots.ts';
+import type { HandleTicket, LaunchQueue } from '#src/ports/launch-queue.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 

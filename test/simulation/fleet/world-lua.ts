@@ -1,4 +1,4 @@
-import type { Keys } from '../../../src/adapters/redis/keys.ts';
+import type { Keys } from '#src/adapters/redis/keys.ts';
 import { snapshotLua } from './fleet-snapshot.ts';
 
 /** Commands that change nothing. One that is missing here costs a look at fleet state, and no more. */

@@ -1,4 +1,4 @@
-import { failureRow } from '../../../src/failure/codes.ts';
+import { failureRow } from '#src/failure/codes.ts';
 import type { Execution } from '../sandbox/truth.ts';
 import type { World } from '../world.ts';
 import { brokenWords, refusedScore } from '../environment.ts';

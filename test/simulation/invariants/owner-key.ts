@@ -1,5 +1,5 @@
-import { rolloutId, runId, tenantId } from '../../../src/model/ids.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
+import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { rolloutKey } from '#src/model/rollout.ts';
 
 /** A planned rollout's key in fleet state and at the sandboxes. */
 export function ownerKey(run: string, rollout: string): string {

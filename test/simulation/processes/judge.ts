@@ -1,4 +1,4 @@
-import type { Post, Posted } from '../../../src/adapters/judge-http/post.ts';
+import type { Post, Posted } from '#src/adapters/judge-http/post.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import { harmless } from '../environment.ts';

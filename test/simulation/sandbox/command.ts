@@ -1,4 +1,4 @@
-import type { CallRequest, Ending } from '../../../src/protocol/sandboxd/wire.ts';
+import type { CallRequest, Ending } from '#src/protocol/sandboxd/wire.ts';
 
 /** What a simulated command does, as the policy writes it into the tool's argument. */
 export type Command = {

@@ -1,19 +1,17 @@
-import { Binding } from '../../../services/sandboxd/binding.ts';
-import { decodeAnswer } from '../../../services/sandboxd/calls/answer.ts';
-import type { RawAnswer } from '../../../services/sandboxd/calls/answer.ts';
-import { Journal } from '../../../services/sandboxd/calls/journal.ts';
-import type { JournalEntry } from '../../../services/sandboxd/calls/journal-entry.ts';
-import { rolloutKey } from '../../../src/model/rollout.ts';
-import type { Owner } from '../../../src/model/rollout.ts';
-import { protocolVersion } from '../../../src/protocol/sandboxd/wire.ts';
-import type {
-  BindRequest,
-  CallAnswer,
-  CallRequest,
-  Ending,
-  GradeTurn,
-  Identity,
-} from '../../../src/protocol/sandboxd/wire.ts';
+import { Binding } from '#services/sandboxd/binding.ts';
+import { decodeAnswer, type RawAnswer } from '#services/sandboxd/calls/answer.ts';
+import { Journal } from '#services/sandboxd/calls/journal.ts';
+import type { JournalEntry } from '#services/sandboxd/calls/journal-entry.ts';
+import { type Owner, rolloutKey } from '#src/model/rollout.ts';
+import {
+  type BindRequest,
+  type CallAnswer,
+  type CallRequest,
+  type Ending,
+  type GradeTurn,
+  type Identity,
+  protocolVersion,
+} from '#src/protocol/sandboxd/wire.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
 import type { Story } from '../engine/story.ts';
 import { runOf } from './command.ts';

@@ -1,5 +1,4 @@
-import { Daemon } from './daemon.ts';
-import type { DaemonWorld } from './daemon.ts';
+import { Daemon, type DaemonWorld } from './daemon.ts';
 
 export type MakeDaemon = (world: DaemonWorld, sandbox: string, boot: string) => Daemon;
 

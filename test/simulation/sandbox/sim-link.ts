@@ -1,10 +1,9 @@
-import { WireError } from '../../../services/sandboxd/wire-error.ts';
-import type { SandboxLink, SandboxTarget } from '../../../src/ports/sandbox-link.ts';
-import type { CallAnswer } from '../../../src/protocol/sandboxd/wire.ts';
+import { WireError } from '#services/sandboxd/wire-error.ts';
+import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
+import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Daemon } from './daemon.ts';
-import { askOver } from './wire.ts';
-import type { Question, WireWorld } from './wire.ts';
+import { askOver, type Question, type WireWorld } from './wire.ts';
 
 /** The port to sandboxes for one process: every method is one request over {@link askOver}. */
 export function simLink(world: WireWorld, process: SimProcess): SandboxLink {

@@ -1,12 +1,9 @@
-import type { LossCause } from '../../../src/failure/codes.ts';
-import { Failure } from '../../../src/failure/failure.ts';
-import { sandboxId } from '../../../src/model/ids.ts';
-import type { SandboxId, TemplateDigest } from '../../../src/model/ids.ts';
-import { sandboxAddress } from '../../../src/model/rollout.ts';
-import type { Owner } from '../../../src/model/rollout.ts';
-import type { CreateRequest, ProvidedSandbox, SandboxProvider } from '../../../src/ports/sandbox-provider.ts';
-import type { SimProcess } from '../engine/process.ts';
-import { worldBeganMs } from '../engine/process.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { sandboxId, type SandboxId, type TemplateDigest } from '#src/model/ids.ts';
+import { type Owner, sandboxAddress } from '#src/model/rollout.ts';
+import type { CreateRequest, ProvidedSandbox, SandboxProvider } from '#src/ports/sandbox-provider.ts';
+import { type SimProcess, worldBeganMs } from '../engine/process.ts';
 import { Watches } from './watches.ts';
 import type { WireWorld } from './wire.ts';
 

@@ -1,4 +1,4 @@
-import type { Ending } from '../../../src/protocol/sandboxd/wire.ts';
+import type { Ending } from '#src/protocol/sandboxd/wire.ts';
 
 /** One start of a command in a sandbox. */
 export type Execution = {

@@ -1,4 +1,4 @@
-import type { ProvidedSandbox, ProviderEvent } from '../../../src/ports/sandbox-provider.ts';
+import type { ProvidedSandbox, ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Hurt } from '../engine/faults.ts';
 import type { WireWorld } from './wire.ts';

@@ -1,6 +1,5 @@
-import { WireError } from '../../../services/sandboxd/wire-error.ts';
-import { LinkError } from '../../../src/ports/sandbox-link.ts';
-import type { SandboxTarget } from '../../../src/ports/sandbox-link.ts';
+import { WireError } from '#services/sandboxd/wire-error.ts';
+import { LinkError, type SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import type { SimProcess } from '../engine/process.ts';

@@ -1,10 +1,9 @@
-import { runId, tenantId } from '../../../src/model/ids.ts';
-import type { Clock } from '../../../src/ports/clock.ts';
-import type { GatewayCore, RolloutView } from '../../../services/gateway/core.ts';
+import { runId, tenantId } from '#src/model/ids.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { GatewayCore, RolloutView } from '#services/gateway/core.ts';
 import type { Story } from '../engine/story.ts';
 import type { Asking, Ledger, Request, Told } from './ledger.ts';
-import { post } from './platform.ts';
-import type { PlatformWorld } from './platform.ts';
+import { type PlatformWorld, post } from './platform.ts';
 import type { PlannedRollout } from './plan.ts';
 import { wordsFor } from './words.ts';
 

@@ -1,5 +1,5 @@
-import type { FailureCode } from '../../../src/failure/codes.ts';
-import type { RolloutState } from '../../../src/model/rollout.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { RolloutState } from '#src/model/rollout.ts';
 import type { PlannedCall, PlannedRollout } from './plan.ts';
 
 /** What came back of one request. `lost`: the connection ended without an answer. */

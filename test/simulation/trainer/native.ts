@@ -1,8 +1,7 @@
-import { callId, rolloutId } from '../../../src/model/ids.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
 import { commandMs, idleMs, requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
-import { toldOf } from './desk.ts';
-import type { Desk } from './desk.ts';
+import { type Desk, toldOf } from './desk.ts';
 import type { Ending, Told } from './ledger.ts';
 import type { PlannedCall, PlannedEnd } from './plan.ts';
 import { wordsFor } from './words.ts';

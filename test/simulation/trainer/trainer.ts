@@ -1,9 +1,8 @@
-import { callId, rolloutId } from '../../../src/model/ids.ts';
-import { failureRow } from '../../../src/failure/codes.ts';
+import { callId, rolloutId } from '#src/model/ids.ts';
+import { failureRow } from '#src/failure/codes.ts';
 import { requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
-import { Desk } from './desk.ts';
-import type { TrainerWorld } from './desk.ts';
+import { Desk, type TrainerWorld } from './desk.ts';
 import type { Ending, Told } from './ledger.ts';
 import { driveNative } from './native.ts';
 import type { PlannedCall, PlannedRollout } from './plan.ts';

@@ -1,5 +1,4 @@
-import { by, countOf, of, sumOf } from '../rule.ts';
-import type { Alert } from '../rule.ts';
+import { type Alert, by, countOf, of, sumOf } from '../rule.ts';
 
 /* The parts that a fleet is made of: gateways, controllers, Redis, the API server, and what they are given to work with. */
 

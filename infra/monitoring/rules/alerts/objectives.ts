@@ -1,7 +1,5 @@
-import { failedCallCount, lostCount } from '../recorded.ts';
-import type { Window } from '../recorded.ts';
-import { of, placeholders } from '../rule.ts';
-import type { Alert } from '../rule.ts';
+import { failedCallCount, lostCount, type Window } from '../recorded.ts';
+import { type Alert, of, placeholders } from '../rule.ts';
 
 /*
  * What is promised, and how fast the promise is being broken. An objective of 0.1 % is a budget for 30 days; at 14.4 times that

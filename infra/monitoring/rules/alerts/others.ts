@@ -1,5 +1,4 @@
-import { countOf, of, sumOf } from '../rule.ts';
-import type { Alert, Duration } from '../rule.ts';
+import { type Alert, countOf, type Duration, of, sumOf } from '../rule.ts';
 
 /* What is not ours: told to those who can change it, and never to whoever is on call. */
 

@@ -1,8 +1,7 @@
-import { suspectedOf } from '../../../../src/failure/suspected.ts';
-import { lossByPolicy } from '../../../../src/failure/meanings/by-policy.ts';
-import type { LossCause } from '../../../../src/failure/codes.ts';
-import { by, countOf, of, sumOf } from '../rule.ts';
-import type { Alert } from '../rule.ts';
+import { suspectedOf } from '#src/failure/suspected.ts';
+import { lossByPolicy } from '#src/failure/meanings/by-policy.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import { type Alert, by, countOf, of, sumOf } from '../rule.ts';
 
 /* Whether rollouts get their sandboxes, how soon, and whether they keep them. */
 

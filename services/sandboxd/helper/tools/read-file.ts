@@ -1,7 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { openRegular } from '../get-file.ts';
-import { ToolError } from './tool-arguments.ts';
-import type { ToolArguments } from './tool-arguments.ts';
+import { type ToolArguments, ToolError } from './tool-arguments.ts';
 
 const newline = 0x0a;
 

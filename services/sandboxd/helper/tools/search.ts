@@ -1,8 +1,7 @@
 import { closeSync, fstatSync, readFileSync, statSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
 import { openRegular } from '../get-file.ts';
-import { ToolError } from './tool-arguments.ts';
-import type { ToolArguments } from './tool-arguments.ts';
+import { type ToolArguments, ToolError } from './tool-arguments.ts';
 import { walk } from './walk.ts';
 
 const mostMatches = 200;

@@ -1,5 +1,4 @@
-import { readdirSync } from 'node:fs';
-import type { Dirent } from 'node:fs';
+import { type Dirent, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 export type Found = { readonly path: string; readonly isFolder: boolean; readonly isFile: boolean };

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { Failure } from '../../../failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 /** How the API server says no: kind Status. Only what is shown or decided on. */
 const StatusObject = Type.Object({

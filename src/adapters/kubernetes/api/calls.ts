@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
-import { Failure } from '../../../failure/failure.ts';
-import type { Clock } from '../../../ports/clock.ts';
-import type { Random } from '../../../ports/random.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 import type { Answer } from './answer.ts';
 import type { Connections } from './connections.ts';
 import type { Credentials } from './credentials.ts';

@@ -1,5 +1,4 @@
-import { Pool } from 'undici';
-import type { Dispatcher } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { ClusterTls } from './credentials.ts';
 
 /**

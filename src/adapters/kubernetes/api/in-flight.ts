@@ -1,4 +1,4 @@
-import { Failure } from '../../../failure/failure.ts';
+import { Failure } from '#src/failure/failure.ts';
 
 /** Lets at most `most` pieces of work run at once; the others wait in their order, at most `queued` of them. */
 export type InFlight = <Result>(work: () => Promise<Result>) => Promise<Result>;

@@ -1,6 +1,5 @@
 import type { Api } from '../api/calls.ts';
-import { isEventList } from '../truth/objects.ts';
-import type { EventList } from '../truth/objects.ts';
+import { type EventList, isEventList } from '../truth/objects.ts';
 
 /** What the cluster's events say of one pod. */
 export type EventWords = {

@@ -1,6 +1,6 @@
-import { Failure } from '../../../failure/failure.ts';
-import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
-import type { Log } from '../../../ports/log.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import type { Log } from '#src/ports/log.ts';
 import { joinPlacement } from '../pod/placement.ts';
 import type { PodSettings } from '../pod/settings.ts';
 import { isPod } from '../truth/objects.ts';

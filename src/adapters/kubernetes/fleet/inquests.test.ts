@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '../../../../test/fakes/clock.ts';
-import { fakePodView } from '../../../../test/fakes/pod-view.ts';
-import { createInquests } from './inquests.ts';
-import type { Shortage } from './inquests.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakePodView } from '#test/fakes/pod-view.ts';
+import { createInquests, type Shortage } from './inquests.ts';
 
 const atMs = Date.parse('2026-01-01T00:10:00Z');
 const running = fakePodView();

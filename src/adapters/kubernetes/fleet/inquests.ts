@@ -1,7 +1,6 @@
-import type { Clock } from '../../../ports/clock.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { Api } from '../api/calls.ts';
-import { isEventList } from '../truth/objects.ts';
-import type { EventList } from '../truth/objects.ts';
+import { type EventList, isEventList } from '../truth/objects.ts';
 import type { Ending } from '../truth/ending.ts';
 import type { PodView } from './pod-view.ts';
 

@@ -1,5 +1,5 @@
-import type { SandboxId } from '../../../model/ids.ts';
-import type { Clock } from '../../../ports/clock.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { PodBook } from './pod-book.ts';
 import type { PodView } from './pod-view.ts';
 import { createRecent } from './recent.ts';

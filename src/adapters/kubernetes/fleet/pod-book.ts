@@ -1,11 +1,10 @@
-import type { LossCause } from '../../../failure/codes.ts';
-import type { Evidence } from '../../../failure/failure.ts';
-import type { SandboxId } from '../../../model/ids.ts';
-import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import { leavingOf } from '../truth/keeps-off.ts';
 import type { NodeView } from '../truth/node-view.ts';
-import { providedOf } from './pod-view.ts';
-import type { PodView } from './pod-view.ts';
+import { type PodView, providedOf } from './pod-view.ts';
 
 /**
  * The fleet's pods as one watch has told them, and what its watcher must hear of each change:

@@ -1,8 +1,7 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import { Failure } from '../../../failure/failure.ts';
-import type { SandboxId } from '../../../model/ids.ts';
-import { refusal } from '../api/answer.ts';
-import type { Answer } from '../api/answer.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import { type Answer, refusal } from '../api/answer.ts';
 import type { Api, ApiCall } from '../api/calls.ts';
 import { podName } from '../pod/name.ts';
 

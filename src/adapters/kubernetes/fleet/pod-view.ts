@@ -1,18 +1,14 @@
-import type { LossCause } from '../../../failure/codes.ts';
-import { sandboxAddress } from '../../../model/rollout.ts';
-import type { SandboxAddress } from '../../../model/rollout.ts';
-import type { SandboxId } from '../../../model/ids.ts';
-import type { ProvidedSandbox } from '../../../ports/sandbox-provider.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import { sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainerName } from '../pod/container.ts';
 import { readMarks } from '../pod/labels.ts';
-import { endingOf, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
-import type { Ending } from '../truth/ending.ts';
+import { type Ending, endingOf, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
 import { tolerationsThatMatter } from '../truth/keeps-off.ts';
 import type { NodeView } from '../truth/node-view.ts';
-import { isPod } from '../truth/objects.ts';
-import type { PodObject, Toleration } from '../truth/objects.ts';
-import { startTrouble } from '../truth/start-trouble.ts';
-import type { StartTrouble } from '../truth/start-trouble.ts';
+import { isPod, type PodObject, type Toleration } from '../truth/objects.ts';
+import { startTrouble, type StartTrouble } from '../truth/start-trouble.ts';
 
 /** What is kept of a pod: half a kilobyte where the object has five. */
 export type PodView = ProvidedSandbox & {

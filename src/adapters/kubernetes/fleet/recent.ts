@@ -1,4 +1,4 @@
-import type { SandboxId } from '../../../model/ids.ts';
+import type { SandboxId } from '#src/model/ids.ts';
 
 /** Something about each of the sandboxes that were touched last; older ones are forgotten. */
 export type Recent<Value> = {

@@ -1,9 +1,8 @@
-import type { SandboxId } from '../../../model/ids.ts';
-import type { Clock } from '../../../ports/clock.ts';
-import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import type { SandboxId } from '#src/model/ids.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import type { StartTrouble } from '../truth/start-trouble.ts';
-import { noWords } from './event-words.ts';
-import type { EventWords } from './event-words.ts';
+import { type EventWords, noWords } from './event-words.ts';
 import type { PodView } from './pod-view.ts';
 
 /**

@@ -1,13 +1,11 @@
 import type { Api, ApiOptions } from '../api/calls.ts';
-import type { ProviderEvent } from '../../../ports/sandbox-provider.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import { nodeView } from '../truth/node-view.ts';
 import { follow } from '../watch/follow.ts';
 import type { Collection } from '../watch/pages.ts';
-import { createInquests, readShortages } from './inquests.ts';
-import type { Inquests } from './inquests.ts';
+import { createInquests, type Inquests, readShortages } from './inquests.ts';
 import type { NodeBook } from './node-book.ts';
-import { createPodBook } from './pod-book.ts';
-import type { PodBook } from './pod-book.ts';
+import { createPodBook, type PodBook } from './pod-book.ts';
 import type { PodView } from './pod-view.ts';
 
 export type FleetWatch = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { podSettings } from '../../../../test/fakes/pod-request.ts';
+import { podSettings } from '#test/fakes/pod-request.ts';
 import { manifests } from './manifests.ts';
 
 const mirrors = {

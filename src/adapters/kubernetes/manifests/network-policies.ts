@@ -5,7 +5,7 @@ import type {
   V1NetworkPolicyPort,
   V1NetworkPolicySpec,
 } from '@kubernetes/client-node';
-import type { EgressRule, NetworkClass } from '../../../model/cluster.ts';
+import type { EgressRule, NetworkClass } from '#src/model/cluster.ts';
 import { labelKeys } from '../pod/labels.ts';
 import { fleetLabels, processLabels } from './labels.ts';
 import type { ManifestSettings } from './settings.ts';

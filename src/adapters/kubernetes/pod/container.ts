@@ -1,10 +1,10 @@
 import type { V1Container } from '@kubernetes/client-node';
-import { Failure } from '../../../failure/failure.ts';
-import type { Template } from '../../../model/environment.ts';
-import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
-import { sandboxdArgv } from '../../../protocol/sandboxd/payload-layout.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { Template } from '#src/model/environment.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Injected } from './injection.ts';
-import type { NetworkClass } from '../../../model/cluster.ts';
+import type { NetworkClass } from '#src/model/cluster.ts';
 import type { PodSettings } from './settings.ts';
 import { resources } from './resources.ts';
 import { containerSecurity } from './security.ts';

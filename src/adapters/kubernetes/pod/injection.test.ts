@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { podRequest, podSettings } from '../../../../test/fakes/pod-request.ts';
+import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from './pod.ts';
-import type { SandboxdInjection } from '../../../model/cluster.ts';
+import type { SandboxdInjection } from '#src/model/cluster.ts';
 
 const image = 'registry.example.com/corral/sandboxd:1';
 

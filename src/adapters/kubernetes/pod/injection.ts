@@ -1,5 +1,5 @@
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { payloadLayout, payloadNodeArgv } from '../../../protocol/sandboxd/payload-layout.ts';
+import { payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { containerSecurity } from './security.ts';
 import type { PodSettings } from './settings.ts';
 import type { Users } from './users.ts';

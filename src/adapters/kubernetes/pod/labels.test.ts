@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { podRequest } from '../../../../test/fakes/pod-request.ts';
-import { rolloutId, runId, tenantId } from '../../../model/ids.ts';
-import type { Owner } from '../../../model/rollout.ts';
+import { podRequest } from '#test/fakes/pod-request.ts';
+import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import type { Owner } from '#src/model/rollout.ts';
 import { createdMarks, fleetSelector, ownerPatch, readMarks } from './labels.ts';
 
 const owner: Owner = {

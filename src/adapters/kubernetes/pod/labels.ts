@@ -1,9 +1,7 @@
 import type { V1ObjectMeta } from '@kubernetes/client-node';
-import type { Template } from '../../../model/environment.ts';
-import { ownerOf, rolloutKey } from '../../../model/rollout.ts';
-import type { Owner, RolloutKey } from '../../../model/rollout.ts';
-import { sandboxId, templateDigest } from '../../../model/ids.ts';
-import type { SandboxId, TemplateDigest } from '../../../model/ids.ts';
+import type { Template } from '#src/model/environment.ts';
+import { type Owner, ownerOf, rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
+import { sandboxId, type SandboxId, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
 
 /*
  * What a pod says of itself, so that it can be found, judged and removed by the API server's own list alone. Labels are

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { sandboxId } from '../../../model/ids.ts';
+import { sandboxId } from '#src/model/ids.ts';
 import { podName } from './name.ts';
 
 it('is the id of our own sandboxes, so that people find one by the other', () => {

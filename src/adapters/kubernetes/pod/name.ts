@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { SandboxId } from '../../../model/ids.ts';
+import type { SandboxId } from '#src/model/ids.ts';
 
 /** What a pod may be called, and at most as long as a host name. */
 const plainName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;

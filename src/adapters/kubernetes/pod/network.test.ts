@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { podRequest, podSettings } from '../../../../test/fakes/pod-request.ts';
+import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from './pod.ts';
 
 it('looks no name up without a network, and does not wait for it', () => {

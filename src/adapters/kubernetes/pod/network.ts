@@ -1,6 +1,6 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
-import { Failure } from '../../../failure/failure.ts';
-import type { NetworkClass } from '../../../model/cluster.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { NetworkClass } from '#src/model/cluster.ts';
 import type { PodSettings } from './settings.ts';
 
 /** Without a network no name can be looked up, and each try shall fail at once instead of after a resolver's patience. */

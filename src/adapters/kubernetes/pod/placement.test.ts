@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { anyPlace } from '../../../model/environment.ts';
+import { anyPlace } from '#src/model/environment.ts';
 import { joinPlacement, placementFields } from './placement.ts';
 
 const fleet = { fleet: 'test', nodeLossSeconds: 7 };

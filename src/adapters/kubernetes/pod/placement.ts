@@ -1,5 +1,5 @@
 import type { V1PodSpec, V1Toleration } from '@kubernetes/client-node';
-import type { Placement, Toleration } from '../../../model/environment.ts';
+import type { Placement, Toleration } from '#src/model/environment.ts';
 import { labelKeys } from './labels.ts';
 import type { PodSettings } from './settings.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { podRequest, podSettings } from '../../../../test/fakes/pod-request.ts';
+import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from './pod.ts';
 
 describe('podFor', () => {

@@ -1,5 +1,5 @@
 import type { V1Pod } from '@kubernetes/client-node';
-import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainer } from './container.ts';
 import { injectSandboxd } from './injection.ts';
 import { createdMarks } from './labels.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { podRequest } from '../../../../test/fakes/pod-request.ts';
+import { podRequest } from '#test/fakes/pod-request.ts';
 import { resources } from './resources.ts';
 
 it('asks for what the template requests, and for all of its disk', () => {

@@ -1,6 +1,6 @@
 import type { V1ResourceRequirements } from '@kubernetes/client-node';
-import type { Template } from '../../../model/environment.ts';
-import type { SandboxdInjection } from '../../../model/cluster.ts';
+import type { Template } from '#src/model/environment.ts';
+import type { SandboxdInjection } from '#src/model/cluster.ts';
 
 /** The copy that an init container makes of the payload counts as the pod's own: 130 MB, and some room. */
 const copiedPayloadBytes = 192 * 1024 * 1024;

@@ -1,6 +1,5 @@
 import type { V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
-import { ids } from './users.ts';
-import type { Users } from './users.ts';
+import { ids, type Users } from './users.ts';
 
 /**
  * Of the whole pod. The volumes belong to the commands' group, because nobody inside may give files away. Ids are set

@@ -1,5 +1,5 @@
-import type { Template } from '../../../model/environment.ts';
-import { Failure } from '../../../failure/failure.ts';
+import type { Template } from '#src/model/environment.ts';
+import { Failure } from '#src/failure/failure.ts';
 import type { PodSettings } from './settings.ts';
 
 /** sandboxd's own words for who runs as whom; see services/sandboxd/README.md. */

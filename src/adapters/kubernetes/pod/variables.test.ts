@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { podRequest, podSettings } from '../../../../test/fakes/pod-request.ts';
+import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from './pod.ts';
 import type { PodSettings } from './settings.ts';
 

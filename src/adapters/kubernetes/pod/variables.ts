@@ -1,9 +1,8 @@
 import type { V1EnvVar } from '@kubernetes/client-node';
-import type { CreateRequest } from '../../../ports/sandbox-provider.ts';
-import type { NetworkClass } from '../../../model/cluster.ts';
+import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import type { NetworkClass } from '#src/model/cluster.ts';
 import type { PodSettings } from './settings.ts';
-import { ids } from './users.ts';
-import type { Users } from './users.ts';
+import { ids, type Users } from './users.ts';
 import { places } from './volumes.ts';
 
 /**

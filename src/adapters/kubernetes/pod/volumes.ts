@@ -1,6 +1,6 @@
 import type { V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { Template } from '../../../model/environment.ts';
-import { graderMountPoint, payloadMountPoint } from '../../../protocol/sandboxd/payload-layout.ts';
+import type { Template } from '#src/model/environment.ts';
+import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside; environments rely on the first two. The image's own content there is hidden. */
 export const places = {

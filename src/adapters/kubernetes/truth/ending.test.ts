@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { brokenBy } from '../../../failure/broken-by.ts';
-import { fakeNode, fakePod } from '../../../../test/fakes/pod-object.ts';
+import { brokenBy } from '#src/failure/broken-by.ts';
+import { fakeNode, fakePod } from '#test/fakes/pod-object.ts';
 import type { NodeView } from './node-view.ts';
 import { endingOf, killedForMemoryAtMs } from './ending.ts';
 import type { PodObject } from './objects.ts';

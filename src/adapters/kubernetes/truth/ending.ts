@@ -1,6 +1,6 @@
-import { commandsAsSandboxd } from '../../../failure/broken-by.ts';
-import type { LossCause } from '../../../failure/codes.ts';
-import type { Evidence } from '../../../failure/failure.ts';
+import { commandsAsSandboxd } from '#src/failure/broken-by.ts';
+import type { LossCause } from '#src/failure/codes.ts';
+import type { Evidence } from '#src/failure/failure.ts';
 import type { Users } from '../pod/users.ts';
 import { leavingOf } from './keeps-off.ts';
 import type { NodeView } from './node-view.ts';

@@ -1,6 +1,5 @@
 import { keptOffBy } from './keeps-off.ts';
-import { isNode } from './objects.ts';
-import type { Taint } from './objects.ts';
+import { isNode, type Taint } from './objects.ts';
 
 /** What is kept of a node: enough to judge the pods on it. */
 export type NodeView = {

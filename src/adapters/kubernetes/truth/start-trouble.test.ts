@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakePod } from '../../../../test/fakes/pod-object.ts';
+import { fakePod } from '#test/fakes/pod-object.ts';
 import { startTrouble } from './start-trouble.ts';
 
 const waiting = (reason: string, message = 'why') =>

@@ -1,4 +1,4 @@
-import type { StartFailureCode } from '../../../ports/sandbox-provider.ts';
+import type { StartFailureCode } from '#src/ports/sandbox-provider.ts';
 import type { Condition, ContainerStatus, PodObject } from './objects.ts';
 
 /** What keeps a pod from running, in the cluster's own words, and how long it may go on before it counts. */

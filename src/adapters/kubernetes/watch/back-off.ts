@@ -1,5 +1,5 @@
-import type { Clock } from '../../../ports/clock.ts';
-import type { Random } from '../../../ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 
 /** Pauses between tries that bring nothing: doubled each time, so that a server in trouble is not asked to death. */
 export type BackOff = {

@@ -1,9 +1,7 @@
 import type { Api, ApiOptions } from '../api/calls.ts';
 import { createBackOff } from './back-off.ts';
-import { listAll } from './pages.ts';
-import type { Collection } from './pages.ts';
-import { watchFrom } from './stream.ts';
-import type { Stream } from './stream.ts';
+import { type Collection, listAll } from './pages.ts';
+import { type Stream, watchFrom } from './stream.ts';
 
 export type Follower<View> = {
   /** Only what is needed of an object; null for one that is not ours to follow. */

@@ -1,11 +1,9 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { refusal, statusIn, wordsOf } from '../api/answer.ts';
-import type { ApiOptions } from '../api/calls.ts';
-import { pathOf } from '../api/calls.ts';
+import { type ApiOptions, pathOf } from '../api/calls.ts';
 import { linesOf } from './lines.ts';
-import { selectorOf } from './pages.ts';
-import type { Collection } from './pages.ts';
+import { type Collection, selectorOf } from './pages.ts';
 
 const watchLine = Compile(
   Type.Object({

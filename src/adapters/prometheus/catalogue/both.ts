@@ -1,5 +1,4 @@
-import { ofEnvironment, oneOf, seen } from './spec.ts';
-import type { Specs } from './spec.ts';
+import { ofEnvironment, oneOf, seen, type Specs } from './spec.ts';
 import { callsFromStart, ofCall, ofVerdict, verdictsFromStart } from './tables.ts';
 
 const both = { by: ['gateway', 'controller'], of: 'process' } as const;

@@ -1,9 +1,7 @@
-import { lossCauses } from '../../../failure/meanings/loss-causes.ts';
-import type { LossEffect } from '../../../ports/fleet/lifecycle.ts';
-import { loopNames } from '../../../ports/metrics.ts';
-import type { GarbageReason } from '../../../ports/metrics.ts';
-import { listed, oneOf, seen } from './spec.ts';
-import type { Specs } from './spec.ts';
+import { lossCauses } from '#src/failure/meanings/loss-causes.ts';
+import type { LossEffect } from '#src/ports/fleet/lifecycle.ts';
+import { type GarbageReason, loopNames } from '#src/ports/metrics.ts';
+import { listed, oneOf, seen, type Specs } from './spec.ts';
 import { failedLaunches, ofFailure, ofLaunch, ourFailures } from './tables.ts';
 
 const controller = { by: ['controller'], of: 'process' } as const;

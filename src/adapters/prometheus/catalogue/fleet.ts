@@ -1,6 +1,5 @@
-import { queueStates } from '../../../ports/launch-queue.ts';
-import { ofEnvironment, ofTemplate, oneOf } from './spec.ts';
-import type { Specs } from './spec.ts';
+import { queueStates } from '#src/ports/launch-queue.ts';
+import { ofEnvironment, ofTemplate, oneOf, type Specs } from './spec.ts';
 
 /** Every controller reads the same fleet state, so each tells the whole: a sum over controllers would double it. */
 const fleet = { by: ['controller'], of: 'fleet' } as const;

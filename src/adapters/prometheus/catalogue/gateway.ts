@@ -1,7 +1,6 @@
-import { failureCodes, failureRow } from '../../../failure/codes.ts';
-import type { Face } from '../../../model/face.ts';
-import { ofEnvironment, oneOf, seen } from './spec.ts';
-import type { Specs } from './spec.ts';
+import { failureCodes, failureRow } from '#src/failure/codes.ts';
+import type { Face } from '#src/model/face.ts';
+import { ofEnvironment, oneOf, seen, type Specs } from './spec.ts';
 import { judgesFromStart, ofFailure, ofJudge, allFailures } from './tables.ts';
 
 const gateway = { by: ['gateway'], of: 'process' } as const;

@@ -1,6 +1,5 @@
-import { failureCodes, failureRow, isFailure } from '../../../failure/codes.ts';
-import type { FailureCode } from '../../../failure/codes.ts';
-import type { ModelFailure, Outcome } from '../../../model/outcome.ts';
+import { type FailureCode, failureCodes, failureRow, isFailure } from '#src/failure/codes.ts';
+import type { ModelFailure, Outcome } from '#src/model/outcome.ts';
 import { listed, oneOf } from './spec.ts';
 
 /*

@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { untilNodesAreReady } from '../../../../infra/cluster/api.ts';
-import { drainNode, uncordonNode } from '../../../../infra/cluster/levers.ts';
-import { underLoad } from '../../../support/load.ts';
-import { installRelease } from '../../../support/release.ts';
-import type { Release } from '../../../support/release.ts';
+import { untilNodesAreReady } from '#infra/cluster/api.ts';
+import { drainNode, uncordonNode } from '#infra/cluster/levers.ts';
+import { underLoad } from '#test/support/load.ts';
+import { installRelease, type Release } from '#test/support/release.ts';
 
 const [stays, leaves] = ['n1', 'n2'];
 

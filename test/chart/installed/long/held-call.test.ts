@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Answer } from '../../../support/faces.ts';
-import { countingEnvironment, installRelease } from '../../../support/release.ts';
-import type { Release } from '../../../support/release.ts';
+import type { Answer } from '#test/support/faces.ts';
+import { countingEnvironment, installRelease, type Release } from '#test/support/release.ts';
 
 const environment = 'counting';
 const tools = { shell: { builtin: 'shell', timeout: '200s' } };

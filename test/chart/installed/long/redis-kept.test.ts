@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { clusterOfTest } from '../../../support/cluster.ts';
-import { underLoad } from '../../../support/load.ts';
-import { offerVolume } from '../../../support/node-volume.ts';
-import type { NodeVolume } from '../../../support/node-volume.ts';
-import { countingEnvironment, installRelease } from '../../../support/release.ts';
-import type { Release } from '../../../support/release.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { underLoad } from '#test/support/load.ts';
+import { type NodeVolume, offerVolume } from '#test/support/node-volume.ts';
+import { countingEnvironment, installRelease, type Release } from '#test/support/release.ts';
 
 /** Only one sandbox: whoever comes second waits. The variable keeps its pool apart from the other environment's. */
 const single = {

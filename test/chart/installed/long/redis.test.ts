@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, test } from 'vitest';
-import { underLoad } from '../../../support/load.ts';
-import { installRelease } from '../../../support/release.ts';
-import type { Release } from '../../../support/release.ts';
+import { underLoad } from '#test/support/load.ts';
+import { installRelease, type Release } from '#test/support/release.ts';
 
 let corral: Release;
 beforeAll(async () => {

@@ -1,10 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { importImages } from '../../../../infra/cluster/images/import.ts';
-import { buildPreviousImages } from '../../../../infra/images/previous.ts';
-import { clusterOfTest } from '../../../support/cluster.ts';
-import { underLoad } from '../../../support/load.ts';
-import { countingEnvironment, installRelease } from '../../../support/release.ts';
-import type { Release } from '../../../support/release.ts';
+import { importImages } from '#infra/cluster/images/import.ts';
+import { buildPreviousImages } from '#infra/images/previous.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
+import { underLoad } from '#test/support/load.ts';
+import { countingEnvironment, installRelease, type Release } from '#test/support/release.ts';
 
 const version = (tag: string) => ({
   image: { tag },

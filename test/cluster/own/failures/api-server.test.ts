@@ -1,12 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { forgetHistory, startApiServer, stopApiServer } from '../../../../infra/cluster/levers.ts';
-import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { untilClusterWorks } from '../../../support/cluster-works.ts';
-import { killSandboxd } from '../../../support/cluster-provider.ts';
-import { apiCallsOf } from '../../../support/controller-metrics.ts';
-import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
+import { forgetHistory, startApiServer, stopApiServer } from '#infra/cluster/levers.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { untilClusterWorks } from '#test/support/cluster-works.ts';
+import { killSandboxd } from '#test/support/cluster-provider.ts';
+import { apiCallsOf } from '#test/support/controller-metrics.ts';
+import { ran, rolloutsOf } from '#test/support/pod-rollouts.ts';
 
 let corral: ClusterFleetOfTest;
 beforeAll(async () => {

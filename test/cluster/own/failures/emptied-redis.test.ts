@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { metricsOf } from '../../../support/controller-metrics.ts';
-import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { metricsOf } from '#test/support/controller-metrics.ts';
+import { ran, rolloutsOf } from '#test/support/pod-rollouts.ts';
 
 const minReady = 2;
 const environments = { shell: podEnvironment('shell', { pool: `{ min_ready: ${minReady}, max: 8 }` }) };

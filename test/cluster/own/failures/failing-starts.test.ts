@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { FailureCode } from '../../../../src/failure/codes.ts';
-import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { apiCallsOf, metricsOf } from '../../../support/controller-metrics.ts';
-import { expectFailure, toldNothingRan } from '../../../support/faces.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  podResources,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { apiCallsOf, metricsOf } from '#test/support/controller-metrics.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 
 /** The RFT face holds a call for what its command's time leaves of 540 s: here 50 s, since no command may have over 480 s. */
 const failing = (name: string, image: string, rest: string) =>

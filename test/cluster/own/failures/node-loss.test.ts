@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { nodesOf, untilNodesAreReady } from '../../../../infra/cluster/api.ts';
+import { nodesOf, untilNodesAreReady } from '#infra/cluster/api.ts';
 import {
   cordonNode,
   cutNode,
@@ -10,11 +10,15 @@ import {
   startKubelet,
   thawKubelet,
   uncordonNode,
-} from '../../../../infra/cluster/levers.ts';
-import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
+} from '#infra/cluster/levers.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  podResources,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { ran, rolloutsOf } from '#test/support/pod-rollouts.ts';
 
 const onNode = (node: string) =>
   podEnvironment(node, {

@@ -1,8 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { kubectl } from '../../../../infra/cluster/api.ts';
-import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
+import { kubectl } from '#infra/cluster/api.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
 
 /** Whole containers that the kernel killed for memory: the pod tells the same, whoever lacked it. */
 let corral: ClusterFleetOfTest;

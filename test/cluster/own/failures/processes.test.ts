@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { apiCallsOf, writesIn } from '../../../support/controller-metrics.ts';
-import { startExtraController } from '../../../support/extra-controller.ts';
-import { ran, rolloutsOf } from '../../../support/pod-rollouts.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  podResources,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { apiCallsOf, writesIn } from '#test/support/controller-metrics.ts';
+import { startExtraController } from '#test/support/extra-controller.ts';
+import { ran, rolloutsOf } from '#test/support/pod-rollouts.ts';
 
 /** Our own processes die over pods that go on. In `slow` a launch takes long enough to be caught in its middle. */
 const environments = {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { podEnvironment, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { apiCallsOf, writesIn } from '../../../support/controller-metrics.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { apiCallsOf, writesIn } from '#test/support/controller-metrics.ts';
 
 /** What a fleet on a real cluster is for, before the other files here break it. */
 let corral: ClusterFleetOfTest;

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { run } from '../../../../infra/cluster/machine/run.ts';
-import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest, HeldPod } from '../../../support/cluster-fleet.ts';
-import { killSandboxd } from '../../../support/cluster-provider.ts';
-import { eventually } from '../../../support/eventually.ts';
-import { rolloutsOf } from '../../../support/pod-rollouts.ts';
-import type { PodRollouts } from '../../../support/pod-rollouts.ts';
+import { run } from '#infra/cluster/machine/run.ts';
+import {
+  type ClusterFleetOfTest,
+  type HeldPod,
+  podEnvironment,
+  podResources,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { killSandboxd } from '#test/support/cluster-provider.ts';
+import { eventually } from '#test/support/eventually.ts';
+import { type PodRollouts, rolloutsOf } from '#test/support/pod-rollouts.ts';
 
 /** Who ended a sandbox, as the cluster tells it, and what the trainer is told. */
 const image = 'image: "corral.local/bare:dev"';

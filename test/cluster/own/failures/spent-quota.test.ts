@@ -1,8 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { podEnvironment, podResources, startClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import type { ClusterFleetOfTest } from '../../../support/cluster-fleet.ts';
-import { apiCallsOf } from '../../../support/controller-metrics.ts';
-import { expectFailure, toldNothingRan } from '../../../support/faces.ts';
+import {
+  type ClusterFleetOfTest,
+  podEnvironment,
+  podResources,
+  startClusterFleetOfTest,
+} from '#test/support/cluster-fleet.ts';
+import { apiCallsOf } from '#test/support/controller-metrics.ts';
+import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 
 const pool = '{ min_ready: 0, max: 6 }';
 const environments = {

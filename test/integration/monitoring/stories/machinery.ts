@@ -1,4 +1,4 @@
-import type { machineryAlerts } from '../../../../infra/monitoring/rules/alerts/machinery.ts';
+import type { machineryAlerts } from '#infra/monitoring/rules/alerts/machinery.ts';
 import type { Stories } from '../story.ts';
 
 const gatewayFailed = (code: string, pod = 'g1') =>

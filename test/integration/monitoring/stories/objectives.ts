@@ -1,13 +1,13 @@
-import type { objectiveAlerts } from '../../../../infra/monitoring/rules/alerts/objectives.ts';
+import type { objectiveAlerts } from '#infra/monitoring/rules/alerts/objectives.ts';
 import {
   callsFailedByUs,
   completedCalls,
   expiredByCaller,
   lostByUs,
   scorable,
+  type Stories,
   suspectedOfCommand,
 } from '../story.ts';
-import type { Stories } from '../story.ts';
 
 const rollouts = (share: string, when: string) =>
   `${share} of fleet red’s rollouts ${when} (objective: 0.1%)`;

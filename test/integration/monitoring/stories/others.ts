@@ -1,6 +1,5 @@
-import type { othersAlerts } from '../../../../infra/monitoring/rules/alerts/others.ts';
-import { completedCalls, lostByUs, scorable, suspectedOfCommand } from '../story.ts';
-import type { Stories } from '../story.ts';
+import type { othersAlerts } from '#infra/monitoring/rules/alerts/others.ts';
+import { completedCalls, lostByUs, scorable, type Stories, suspectedOfCommand } from '../story.ts';
 
 const modelsCalls = (code: string) =>
   `corral_calls_settled_total{pod="g1",outcome="refused",blame="model",code="${code}",environment="shell"}`;

@@ -1,4 +1,4 @@
-import type { sandboxAlerts } from '../../../../infra/monitoring/rules/alerts/sandboxes.ts';
+import type { sandboxAlerts } from '#infra/monitoring/rules/alerts/sandboxes.ts';
 import type { Series, Stories } from '../story.ts';
 
 const template = 'aaaaaaaaaaaa';
