@@ -239,3 +239,15 @@ async def test_many_first_calls_at_once_open_one_rollout():
         async with corral.Rollout("shell", client=client(one.url)) as rollout:
             await asyncio.gather(*(rollout.exec("true") for _ in range(8)))
         assert len([line for line, _ in one.heard if line.endswith("/rollouts")]) == 1
+
+
+async def test_a_trainers_deadline_that_runs_out_while_the_machinery_is_away_is_no_slowness_of_the_policy():
+    away = failure("gateway_overloaded", 503)
+    async with stranger(after_open(*[away] * 200, result())) as one:
+        async with corral.Rollout("shell", client=client(one.url)) as rollout:
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(rollout.exec("true"), 0.3)
+            # A framework that takes this for the agent's time-out, and goes on to grade, gets no score for it.
+            with pytest.raises(corral.Unavailable):
+                await rollout.grade()
+            assert one.bodies("/grade") == []

@@ -51,6 +51,9 @@ class Asked:
     content: bytes | None = None
     most_bytes: int | None = None
     silent_s: float = PROMPT_S
+    troubles: list[CorralError] = field(default_factory=list[CorralError])
+    """What stands in its way now, the latest last; empty while all is well. Whoever stops waiting then was not kept waiting
+    by the command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,11 @@ async def exchange(pool: Pool, gateway: Gateway, asked: Asked, patience_s: float
         left_s = until - clock()
         found = judge(pool, gateway, asked, await send(pool.http, request_of(gateway, asked, left_s)))
         if isinstance(found, Reply):
+            asked.troubles.clear()
             return found
         if isinstance(found, CorralError):
             raise found
+        asked.troubles.append(found.error)
         pause = pause_s(tries, found.retry_after_s, random.random())
         if clock() + pause > until:
             raise _out_of_patience(found.error, patience)

@@ -49,6 +49,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "payload_too_large": "misuse",
     "unauthorized": "misuse",
     "call_conflict": "misuse",
+    "score_conflict": "misuse",
     "unknown_call": "misuse",
 }
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import uuid
 import weakref
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -16,7 +16,7 @@ from .errors import CorralError, Discarded, Failure, Misuse, Refused
 from .exchange import Asked, Gateway, Reply, exchange, own_failure
 from .heartbeat import keep_alive, lease_s_of
 from .leaving import Held, hold, is_held, let_go, prepare_to_leave
-from .pool import pool_of_loop
+from .pool import Pool, pool_of_loop
 from .results import (
     CallResult,
     Grade,
@@ -190,7 +190,7 @@ class Rollout:
         pool = await pool_of_loop()
         asked = Asked(OPEN, OPEN.path, text=json_text(self._open_body))
         try:
-            reply = await self._barring(exchange(pool, self._gateway, asked))
+            reply = await self._barring(pool, asked)
         except (Misuse, Discarded):
             # It was refused, so there is nothing to let go.
             let_go(self._held)
@@ -234,7 +234,7 @@ class Rollout:
     async def _attach(self, asked: Asked, call: str) -> Reply:
         self._check()
         try:
-            return await exchange(await pool_of_loop(), self._gateway, self._asked(ATTACH, call_id=call))
+            return await self._heard(await pool_of_loop(), self._asked(ATTACH, call_id=call))
         except Misuse as error:
             # Fleet state may have forgotten the call; its sandbox has not, and a repeat attaches there.
             if error.code == "unknown_call":
@@ -267,15 +267,25 @@ class Rollout:
 
     async def _act(self, asked: Asked) -> Reply:
         await self.open()
-        return await self._barring(exchange(await pool_of_loop(), self._gateway, asked))
+        return await self._barring(await pool_of_loop(), asked)
 
-    async def _barring(self, work: Awaitable[Reply]) -> Reply:
+    async def _barring(self, pool: Pool, asked: Asked) -> Reply:
         try:
-            return await work
+            return await self._heard(pool, asked)
         except Refused as error:
             raise error.named(self.rollout_id) from None
         except CorralError as error:
             raise self._bar(error) from None
+
+    async def _heard(self, pool: Pool, asked: Asked) -> Reply:
+        try:
+            return await exchange(pool, self._gateway, asked)
+        except asyncio.CancelledError:
+            # A trainer's own deadline that ran out while the machinery was away is not the policy's slowness: a framework
+            # that goes on and grades would make a low score of it.
+            if asked.troubles:
+                self._bar(asked.troubles[-1])
+            raise
 
     def _bar(self, error: CorralError) -> CorralError:
         named = error.named(self.rollout_id)
