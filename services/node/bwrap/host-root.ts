@@ -1,5 +1,5 @@
-import type { Dirent } from 'node:fs';
-import { chmod, mkdir, readdir, readlink, writeFile } from 'node:fs/promises';
+import { type Dirent, readdirSync, readlinkSync } from 'node:fs';
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ListNames } from './host-settings.ts';
 import type { Entry, ListFolder } from './root-layout.ts';
@@ -66,18 +66,18 @@ export const listHostRoot: ListFolder = (path) =>
   path === '/' ? listWhere(path, (name) => programs.test(name)) : listFolder(path);
 
 /** Each start lists anew what may have changed; so only what is wanted is looked at, and only links are looked into. */
-async function listWhere(folder: string, isWanted: (name: string) => boolean): Promise<readonly Entry[]> {
-  const found = await readdir(folder, { withFileTypes: true });
+function listWhere(folder: string, isWanted: (name: string) => boolean): readonly Entry[] {
+  const found = readdirSync(folder, { withFileTypes: true });
   const wanted = found.filter(({ name }) => isWanted(name));
-  return Promise.all(wanted.toSorted(byName).map((entry) => entryOf(folder, entry)));
+  return wanted.toSorted(byName).map((entry) => entryOf(folder, entry));
 }
 
 const byName = (one: Dirent, other: Dirent) => (one.name < other.name ? -1 : 1);
 
-async function entryOf(folder: string, entry: Dirent): Promise<Entry> {
+function entryOf(folder: string, entry: Dirent): Entry {
   const { name } = entry;
   const kind = kindOf(entry);
-  return kind === 'link' ? { name, kind, to: await readlink(join(folder, name)) } : { name, kind };
+  return kind === 'link' ? { name, kind, to: readlinkSync(join(folder, name)) } : { name, kind };
 }
 
 function kindOf(entry: Dirent): Entry['kind'] {

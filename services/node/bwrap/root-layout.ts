@@ -12,33 +12,31 @@ export type RootStep =
   | { readonly kind: 'link'; readonly to: string; readonly target: string }
   | { readonly kind: 'folder'; readonly target: string };
 
-export type ListFolder = (path: string) => Promise<readonly Entry[]>;
+export type ListFolder = (path: string) => readonly Entry[];
 
 /**
  * How `source` becomes the sandbox's root, read-only, although other things are mounted inside it: bubblewrap cannot
  * make a mount point in a read-only folder, so each folder above such a `target` is made anew and its entries are
  * bound one by one. Throws `start_failed` where a target lies below a link or a file.
  */
-export async function layOutRoot(
+export function layOutRoot(
   source: string,
   targets: readonly string[],
   list: ListFolder,
   at = '/',
-): Promise<readonly RootStep[]> {
-  const entries = await list(source);
-  const steps = await Promise.all(
-    entries.map((entry) => place(entry, posix.join(source, entry.name), posix.join(at, entry.name))),
+): readonly RootStep[] {
+  return list(source).flatMap((entry) =>
+    place(entry, posix.join(source, entry.name), posix.join(at, entry.name)),
   );
-  return steps.flat();
 
-  async function place(entry: Entry, from: string, target: string): Promise<readonly RootStep[]> {
+  function place(entry: Entry, from: string, target: string): readonly RootStep[] {
     // What is mounted there hides whatever the root has at the same place.
     if (targets.includes(target)) return [];
     const inner = targets.find((each) => each.startsWith(`${target}/`));
     if (inner !== undefined && entry.kind !== 'folder') throw unplaceable(inner, target, entry.kind);
     if (entry.kind === 'link') return [{ kind: 'link', to: entry.to, target }];
     if (inner === undefined) return [{ kind: 'bind', source: from, target }];
-    return [{ kind: 'folder', target }, ...(await layOutRoot(from, targets, list, target))];
+    return [{ kind: 'folder', target }, ...layOutRoot(from, targets, list, target)];
   }
 }
 

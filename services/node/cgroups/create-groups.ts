@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdir, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { MemoryFiles } from '#src/platform/memory-account.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -18,7 +19,7 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
     return {
       joinFiles: folders.map((folder) => join(folder, 'cgroup.procs')),
       memory: memoryOf(layout, fleet, sandbox),
-      members: async () => [...new Set((await Promise.all(folders.map(membersOf))).flat())],
+      members: () => [...new Set(folders.flatMap(membersOf))],
       remove: async () => void (await Promise.all(folders.map((folder) => removeFolder(folder, clock)))),
     };
   };
@@ -37,14 +38,15 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
   };
 }
 
+/** Not by another thread: the kernel's files are memory, and a start writes ten of them. */
 async function make(layout: GroupLayout, above: readonly string[], sandbox: string, limits: GroupLimits) {
   for (const [index, { settings }] of layout.hierarchies.entries()) {
     const parent = above[index] ?? '';
     const folder = join(parent, sandbox);
-    await mkdir(parent, { recursive: true });
+    mkdirSync(parent, { recursive: true });
     if (layout.version === 'v2') await handOnTo(parent);
-    await mkdir(folder, { recursive: true });
-    for (const { file, value } of settings(limits)) await writeFile(join(folder, file), value);
+    mkdirSync(folder, { recursive: true });
+    for (const { file, value } of settings(limits)) writeFileSync(join(folder, file), value);
   }
 }
 
@@ -59,11 +61,13 @@ function memoryOf({ memoryKills }: GroupLayout, fleet: string, sandbox: string):
   return { kills, limitAlsoAbove: false };
 }
 
-const membersOf = (folder: string) =>
-  readFile(join(folder, 'cgroup.procs'), 'utf8').then(
-    (text) => text.split('\n').filter(Boolean).map(Number),
-    () => [] as number[],
-  );
+function membersOf(folder: string): readonly number[] {
+  try {
+    return readFileSync(join(folder, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
 
 const foldersIn = (folder: string) =>
   readdir(folder, { withFileTypes: true }).then(

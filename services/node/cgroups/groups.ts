@@ -17,7 +17,7 @@ export type Group = {
   /** The kernel's own account of its memory; null where memory is not controlled. */
   readonly memory: MemoryFiles | null;
   /** Processes in the group, as pids of this node. */
-  members(): Promise<readonly number[]>;
+  members(): readonly number[];
   /** Waits a moment for dying members, then removes it. Idempotent. Throws what the kernel says if members stay. */
   remove(): Promise<void>;
 };

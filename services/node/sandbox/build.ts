@@ -55,7 +55,7 @@ export async function buildLaunch(
     template,
     tokenSha256: request.tokenSha256,
     users,
-    root: await rootOf(template, sources.image),
+    root: rootOf(template, sources.image),
     etc: template.image.kind === 'host' ? etcOf(sources.etc) : {},
     kept:
       template.image.kind === 'host' ? notCovered(site.kept, targetsOf(template)).filter(isStillThere) : [],
@@ -81,7 +81,7 @@ export function usersOf({ runAs }: Template, { stageFolder }: Site): Users {
 }
 
 /** `image` is where the launch finds the template's root folder; its names are read where they are now. */
-async function rootOf(template: Template, image: string | null): Promise<readonly RootStep[]> {
+function rootOf(template: Template, image: string | null): readonly RootStep[] {
   const targets = [...mountPoints, ...targetsOf(template)];
   if (template.image.kind !== 'rootfs' || image === null) return layOutRoot('/', targets, listHostRoot);
   const { path } = template.image;

@@ -1,4 +1,4 @@
-import { chmod, chown } from 'node:fs/promises';
+import { chmodSync, chownSync } from 'node:fs';
 import { type MemoryAccount, memoryKillsSince } from '#src/platform/memory-account.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -44,8 +44,6 @@ export type Life = {
   /** sandboxd, as this node sees it; null until it listens. */
   daemon: ProcessIdentity | null;
   memory: MemorySeen;
-  /** The last write of its record: one at a time. */
-  recorded: Promise<void>;
 };
 
 /**
@@ -87,7 +85,6 @@ export function newLife(request: CreateRequest, createdAtMs: number): Life {
     init: null,
     daemon: null,
     memory: { atLastLook: nothingYet, before: nothingYet },
-    recorded: Promise.resolve(),
   };
 }
 
@@ -97,7 +94,7 @@ export function end(life: Life, reason: Asked): void {
   life.stop.abort();
 }
 
-/** From the line to the grave; resolves when nothing of it is left. Rejects when the host would not let go of it. */
+/** From the line to its removal; resolves when nothing of it is left. Rejects when the host would not let go of it. */
 export async function live(life: Life, tools: LifeTools): Promise<Death> {
   let ending: Ending | null = null;
   try {
@@ -134,17 +131,17 @@ async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
 
 async function start(life: Life, tools: LifeTools): Promise<Launched> {
   const { sandbox, template } = life.request;
-  const folder = await tools.records.make(sandbox);
+  const folder = tools.records.make(sandbox);
   life.own = (await tools.namespaces?.take()) ?? null;
-  await writeRecord(life, tools.records);
-  if (life.own !== null) await chown(folder.run, life.own.base, life.own.base);
+  writeRecord(life, tools.records);
+  if (life.own !== null) chownSync(folder.run, life.own.base, life.own.base);
   life.group = await tools.groups.create(sandbox, groupLimits(template));
   const spec = await buildLaunch(life.request, folder, life.group, tools.site, life.own);
   const launched = await tools.launch(spec);
   // What runs in it holds it now.
   life.own?.close();
-  life.outer = await identify(launched.pid);
-  const kill = () => void killLife(life);
+  life.outer = identify(launched.pid);
+  const kill = () => killLife(life);
   life.stop.signal.addEventListener('abort', kill, { once: true });
   if (life.stop.signal.aborted) kill();
   return launched;
@@ -152,14 +149,14 @@ async function start(life: Life, tools: LifeTools): Promise<Launched> {
 
 async function reachRunning(life: Life, launched: Launched, tools: LifeTools): Promise<void> {
   const initPid = await launched.initPid;
-  life.init = initPid === null ? null : await identify(initPid);
+  life.init = initPid === null ? null : identify(initPid);
   // Asked to end while only the outer process was known: now there is something to kill.
-  if (life.stop.signal.aborted) await killLife(life);
-  await writeRecord(life, tools.records);
+  if (life.stop.signal.aborted) killLife(life);
+  writeRecord(life, tools.records);
   const came = await awaitSocket(life, launched, tools);
   if (came === 'timeout') return end(life, 'start_timeout');
   if (came === 'ended' || life.stop.signal.aborted) return;
-  life.daemon = life.init === null ? null : await childOf(life.init);
+  life.daemon = life.init === null ? null : childOf(life.init);
   await keepSocket(life, tools.records.folderOf(life.request.sandbox));
   life.phase = 'running';
   tools.onRunning(life);
@@ -175,8 +172,8 @@ async function keepSocket(life: Life, { run, socket }: SandboxFolder): Promise<v
     life.socket = await socketFileAt(socket);
     return;
   }
-  await chown(run, 0, life.own.base);
-  await chmod(run, 0o710);
+  chownSync(run, 0, life.own.base);
+  chmodSync(run, 0o710);
 }
 
 async function awaitSocket(
@@ -198,11 +195,11 @@ async function awaitSocket(
 }
 
 // Killing process 1 of its namespace takes every process of the sandbox with it, and bubblewrap ends only after that.
-async function killLife({ init, outer, group }: Life): Promise<void> {
+function killLife({ init, outer, group }: Life): void {
   if (init !== null) return killProcess(init);
-  if (outer !== null) await killProcess(outer);
+  if (outer !== null) killProcess(outer);
   // bubblewrap that dies before it has told of process 1 may leave it behind, alive and with nobody to watch it.
-  if (group !== null) await killMembers(group);
+  if (group !== null) killMembers(group);
 }
 
 /** How long a killed namespace may take to be gone. */
@@ -212,24 +209,21 @@ const lookEveryMs = 5;
 async function removeAll(life: Life, { clock, records }: LifeTools): Promise<void> {
   const { init, own } = life;
   life.stop.abort();
-  await life.recorded;
   if (init !== null) {
-    await killProcess(init);
+    killProcess(init);
     const until = clock.monotonicMs() + dyingMs;
-    while ((await isAlive(init)) && clock.monotonicMs() < until) await clock.sleep(lookEveryMs);
+    while (isAlive(init) && clock.monotonicMs() < until) await clock.sleep(lookEveryMs);
   }
   await life.group?.remove();
   await records.remove(life.request.sandbox);
   own?.close();
   // One that the kernel does not let die keeps its ids for good.
-  if (init === null || !(await isAlive(init))) own?.freeIds();
+  if (init === null || !isAlive(init)) own?.freeIds();
 }
 
-/** Writes down what is known of it now, after any write that is under way. */
-export function writeRecord(life: Life, records: Records): Promise<void> {
-  const written = life.recorded.then(() => records.write(recordOf(life)));
-  life.recorded = written.catch(() => undefined);
-  return written;
+/** Writes down what is known of it now. */
+export function writeRecord(life: Life, records: Records): void {
+  records.write(recordOf(life));
 }
 
 function recordOf({ request, createdAtMs, own, outer, init, owner, expiresAtMs }: Life): SandboxRecord {

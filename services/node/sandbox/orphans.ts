@@ -35,10 +35,10 @@ export async function removeOrphans(tools: OrphanTools): Promise<number> {
 async function removeOrphan(name: string, { records, groups }: OrphanTools): Promise<void> {
   const record = await records.read(name);
   for (const process of [record?.init ?? null, record?.outer ?? null]) {
-    if (process !== null) await killProcess(process);
+    if (process !== null) killProcess(process);
   }
   const group = groups.open(name);
-  await killMembers(group);
+  killMembers(group);
   await group.remove();
   await records.remove(name);
 }

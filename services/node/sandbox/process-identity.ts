@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 
 /** A process that cannot be mistaken for a later one with the same pid. */
@@ -9,9 +9,8 @@ export type ProcessIdentity = {
 };
 
 /** Null when there is no such process. */
-export async function identify(pid: number): Promise<ProcessIdentity | null> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
-  const startTicks = stat === null ? null : startTicksIn(stat);
+export function identify(pid: number): ProcessIdentity | null {
+  const startTicks = startTicksIn(readOfProcess(pid, 'stat'));
   return startTicks === null ? null : { pid, startTicks };
 }
 
@@ -26,15 +25,14 @@ const fieldIn = (stat: string, number: number) =>
   stat.slice(stat.lastIndexOf(')') + 2).split(' ')[number - 3];
 
 /** The only child of a process that has had no other yet; null where the kernel does not tell. */
-export async function childOf({ pid }: ProcessIdentity): Promise<ProcessIdentity | null> {
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '');
-  const child = Number(children.trim());
+export function childOf({ pid }: ProcessIdentity): ProcessIdentity | null {
+  const child = Number(readOfProcess(pid, `task/${pid}/children`).trim());
   return child > 0 ? identify(child) : null;
 }
 
 /** It will not run again: a SIGKILL is on its way to it, it is on its way out, or gone. */
-export async function isDoomed({ pid, startTicks }: ProcessIdentity): Promise<boolean> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+export function isDoomed({ pid, startTicks }: ProcessIdentity): boolean {
+  const stat = readOfProcess(pid, 'stat');
   if (startTicksIn(stat) !== startTicks) return true;
   const [flags, pending] = [fieldIn(stat, 9), fieldIn(stat, 31)].map(Number);
   return ((flags ?? 0) & exiting) !== 0 || ((pending ?? 0) & killPending) !== 0;
@@ -44,16 +42,28 @@ export async function isDoomed({ pid, startTicks }: ProcessIdentity): Promise<bo
 const exiting = 0x4;
 const killPending = 1 << (constants.signals.SIGKILL - 1);
 
-export async function isAlive(process: ProcessIdentity): Promise<boolean> {
-  return (await identify(process.pid))?.startTicks === process.startTicks;
+export function isAlive(process: ProcessIdentity): boolean {
+  return identify(process.pid)?.startTicks === process.startTicks;
 }
 
 /** SIGKILL, but never to another process that has its pid by now. */
-export async function killProcess(target: ProcessIdentity): Promise<void> {
-  if (!(await isAlive(target))) return;
+export function killProcess(target: ProcessIdentity): void {
+  if (!isAlive(target)) return;
   try {
     process.kill(target.pid, 'SIGKILL');
   } catch {
     // It ended in between.
+  }
+}
+
+/**
+ * Empty when there is no such process. Files of the kernel's are memory: to have another thread read one costs ten times
+ * the read, and `readFile` takes 64 KiB for each because it cannot know how long it is.
+ */
+function readOfProcess(pid: number, file: string): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+  } catch {
+    return '';
   }
 }

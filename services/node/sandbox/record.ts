@@ -1,4 +1,5 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
@@ -35,10 +36,11 @@ export type SandboxFolder = {
   readonly socket: string;
 };
 
+/** A start's few hundred bytes are written at once: to have another thread write them costs more than the writing. */
 export type Records = {
   folderOf(sandbox: string): SandboxFolder;
-  make(sandbox: string): Promise<SandboxFolder>;
-  write(record: SandboxRecord): Promise<void>;
+  make(sandbox: string): SandboxFolder;
+  write(record: SandboxRecord): void;
   /** Null when it is missing or not a whole record (a crash while it was made). */
   read(sandbox: string): Promise<SandboxRecord | null>;
   /** Every sandbox that has a folder, with or without a whole record. */
@@ -62,18 +64,18 @@ export function createRecords(stateFolder: string): Records {
   };
   return {
     folderOf,
-    make: async (sandbox) => {
+    make: (sandbox) => {
       const folder = folderOf(sandbox);
       for (const each of [folder.path, folder.run]) {
-        await mkdir(each, { recursive: true, mode: 0o700 });
+        mkdirSync(each, { recursive: true, mode: 0o700 });
       }
       return folder;
     },
-    write: async (record) => {
+    write: (record) => {
       const file = fileOf(record.sandbox);
       // Renamed into place: whoever reads it finds the old or the new one, whole.
-      await writeFile(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
-      await rename(`${file}.new`, file);
+      writeFileSync(`${file}.new`, JSON.stringify(record), { mode: 0o600 });
+      renameSync(`${file}.new`, file);
     },
     read: async (sandbox) => parse(await readFile(fileOf(sandbox), 'utf8').catch(() => '')),
     list: () => readdir(all).catch(() => []),

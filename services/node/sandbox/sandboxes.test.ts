@@ -75,9 +75,9 @@ test('a label that comes while its sandbox is removed writes nothing into the fo
   const go = Promise.withResolvers<void>();
   const written: unknown[] = [];
   const { sandboxes, launched, endIt } = setUp((real) => ({
-    write: async (record) => {
+    write: (record) => {
       written.push(record.owner);
-      await real.write(record);
+      real.write(record);
     },
     remove: async (name) => {
       removing.resolve();
@@ -89,7 +89,7 @@ test('a label that comes while its sandbox is removed writes nothing into the fo
   await launched;
   endIt();
   await removing.promise;
-  await sandboxes.label(sandbox, owner, 1);
+  sandboxes.label(sandbox, owner, 1);
   go.resolve();
   await sandboxes.stop();
   expect(written).not.toContainEqual(owner);
@@ -143,7 +143,7 @@ test('a process that bubblewrap left behind before it told of it is killed with 
       ...groups,
       create: async (...made) => ({
         ...(await groups.create(...made)),
-        members: async () => [left.pid ?? noPid],
+        members: () => [left.pid ?? noPid],
       }),
     },
     launch: async () => {

@@ -13,6 +13,7 @@ import { end, type Life, type LifeTools, live, newLife, writeRecord } from './li
 import { isStillThere } from './listening.ts';
 import { isDoomed } from './process-identity.ts';
 import { type MemoryRoom, refuseWithoutRoom } from './memory-room.ts';
+import type { Records } from './record.ts';
 
 /** Every sandbox of this node, and the rules by which they come and go. */
 export type Sandboxes = {
@@ -24,7 +25,7 @@ export type Sandboxes = {
   /** Accepts; the feed says when it is gone. An id that is unknown may never start afterwards. */
   destroy(sandbox: SandboxId): void;
   /** Of a sandbox that is gone it does nothing. */
-  label(sandbox: SandboxId, owner: Owner, expiresAtMs: number): Promise<void>;
+  label(sandbox: SandboxId, owner: Owner, expiresAtMs: number): void;
   list(): readonly ProvidedSandbox[];
   /** Looks at every living sandbox once: ends those past their expiry, notes kills for memory. */
   look(): Promise<void>;
@@ -49,7 +50,7 @@ const rememberedEnds = 10_000;
 export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const { feed, log, records, line, clock, memoryRoom } = options;
   const lives = new Map<SandboxId, Life>();
-  const graves = new Map<Life, Promise<void>>();
+  const removals = new Map<Life, Promise<void>>();
   const ended = new Set<SandboxId>();
   let stopping = false;
 
@@ -65,16 +66,16 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (struck !== undefined) end(struck, 'machine_out_of_memory');
     }
   };
-  const bury = (life: Life, death: Death) => {
+  const forget = (life: Life, death: Death) => {
     const { sandbox } = life.request;
     lives.delete(sandbox);
     remember(ended, sandbox);
     log.info('sandbox gone', { sandbox, cause: death.cause });
     feed.tell({ kind: 'gone', sandbox, ...death });
   };
-  const liveAndBury = async (life: Life) => {
+  const liveAndForget = async (life: Life) => {
     try {
-      bury(life, await live(life, { ...options, onRunning, onEnding: endStruck }));
+      forget(life, await live(life, { ...options, onRunning, onEnding: endStruck }));
     } catch (thrown) {
       // It stays in the list, so that a later destroy tries again.
       log.error('sandbox could not be removed', {
@@ -82,14 +83,14 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
         error: String(thrown),
       });
     } finally {
-      graves.delete(life);
+      removals.delete(life);
     }
   };
-  const begin = (life: Life) => void graves.set(life, liveAndBury(life));
+  const begin = (life: Life) => void removals.set(life, liveAndForget(life));
   const remove = (life: Life, reason: Asked) => {
     end(life, reason);
     // Its removal failed before: another try, from the same place.
-    if (!graves.has(life)) begin(life);
+    if (!removals.has(life)) begin(life);
   };
 
   return {
@@ -110,13 +111,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
       if (life === undefined) return remember(ended, sandbox);
       remove(life, 'deleted');
     },
-    label: async (sandbox, owner, expiresAtMs) => {
+    label: (sandbox, owner, expiresAtMs) => {
       const life = lives.get(sandbox);
       if (life === undefined) return;
       Object.assign(life, { owner, expiresAtMs });
       // Its folder is about to go, and a file that comes while it goes would keep it.
       if (life.stop.signal.aborted) return;
-      await writeRecord(life, records).catch(unlessWithoutFolder);
+      writeUnlessGone(life, records);
     },
     list: () => [...lives.values()].map((life) => provided(life, addressOf(life.request.sandbox))),
     look: async () => {
@@ -126,7 +127,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     stop: async () => {
       stopping = true;
       for (const life of lives.values()) remove(life, 'node_stopping');
-      await Promise.all(graves.values());
+      await Promise.all(removals.values());
     },
   };
 }
@@ -139,14 +140,14 @@ const promisedBytes = (lives: Iterable<Life>): number =>
 async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
   if (life.socket !== null && !(await isStillThere(life.socket))) return end(life, 'socket_lost');
-  await lookAtMemory(life);
+  lookAtMemory(life);
 }
 
 /** Only while sandboxd is seen alive: what was counted up to then did not end it. */
-async function lookAtMemory(life: Life): Promise<void> {
+function lookAtMemory(life: Life): void {
   const files = life.group?.memory ?? null;
   const account = files === null ? null : readMemoryAccount(files);
-  if (account === null || (life.daemon !== null && (await isDoomed(life.daemon)))) return;
+  if (account === null || (life.daemon !== null && isDoomed(life.daemon))) return;
   life.memory = { atLastLook: account, before: life.memory.atLastLook };
 }
 
@@ -168,9 +169,13 @@ function remember(ended: Set<SandboxId>, sandbox: SandboxId): void {
   if (ended.size > rememberedEnds && oldest !== undefined) ended.delete(oldest);
 }
 
-/** It has no folder yet, and its start writes the record; or no longer, and the feed tells that it is gone. */
-function unlessWithoutFolder(thrown: unknown): void {
-  if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+/** Without a folder it is not started yet, and its start writes the record; or it is gone, which the feed tells. */
+function writeUnlessGone(life: Life, records: Records): void {
+  try {
+    writeRecord(life, records);
+  } catch (thrown) {
+    if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'ENOENT')) throw thrown;
+  }
 }
 
 const alreadyGone = (sandbox: SandboxId) =>

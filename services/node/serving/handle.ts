@@ -51,7 +51,7 @@ async function onSandbox(
       return answer(response, 202);
     case 'PUT label': {
       const { owner, expiresAtMs } = await readBody(request, LabelBody);
-      await sandboxes.label(sandbox, owner, expiresAtMs);
+      sandboxes.label(sandbox, owner, expiresAtMs);
       return answer(response, 204);
     }
     case 'DELETE ':
