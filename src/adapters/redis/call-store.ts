@@ -61,7 +61,7 @@ function admitArguments(request: AdmitRequest): readonly (string | number)[] {
   ];
 }
 
-/** `{ kind, record, … }`, as admit.lua answers. */
+/** `{ kind, record, … }`, as `admit` answers. */
 function admitReplyOf(reply: Reply): AdmitReply {
   const [answered, record, extra, answer] = listOf(reply);
   const kind = textOf(answered);

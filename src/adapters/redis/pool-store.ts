@@ -81,7 +81,7 @@ type Plan = { readonly digest: string; readonly entries: readonly string[] };
 /** By the list itself: it is another one whenever anything in it is another, and hashing thousands is not for each launch. */
 const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
 
-/** All targets as reserve.lua reads them, and the name under which fleet state keeps them. */
+/** All targets as `reserve` reads them, and the name under which fleet state keeps them. */
 function planOf(targets: readonly PoolTarget[]): Plan {
   const known = plansKnown.get(targets);
   if (known !== undefined) return known;

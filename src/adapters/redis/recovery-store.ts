@@ -46,7 +46,7 @@ function keptOf(row: Reply) {
   return [sandboxId(textOf(sandbox)), kept] as const;
 }
 
-/** The one argument of restore-rollout.lua: a rollout has too many calls for arguments. */
+/** The one argument of `restore-rollout`: a rollout has too many calls for arguments. */
 function rolloutText({ owner, expiresInMs, calls, ...found }: FoundRollout): string {
   return JSON.stringify({
     ...found,

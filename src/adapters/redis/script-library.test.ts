@@ -1,25 +1,43 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { keyNames, keysOf } from './keys.ts';
-import { loadLibrary } from './script-library.ts';
-import { scriptNames } from './script-names.ts';
+import { inOrder, loadLibrary, luaFile, luaFiles } from './script-library.ts';
+import { scripts } from './script-names.ts';
 
-const folder = join(import.meta.dirname, 'scripts');
+const everyScript = /^(script|reading|unguarded)\('([^']+)'/gm;
 
-test('every script in the folder is in the library, and only those', async () => {
-  const files = (await readdir(folder)).filter((file) => file.endsWith('.lua'));
-  expect(files.sort()).toEqual(scriptNames.map((name) => `${name}.lua`).sort());
+async function declared() {
+  const files = await luaFiles();
+  return files.flatMap(({ name, text }) =>
+    [...text.matchAll(everyScript)].map(([, kind, script]) => ({ file: name, kind, script })),
+  );
+}
+
+test('every script stands in the file that is named, and no file has another', async () => {
+  const named = Object.entries(scripts).flatMap(([file, names]) => names.map((name) => `${file} ${name}`));
+  const found = (await declared()).map(({ file, script }) => `${file} ${script}`);
+  expect(found.sort()).toEqual(named.sort());
 });
 
 test('every script checks first whose Redis this is, but those by which a Redis becomes the fleet’s', async () => {
-  const { text } = await loadLibrary({ keys: keysOf('f') });
-  const unguarded = ['adopt', 'mark-lost', 'read-kept', 'restore-rollout', 'restore-sandbox'];
-  expect(text.match(/RECOVERING this Redis/g)).toHaveLength(scriptNames.length - unguarded.length);
-  for (const name of unguarded) {
-    const script = await readFile(join(folder, `${name}.lua`), 'utf8');
-    expect(script.startsWith('-- unguarded')).toBe(true);
-  }
+  const unguarded = (await declared()).filter(({ kind }) => kind === 'unguarded').map(({ script }) => script);
+  expect(new Set(unguarded)).toEqual(
+    new Set(['adopt', 'mark-lost', 'read-kept', 'restore-rollout', 'restore-sandbox']),
+  );
+});
+
+const file = (name: string, requires: string) => luaFile(`lib/${name}.lua`, `-- requires: ${requires}\n`);
+
+test('a file comes after those that it requires, and the clock before all', () => {
+  const files = [file('call', 'run, line'), file('line', 'run'), file('run', 'row')];
+  const bases = [luaFile('lib/row.lua', ''), file('script', 'time'), luaFile('lib/time.lua', '')];
+  const names = inOrder([...files, ...bases]).map(({ name }) => name);
+  expect(names).toEqual(['time', 'script', 'row', 'run', 'line', 'call']);
+  expect(() => inOrder([...files, file('row', 'call'), ...bases])).toThrow(
+    'a circle of Lua files: call → run → row',
+  );
+  expect(() => inOrder([file('call', 'lime'), ...bases])).toThrow(
+    'call.lua requires lime.lua, which is not there',
+  );
 });
 
 test('scripts use no key that keys.ts does not name', async () => {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keyNames, type KeyName, type Keys } from './keys.ts';
 import { recordFields } from './record.ts';
-import { scriptNames, type ScriptName } from './script-names.ts';
+import { type ScriptName, scriptNames } from './script-names.ts';
 
 export type ScriptLibrary = {
   /** What Redis is given once: a library of functions. */
@@ -18,74 +18,71 @@ export type LibraryOptions = {
   readonly timeLua?: string;
 };
 
+export type LuaFile = { readonly name: string; readonly text: string; readonly requires: readonly string[] };
+
 const folder = join(import.meta.dirname, 'scripts');
 
-/** `scripts/lib`, in an order in which each file finds what it builds on above it. */
-const parts = [
-  'time',
-  'moment',
-  'rollout',
-  'row',
-  'contact',
-  'unsure',
-  'run',
-  'lacking',
-  'line',
-  'cost',
-  'moves',
-  'sandbox',
-  'prewarm',
-  'grant',
-  'call',
-  'over',
-  'ending',
-  'breaker',
-  'pulls',
-  'start',
-  'presence',
-  'words',
-];
-
 /**
- * All scripts as one library of Redis functions: the shared parts are compiled once and not once a call, which is a
- * fifth of what a claim costs. Library and functions carry the hash of the text, so that two versions of Corral can
- * serve one fleet while one replaces the other.
+ * All scripts as one library of Redis functions: what they share is compiled once and not once a call, which is a fifth
+ * of what a claim costs. Library and functions carry the hash of the text, so that two versions of Corral can serve one
+ * fleet while one replaces the other.
  */
 export async function loadLibrary({ keys, timeLua }: LibraryOptions): Promise<ScriptLibrary> {
-  const shared = await Promise.all(
-    parts.map(async (part) =>
-      part === 'time' && timeLua !== undefined ? timeLua : read(join('lib', `${part}.lua`)),
-    ),
-  );
-  const scripts = await Promise.all(scriptNames.map((name) => read(`${name}.lua`)));
+  const files = inOrder(await luaFiles());
+  const texts = files.map(({ name, text }) => (name === 'time' ? (timeLua ?? text) : text));
   const hash = createHash('sha256')
-    .update([namesLua(keys), ...shared, ...scripts].join('\n'))
+    .update([givenLua(keys, ''), ...texts].join('\n'))
     .digest('hex')
     .slice(0, 12);
-  const functionOf = (name: ScriptName) => `${name.replaceAll('-', '_')}_${hash}`;
-  const registered = scriptNames.map((name, index) => registerLua(functionOf(name), scripts[index] ?? ''));
-  const text = [`#!lua name=corral_${hash}`, namesLua(keys), ...shared, ...registered].join('\n');
-  return { text, functionOf };
+  return {
+    text: [`#!lua name=corral_${hash}`, givenLua(keys, hash), ...texts].join('\n'),
+    functionOf: (name) => functionName(name, hash),
+  };
 }
 
-const read = (path: string) => readFile(join(folder, path), 'utf8');
+const functionName = (name: ScriptName, hash: string) => `${name.replaceAll('-', '_')}_${hash}`;
 
-function namesLua(keys: Keys): string {
+/** What scripts find beside Lua's and Redis' own names: what its functions are called, names of keys, and the fields that make a record. */
+export function givenLua(keys: Keys, hash: string): string {
   const names = Object.keys(keyNames).map((name) => `${name} = '${keys(name as KeyName)}'`);
   const fields = recordFields.map((field) => `'${field}'`);
-  return `local key = { ${names.join(', ')} }\nlocal recordFields = { ${fields.join(', ')} }`;
+  const functions = scriptNames.map((name) => `['${name}'] = '${functionName(name, hash)}'`);
+  return `local functionNames = { ${functions.join(', ')} }
+local key = { ${names.join(', ')} }
+local recordFields = { ${fields.join(', ')} }`;
 }
 
-function registerLua(name: string, script: string): string {
-  const guard = script.startsWith('-- unguarded') ? '' : guardLua;
-  const callback = `function(KEYS, ARGV)\n${guard}nowMs = clock()\n${script}\nend`;
-  if (!script.startsWith('-- reads only')) return `redis.register_function('${name}', ${callback})`;
-  // Redis itself then refuses it every write, and runs it also when its memory is full.
-  return `redis.register_function{function_name='${name}', callback=${callback}, flags={'no-writes'}}`;
+/** Of both folders: `scripts/lib` has what scripts share. */
+export async function luaFiles(): Promise<readonly LuaFile[]> {
+  const paths = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.lua')).sort();
+  return Promise.all(paths.map(async (path) => luaFile(path, await readFile(join(folder, path), 'utf8'))));
 }
 
-/** Another Redis than the fleet's (restarted, or a promoted replica) may have forgotten claims: nothing is decided on it. */
-const guardLua = `if redis.call('GET', key.redis) ~= ARGV[1] then
-  return redis.error_reply('RECOVERING this Redis is not the one that holds the fleet')
-end
-`;
+/**
+ * Its first line says what it builds on: `-- requires: line, sandbox`, and `npm run check:lua` sees that this is true. All but
+ * the clock build on `lib/script.lua` and need not say so.
+ */
+export function luaFile(path: string, text: string): LuaFile {
+  const name = path.replace(/^lib\//, '').replace('.lua', '');
+  const listed = /^-- requires: (.*)/.exec(text)?.[1]?.split(', ') ?? [];
+  return { name, text, requires: name === 'time' || name === 'script' ? listed : ['script', ...listed] };
+}
+
+/** Lua finds what stands above it: each file after those that it requires. */
+export function inOrder(files: readonly LuaFile[]): readonly LuaFile[] {
+  const placed = new Set<LuaFile>();
+  const place = (file: LuaFile, path: readonly string[]): void => {
+    if (path.includes(file.name))
+      throw new Error(`a circle of Lua files: ${[...path, file.name].join(' → ')}`);
+    for (const name of file.requires) place(named(files, name, file), [...path, file.name]);
+    placed.add(file);
+  };
+  for (const file of files) place(file, []);
+  return [...placed];
+}
+
+function named(files: readonly LuaFile[], name: string, asker: LuaFile): LuaFile {
+  const found = files.find((file) => file.name === name);
+  if (found === undefined) throw new Error(`${asker.name}.lua requires ${name}.lua, which is not there`);
+  return found;
+}

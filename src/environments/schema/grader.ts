@@ -18,10 +18,34 @@ const GraderFile = Type.Union([Type.String(), strict({ file: Type.String({ minLe
   description: 'the text of the file or {file: PATH}, relative to this YAML',
 });
 
-const Sets = ['f1', 'recall'] as const;
-const setGraders = Sets.map((kind) =>
-  strict({ kind: Type.Literal(kind), answer: Answer, reference: Reference }),
+const Compare = Type.Union([Type.Literal('path'), Type.Literal('code')], { description: 'path or code' });
+
+const F1Grader = strict({
+  kind: Type.Literal('f1'),
+  answer: Answer,
+  reference: Reference,
+  compare: Type.Optional(Compare),
+});
+
+const RecallGrader = strict({
+  kind: Type.Literal('recall'),
+  answer: Answer,
+  reference: Reference,
+  compare: Type.Optional(Compare),
+  most: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1 }), Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` })], {
+      description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
+    }),
+  ),
+});
+
+const magnitudeWords = ['K', 'M', 'B', 'T', 'mm', 'mn', 'bn', 'tn'] as const;
+const Magnitude = Type.Union(
+  magnitudeWords.map((word) => Type.Literal(word)),
+  { description: magnitudeWords.join(', ') },
 );
+
+const Share = Type.Number({ minimum: 0, maximum: 1, description: 'a number from 0 to 1' });
 
 const TextGrader = strict({
   kind: Type.Literal('text'),
@@ -38,6 +62,11 @@ const TextGrader = strict({
   partial_within: Type.Optional(
     Type.Number({ minimum: 0, description: 'a relative distance from 0, such as 0.1' }),
   ),
+  magnitudes: Type.Optional(Type.Array(Magnitude)),
+  currencies: Type.Optional(
+    Type.Array(Type.String({ pattern: '^[A-Z]{3}$', description: 'a code such as USD' })),
+  ),
+  partial: Type.Optional(strict({ worth: Share, within: Share, rounding: Type.Optional(Type.Boolean()) })),
 });
 
 /** No defaults for `on_…`, here and below: whether a broken grader may hide a bad rollout is the author's decision, every time. */
@@ -99,8 +128,12 @@ const PenaltyGrader = strict({
   floor: Type.Optional(Type.Number()),
 });
 
+const NoGrader = strict({ kind: Type.Literal('none') });
+
+/** What may be a part of another. */
 export type GraderYaml =
-  | { kind: 'f1' | 'recall'; answer: string; reference: string }
+  | Static<typeof F1Grader>
+  | Static<typeof RecallGrader>
   | Static<typeof TextGrader>
   | Static<typeof CommandGrader>
   | Static<typeof HttpGrader>
@@ -113,6 +146,24 @@ export const GraderSchema = {
   type: 'object',
   required: ['kind'],
   discriminator: { propertyName: 'kind' },
-  oneOf: [...setGraders, TextGrader, CommandGrader, HttpGrader, GateGrader, WeightedGrader, PenaltyGrader],
+  oneOf: [
+    F1Grader,
+    RecallGrader,
+    TextGrader,
+    CommandGrader,
+    HttpGrader,
+    GateGrader,
+    WeightedGrader,
+    PenaltyGrader,
+  ],
   description: 'a grader: {kind: f1 | recall | text | command | http | gate | weighted | penalty, …}',
+} as const;
+
+/** Of a whole environment: a grader, or the trainer's own word. */
+export type WholeGraderYaml = GraderYaml | Static<typeof NoGrader>;
+
+export const WholeGraderSchema = {
+  ...GraderSchema,
+  oneOf: [NoGrader, ...GraderSchema.oneOf],
+  description: 'a grader: {kind: f1 | recall | text | command | http | gate | weighted | penalty | none, …}',
 } as const;

@@ -30,6 +30,8 @@ export async function evaluate(grader: Grader, context: GradingContext): Promise
 async function evaluateKind(grader: Grader, context: GradingContext): Promise<Evaluation> {
   const evaluatePart = (part: Grader) => evaluate(part, context);
   switch (grader.kind) {
+    case 'none':
+      throw new Failure('grader_failed', 'this environment has no grader, and nobody brought a score');
     case 'f1':
     case 'recall':
       return gradeBySet(grader, context);
@@ -59,6 +61,7 @@ export function needsSandbox(grader: Grader): boolean {
       return grader.parts.some((part) => needsSandbox(part.grader));
     case 'penalty':
       return needsSandbox(grader.grader);
+    case 'none':
     case 'f1':
     case 'recall':
     case 'text':

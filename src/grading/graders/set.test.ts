@@ -43,6 +43,45 @@ test('recall does not mind what is too much', () => {
   expect(scoreOf('recall', ['a', 'x', 'y'], ['a', 'b'])).toBe(0.5);
 });
 
+describe('recall of the first answers only', () => {
+  const truth = ['a', 'b', 'c'];
+  const thousands = Array.from({ length: 5_000 }, (_, index) => `x${index}`);
+  const recall = (answer: Json, most: { count: number } | { timesExpected: number }) =>
+    gradeBySet(
+      { kind: 'recall', answer: 'output_json', reference: 'item.files', most },
+      { sample: { output_json: answer }, item: { files: truth } },
+    );
+
+  test.each([
+    ['all of it within the bound', ['a', 'b', 'c'], 1],
+    ['all of it, and some wrong ones, within the bound', ['x', 'a', 'y', 'b', 'c'], 1],
+    ['all of it behind thousands', [...thousands, ...truth], 0],
+    ['part of it before thousands', ['a', ...thousands, 'b'], 1 / 3],
+    ['repeats of one answer, which count once', ['a', 'a', 'a', 'a', 'a', 'a', 'b', 'c'], 1],
+  ])('%s', (_what, answer, score) => {
+    expect(recall(answer, { timesExpected: 2 }).score).toBe(score);
+    expect(recall(answer, { count: 6 }).score).toBe(score);
+  });
+
+  test('its detail says how many were answered, not how many counted', () => {
+    expect(recall(thousands, { count: 3 }).detail).toMatchObject({ answered: 5_000, hits: 0 });
+  });
+});
+
+test.each<[string, 'code' | undefined, number]>([
+  ['E11.9', 'code', 1],
+  ['e119', 'code', 1],
+  ['E 11.9', 'code', 1],
+  ['E11', 'code', 0],
+  ['e119', undefined, 0],
+])('%s for the code E11.9, compared as %s, scores %d', (answer, compare, score) => {
+  const grader = { kind: 'f1', answer: 'output_json', reference: 'item.codes' } as const;
+  const asCode = compare === undefined ? grader : { ...grader, compare };
+  expect(gradeBySet(asCode, { sample: { output_json: [answer] }, item: { codes: ['E11.9'] } }).score).toBe(
+    score,
+  );
+});
+
 test.each([
   ['lines', 'a\nb\n'],
   ['a Markdown list', '- `a`\n* b'],

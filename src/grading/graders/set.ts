@@ -1,18 +1,20 @@
 import { posix } from 'node:path';
-import type { Json } from '#src/model/grader.ts';
+import type { Json, MostAnswers } from '#src/model/grader.ts';
 import type { Compared, Leaf, Scored } from './evaluation.ts';
 import { answerAt, jsonIn, textsAt } from './compared.ts';
 
 /**
  * `f1` and `recall` of a set of texts, mostly paths. The answer may be a list, JSON text of one, or one entry a line;
- * order, repeats and `./` make no difference. An answer that is none of it is the empty set: score 0.
+ * order, repeats and `./` make no difference. An answer that is none of it is the empty set: score 0. With `most` only the
+ * first answers count, else `recall` is paid to whoever answers everything.
  */
 export function gradeBySet(grader: Leaf<'f1' | 'recall'>, { sample, item }: Compared): Scored {
-  const truth = setOf(textsAt(item, grader.reference));
-  const answer = setOf(entriesOf(answerAt(sample, grader.answer)));
+  const truth = setOf(textsAt(item, grader.reference), grader);
+  const given = setOf(entriesOf(answerAt(sample, grader.answer)), grader);
+  const answer = grader.most === undefined ? given : firstOf(given, grader.most, truth.size);
   const hits = answer.intersection(truth).size;
   const score = grader.kind === 'f1' ? f1(hits, answer.size, truth.size) : recall(hits, truth.size);
-  const detail = { kind: grader.kind, score, hits, answered: answer.size, expected: truth.size };
+  const detail = { kind: grader.kind, score, hits, answered: given.size, expected: truth.size };
   return { kind: 'scored', score, detail, suspected: null };
 }
 
@@ -21,6 +23,11 @@ const f1 = (hits: number, answered: number, expected: number): number =>
   answered + expected === 0 ? 1 : (2 * hits) / (answered + expected);
 
 const recall = (hits: number, expected: number): number => (expected === 0 ? 1 : hits / expected);
+
+function firstOf(given: ReadonlySet<string>, most: MostAnswers, expected: number): Set<string> {
+  const count = 'count' in most ? most.count : Math.ceil(most.timesExpected * expected);
+  return new Set([...given].slice(0, count));
+}
 
 function entriesOf(answer: Json | undefined): readonly string[] {
   if (typeof answer === 'number') return [String(answer)];
@@ -40,14 +47,20 @@ function withoutListMark(line: string): string {
     .replace(/^`(.*)`$/, '$1');
 }
 
-function setOf(entries: readonly string[]): Set<string> {
+function setOf(entries: readonly string[], { compare }: Pick<Leaf<'f1' | 'recall'>, 'compare'>): Set<string> {
+  const plain = compare === 'code' ? plainCode : plainEntry;
   const named = new Set<string>();
   for (const entry of entries) {
-    const trimmed = entry.trim();
-    if (trimmed !== '') named.add(isPath(trimmed) ? plainPath(trimmed) : trimmed);
+    const bare = plain(entry.trim());
+    if (bare !== '') named.add(bare);
   }
   return named;
 }
+
+const plainEntry = (entry: string): string => (isPath(entry) ? plainPath(entry) : entry);
+
+/** `E11.9`, `e119` and `E 11.9` are one code. */
+const plainCode = (entry: string): string => entry.toUpperCase().replaceAll(/[.\s]/g, '');
 
 /** Linux knows no longer path; what is longer is none, and bringing it into shape could cost its length many times. */
 const longestPath = 4_096;

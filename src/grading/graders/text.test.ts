@@ -1,20 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import type { Json } from '#src/model/grader.ts';
+import type { Json, NumberReading, PartialCredit } from '#src/model/grader.ts';
 import { gradeByText } from './text.ts';
 
 type Options = {
   readonly match: 'exact' | 'normalised' | 'numeric';
   readonly tolerance?: number;
   readonly partialWithin?: number;
+  readonly reading?: NumberReading;
+  readonly partial?: PartialCredit;
 };
 
 const scoreOf = (
   answer: Json,
   reference: Json,
-  { match, tolerance = 0, partialWithin = tolerance }: Options,
+  { match, tolerance = 0, partialWithin = tolerance, ...others }: Options,
 ) => {
   const paths = { answer: 'output_text', reference: 'item.answer' };
-  const grader = { kind: 'text', ...paths, match, tolerance, partialWithin } as const;
+  const grader = { kind: 'text', ...paths, match, tolerance, partialWithin, ...others } as const;
   return gradeByText(grader, { sample: { output_text: answer }, item: { answer: reference } }).score;
 };
 
@@ -110,6 +112,56 @@ describe('numeric', () => {
   ])('near 100 with 2 %% tolerance and part marks up to 10 %%, %s scores %d', (answer, score) => {
     const options = { match: 'numeric', tolerance: 0.02, partialWithin: 0.1 } as const;
     expect(scoreOf(answer, '100', options)).toBeCloseTo(score, 6);
+  });
+
+  describe('as people write amounts in reports', () => {
+    const reports = {
+      match: 'numeric',
+      reading: { magnitudes: ['k', 'm', 'b', 'bn'], currencies: ['usd', 'eur'] },
+      partial: { worth: 0.5, within: 0.001, rounding: true },
+    } as const;
+
+    test.each<[Json, Json, number]>([
+      ['1.2M', '1,200,000', 1],
+      ['$1.2M', '1.2 million', 1],
+      ['5k', '5000', 1],
+      ['5K', 5000, 1],
+      ['$3bn', '3,000 million dollars', 1],
+      ['USD 32', '$32', 1],
+      ['32 USD', '32', 1],
+      ['US$32', 'USD 32', 1],
+      ['-USD 1.5M', '(1,500,000)', 1],
+      ['7%', '0.07', 1],
+      ['12 km', '12', 1],
+      // Not the same number, and not near it.
+      ['7', '7%', 0],
+      ['EUR 32', '$32', 0],
+      ['CHF 32', '32', 0],
+      ['1.2M', '1.2', 0],
+      ['The answer is $1.2M', '1.2M', 0],
+      ['1.2M, 1.3M', '1.2M', 0],
+      // A tenth of a percent off, or rounded.
+      ['0.999', '1', 0.5],
+      ['0.998', '1', 0],
+      ['7.1%', '7.14%', 0.5],
+      ['7.14%', '7.1%', 0.5],
+      ['7.2%', '7.14%', 0],
+      ['$1.2M', '1,234,567', 0.5],
+      ['1.24e3', '1236', 0.5],
+      // One digit is no rounding: "0" would be half right for most ratios.
+      ['0', '0.4', 0],
+      ['0.0', '0.04', 0],
+      ['1', '0.93', 0],
+      ['7%', '7.14%', 0],
+    ])('%j for %j scores %d', (answer, reference, score) => {
+      expect(scoreOf(answer, reference, reports)).toBe(score);
+    });
+
+    test('rounding earns nothing where the author did not say so', () => {
+      const strictly = { ...reports, partial: { ...reports.partial, rounding: false } };
+      expect(scoreOf('7.1%', '7.14%', strictly)).toBe(0);
+      expect(scoreOf('0.999', '1', strictly)).toBe(0.5);
+    });
   });
 
   test('beside a reference of 0 the tolerance is absolute', () => {

@@ -1,3 +1,4 @@
+-- requires: ending, grant, line, outage, presence, rollout, row, run, sandbox
 -- Calls of rollouts claim sandboxes: creates a rollout at its first call, grants a ready sandbox when nobody stands
 -- before it, else puts it in line. Every repeat follows the first.
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
@@ -5,267 +6,269 @@
 -- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have. ARGV[3]: of how many kinds the claims are; the
 -- kinds come next, each once, for the rollouts of a group say the same but for their names; then each claim, as its
 -- rollout and its kind's number.
-local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
-local readySpent, lacking, granted = {}, {}, {}
-local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
-local valuesEach = 11
-local firstClaim = 4 + kindCount * valuesEach
+script('claim', function(ARGV)
+  local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
+  local readySpent, lacking, granted = {}, {}, {}
+  local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
+  local valuesEach = 11
+  local firstClaim = 4 + kindCount * valuesEach
 
-local function later(command, name, first, second)
-  local arguments = joined[name]
-  if not arguments then
-    arguments = { command, name }
-    joined[name] = arguments
+  local function later(command, name, first, second)
+    local arguments = joined[name]
+    if not arguments then
+      arguments = { command, name }
+      joined[name] = arguments
+    end
+    arguments[#arguments + 1] = first
+    arguments[#arguments + 1] = second
   end
-  arguments[#arguments + 1] = first
-  arguments[#arguments + 1] = second
-end
 
--- Redis prints every number that a script hands it with 17 digits, which costs as much as a small command; the claims
--- of one moment share most of theirs.
-local function digits(number)
-  local text = written[number]
-  if not text then
-    text = string.format('%.0f', number)
-    written[number] = text
+  -- Redis prints every number that a script hands it with 17 digits, which costs as much as a small command; the claims
+  -- of one moment share most of theirs.
+  local function digits(number)
+    local text = written[number]
+    if not text then
+      text = string.format('%.0f', number)
+      written[number] = text
+    end
+    return text
   end
-  return text
-end
 
-local versionKeptMs = 14 * 24 * 3600 * 1000 -- as `publish-environment` is told
+  local versionKeptMs = 14 * 24 * 3600 * 1000 -- as `publish-environment` is told
 
--- A version lives for as long after its last new rollout, far longer than any rollout: whoever settles its calls finds it.
-local function keepVersion(version)
-  if redis.call('PEXPIRE', key.environment .. version, versionKeptMs) == 1 then
-    redis.call('ZADD', key.environments, nowMs, version)
+  -- A version lives for as long after its last new rollout, far longer than any rollout: whoever settles its calls finds it.
+  local function keepVersion(version)
+    if redis.call('PEXPIRE', key.environment .. version, versionKeptMs) == 1 then
+      redis.call('ZADD', key.environments, nowMs, version)
+    end
   end
-end
 
-local function writeJoined()
-  for environment, ms in pairs(readySpent) do tellCost(environment, 'ready', ms) end
-  for template in pairs(lacking) do mayLack(template) end
-  for _, arguments in pairs(joined) do redis.call(unpack(arguments)) end
-  for name, group in pairs(groups) do writeGroup(name, group) end
-  for run, known in pairs(runs) do
-    if known.rollouts > known.before then redis.call('HSET', key.run .. run, 'rollouts', known.rollouts) end
-    if known.before == 0 and known.rollouts > 0 then trimRun(run) end
+  local function writeJoined()
+    for environment, ms in pairs(readySpent) do tellCost(environment, 'ready', ms) end
+    for template in pairs(lacking) do mayLack(template) end
+    for _, arguments in pairs(joined) do redis.call(unpack(arguments)) end
+    for name, group in pairs(groups) do writeGroup(name, group) end
+    for run, known in pairs(runs) do
+      if known.rollouts > known.before then redis.call('HSET', key.run .. run, 'rollouts', known.rollouts) end
+      if known.before == 0 and known.rollouts > 0 then trimRun(run) end
+    end
+    for tenant, rows in pairs(tenants) do
+      if rows.bytes > rows.before then redis.call('INCRBY', key.rowBytes .. tenant, rows.bytes - rows.before) end
+    end
+    for version in pairs(versions) do keepVersion(version) end
+    movedAll(granted)
+    joined, runs, groups, tenants, versions, readySpent, lacking, granted = {}, {}, {}, {}, {}, {}, {}, {}
   end
-  for tenant, rows in pairs(tenants) do
-    if rows.bytes > rows.before then redis.call('INCRBY', key.rowBytes .. tenant, rows.bytes - rows.before) end
+
+  local function theRun(run)
+    if not runs[run] then
+      local state, rollouts = unpack(redis.call('HMGET', key.run .. run, 'state', 'rollouts'))
+      local before = tonumber(rollouts or 0)
+      runs[run] = { closed = state == 'closed', before = before, rollouts = before }
+    end
+    return runs[run]
   end
-  for version in pairs(versions) do keepVersion(version) end
-  movedAll(granted)
-  joined, runs, groups, tenants, versions, readySpent, lacking, granted = {}, {}, {}, {}, {}, {}, {}, {}
-end
 
-local function theRun(run)
-  if not runs[run] then
-    local state, rollouts = unpack(redis.call('HMGET', key.run .. run, 'state', 'rollouts'))
-    local before = tonumber(rollouts or 0)
-    runs[run] = { closed = state == 'closed', before = before, rollouts = before }
+  local function rowsOf(tenant)
+    if not tenants[tenant] then
+      letGoOfRows(tenant)
+      local before = tonumber(redis.call('GET', key.rowBytes .. tenant) or 0)
+      tenants[tenant] = { before = before, bytes = before }
+    end
+    return tenants[tenant]
   end
-  return runs[run]
-end
 
-local function rowsOf(tenant)
-  if not tenants[tenant] then
-    letGoOfRows(tenant)
-    local before = tonumber(redis.call('GET', key.rowBytes .. tenant) or 0)
-    tenants[tenant] = { before = before, bytes = before }
+  local function enterGroup(id, itemKey)
+    local name = groupKey(id, itemKey)
+    local group = groups[name] or readGroup(name) or openWave(id, name, itemKey)
+    group.open, group.n = group.open + 1, group.n + 1
+    groups[name] = group
+    return group.wave
   end
-  return tenants[tenant]
-end
 
-local function enterGroup(id, itemKey)
-  local name = groupKey(id, itemKey)
-  local group = groups[name] or readGroup(name) or openWave(id, name, itemKey)
-  group.open, group.n = group.open + 1, group.n + 1
-  groups[name] = group
-  return group.wave
-end
-
-local function anybodyWaits(template)
-  if nobodyWaits[template] then return false end
-  nobodyWaits[template] = nextWaiter(template) == nil
-  return not nobodyWaits[template]
-end
-
-local function kindAt(index)
-  local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
-    unpack(ARGV, index, index + valuesEach - 1)
-  local shortestMs = math.min(tonumber(idleMs), tonumber(hardLifeMs))
-  return {
-    face = face, environment = environment, version = version, template = template, itemKey = itemKey, item = item,
-    row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '',
-    leaseUntilMs = digits(nowMs + idleMs), hardEndMs = digits(nowMs + hardLifeMs), leaseEndsMs = digits(nowMs + shortestMs),
-  }
-end
-
--- Of the rollouts that are claimed for, read at once: the newest attempt of each lineage, and whether any has a record
--- already, or gets one before its second claim of this moment.
-local lineages, attempts, newest, anyKnown = {}, {}, {}, false
-local function readBefore()
-  local newestKeys, records, seen = {}, {}, {}
-  for index = firstClaim, #ARGV, 2 do
-    local id, position = ARGV[index], #lineages + 1
-    lineages[position], attempts[position] = lineageOf(id)
-    newestKeys[position] = key.newest .. lineages[position]
-    records[position] = key.rollout .. id
-    anyKnown = anyKnown or seen[id] == true
-    seen[id] = true
+  local function anybodyWaits(template)
+    if nobodyWaits[template] then return false end
+    nobodyWaits[template] = nextWaiter(template) == nil
+    return not nobodyWaits[template]
   end
-  anyKnown = anyKnown or redis.call('EXISTS', unpack(records)) > 0
-  for index, attempt in ipairs(redis.call('MGET', unpack(newestKeys))) do
-    newest[lineages[index]] = tonumber(attempt or 1)
+
+  local function kindAt(index)
+    local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
+      unpack(ARGV, index, index + valuesEach - 1)
+    local shortestMs = math.min(tonumber(idleMs), tonumber(hardLifeMs))
+    return {
+      face = face, environment = environment, version = version, template = template, itemKey = itemKey, item = item,
+      row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '',
+      leaseUntilMs = digits(nowMs + idleMs), hardEndMs = digits(nowMs + hardLifeMs), leaseEndsMs = digits(nowMs + shortestMs),
+    }
   end
-end
 
-local function refused(claim, code)
-  return { 'refused', code, record(claim.id) }
-end
+  -- Of the rollouts that are claimed for, read at once: the newest attempt of each lineage, and whether any has a record
+  -- already, or gets one before its second claim of this moment.
+  local lineages, attempts, newest, anyKnown = {}, {}, {}, false
+  local function readBefore()
+    local newestKeys, records, seen = {}, {}, {}
+    for index = firstClaim, #ARGV, 2 do
+      local id, position = ARGV[index], #lineages + 1
+      lineages[position], attempts[position] = lineageOf(id)
+      newestKeys[position] = key.newest .. lineages[position]
+      records[position] = key.rollout .. id
+      anyKnown = anyKnown or seen[id] == true
+      seen[id] = true
+    end
+    anyKnown = anyKnown or redis.call('EXISTS', unpack(records)) > 0
+    for index, attempt in ipairs(redis.call('MGET', unpack(newestKeys))) do
+      newest[lineages[index]] = tonumber(attempt or 1)
+    end
+  end
 
--- One that another rollout has brought costs nothing more.
-local function rowFits(claim)
-  if claim.item == '' or redis.call('EXISTS', key.row .. rowName(claim.id, claim.row)) == 1 then return true end
-  return rowsOf(tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
-end
+  local function refused(claim, code)
+    return { 'refused', code, record(claim.id) }
+  end
 
-local function keepItsRow(claim)
-  if claim.item == '' then return end
-  local rows = rowsOf(tenantOf(claim.id))
-  rows.bytes = rows.bytes + keepRow(claim.id, claim.row, claim.item, tonumber(claim.hardLifeMs))
-end
+  -- One that another rollout has brought costs nothing more.
+  local function rowFits(claim)
+    if claim.item == '' or redis.call('EXISTS', key.row .. rowName(claim.id, claim.row)) == 1 then return true end
+    return rowsOf(tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
+  end
 
--- The row comes with a later call, or again after Redis has forgotten it. False: it is not kept, and was not before.
-local function keepLateRow(claim)
-  if claim.item == '' then return true end
-  local before = read(claim.id, 'row')
-  if before and redis.call('EXISTS', key.row .. rowName(claim.id, before)) == 1 then return true end
-  if not rowFits(claim) then return false end
-  write(claim.id, 'hadRow', '1', 'row', claim.row)
-  keepItsRow(claim)
-  return true
-end
+  local function keepItsRow(claim)
+    if claim.item == '' then return end
+    local rows = rowsOf(tenantOf(claim.id))
+    rows.bytes = rows.bytes + keepRow(claim.id, claim.row, claim.item, tonumber(claim.hardLifeMs))
+  end
 
-local function claimAgain(claim, state)
-  if isOpen(state) then
-    if not keepLateRow(claim) then return refused(claim, 'rows_full') end
-    if claim.recordOnly then return claimReply(claim.id) end
-    local code = stillHere(claim.id)
-    if code then return refused(claim, code) end
+  -- The row comes with a later call, or again after Redis has forgotten it. False: it is not kept, and was not before.
+  local function keepLateRow(claim)
+    if claim.item == '' then return true end
+    local before = read(claim.id, 'row')
+    if before and redis.call('EXISTS', key.row .. rowName(claim.id, before)) == 1 then return true end
+    if not rowFits(claim) then return false end
+    write(claim.id, 'hadRow', '1', 'row', claim.row)
+    keepItsRow(claim)
+    return true
+  end
+
+  local function claimAgain(claim, state)
+    if isOpen(state) then
+      if not keepLateRow(claim) then return refused(claim, 'rows_full') end
+      if claim.recordOnly then return claimReply(claim.id) end
+      local code = stillHere(claim.id)
+      if code then return refused(claim, code) end
+      nobodyWaits[claim.template] = nil
+      serveLine(claim.template)
+    end
+    return claimReply(claim.id)
+  end
+
+  -- Closes the attempt before this one, and takes its place in its wave if it never had a verdict.
+  local function supersede(claim, lower)
+    writeJoined()
+    local lowerId = string.gsub(claim.id, '/%d+/([^/]+)$', '/' .. lower .. '/%1')
+    local state, wave, itemKey, score, discarded = read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
+    if state and isOpen(state) then closeRollout(lowerId, 'closed', 'superseded') end
+    if not state or itemKey ~= claim.itemKey or score or discarded then return nil end
+    return inheritWave(claim.id, itemKey, wave)
+  end
+
+  local function listInRun(id, run)
+    local known = theRun(run)
+    known.rollouts = known.rollouts + 1
+    local ordinal = digits(known.rollouts)
+    later('SADD', key.open .. run, id)
+    later('ZADD', key.rollouts .. run, ordinal, id)
+    return ordinal
+  end
+
+  -- Writes a new record; the fields of its line or grant come as `...`.
+  local function create(claim, wave, ...)
+    write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
+      'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
+      'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs, 'idleMs', claim.idleMs,
+      'hardLifeMs', claim.hardLifeMs, 'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), ...)
+    later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
+    if claim.item ~= '' then write(claim.id, 'hadRow', '1', 'row', claim.row) end
+    keepItsRow(claim)
+    if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
+    renewRun(claim.run, claim.face)
+    versions[claim.version] = true
+  end
+
+  -- The reply leaves out what the claim itself says.
+  local function createHeld(claim, wave, sandbox)
+    local boot, address, environment, readyMs = takeOver(claim.id, sandbox, digits(nowMs))
+    if readyMs > 0 then readySpent[environment] = (readySpent[environment] or 0) + readyMs end
+    lacking[claim.template] = true
+    later('SADD', key.held .. claim.template, sandbox)
+    later('ZADD', key.grants, digits(nowMs), claim.id)
+    granted[#granted + 1] = sandbox
+    create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
+      'launchType', 'warm', 'claimedAtMs', digits(nowMs))
+    return { 'created', wave, nowMs, sandbox, boot, address }
+  end
+
+  local function createWaiting(claim, wave)
+    create(claim, wave, 'generation', '0', 'state', 'waiting')
+    joinLine(claim.id, claim.template, nowMs)
     nobodyWaits[claim.template] = nil
     serveLine(claim.template)
+    return claimReply(claim.id)
   end
-  return claimReply(claim.id)
-end
 
--- Closes the attempt before this one, and takes its place in its wave if it never had a verdict.
-local function supersede(claim, lower)
+  -- What needs no sandbox stands nowhere: should it be called after all, that call takes a place.
+  local function createRecord(claim, wave)
+    create(claim, wave, 'generation', '0', 'state', 'waiting')
+    return claimReply(claim.id)
+  end
+
+  local isFull = redis.call('EXISTS', key.full) == 1
+
+  local function open(claim)
+    local lineage, attempt = claim.lineage, claim.attempt
+    local before = newest[lineage]
+    if before > attempt then return refused(claim, 'rollout_closed') end
+    if isFull then return refused(claim, 'state_unavailable') end
+    if not rowFits(claim) then return refused(claim, 'rows_full') end
+
+    -- Whoever stands in line is served first.
+    local sandbox = not claim.recordOnly and not anybodyWaits(claim.template) and popReady(claim.template)
+    local waits = not sandbox and not claim.recordOnly
+    if waits and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
+
+    local wave = before < attempt and supersede(claim, before) or enterGroup(claim.id, claim.itemKey)
+    if attempt > 1 then
+      redis.call('SET', key.newest .. lineage, attempt)
+      newest[lineage] = attempt
+    end
+    if sandbox then return createHeld(claim, wave, sandbox) end
+    return waits and createWaiting(claim, wave) or createRecord(claim, wave)
+  end
+
+  local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
+
+  local function answer(claim)
+    local environment, state
+    if anyKnown then environment, state = read(claim.id, 'environment', 'state') end
+    local isOver = state and not isOpen(state)
+    if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
+    if not environment then
+      local code = anybodyUnsure and unsureCode(claim.id)
+      return code and refused(claim, code) or open(claim)
+    end
+    if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
+    return claimAgain(claim, state)
+  end
+
+  readBefore()
+  local kinds, replies = {}, {}
+  for index = 4, firstClaim - 1, valuesEach do kinds[#kinds + 1] = kindAt(index) end
+  for index = firstClaim, #ARGV, 2 do
+    local claim = kinds[tonumber(ARGV[index + 1])]
+    claim.id, claim.run = ARGV[index], runOf(ARGV[index])
+    local position = #replies + 1
+    claim.lineage, claim.attempt = lineages[position], attempts[position]
+    replies[position] = answer(claim)
+  end
   writeJoined()
-  local lowerId = string.gsub(claim.id, '/%d+/([^/]+)$', '/' .. lower .. '/%1')
-  local state, wave, itemKey, score, discarded = read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
-  if state and isOpen(state) then closeRollout(lowerId, 'closed', 'superseded') end
-  if not state or itemKey ~= claim.itemKey or score or discarded then return nil end
-  return inheritWave(claim.id, itemKey, wave)
-end
-
-local function listInRun(id, run)
-  local known = theRun(run)
-  known.rollouts = known.rollouts + 1
-  local ordinal = digits(known.rollouts)
-  later('SADD', key.open .. run, id)
-  later('ZADD', key.rollouts .. run, ordinal, id)
-  return ordinal
-end
-
--- Writes a new record; the fields of its line or grant come as `...`.
-local function create(claim, wave, ...)
-  write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
-    'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
-    'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs, 'idleMs', claim.idleMs,
-    'hardLifeMs', claim.hardLifeMs, 'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), ...)
-  later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
-  if claim.item ~= '' then write(claim.id, 'hadRow', '1', 'row', claim.row) end
-  keepItsRow(claim)
-  if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
-  renewRun(claim.run, claim.face)
-  versions[claim.version] = true
-end
-
--- The reply leaves out what the claim itself says.
-local function createHeld(claim, wave, sandbox)
-  local boot, address, environment, readyMs = takeOver(claim.id, sandbox, digits(nowMs))
-  if readyMs > 0 then readySpent[environment] = (readySpent[environment] or 0) + readyMs end
-  lacking[claim.template] = true
-  later('SADD', key.held .. claim.template, sandbox)
-  later('ZADD', key.grants, digits(nowMs), claim.id)
-  granted[#granted + 1] = sandbox
-  create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
-    'launchType', 'warm', 'claimedAtMs', digits(nowMs))
-  return { 'created', wave, nowMs, sandbox, boot, address }
-end
-
-local function createWaiting(claim, wave)
-  create(claim, wave, 'generation', '0', 'state', 'waiting')
-  joinLine(claim.id, claim.template, nowMs)
-  nobodyWaits[claim.template] = nil
-  serveLine(claim.template)
-  return claimReply(claim.id)
-end
-
--- What needs no sandbox stands nowhere: should it be called after all, that call takes a place.
-local function createRecord(claim, wave)
-  create(claim, wave, 'generation', '0', 'state', 'waiting')
-  return claimReply(claim.id)
-end
-
-local isFull = redis.call('EXISTS', key.full) == 1
-
-local function open(claim)
-  local lineage, attempt = claim.lineage, claim.attempt
-  local before = newest[lineage]
-  if before > attempt then return refused(claim, 'rollout_closed') end
-  if isFull then return refused(claim, 'state_unavailable') end
-  if not rowFits(claim) then return refused(claim, 'rows_full') end
-
-  -- Whoever stands in line is served first.
-  local sandbox = not claim.recordOnly and not anybodyWaits(claim.template) and popReady(claim.template)
-  local waits = not sandbox and not claim.recordOnly
-  if waits and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
-
-  local wave = before < attempt and supersede(claim, before) or enterGroup(claim.id, claim.itemKey)
-  if attempt > 1 then
-    redis.call('SET', key.newest .. lineage, attempt)
-    newest[lineage] = attempt
-  end
-  if sandbox then return createHeld(claim, wave, sandbox) end
-  return waits and createWaiting(claim, wave) or createRecord(claim, wave)
-end
-
-local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
-
-local function answer(claim)
-  local environment, state
-  if anyKnown then environment, state = read(claim.id, 'environment', 'state') end
-  local isOver = state and not isOpen(state)
-  if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
-  if not environment then
-    local code = anybodyUnsure and unsureCode(claim.id)
-    return code and refused(claim, code) or open(claim)
-  end
-  if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
-  return claimAgain(claim, state)
-end
-
-readBefore()
-local kinds, replies = {}, {}
-for index = 4, firstClaim - 1, valuesEach do kinds[#kinds + 1] = kindAt(index) end
-for index = firstClaim, #ARGV, 2 do
-  local claim = kinds[tonumber(ARGV[index + 1])]
-  claim.id, claim.run = ARGV[index], runOf(ARGV[index])
-  local position = #replies + 1
-  claim.lineage, claim.attempt = lineages[position], attempts[position]
-  replies[position] = answer(claim)
-end
-writeJoined()
-return replies
+  return replies
+end)

@@ -1,105 +1,147 @@
--- reads only
+-- requires: line, pool, rollout, start
+-- The fleet as a whole, for people, and what processes say of themselves.
+
 -- The fleet as a whole, for people: ARGV has how many places of runs in lines are looked at, how many of them and of
 -- templates are told, and then the templates whose environments the asker knows. Sandboxes and rollouts are counted by
 -- the sizes of their sets and never one by one, so the cost has a bound that the fleet's size is not in.
-local mostPlaces, mostRuns, mostTemplates, firstKnown = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), 5
+reading('watch', function(ARGV)
+  local mostPlaces, mostRuns, mostTemplates, firstKnown = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), 5
 
-local isKnown = {}
-for index = firstKnown, #ARGV do isKnown[ARGV[index]] = true end
+  local isKnown = {}
+  for index = firstKnown, #ARGV do isKnown[ARGV[index]] = true end
 
-local templates, isListed, templatesLeftOut = {}, {}, 0
-local function list(template)
-  if isListed[template] then return end
-  isListed[template] = true
-  if #templates < mostTemplates then
-    templates[#templates + 1] = template
-  else
-    templatesLeftOut = templatesLeftOut + 1
-  end
-end
-
--- The rings of starts name every run and template that somebody waits for, and some that nobody does any more.
-local places = 0
-for _, run in ipairs(redis.call('ZRANGE', key.launchRuns, 0, mostPlaces - 1)) do
-  if places >= mostPlaces then break end
-  for _, template in ipairs(redis.call('ZRANGE', key.launchTemplates .. run, 0, mostPlaces - places - 1)) do
-    places = places + 1
-    list(template)
-  end
-end
-
--- In the order of its ring a template serves the first of each run, then the second of each. Who has been passed over
--- longest stands first, so what is left out is mostly what came last.
-local line, runsLeftOut, looked = {}, 0, 0
-for _, template in ipairs(templates) do
-  local ahead = 0
-  local room = mostPlaces - looked
-  local ring = room > 0 and redis.call('ZRANGE', key.turns .. template, 0, room - 1) or {}
-  looked = looked + #ring
-  for _, run in ipairs(ring) do
-    local name = lineKey(template, run)
-    local first, place = unpack(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES'))
-    if first then
-      place = tonumber(place)
-      if place < 0 then place = place + headStart end
-      line[#line + 1] = { template, redis.call('ZCARD', name), ahead, first, math.max(0, nowMs - place) }
-      ahead = ahead + 1
+  local templates, isListed, templatesLeftOut = {}, {}, 0
+  local function list(template)
+    if isListed[template] then return end
+    isListed[template] = true
+    if #templates < mostTemplates then
+      templates[#templates + 1] = template
+    else
+      templatesLeftOut = templatesLeftOut + 1
     end
   end
-  runsLeftOut = runsLeftOut + redis.call('ZCARD', key.turns .. template) - #ring
-end
-table.sort(line, function(one, other) return one[5] > other[5] end)
-runsLeftOut = runsLeftOut + math.max(0, #line - mostRuns)
-local firstOf = {}
-for _, row in ipairs(line) do firstOf[row[1]] = firstOf[row[1]] or row[4] end
-line[mostRuns + 1] = nil -- ends the list for Redis, which tells it up to the first gap
 
-for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do list(template) end
-for index = firstKnown, #ARGV do list(ARGV[index]) end
-
--- Of what environment a template is that the asker does not know: what somebody who waits for it or holds one asked for.
-local function environmentOf(template)
-  local id = firstOf[template]
-  if not id then
-    local sandbox = redis.call('SRANDMEMBER', key.held .. template)
-    id = sandbox and redis.call('HGET', key.sandbox .. sandbox, 'owner')
+  -- The rings of starts name every run and template that somebody waits for, and some that nobody does any more.
+  local places = 0
+  for _, run in ipairs(redis.call('ZRANGE', key.launchRuns, 0, mostPlaces - 1)) do
+    if places >= mostPlaces then break end
+    for _, template in ipairs(redis.call('ZRANGE', key.launchTemplates .. run, 0, mostPlaces - places - 1)) do
+      places = places + 1
+      list(template)
+    end
   end
-  return id and read(id, 'environment')
-end
 
-local rows = {}
-for index, template in ipairs(templates) do
-  local failures, probe, code, atMs =
-    unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'code', 'atMs'))
-  local grantable = key.grantable .. template
-  rows[index] = {
-    template,
-    redis.call('ZCARD', key.ready .. template),
-    redis.call('SCARD', key.starting .. template),
-    redis.call('SCARD', key.held .. template),
-    redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
-    (readAnnounced(template)),
-    breakerStateOf(template, failures, probe),
-    code,
-    atMs and nowMs - atMs,
-    not isKnown[template] and environmentOf(template) or false,
-    not isKnown[template] and string.match(redis.call('HGET', key.chosen, template) or '', '^%S+') or false,
+  -- In the order of its ring a template serves the first of each run, then the second of each. Who has been passed over
+  -- longest stands first, so what is left out is mostly what came last.
+  local line, runsLeftOut, looked = {}, 0, 0
+  for _, template in ipairs(templates) do
+    local ahead = 0
+    local room = mostPlaces - looked
+    local ring = room > 0 and redis.call('ZRANGE', key.turns .. template, 0, room - 1) or {}
+    looked = looked + #ring
+    for _, run in ipairs(ring) do
+      local name = lineKey(template, run)
+      local first, place = unpack(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES'))
+      if first then
+        place = tonumber(place)
+        if place < 0 then place = place + headStart end
+        line[#line + 1] = { template, redis.call('ZCARD', name), ahead, first, math.max(0, nowMs - place) }
+        ahead = ahead + 1
+      end
+    end
+    runsLeftOut = runsLeftOut + redis.call('ZCARD', key.turns .. template) - #ring
+  end
+  table.sort(line, function(one, other) return one[5] > other[5] end)
+  runsLeftOut = runsLeftOut + math.max(0, #line - mostRuns)
+  local firstOf = {}
+  for _, row in ipairs(line) do firstOf[row[1]] = firstOf[row[1]] or row[4] end
+  line[mostRuns + 1] = nil -- ends the list for Redis, which tells it up to the first gap
+
+  for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do list(template) end
+  for index = firstKnown, #ARGV do list(ARGV[index]) end
+
+  -- Of what environment a template is that the asker does not know: what somebody who waits for it or holds one asked for.
+  local function environmentOf(template)
+    local id = firstOf[template]
+    if not id then
+      local sandbox = redis.call('SRANDMEMBER', key.held .. template)
+      id = sandbox and redis.call('HGET', key.sandbox .. sandbox, 'owner')
+    end
+    return id and read(id, 'environment')
+  end
+
+  local rows = {}
+  for index, template in ipairs(templates) do
+    local failures, probe, code, atMs =
+      unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'code', 'atMs'))
+    local grantable = key.grantable .. template
+    rows[index] = {
+      template,
+      redis.call('ZCARD', key.ready .. template),
+      redis.call('SCARD', key.starting .. template),
+      redis.call('SCARD', key.held .. template),
+      redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
+      (readAnnounced(template)),
+      breakerStateOf(template, failures, probe),
+      code,
+      atMs and nowMs - atMs,
+      not isKnown[template] and environmentOf(template) or false,
+      not isKnown[template] and string.match(redis.call('HGET', key.chosen, template) or '', '^%S+') or false,
+    }
+  end
+
+  local processes = {}
+  local heard = redis.call('ZRANGE', key.processesHeard, 0, -1, 'WITHSCORES')
+  for index = 1, #heard, 2 do
+    local word = redis.call('HGET', key.processes, heard[index])
+    if word then processes[#processes + 1] = { nowMs - heard[index + 1], word } end
+  end
+
+  return {
+    { redis.call('ZCARD', key.leases), redis.call('ZCARD', key.waiters), redis.call('ZCARD', key.callDeadlines) },
+    { redis.call('SCARD', key.sandboxes), redis.call('ZCARD', key.starts), redis.call('ZCARD', key.draining) },
+    line,
+    runsLeftOut,
+    rows,
+    templatesLeftOut,
+    processes,
   }
+end)
+
+-- Keeps `word` of `who`, and beside it when it was heard. What nobody said for `keptMs` is forgotten, and of more than `most` those silent longest.
+local function keepWord(words, heard, who, word, keptMs, most)
+  redis.call('HSET', words, who, word)
+  redis.call('ZADD', heard, nowMs, who)
+  local gone = redis.call('ZRANGEBYSCORE', heard, '-inf', '(' .. (nowMs - keptMs))
+  for _, one in ipairs(redis.call('ZRANGE', heard, 0, -most - 1)) do gone[#gone + 1] = one end
+  if #gone > 0 then
+    redis.call('ZREM', heard, unpack(gone))
+    redis.call('HDEL', words, unpack(gone))
+  end
+  redis.call('PEXPIRE', words, keptMs)
+  redis.call('PEXPIRE', heard, keptMs)
 end
 
-local processes = {}
-local heard = redis.call('ZRANGE', key.processesHeard, 0, -1, 'WITHSCORES')
-for index = 1, #heard, 2 do
-  local word = redis.call('HGET', key.processes, heard[index])
-  if word then processes[#processes + 1] = { nowMs - heard[index + 1], word } end
-end
+-- A process (ARGV[2]) says what it is and has in hand (ARGV[3]); kept for ARGV[4] ms, of at most ARGV[5] processes, which
+-- only a start that fails again and again makes.
+script('tell-presence', function(ARGV)
+  keepWord(key.processes, key.processesHeard, ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]))
+  return 1
+end)
 
-return {
-  { redis.call('ZCARD', key.leases), redis.call('ZCARD', key.waiters), redis.call('ZCARD', key.callDeadlines) },
-  { redis.call('SCARD', key.sandboxes), redis.call('ZCARD', key.starts), redis.call('ZCARD', key.draining) },
-  line,
-  runsLeftOut,
-  rows,
-  templatesLeftOut,
-  processes,
-}
+-- A process says where the events of a log (ARGV[2]) are told (ARGV[3]); kept for ARGV[4] ms, of at most ARGV[5] logs.
+script('tell-event-log', function(ARGV)
+  keepWord(key.eventLogs, key.eventLogsHeard, ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]))
+  return 1
+end)
+
+-- Every log that somebody told of, the one heard last first: its name, for how long nobody has, and what was said.
+script('list-event-logs', function()
+  local logs = {}
+  local heard = redis.call('ZREVRANGE', key.eventLogsHeard, 0, -1, 'WITHSCORES')
+  for at = 1, #heard, 2 do
+    local word = redis.call('HGET', key.eventLogs, heard[at])
+    if word then logs[#logs + 1] = { heard[at], nowMs - heard[at + 1], word } end
+  end
+  return logs
+end)

@@ -1,3 +1,4 @@
+-- requires: rollout, run
 -- A call is one JSON array in its rollout's hash of calls. Which sandbox it ran in is the rollout's: after the first
 -- dispatch that never changes.
 --   1 tool  2 digest  3 startedAtMs  4 dispatched: how many were told to send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
@@ -29,19 +30,19 @@ local function overdueName(id, call)
   return id .. ' ' .. call -- no id has a space
 end
 
-local function flies(id, call, deadlineMs)
+local function callRuns(id, call, deadlineMs)
   redis.call('SADD', key.inFlight .. id, call)
   redis.call('ZADD', key.callDeadlines, deadlineMs, overdueName(id, call))
 end
 
-local function landed(id, call)
+local function callEnded(id, call)
   redis.call('SREM', key.inFlight .. id, call)
   redis.call('ZREM', key.callDeadlines, overdueName(id, call))
 end
 
 -- It was never sent: dispatched → unknown, so that a repeat may run.
 local function withdraw(id, call, counted)
-  landed(id, call)
+  callEnded(id, call)
   redis.call('HDEL', key.calls .. id, call)
   if counted == '1' then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
 end

@@ -1,3 +1,4 @@
+-- requires: call, line, over, rollout, row, run, sandbox
 -- Ends of rollouts. A taint is not an end: the rollout stays where it is, barred, until it is closed or its lease is over.
 
 local function leaveOpenSets(id, template)

@@ -1,3 +1,4 @@
+-- requires: line, outage, rollout, sandbox
 -- Grants: the only place where a sandbox gets an owner.
 
 local servedAtOnce = 100 -- grants of one script; the next renewal serves the rest

@@ -1,3 +1,4 @@
+-- requires: outage, rollout, sandbox
 -- The waiting line of a template: one sorted set of places per run, and a ring of runs by whose turn it is. A waiter
 -- is grantable while somebody renews it; a silent one is taken out of the ring but keeps its place in its record.
 -- Silent waiters are put aside when they are met, so that no script has to walk the whole line.

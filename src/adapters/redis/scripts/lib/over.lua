@@ -1,3 +1,4 @@
+-- requires: call, rollout
 -- What is left of a rollout that is over. Its hash shrinks to a line, in the script that closes it: what it takes to answer
 -- whoever comes again, until nobody can. All else, and the bytes of its answers, stand beside it for as long as a request may
 -- be repeated, and then the event log alone has them.

@@ -1,3 +1,4 @@
+-- requires: line, outage, rollout, run
 -- "Still here", said by a claim or a renewal, and what a caller is told about the rollout then.
 
 -- A waiter whose place is over takes a new one, at the end.

@@ -1,3 +1,4 @@
+-- requires: rollout
 -- Dataset rows. Rollouts of one group have the same one, so a tenant's row is kept once, under its digest, while any
 -- rollout that names it in its field `row` is open; what a tenant's rows hold together is counted, for there is a bound.
 -- A version before this one keeps a row for each rollout (`ownRow`), and knows of no other. While it is replaced, either

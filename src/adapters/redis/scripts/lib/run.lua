@@ -1,3 +1,4 @@
+-- requires: rollout
 -- Runs and groups: what a trainer is told in sum. Counters live in the run's hash, statistics of a wave in the
 -- group's hash under `<wave>:<field>`.
 

@@ -1,5 +1,88 @@
+-- requires: rollout
 -- A sandbox: starting → ready → draining → gone (no key). `owner` is set by its one grant and never again: a sandbox
 -- that has had a rollout can only be destroyed.
+
+-- Which sandboxes have moved: begun, entered a phase, got an owner, been forgotten. Whoever changes one says so here, so that
+-- nobody reads thousands each second for the few that did. Moves are numbered: Redis' clock may go back.
+
+-- Of the fleet's newest; a reader is a second behind, and a burst of five hundred is some thousand moves. Whoever is
+-- farther behind than this reads all sandboxes.
+local movesKept = 10000
+
+local function letGoOfOldMoves()
+  local tooMany = redis.call('ZCARD', key.moved) - movesKept
+  if tooMany <= 0 then return end
+  local oldest = redis.call('ZPOPMIN', key.moved, tooMany)
+  redis.call('HSET', key.moves, 'floor', oldest[#oldest])
+end
+
+local function movedAll(sandboxes)
+  if #sandboxes == 0 then return end
+  local last = redis.call('HINCRBY', key.moves, 'last', #sandboxes)
+  if last == #sandboxes then redis.call('HSET', key.moves, 'beganMs', nowMs) end
+  local numbered = {}
+  for index, sandbox in ipairs(sandboxes) do
+    numbered[2 * index - 1], numbered[2 * index] = string.format('%.0f', last - #sandboxes + index), sandbox
+  end
+  if redis.call('ZADD', key.moved, unpack(numbered)) > 0 then letGoOfOldMoves() end
+end
+
+local function moved(sandbox)
+  movedAll({ sandbox })
+end
+
+-- What fleet state says of a sandbox; its phase is false where it is forgotten.
+local function knownRow(sandbox)
+  local phase, sinceMs, owner, template =
+    unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'owner', 'template'))
+  return { sandbox, phase, sinceMs, owner, template }
+end
+
+-- Templates whose pool may lack something: whoever takes a sandbox from a pool, or asks more of it, says so here, and a
+-- reservation that finds one full takes it out. So nobody walks thousands of templates for the few that changed. A controller
+-- counts all of them every now and then and names those that lack, for what was said to a Redis that has forgotten.
+local function mayLack(template)
+  redis.call('SADD', key.lacking, template)
+end
+
+-- What sandboxes have cost, in milliseconds by environment and state. A sandbox's time is told when it leaves a state, and
+-- the next state begins at that moment, so each of its milliseconds is told once, however often its end is. Of a rollout it
+-- is told when the rollout is over, by what became of that; until then the rollout's record keeps it.
+
+local function tellCost(environment, state, ms)
+  redis.call('HINCRBY', key.cost, (environment or 'unknown') .. ' ' .. state, ms)
+end
+
+-- The rollout is over, or can never be scored.
+local function closeCost(id)
+  local ms, environment, score, discarded = read(id, 'sandboxMs', 'environment', 'score', 'discard')
+  if not ms then return end
+  local state = score and 'scored' or discarded and 'discarded' or 'ungraded'
+  redis.call('HDEL', key.rollout .. id, 'sandboxMs')
+  tellCost(environment, state, ms)
+  local run = key.run .. runOf(id)
+  if redis.call('EXISTS', run) == 1 then redis.call('HINCRBY', run, 'sandboxMs:' .. state, ms) end
+end
+
+-- Where the record is forgotten, nothing came of it.
+local function chargeRollout(id, environment, ms)
+  local state = read(id, 'state')
+  if not state then return tellCost(environment, 'ungraded', ms) end
+  redis.call('HINCRBY', key.rollout .. id, 'sandboxMs', ms)
+  if not isOpen(state) then closeCost(id) end
+end
+
+-- For whoever is about to change the sandbox's phase or owner, or to forget it. One that is on its way out, or in doubt
+-- since Redis was replaced, costs nothing that is told.
+local function spend(sandbox)
+  local phase, sinceMs, environment, owner =
+    unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'environment', 'owner'))
+  if phase ~= 'starting' and phase ~= 'ready' then return end
+  local ms = math.max(0, nowMs - tonumber(sinceMs))
+  if ms == 0 then return end
+  if phase == 'ready' and owner then return chargeRollout(owner, environment, ms) end
+  tellCost(environment, phase, ms)
+end
 
 local function leaveStart(sandbox, template)
   redis.call('ZREM', key.starts, sandbox)

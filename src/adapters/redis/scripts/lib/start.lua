@@ -1,3 +1,51 @@
+-- requires: sandbox
+-- Starts that fail, and what they do to their template.
+
+-- The breaker of a template: closed until ten starts in a row have failed, then open. While it is open one probe may
+-- be out, and a new one every 30 s; one success closes it.
+
+local failuresToOpen = 10
+local probeEveryMs = 30 * 1000
+
+-- Not the template's doing: they say nothing about whether the next start will work.
+local notCounted = { unschedulable = true, provider_unavailable = true }
+
+local function breakerStateOf(template, failures, probe)
+  if tonumber(failures or 0) < failuresToOpen then return 'closed' end
+  if probe and redis.call('SISMEMBER', key.starting .. template, probe) == 1 then return 'probing' end
+  return 'open'
+end
+
+local function breakerState(template)
+  return breakerStateOf(template, unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe')))
+end
+
+local function mayStart(template)
+  local state = breakerState(template)
+  if state ~= 'open' then return state == 'closed' end
+  local probeAtMs = redis.call('HGET', key.breaker .. template, 'probeAtMs')
+  return nowMs >= tonumber(probeAtMs or 0)
+end
+
+local function noteStart(template, sandbox)
+  if breakerState(template) == 'closed' then return end
+  redis.call('HSET', key.breaker .. template, 'probe', sandbox, 'probeAtMs', nowMs + probeEveryMs)
+end
+
+local function noteFailure(template, code, message)
+  local breaker = key.breaker .. template
+  redis.call('HSET', breaker, 'code', code, 'message', message, 'atMs', nowMs)
+  redis.call('PEXPIRE', breaker, 24 * 3600 * 1000)
+  if notCounted[code] then return end
+  local failures = redis.call('HINCRBY', breaker, 'failures', 1)
+  if failures == failuresToOpen then redis.call('HSET', breaker, 'probeAtMs', nowMs + probeEveryMs) end
+end
+
+-- What failed before a success explains nothing any more.
+local function noteSuccess(template)
+  redis.call('DEL', key.breaker .. template)
+end
+
 -- A start that failed gives its slot back at once, and its ticket may start something else. One that recovery was unsure of
 -- and that nobody is known to live in was a start all the time.
 local function failStart(sandbox, code, message)

@@ -1,0 +1,248 @@
+-- requires: call, ending, outage, over, rollout, run
+-- Tool calls: received → dispatched → settled, once each.
+
+-- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
+-- since; a new one only goes out in an active rollout that is not barred and has budget and time left.
+script('admit', function(ARGV)
+  local id, call, tool, digest, timeoutMs, idleMs, toolCalls, rolloutMs, generation, boot = unpack(ARGV, 2)
+  local counted = toolCalls ~= ''
+  local state, face, taintCode, closedBy, broken = read(id, 'state', 'face', 'taintCode', 'closedBy', 'broken')
+  if not state then return { 'not_active', false } end
+
+  -- A running command cannot idle its rollout out.
+  local function extendLease()
+    local leaseMs, hardEndMs = read(id, 'leaseUntilMs', 'hardEndMs')
+    leaseUntil(id, math.max(tonumber(leaseMs), nowMs + timeoutMs + idleMs), hardEndMs)
+    renewRun(runOf(id), face)
+  end
+
+  local function settledReply(summary, text)
+    local reply = callReply(id, call, summary, text)
+    if summary[7] == 'sandbox_broken' and summary[12] == 0 then return { 'broken', record(id) } end
+    if summary[6] == 'completed' and summary[12] == 0 then return { 'answer_expired', false, reply } end
+    if summary[12] == 0 then
+      local own = summary[7] ~= cjson.null and summary[7]
+      local code = taintCode or own or barredCode(state, taintCode, closedBy) or 'outcome_unknown'
+      return { 'barred', record(id), code, summary[5] }
+    end
+    local answer = redis.call('HGET', key.answers .. id, call)
+    if not answer then return { 'answer_expired', false, reply } end
+    return { 'settled', false, reply, answer }
+  end
+
+  local function admitAgain(summary, text)
+    if summary[2] ~= '' and summary[2] ~= digest then return { 'conflict', false } end
+    if isSettled(summary) then return settledReply(summary, text) end
+    summary[4] = summary[4] + 1
+    writeCall(id, call, summary)
+    -- A repeat may be sent with a shorter time than the call that it attaches to has.
+    redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, overdueName(id, call))
+    extendLease()
+    return { 'dispatch', record(id), 1, 0 }
+  end
+
+  -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
+  local activated = 0
+  local function activate()
+    local currentGeneration, currentBoot = read(id, 'generation', 'boot')
+    if generation ~= currentGeneration or boot ~= currentBoot then return false end
+    write(id, 'state', 'active', 'activeAtMs', nowMs)
+    redis.call('ZREM', key.grants, id)
+    activated = 1
+    return true
+  end
+
+  -- Below the 64 connections that a gateway keeps to one sandbox: what waits there for others has no known outcome in time.
+  -- Above the default budget of 40 calls.
+  local mostAtOnce = 48
+
+  -- Time in which nobody could reach us is not the policy's; an outage of which no gateway has spoken yet is not, either.
+  local function timeSpentMs(activeAtMs, awayMs)
+    local spentMs = nowMs - activeAtMs - (awayMs or 0)
+    return spentMs > tonumber(rolloutMs) and spentMs - outageMs() or spentMs
+  end
+
+  local function spent()
+    local activeAtMs, calls, awayMs = read(id, 'activeAtMs', 'calls', 'awayMs')
+    if counted and timeSpentMs(activeAtMs, awayMs) > tonumber(rolloutMs) then return 'time_spent' end
+    if counted and tonumber(calls) >= tonumber(toolCalls) then return 'budget_spent' end
+    if redis.call('HLEN', key.calls .. id) >= callsMax then return 'budget_spent' end
+    if counted and redis.call('SCARD', key.inFlight .. id) >= mostAtOnce then return 'too_many_at_once' end
+  end
+
+  local function dispatch()
+    writeCall(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
+    callRuns(id, call, nowMs + timeoutMs)
+    if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
+    -- Reading a file changes nothing; a command or a file of the trainer's own may be whatever the policy asked it for.
+    if counted or tool == 'get_file' then
+      write(id, 'dispatched', 1)
+    else
+      write(id, 'dispatched', 1, 'trainerActed', 1)
+    end
+    extendLease()
+    return { 'dispatch', record(id), 0, activated }
+  end
+
+  local known, text = recall(id, call, state)
+  if known then return admitAgain(known, text) end
+
+  local barred = barredCode(state, taintCode, closedBy)
+  if not barred and state == 'grading' then barred = 'rollout_closed' end
+  if not barred and nowMs >= tonumber((read(id, 'hardEndMs'))) then barred = 'rollout_expired' end
+  if barred then return { 'barred', record(id), barred, 'no' } end
+  if broken then return { 'broken', record(id) } end
+  if state == 'waiting' or (state == 'claimed' and not activate()) then return { 'not_active', record(id) } end
+
+  local reason = spent()
+  if reason then return { 'refused', record(id), reason } end
+  return dispatch()
+end)
+
+-- A call gets its outcome, exactly once; whoever comes later gets what was stored then. Also for calls that were
+-- never dispatched: what the model got wrong is recorded like everything else.
+script('settle', function(ARGV)
+  local id, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs, outputBytes, answer,
+    taintCode, taintEvidence, broken, idleMs, ranIn = unpack(ARGV, 2)
+  local state = read(id, 'state')
+  if not state then return unsureCode(id) == 'recovering' and stillRecovering() or false end
+
+  local function numberOrNull(text)
+    return text ~= '' and tonumber(text) or cjson.null
+  end
+
+  local function storedReply(summary, text)
+    return { 0, redis.call('HGET', key.answers .. id, call), callReply(id, call, summary, text) }
+  end
+
+  -- Refusals of a spent budget cost no budget; other mistakes of the model do.
+  local function countRefused()
+    if outcome == 'refused' and code ~= 'budget_spent' and code ~= 'time_spent' then
+      redis.call('HINCRBY', key.rollout .. id, 'calls', 1)
+    end
+  end
+
+  local function fill(summary)
+    summary[5], summary[6], summary[7] = admitted, outcome, code ~= '' and code or cjson.null
+    summary[8], summary[9] = numberOrNull(exitCode), numberOrNull(durationMs)
+    summary[10], summary[11], summary[12] = tonumber(waitedMs), tonumber(outputBytes), answer ~= '' and 1 or 0
+    return summary
+  end
+
+  -- The idle time begins with the last call's end.
+  local function renewLease()
+    local leaseMs, hardEndMs = read(id, 'leaseUntilMs', 'hardEndMs')
+    local untilMs = nowMs + idleMs
+    if redis.call('SCARD', key.inFlight .. id) > 0 then untilMs = math.max(untilMs, tonumber(leaseMs)) end
+    leaseUntil(id, untilMs, hardEndMs)
+  end
+
+  local taintedNow = 0
+
+  -- What the call did to its rollout. A stored score stands, and what the model broke is not ours to taint.
+  local function applyConsequence()
+    local tainted, alreadyBroken, score = read(id, 'taintCode', 'broken', 'score')
+    if tainted or alreadyBroken or score then return end
+    if broken ~= '' then write(id, 'broken', broken) end
+    if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end
+    taintedNow = taintCode ~= '' and 1 or 0
+  end
+
+  -- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.
+  -- Where the rollout was given another sandbox meanwhile, neither has all of its state.
+  local function rememberDispatch()
+    if admitted == 'no' or outcome == 'refused' then return end
+    write(id, 'dispatched', 1)
+    local sandbox = read(id, 'sandbox')
+    if ranIn ~= '' and ranIn ~= sandbox then
+      local evidence = cjson.encode({ ran_in = ranIn, now_in = sandbox or cjson.null })
+      taint(id, 'sandbox_lost', 'pod_replaced', evidence, true)
+      taintedNow = 1
+    elseif state == 'claimed' then
+      write(id, 'state', 'active', 'activeAtMs', nowMs)
+      redis.call('ZREM', key.grants, id)
+    end
+  end
+
+  local known, text = recall(id, call, state)
+  -- The id with other arguments is a conflict: whatever it came to, this is not its end.
+  if known and (isSettled(known) or known[2] ~= digest) then return storedReply(known, text) end
+
+  local summary = fill(known or { tool, digest, nowMs, 0 })
+  if not known and redis.call('HLEN', key.calls .. id) >= callsMax then
+    return { 1, answer ~= '' and answer, callReply(id, call, summary, cjson.encode(summary)) }
+  end
+  local stored = writeCall(id, call, summary)
+  if known then callEnded(id, call) end
+  if answer ~= '' then keepAnswer(id, call, answer) end
+  if not known then countRefused() end
+  countSettled(id, outcome, code ~= '' and code)
+  if isOpen(state) then
+    if not known then rememberDispatch() end
+    renewLease()
+    applyConsequence()
+  else
+    if not known then addDigest(id, call, summary) end
+    keepForRepeats(id)
+  end
+  return { 1, answer ~= '' and answer, callReply(id, call, summary, stored), taintedNow }
+end)
+
+-- A dispatched call that its sandbox never received: dispatched → unknown, so that a repeat may be sent. Only if nobody
+-- has sent it again since it was handed out as overdue: `lookAgainAtMs` is its deadline still.
+script('withdraw-call', function(ARGV)
+  local id, call, counted, lookAgainAtMs = unpack(ARGV, 2)
+  if tonumber(redis.call('ZSCORE', key.callDeadlines, overdueName(id, call)) or 0) ~= tonumber(lookAgainAtMs) then return 0 end
+  withdraw(id, call, counted)
+  return 1
+end)
+
+-- One of those who were told to send this call has not sent it, and takes its word for having been told back. When all have,
+-- nobody ever sent it. One that died with it leaves its word there: nobody knows what it did.
+script('unsent-call', function(ARGV)
+  local id, call, counted = unpack(ARGV, 2)
+  local summary = readCall(id, call)
+  if not summary or isSettled(summary) then return 0 end
+  summary[4] = summary[4] - 1
+  if summary[4] > 0 then writeCall(id, call, summary) else withdraw(id, call, counted) end
+  return 1
+end)
+
+-- Calls whose deadline passed `graceMs` ago and that nobody has settled. Each is handed out with the time at which it is
+-- looked at again, so that two who ask do not get the same, and one that still runs is met again then.
+script('overdue-calls', function(ARGV)
+  local graceMs, lookAgainMs, limit = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+  local lookAgainAtMs = nowMs + lookAgainMs
+
+  local rows = {}
+  for _, name in ipairs(redis.call('ZRANGEBYSCORE', key.callDeadlines, '-inf', nowMs - graceMs, 'LIMIT', 0, limit)) do
+    local id, call = string.match(name, '^(%S+) (.*)$')
+    local summary, text = readCall(id, call)
+    if summary and redis.call('SISMEMBER', key.inFlight .. id, call) == 1 then
+      redis.call('ZADD', key.callDeadlines, lookAgainAtMs, name)
+      rows[#rows + 1] = { record(id), callReply(id, call, summary, text), lookAgainAtMs }
+    else
+      redis.call('ZREM', key.callDeadlines, name)
+    end
+  end
+  return rows
+end)
+
+-- What is recorded of a call, with its answer while that is kept.
+script('lookup-call', function(ARGV)
+  local id, call = unpack(ARGV, 2)
+  local summary, text = recall(id, call, (read(id, 'state')))
+  if not summary then return false end
+  return { callReply(id, call, summary, text), redis.call('HGET', key.answers .. id, call) }
+end)
+
+-- All recorded calls of a rollout, at most `callsMax`.
+script('list-calls', function(ARGV)
+  local id = ARGV[2]
+  local replies = {}
+  local flat = redis.call('HGETALL', key.calls .. id)
+  for index = 1, #flat, 2 do
+    replies[#replies + 1] = callReply(id, flat[index], cjson.decode(flat[index + 1]), flat[index + 1])
+  end
+  return replies
+end)

@@ -1,0 +1,218 @@
+-- requires: grant, line, pool, sandbox, start
+-- From what is lacking to a sandbox that is ready: plans of controllers, tickets, and ends of starts.
+
+-- A plan of thousands is some hundred KB, and a burst of rows with images of their own makes another each second. Who names
+-- one that is not there any more tells it again.
+local planKeptMs = 60 * 1000
+
+-- What controllers want of each template, under the digest of all of it: a reservation names that and not thousands of them.
+-- By a new one a pool may lack what by the one before it did not. ARGV: the plan, then template and target, as `reserve`
+-- reads it, of each.
+script('keep-plan', function(ARGV)
+  local plan = key.plan .. ARGV[2]
+  redis.call('HSET', plan, '', '') -- an empty one is there, too
+  for index = 3, #ARGV, 2 do
+    local template, target = ARGV[index], ARGV[index + 1]
+    redis.call('HSET', plan, template, target)
+    local minReady = tonumber(string.match(target, '^%d+'))
+    local coming = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
+    if coming < minReady then mayLack(template) end
+  end
+  redis.call('PEXPIRE', plan, planKeptMs)
+  return 1
+end)
+
+-- How many sandboxes are being started, and the templates that may have more to start: those whose pool may lack something,
+-- and those that somebody in line waits for.
+script('demand', function()
+  local names, there = redis.call('SMEMBERS', key.lacking), {}
+  for _, template in ipairs(names) do there[template] = true end
+
+  firstInLine(function(template)
+    if not there[template] then names[#names + 1] = template end
+    there[template] = true
+    return false -- all of them
+  end)
+  return { redis.call('ZCARD', key.starts), names }
+end)
+
+-- Pools of these templates lack something, says a controller that has counted all of them.
+script('look-at', function(ARGV)
+  for index = 2, #ARGV do mayLack(ARGV[index]) end
+  return 1
+end)
+
+-- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
+-- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there,
+-- so nobody is started for twice.
+-- ARGV: ticket, sandbox, start budget, start timeout, the slots for images of rows (model/pull-slots.ts: of one until a
+-- sandbox of it stands, of one after that, of all that none stands of), and the plan, in which each template has its
+-- minReady, max, the environment version that it was chosen for, or `-`, and the environment that it costs.
+script('reserve', function(ARGV)
+  local ticket, sandbox, startBudget, startTimeoutMs, firstSlots, laterSlots, unprovenSlots, plan = unpack(ARGV, 2)
+  if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return 'no plan' end
+
+  local targets = {}
+  local function targetOf(template)
+    if targets[template] == nil then
+      local minReady, max, version, environment =
+        string.match(redis.call('HGET', key.plan .. plan, template) or '', '^(%d+) (%d+) (%S+) (%S+)$')
+      targets[template] = minReady and {
+        minReady = tonumber(minReady), max = tonumber(max), version = version ~= '-' and version, environment = environment,
+      } or false
+    end
+    return targets[template]
+  end
+
+  local function sizes(template)
+    return redis.call('ZCARD', key.ready .. template), redis.call('SCARD', key.starting .. template),
+      redis.call('SCARD', key.held .. template)
+  end
+
+  local function isChosen(template)
+    local target = targetOf(template)
+    return target and target.version
+  end
+
+  -- Sandboxes of all templates of an environment whose rows name their images; counted once, and only where it matters.
+  local ofVersion = {}
+  local function sandboxesOf(version)
+    if ofVersion[version] then return ofVersion[version] end
+    local sum = 0
+    for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
+      if isChosen(template) == version then
+        local ready, starting, held = sizes(template)
+        sum = sum + ready + starting + held
+      end
+    end
+    ofVersion[version] = sum
+    return sum
+  end
+
+  local function environmentIsFull(target)
+    return redis.call('SCARD', key.sandboxes) >= target.max and sandboxesOf(target.version) >= target.max
+  end
+
+  local unproven
+  local function mayPull(template)
+    local isProven = standing(template) > 0
+    local slots = tonumber(isProven and laterSlots or firstSlots)
+    if redis.call('SCARD', key.starting .. template) >= slots then return false end
+    if isProven then return true end
+    unproven = unproven or unprovenStarts(isChosen)
+    return unproven < tonumber(unprovenSlots)
+  end
+
+  local function hasRoom(template)
+    local target = targetOf(template)
+    if target.version then
+      return mayPull(template) and not environmentIsFull(target) and mayStart(template)
+    end
+    local ready, starting, held = sizes(template)
+    return ready + starting + held < target.max and mayStart(template)
+  end
+
+  -- A template without target is one that this controller cannot create.
+  local function isWaitedFor(template)
+    return targetOf(template) and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
+  end
+
+  local function nextWaitedFor()
+    local template, run = firstInLine(isWaitedFor)
+    if not template then return nil end
+    passTurn(key.launchRuns, run)
+    passTurn(key.launchTemplates .. run, template)
+    return template, 'waiting', run
+  end
+
+  -- The share of its target that a pool has, counting starts that no waiting rollout will take.
+  local function fullness(template, minReady)
+    local ready, starting = sizes(template)
+    local spare = math.max(0, starting - redis.call('ZCARD', key.grantable .. template))
+    return (ready + spare) / minReady
+  end
+
+  -- By name where two are as empty, so that what is started first does not depend on how Redis keeps a set.
+  local function lacking()
+    local names = redis.call('SMEMBERS', key.lacking)
+    table.sort(names)
+    return names
+  end
+
+  local function emptiest()
+    local found, lowest, reason = nil, 1, nil
+    for _, template in ipairs(lacking()) do
+      local target = targetOf(template)
+      if target then
+        local announced = announcedOf(template)
+        local minReady = math.min(target.max, math.max(target.minReady, announced))
+        local full = minReady > 0 and fullness(template, minReady) or 1
+        if full >= 1 then redis.call('SREM', key.lacking, template) end
+        if full < lowest and hasRoom(template) then
+          found, lowest, reason = template, full, announced > target.minReady and 'announced' or 'refill'
+        end
+      end
+    end
+    return found, reason, ''
+  end
+
+  -- Why, and for which run, is only told to whoever looks: who gets the sandbox is decided when it is ready.
+  local function start(template, reason, run)
+    redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket,
+      'reason', reason, 'run', run, 'environment', targetOf(template).environment)
+    redis.call('ZADD', key.starts, nowMs + startTimeoutMs, sandbox)
+    redis.call('SADD', key.starting .. template, sandbox)
+    redis.call('SADD', key.sandboxes, sandbox)
+    redis.call('SADD', key.templates, template)
+    redis.call('SET', key.ticket .. ticket, sandbox, 'PX', startTimeoutMs)
+    moved(sandbox)
+    noteStart(template, sandbox)
+    return { sandbox, template, reason, run }
+  end
+
+  -- A ticket that comes again gets its start again while that is under way; once it is over, the ticket is used.
+  local earlier = redis.call('GET', key.ticket .. ticket)
+  if earlier then
+    local phase, template, reason, run =
+      unpack(redis.call('HMGET', key.sandbox .. earlier, 'phase', 'template', 'reason', 'run'))
+    return phase == 'starting' and { earlier, template, reason or 'refill', run or '' }
+  end
+  if redis.call('EXISTS', key.sandbox .. sandbox) == 1 then return false end
+  if redis.call('ZCARD', key.starts) >= tonumber(startBudget) then return false end
+
+  local template, reason, run = nextWaitedFor()
+  if not template then template, reason, run = emptiest() end
+  return template and start(template, reason, run)
+end)
+
+-- A started sandbox answered: to the next waiter, else to the warm pool. A start that was given up meanwhile stays
+-- given up, and one that is not ours is never adopted. Says whose it is.
+script('ready', function(ARGV)
+  local sandbox, boot, address = unpack(ARGV, 2)
+  local phase, template, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'template', 'owner'))
+  if phase ~= 'starting' then return owner end
+
+  redis.call('HSET', key.sandbox .. sandbox, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
+  leaveStart(sandbox, template)
+  enterPhase(sandbox, 'ready')
+  noteSuccess(template)
+  local waiter = grantToNext(template, sandbox, 'cold')
+  if not waiter then redis.call('ZADD', key.ready .. template, nowMs, sandbox) end
+  return waiter or false
+end)
+
+-- The launcher says that a start came to nothing.
+script('launch-failed', function(ARGV)
+  local sandbox, code, message = unpack(ARGV, 2)
+  return failStart(sandbox, code, message) and 1 or 0
+end)
+
+-- Starts that hang: their slots go back, and they are destroyed.
+script('overdue-launches', function()
+  local portion = 100
+  local overdue = redis.call('ZRANGEBYSCORE', key.starts, '-inf', nowMs, 'LIMIT', 0, portion)
+  for _, sandbox in ipairs(overdue) do
+    failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
+  end
+  return overdue
+end)

@@ -1,0 +1,146 @@
+-- requires: ending, line, outage, presence, rollout, row, run
+-- How long rollouts and runs live: who renews them, who ends them, and what silence means.
+
+-- The record of an attempt, or of the newest one when `attempt` is empty: the id comes with its attempt left open.
+script('find', function(ARGV)
+  local before, attempt, role = unpack(ARGV, 2)
+  if attempt == '' then attempt = newestOf(before .. '/' .. role) end
+  local id = before .. '/' .. attempt .. '/' .. role
+  local found = record(id)
+  if not found and unsureCode(id) == 'recovering' then return stillRecovering() end
+  return found
+end)
+
+-- The dataset row of a rollout, which its record does not carry.
+reading('read-row', function(ARGV)
+  return readRow(ARGV[2]) or false
+end)
+
+-- Renews a rollout's lease, and its place or grant where it has one.
+script('heartbeat', function(ARGV)
+  local id = ARGV[2]
+  if read(id, 'state') then stillHere(id) end
+  return record(id)
+end)
+
+-- Finish and delete win over everything that still runs.
+script('close', function(ARGV)
+  local id, by = unpack(ARGV, 2)
+  local state = read(id, 'state')
+  if state and isOpen(state) then closeRollout(id, 'closed', by) end
+  return record(id)
+end)
+
+-- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
+-- and all whose hard life is over: their sandboxes end by themselves then.
+script('expire-due', function(ARGV)
+  local limit = tonumber(ARGV[2])
+  local lookAgainMs = 10 * 1000 -- a rollout that is spared past its lease is looked at again then
+  local inTouch = isInTouch()
+
+  local function isSpared(id, gradeUntilMs)
+    return not inTouch or redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeUntilMs or 0) > nowMs
+  end
+
+  local expired = {}
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, limit)) do
+    local hardEndMs, gradeUntilMs = read(id, 'hardEndMs', 'gradeUntilMs')
+    if not hardEndMs then
+      redis.call('ZREM', key.leases, id)
+    elseif nowMs >= tonumber(hardEndMs) then
+      closeRollout(id, 'expired', 'hard_life')
+      expired[#expired + 1] = record(id)
+    elseif isSpared(id, gradeUntilMs) then
+      redis.call('ZADD', key.leases, math.min(nowMs + lookAgainMs, tonumber(hardEndMs)), id)
+    else
+      closeRollout(id, 'expired', 'idle')
+      expired[#expired + 1] = record(id)
+    end
+  end
+  forgetPlaces()
+  return expired
+end)
+
+-- A gateway reaches this Redis. The first to say so after an outage gives its length back to all that ends by silence:
+-- leases of rollouts and runs, grants and places; and to the time that rollouts have. Returns it. All at once, which for
+-- 10,000 rollouts takes some 100 ms, because what is half done would end the other half; and once an outage.
+-- A Redis that has forgotten when it was last spoken to takes the gateway's own word.
+script('keep-contact', function(ARGV)
+  local ownMs, known = tonumber(ARGV[2]), redis.call('EXISTS', key.contact) == 1
+  local gapMs = known and outageMs() or (ownMs > inTouchMs and ownMs or 0)
+  redis.call('SET', key.contact, nowMs)
+  if gapMs == 0 then return 0 end
+
+  -- What was renewed since is as fresh as it can be.
+  local function shift(name, latestMs)
+    local members = redis.call('ZRANGE', name, 0, -1, 'WITHSCORES')
+    for index = 1, #members, 2 do
+      redis.call('ZADD', name, math.min(tonumber(members[index + 1]) + gapMs, latestMs), members[index])
+    end
+  end
+
+  for _, id in ipairs(redis.call('ZRANGE', key.leases, 0, -1)) do
+    local leaseMs, hardEndMs, activeAtMs = read(id, 'leaseUntilMs', 'hardEndMs', 'activeAtMs')
+    if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end
+    if activeAtMs then redis.call('HINCRBY', key.rollout .. id, 'awayMs', math.min(gapMs, nowMs - activeAtMs)) end
+  end
+  shift(key.runLeases, math.huge)
+  shift(key.grants, nowMs)
+  shift(key.waiters, nowMs)
+  return gapMs
+end)
+
+-- Renews a run's lease; 0 for a run that is unknown or closed.
+script('renew-run', function(ARGV)
+  local run = ARGV[2]
+  local rollouts, state = unpack(redis.call('HMGET', key.run .. run, 'rollouts', 'state'))
+  if not rollouts or state == 'closed' then return 0 end
+  if redis.call('SCARD', key.open .. run) > 0 then renewRun(run, 'native') end
+  return 1
+end)
+
+-- Closes a run for new rollouts at once and its open ones by portions; says how many are left.
+script('close-run', function(ARGV)
+  local run, limit = ARGV[2], tonumber(ARGV[3])
+  redis.call('HSET', key.run .. run, 'state', 'closed')
+  redis.call('PEXPIRE', key.run .. run, keptForReportsMs)
+  redis.call('ZREM', key.runLeases, run)
+  for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, limit)) do
+    closeRollout(id, 'closed', 'run_closed')
+  end
+  return redis.call('SCARD', key.open .. run)
+end)
+
+-- Native runs whose lease is over while rollouts are open. A run without open rollouts holds nothing, so its lease is
+-- dropped: a trainer that pauses between steps does not lose its run.
+script('lapsed-runs', function(ARGV)
+  if not isInTouch() then return {} end
+  local limit = tonumber(ARGV[2])
+  local lapsed = {}
+  for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, limit)) do
+    if redis.call('SCARD', key.open .. run) == 0 then
+      redis.call('ZREM', key.runLeases, run)
+    else
+      lapsed[#lapsed + 1] = run
+    end
+  end
+  return lapsed
+end)
+
+-- Closes open rollouts of the native face in a run whose lease is over, by portions; says how many are left. The run
+-- itself goes on, and so do its rollouts of the other face, which has no such lease. Whoever has renewed it meanwhile keeps the rest.
+script('release-lapsed', function(ARGV)
+  local run, limit = ARGV[2], tonumber(ARGV[3])
+  local leaseMs = redis.call('ZSCORE', key.runLeases, run)
+  if not isInTouch() or not leaseMs or tonumber(leaseMs) > nowMs then return 0 end
+
+  local left = 0
+  for _, id in ipairs(redis.call('SMEMBERS', key.open .. run)) do
+    if read(id, 'face') == 'native' then
+      if limit > 0 then closeRollout(id, 'closed', 'run_lapsed') else left = left + 1 end
+      limit = limit - 1
+    end
+  end
+  if left == 0 then redis.call('ZREM', key.runLeases, run) end
+  return left
+end)
