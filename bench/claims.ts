@@ -1,4 +1,4 @@
-import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
+import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { atLeastInRounds, type Benchmark, inTurns, type Round } from './figures.ts';
 import { endlessPool, playedClaim, startPlayed, withPlayedFleet } from './played-fleet.ts';
 

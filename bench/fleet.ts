@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
-import { type Fleet, type RunningFleet, startFleet } from '../cli/fleet/start-fleet.ts';
+import { type Fleet, type RunningFleet, startFleet } from '#cli/fleet/start-fleet.ts';
 
 const repository = join(import.meta.dirname, '..');
 

@@ -1,14 +1,14 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Cluster } from '../infra/cluster/api.ts';
-import { openCluster } from '../infra/cluster/cluster-file.ts';
-import { takeDown } from '../infra/cluster/down.ts';
-import { clusterVariable, runInCluster } from '../infra/cluster/enter.ts';
-import type { ClusterWish } from '../infra/cluster/plan.ts';
-import { startCluster } from '../infra/cluster/up.ts';
-import { buildImage } from '../infra/images/build.ts';
-import type { ImageName } from '../infra/images/catalogue.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { openCluster } from '#infra/cluster/cluster-file.ts';
+import { takeDown } from '#infra/cluster/down.ts';
+import { clusterVariable, runInCluster } from '#infra/cluster/enter.ts';
+import type { ClusterWish } from '#infra/cluster/plan.ts';
+import { startCluster } from '#infra/cluster/up.ts';
+import { buildImage } from '#infra/images/build.ts';
+import type { ImageName } from '#infra/images/catalogue.ts';
 import type { Benchmark, Figure } from './figures.ts';
 
 const clusterName = 'bench';

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import type { Cluster } from '../infra/cluster/api.ts';
-import { inNamespace } from '../infra/cluster/machine/namespace.ts';
-import { run } from '../infra/cluster/machine/run.ts';
-import { fakePodRange } from '../infra/cluster/plan.ts';
+import type { Cluster } from '#infra/cluster/api.ts';
+import { inNamespace } from '#infra/cluster/machine/namespace.ts';
+import { run } from '#infra/cluster/machine/run.ts';
+import { fakePodRange } from '#infra/cluster/plan.ts';
 import { inCluster } from './in-cluster.ts';
 
 /** What a cluster costs and what Corral adds, on two real and twenty fake nodes. */

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Process } from '../src/adapters/prometheus/catalogue/spec.ts';
-import type { Instruments } from '../src/adapters/prometheus/instruments.ts';
-import { fullInstruments, seriesOf } from '../test/support/full-metrics.ts';
+import type { Process } from '#src/adapters/prometheus/catalogue/spec.ts';
+import type { Instruments } from '#src/adapters/prometheus/instruments.ts';
+import { fullInstruments, seriesOf } from '#test/support/full-metrics.ts';
 import { type Benchmark, type Figure, quantile, within } from './figures.ts';
 
 const largeFleet = { templates: 300, environments: 50 };

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { PartName } from '../cli/fleet/part-process.ts';
-import { parseIdentity } from '../cli/fleet/process-identity.ts';
+import type { PartName } from '#cli/fleet/part-process.ts';
+import { parseIdentity } from '#cli/fleet/process-identity.ts';
 
 /** The process that is a part of the fleet on this state folder. */
 export async function pidOfPart(stateDir: string, part: PartName): Promise<number> {

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { connectFleetState, type FleetState } from '../src/adapters/redis/fleet-state.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
 import {
   bootId,
   environmentName,
@@ -10,11 +10,11 @@ import {
   sandboxId,
   templateDigest,
   tenantId,
-} from '../src/model/ids.ts';
-import { noTags, sandboxAddress } from '../src/model/rollout.ts';
-import type { ClaimRequest } from '../src/ports/fleet/claims.ts';
-import type { PoolTarget } from '../src/ports/fleet/pool.ts';
-import { startRedis } from '../test/support/redis.ts';
+} from '#src/model/ids.ts';
+import { noTags, sandboxAddress } from '#src/model/rollout.ts';
+import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
+import type { PoolTarget } from '#src/ports/fleet/pool.ts';
+import { startRedis } from '#test/support/redis.ts';
 
 /** Fleet state alone: a Redis of its own, in which sandboxes are only said to be. */
 export type PlayedFleet = {

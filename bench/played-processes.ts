@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { developmentKeyIn } from '../cli/fleet/development-key.ts';
-import { freePort } from '../cli/fleet/free-port.ts';
-import { openLogFile } from '../cli/fleet/log-file.ts';
-import { createPartRecords } from '../cli/fleet/part-records.ts';
-import type { PartSpec } from '../cli/fleet/part-process.ts';
+import { developmentKeyIn } from '#cli/fleet/development-key.ts';
+import { freePort } from '#cli/fleet/free-port.ts';
+import { openLogFile } from '#cli/fleet/log-file.ts';
+import { createPartRecords } from '#cli/fleet/part-records.ts';
+import type { PartSpec } from '#cli/fleet/part-process.ts';
 import {
   controllerPart,
   gatewayPart,
@@ -13,18 +13,18 @@ import {
   type PartsOptions,
   type PoolOverrides,
   redisPart,
-} from '../cli/fleet/parts.ts';
-import { openStateFolder } from '../cli/fleet/state-folder.ts';
-import { supervise, type SupervisedPart } from '../cli/fleet/supervise.ts';
-import { createLocalProvider, type LocalProvider } from '../src/adapters/local/provider.ts';
-import { connectFleetState, type FleetState } from '../src/adapters/redis/fleet-state.ts';
-import { formatKeyFile } from '../src/access/key-file.ts';
-import { loadPermitted } from '../src/environments/load-permitted.ts';
-import type { EnvironmentCatalog } from '../src/model/environment.ts';
-import { systemClock } from '../src/platform/clock.ts';
-import { ensureFleetKeys } from '../src/platform/fleet-key-file.ts';
-import { type FleetTokens, openFleetTokens } from '../src/platform/fleet-tokens.ts';
-import { systemRandom } from '../src/platform/random.ts';
+} from '#cli/fleet/parts.ts';
+import { openStateFolder } from '#cli/fleet/state-folder.ts';
+import { supervise, type SupervisedPart } from '#cli/fleet/supervise.ts';
+import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
+import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { formatKeyFile } from '#src/access/key-file.ts';
+import { loadPermitted } from '#src/environments/load-permitted.ts';
+import type { EnvironmentCatalog } from '#src/model/environment.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';
+import { type FleetTokens, openFleetTokens } from '#src/platform/fleet-tokens.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { processMs } from './processors.ts';
 
 export type Role = 'redis' | 'controller' | 'gateway';

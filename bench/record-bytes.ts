@@ -1,10 +1,10 @@
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
-import type { FleetState } from '../src/adapters/redis/fleet-state.ts';
-import { callId, environmentVersion, templateDigest } from '../src/model/ids.ts';
-import type { RolloutRecord } from '../src/ports/fleet/records.ts';
+import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
+import { callId, environmentVersion, templateDigest } from '#src/model/ids.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { atMost, type Benchmark } from './figures.ts';
-import { repeatsAreOver } from '../test/support/repeats-are-over.ts';
+import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
 import { playedClaim, playedFleet, startPlayed, withPlayedFleet } from './played-fleet.ts';
 
 /** What its clients and tables take is shared by so many. */

@@ -1,12 +1,12 @@
-import { createSandboxdHttpLink } from '../src/adapters/sandboxd-http/link.ts';
-import { Confirmations } from '../src/calls/confirmations.ts';
-import { bootId, callId, rolloutId, runId, sandboxId, type SandboxId, tenantId } from '../src/model/ids.ts';
-import type { SandboxAddress } from '../src/model/rollout.ts';
-import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
-import { systemClock } from '../src/platform/clock.ts';
-import { tokenSha256 } from '../src/platform/tokens.ts';
-import { type CallAnswer, protocolVersion } from '../src/protocol/sandboxd/wire.ts';
-import { startNodeProcess, testTemplate } from '../test/support/sandboxes.ts';
+import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
+import { Confirmations } from '#src/calls/confirmations.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, type SandboxId, tenantId } from '#src/model/ids.ts';
+import type { SandboxAddress } from '#src/model/rollout.ts';
+import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { tokenSha256 } from '#src/platform/tokens.ts';
+import { type CallAnswer, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
+import { startNodeProcess, testTemplate } from '#test/support/sandboxes.ts';
 
 const token = 'bench';
 const hourMs = 3_600_000;

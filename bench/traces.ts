@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openTracer } from '../src/adapters/opentelemetry/open-tracer.ts';
-import { noTracer } from '../src/ports/tracer.ts';
-import { CoreWorld } from '../test/support/core-world.ts';
+import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
+import { noTracer } from '#src/ports/tracer.ts';
+import { CoreWorld } from '#test/support/core-world.ts';
 import { type Benchmark, type Figure, median, within } from './figures.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { atMostInRounds, type Benchmark, inTurns, type Round } from './figures.ts';
 import { type BenchFleet, startBenchFleet } from './fleet.ts';
 import { startStraight, type Straight } from './straight.ts';
-import type { SandboxTarget } from '../src/ports/sandbox-link.ts';
+import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
 
 const burst = 100;
 const rounds = 5;

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { environmentFolder } from '../test/support/environment-folder.ts';
+import { environmentFolder } from '#test/support/environment-folder.ts';
 import { exitCodes } from './command-error.ts';
 import type { Terminal } from './print/terminal.ts';
 import { runCommandLine } from './program.ts';

@@ -1,5 +1,5 @@
 import { Command, CommanderError } from 'commander';
-import { EnvironmentMistakes } from '../src/environments/mistakes.ts';
+import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, NotInOrder, exitCodes } from './command-error.ts';
 import { addClusterCommand } from './commands/cluster.ts';
 import { addKeysCommand } from './commands/keys.ts';

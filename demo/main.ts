@@ -1,6 +1,6 @@
-import type { FleetEvent } from '../cli/fleet/start-fleet.ts';
-import { systemClock } from '../src/platform/clock.ts';
-import { systemRandom } from '../src/platform/random.ts';
+import type { FleetEvent } from '#cli/fleet/start-fleet.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { say, untilEnd } from './command/until-end.ts';
 import { type DemoFleet, startDemoFleet, warmPool } from './fleet/demo-fleet.ts';
 import { type DemoOptions, readOptions } from './options.ts';

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { imageNames } from '../infra/images/catalogue.ts';
+import { imageNames } from '#infra/images/catalogue.ts';
 import { wholeFrom } from './command/number-options.ts';
 
 export const providers = ['local', 'kubernetes'] as const;

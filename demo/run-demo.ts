@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { WriteStream } from 'node:tty';
-import type { Clock } from '../src/ports/clock.ts';
-import type { Random } from '../src/ports/random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 import { type DemoFleet, environment, environmentTools } from './fleet/demo-fleet.ts';
 import { type FleetView, openFleetView } from './fleet/fleet-view.ts';
 import { Killer } from './fleet/killer.ts';

@@ -1,4 +1,4 @@
-import type { Random } from '../src/ports/random.ts';
+import type { Random } from '#src/ports/random.ts';
 
 const alphabet = '0123456789abcdefghijklmnopqrstuvwxyz';
 

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { findCluster } from '../infra/cluster/cluster-file.ts';
-import { runInCluster } from '../infra/cluster/enter.ts';
-import { importImages } from '../infra/cluster/images/import.ts';
-import { buildImage } from '../infra/images/build.ts';
+import { findCluster } from '#infra/cluster/cluster-file.ts';
+import { runInCluster } from '#infra/cluster/enter.ts';
+import { importImages } from '#infra/cluster/images/import.ts';
+import { buildImage } from '#infra/images/build.ts';
 import { say } from './command/until-end.ts';
 
 const name = 'dev';

@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { CommandError } from '../cli/command-error.ts';
-import { visibleLine } from '../cli/print/visible.ts';
-import { say } from '../demo/command/until-end.ts';
-import { systemClock } from '../src/platform/clock.ts';
-import { systemRandom } from '../src/platform/random.ts';
+import { CommandError } from '#cli/command-error.ts';
+import { visibleLine } from '#cli/print/visible.ts';
+import { say } from '#demo/command/until-end.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { allScored, showsZeros } from './burst/load-findings.ts';
 import { type LoadOptions, readOptions } from './burst/options.ts';
 import { type LoadRun, runLoad } from './burst/run-load.ts';

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { above, wholeFrom } from '../demo/command/number-options.ts';
+import { above, wholeFrom } from '#demo/command/number-options.ts';
 
 export type SoakOptions = {
   readonly minutes: number;

@@ -1,8 +1,8 @@
-import { openHttp } from '../demo/trainer/http.ts';
-import { trainingJob } from '../demo/trainer/training-job.ts';
-import { seededRandom } from '../demo/seeded-random.ts';
-import type { Clock } from '../src/ports/clock.ts';
-import type { Random } from '../src/ports/random.ts';
+import { openHttp } from '#demo/trainer/http.ts';
+import { trainingJob } from '#demo/trainer/training-job.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
 import { sabotage } from './faults/saboteur.ts';
 import { environmentName } from './fleet/environment.ts';
 import type { PartWatch } from './fleet/part-watch.ts';

@@ -1,8 +1,8 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { say, untilEnd } from '../demo/command/until-end.ts';
-import { systemClock } from '../src/platform/clock.ts';
-import { systemRandom } from '../src/platform/random.ts';
+import { say, untilEnd } from '#demo/command/until-end.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { watchParts } from './fleet/part-watch.ts';
 import { startSoakFleet } from './fleet/soak-fleet.ts';
 import { readOptions, type SoakOptions } from './options.ts';

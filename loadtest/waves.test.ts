@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { seededRandom } from '../demo/seeded-random.ts';
-import { trainingJob } from '../demo/trainer/training-job.ts';
-import { createFakeClock } from '../test/fakes/clock.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import { trainingJob } from '#demo/trainer/training-job.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { planWave, playWaves, type WavePlan } from './waves.ts';
 
 /** A rollout that only thinks, and is then given up: nobody needs to answer it. */

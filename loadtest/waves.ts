@@ -1,4 +1,4 @@
-import { seededRandom } from '../demo/seeded-random.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
 import {
   arrivalMs,
   drawArrival,

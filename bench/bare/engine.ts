@@ -61,7 +61,7 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
 
   const start = async (request: CreateRequest): Promise<SandboxAddress> => {
     const { sandbox, template } = request;
-    const folder = await records.make(sandbox);
+    const folder = records.make(sandbox);
     const own = (await ids.namespaces?.take()) ?? null;
     if (own !== null) await chown(folder.run, own.base, own.base);
     const group = await groups.create(sandbox, groupLimits(template));

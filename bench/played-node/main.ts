@@ -67,7 +67,7 @@ const sandboxes: Sandboxes = {
     byHost.delete(new URL(life.provided.address ?? '').hostname);
     feed.tell({ kind: 'gone', sandbox, cause: 'deleted', evidence: {} });
   },
-  label: async (sandbox, owner, expiresAtMs) => {
+  label: (sandbox, owner, expiresAtMs) => {
     const life = lives.get(sandbox);
     if (life !== undefined) life.provided = { ...life.provided, owner, expiresAtMs };
   },

@@ -1,4 +1,4 @@
-import { extname, join } from 'node:path';
+import { join } from 'node:path';
 import type { PartSpec } from './part-process.ts';
 import { httpAnswers, redisAnswers } from './probes.ts';
 import type { StateFolder } from './state-folder.ts';
@@ -27,9 +27,7 @@ export type Engine =
 
 export type PoolOverrides = Readonly<Record<string, { readonly minReady?: number; readonly max?: number }>>;
 
-/** Running from the checkout the services are `.ts`, built they are `.js`. */
-const extension = extname(import.meta.filename);
-const serviceMain = (name: string) => join(import.meta.dirname, '../../services', name, `main${extension}`);
+const serviceMain = (name: string) => join(import.meta.dirname, '../../services', name, 'main.ts');
 const nodeArgv = (service: string, flags: readonly string[] = []) =>
   [process.execPath, ...flags, serviceMain(service)] as const;
 

@@ -26,7 +26,21 @@ export type RowUnderTest = {
 
 /** Every tool and the grader on one dataset row, as a training platform would use them. */
 export async function checkRow(under: RowUnderTest): Promise<readonly Check[]> {
-  return [...(await checkTools(under)), ...(await checkAnswers(under))];
+  const ends = under.job.grader === null ? [await checkBroughtScore(under)] : await checkAnswers(under);
+  return [...(await checkTools(under)), ...ends];
+}
+
+/** Where the trainer grades by itself: that a score can be brought, and is the one that stands. */
+function checkBroughtScore({ client, environment, row, traceId, label }: RowUnderTest): Promise<Check> {
+  return tryOut(environment, `${label}score brought at the end`, async () => {
+    const id = `${traceId}-brought`;
+    const opening = { rollout_id: id, environment, item: row.item };
+    await askNative(client, { method: 'POST', path: '/v1/rollouts', body: opening }, Type.Object({}));
+    const path = `/v1/rollouts/${encodeURIComponent(id)}/finish`;
+    const Finished = Type.Object({ score: Type.Union([Type.Number(), Type.Null()]) });
+    const { score } = await askNative(client, { method: 'POST', path, body: { score: 1 } }, Finished);
+    return { ok: score === 1, detail: score === 1 ? 'is stored' : `brought 1, stored ${score}` };
+  });
 }
 
 async function checkTools({ client, environment, job, row, traceId, label }: RowUnderTest) {
@@ -36,6 +50,7 @@ async function checkTools({ client, environment, job, row, traceId, label }: Row
     const call = async () => judgeToolAnswer(await rollout.call(tool.name, sampleArguments(tool)));
     checks.push(await tryOut(environment, `${label}tool ${tool.name}`, call));
   }
+  if (job.grader === null) return checks;
   const grade = async () => judgeScore(readScore(await rollout.grade(undefined)), () => null);
   checks.push(await tryOut(environment, `${label}grader after those calls`, grade));
   return checks;

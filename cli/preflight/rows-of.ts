@@ -34,6 +34,7 @@ function controlsOf(grader: Grader): readonly string[] {
       return grader.parts.flatMap((part) => controlsOf(part.grader));
     case 'penalty':
       return controlsOf(grader.grader);
+    case 'none':
     case 'f1':
     case 'recall':
     case 'text':

@@ -36,6 +36,7 @@ function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {
       return grader.parts.flatMap((part) => gradedFields(part.grader));
     case 'penalty':
       return gradedFields(grader.grader);
+    case 'none':
     case 'command':
     case 'http':
       return [];

@@ -37,7 +37,10 @@ export function trainRollout(
       const body = { type: 'function_call', id, call_id: id, name: tool, arguments: text };
       return post(url, { ...body, item, trace_id: traceId });
     },
-    grade: (answer) => post(job.grader.url, { sample: sampleOf(answer, calls), item, trace_id: traceId }),
+    grade: (answer) => {
+      if (job.grader === null) throw new Error('the job has no grader: its trainer grades by itself');
+      return post(job.grader.url, { sample: sampleOf(answer, calls), item, trace_id: traceId });
+    },
   };
 }
 

@@ -7,7 +7,10 @@ const Headers = Type.Record(Type.String(), Type.String());
 
 const TrainingJob = Type.Object({
   tools: Type.Array(Type.Object({ name: Type.String(), server_url: Type.String(), headers: Headers })),
-  grader: Type.Object({ type: Type.Literal('endpoint'), url: Type.String(), headers: Headers }),
+  grader: Type.Union([
+    Type.Object({ type: Type.Literal('endpoint'), url: Type.String(), headers: Headers }),
+    Type.Null(),
+  ]),
   functions: Type.Array(
     Type.Object({
       type: Type.Literal('function'),
@@ -19,7 +22,7 @@ const TrainingJob = Type.Object({
     }),
   ),
 });
-/** The exact `tools` and `grader` of a training job, and the functions that the model is shown. */
+/** The exact `tools` and `grader` of a training job (null: the trainer's own), and the functions that the model is shown. */
 export type TrainingJob = Static<typeof TrainingJob>;
 
 /** As the gateway tells it, with the address and key that reached it: it cannot know how it looks from outside. */
@@ -37,7 +40,7 @@ export async function askTrainingJob(
   };
   return {
     tools: job.tools.map(({ name, server_url }) => ({ name, server_url: seenAt(server_url), headers })),
-    grader: { type: 'endpoint', url: seenAt(job.grader.url), headers },
+    grader: job.grader && { type: 'endpoint', url: seenAt(job.grader.url), headers },
     functions: job.functions,
   };
 }

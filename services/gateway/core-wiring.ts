@@ -2,8 +2,8 @@ import canonicalize from 'canonicalize';
 import { attachToCall } from '#src/calls/attach.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import { Confirmations } from '#src/calls/confirmations.ts';
-import { Acquaintances } from '#src/claiming/acquaintances.ts';
-import { MoveIn, type SetupOf } from '#src/claiming/move-in.ts';
+import { RolloutCache } from '#src/claiming/rollout-cache.ts';
+import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '#src/claiming/waiting-room.ts';
 import { type EvaluateDeps, evaluateJob } from '#src/grading/evaluate-job.ts';
@@ -79,8 +79,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const contact = keepContact({ lifecycle, clock, onTrouble }, stopping.signal);
 
   const environments = new PinnedEnvironments(catalog, claims, published);
-  const acquaintances = new Acquaintances();
-  const moveIn = new MoveIn({ claims, link, clock, wakes, setupOf });
+  const rolloutCache = new RolloutCache();
+  const preparation = new SandboxPreparation({ claims, link, clock, wakes, setupOf });
   const lastStartFailure = (template: TemplateDigest) => lastStartFailureOf(pool, template);
   const calling: GatewayCoreDeps['calls'] = {
     claims,
@@ -88,7 +88,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lifecycle,
     link,
     room,
-    moveIn,
+    preparation,
     lastStartFailure,
     wakes,
     ongoing: ongoingCalls,
@@ -107,7 +107,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     recovery,
     link,
     room,
-    moveIn,
+    preparation,
     lastStartFailure,
     ongoing: ongoingGrades,
     evaluate: (job) => evaluateJob(evaluating, job),
@@ -119,8 +119,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     record,
   };
   const core = gatewayCore({
-    acquaint: { claims, environments, acquaintances, canonical },
-    open: { claims, environments, acquaintances, canonical, clock },
+    resolve: { claims, environments, rolloutCache, canonical },
+    open: { claims, environments, rolloutCache, canonical, clock },
     prewarm: { environments, pool, clock },
     calls: calling,
     grading,

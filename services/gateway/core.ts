@@ -5,7 +5,7 @@ import type { CallId, ItemKey, RolloutId } from '#src/model/ids.ts';
 import type { RolloutTags } from '#src/model/rollout.ts';
 import type { Written } from '#src/model/written.ts';
 import type { CallResult } from '#src/calls/work.ts';
-import type { Caller, RolloutRef } from '#src/claiming/acquaint.ts';
+import type { Caller, RolloutRef } from '#src/claiming/resolve-rollout.ts';
 import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
 import type { Prewarm, Prewarmed } from '#src/claiming/prewarm.ts';
 import type { Grade } from '#src/grading/job.ts';
@@ -101,6 +101,8 @@ export interface GatewayCore {
   ): Promise<AsyncIterable<Uint8Array>>;
   view(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
   heartbeat(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
+  /** Finishes with a score of the trainer's own, for an environment without a grader; the same again is idempotent. */
+  finish(caller: Caller, rollout: RolloutRef, score: number, waitMs: number): Promise<RolloutView>;
   /** Finish and delete; idempotent. */
   close(caller: Caller, rollout: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView>;
   environments(): readonly Environment[];

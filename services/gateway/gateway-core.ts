@@ -4,15 +4,16 @@ import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
 import type { Work } from '#src/calls/work.ts';
 import {
-  acquaint,
-  type AcquaintDeps,
-  type Acquainted,
-  acquaintWith,
+  resolveRollout,
+  type ResolveDeps,
+  type ResolvedRollout,
+  resolveRecord,
   findRollout,
-} from '#src/claiming/acquaint.ts';
+} from '#src/claiming/resolve-rollout.ts';
 import { type OpenDeps, openRollout } from '#src/claiming/open-rollout.ts';
 import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
 import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
+import { planBrought, stopWhatRuns, storeBrought } from '#src/grading/bring-score.ts';
 import { planGrade } from '#src/grading/plan-grade.ts';
 import { verdictOf } from '#src/grading/verdict-of.ts';
 import type { Face } from '#src/model/face.ts';
@@ -40,7 +41,7 @@ import type {
 } from './core.ts';
 
 export type GatewayCoreDeps = {
-  readonly acquaint: AcquaintDeps;
+  readonly resolve: ResolveDeps;
   readonly open: OpenDeps;
   readonly prewarm: PrewarmDeps;
   readonly calls: RunCallDeps & TransferDeps & AttachDeps;
@@ -70,18 +71,33 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       admitted: 'unknown',
     });
   };
-  const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.acquaint.claims, caller, ref);
+  const find = (caller: Caller, ref: RolloutRef) => findRollout(deps.resolve.claims, caller, ref);
 
-  async function run(face: Face, rollout: Acquainted, work: Work, deadline: Deadline): Promise<CallResult> {
+  async function run(
+    face: Face,
+    rollout: ResolvedRollout,
+    work: Work,
+    deadline: Deadline,
+  ): Promise<CallResult> {
     const result = await held(deadline, () => runCall(deps.calls, work, deadline));
     // Only now is it sure that the rollout exists, in this environment.
-    deps.acquaint.acquaintances.remember(rollout.key, rollout);
+    deps.resolve.rolloutCache.remember(rollout.key, rollout);
     if (result.replayed) deps.work.replayed(face);
     return result;
   }
 
   async function viewOf(record: RolloutRecord, ahead: number | null = null): Promise<RolloutView> {
     return { record, verdict: verdictOf(record), calls: await deps.calls.calls.list(record.key), ahead };
+  }
+
+  async function close(caller: Caller, ref: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView> {
+    const record = await find(caller, ref);
+    deps.resolve.rolloutCache.forget(record.key);
+    const closed = await deps.lifecycle.close(record.key, by);
+    const { key, environment, version } = record;
+    const of = { key, keyId: caller.keyId, environment, version };
+    if (!isOver(record.state)) deps.record({ kind: 'rollout_closed', atMs: clock.nowMs(), ...of, by });
+    return viewOf(closed ?? record);
   }
 
   return {
@@ -101,20 +117,20 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     async toolCall(caller: Caller, request: ToolCallRequest) {
       const deadline = deadlineIn(request.waitMs);
       const rollout = await held(deadline, () =>
-        acquaint(deps.acquaint, caller, request.rollout, request.open),
+        resolveRollout(deps.resolve, caller, request.rollout, request.open),
       );
       return run(caller.face, rollout, planToolCall(rollout, request), deadline);
     },
     async exec(caller: Caller, request: ExecRequest) {
       const { rollout: ref, waitMs, ...exec } = request;
       const deadline = deadlineIn(waitMs);
-      const rollout = await held(deadline, () => acquaint(deps.acquaint, caller, ref, null));
+      const rollout = await held(deadline, () => resolveRollout(deps.resolve, caller, ref, null));
       return run(caller.face, rollout, planExec(rollout, exec), deadline);
     },
     async attach(caller, ref, call, waitMs) {
       const deadline = deadlineIn(waitMs);
       const record = await held(deadline, () => find(caller, ref));
-      const rollout = await held(deadline, () => acquaintWith(deps.acquaint, caller, record));
+      const rollout = await held(deadline, () => resolveRecord(deps.resolve, caller, record));
       return held(deadline, () => attachToCall(deps.calls, rollout, record, call, deadline));
     },
     async cancel(caller, ref, call) {
@@ -122,16 +138,16 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     },
     async grade(caller: Caller, request: GradeRequest) {
       const deadline = deadlineIn(request.waitMs);
-      const work = await held(deadline, () => planGrade(deps.acquaint, caller, request));
+      const work = await held(deadline, () => planGrade(deps.resolve, caller, request));
       const grade = await held(deadline, () => gradeRollout(deps.grading, work, deadline));
       if (grade.replayed) deps.work.replayed(caller.face);
       return grade;
     },
     async putFile(caller, ref, path, body, user) {
-      return putFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, body, user);
+      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), path, body, user);
     },
     async getFile(caller, ref, path, user) {
-      return getFile(deps.calls, await acquaint(deps.acquaint, caller, ref, null), path, user);
+      return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), path, user);
     },
     async view(caller, ref) {
       return viewOf(await find(caller, ref));
@@ -140,16 +156,16 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const record = await find(caller, ref);
       return viewOf((await deps.lifecycle.heartbeat(record.key)) ?? record);
     },
-    async close(caller, ref, by) {
-      const record = await find(caller, ref);
-      deps.acquaint.acquaintances.forget(record.key);
-      const closed = await deps.lifecycle.close(record.key, by);
-      const { key, environment, version } = record;
-      const of = { key, keyId: caller.keyId, environment, version };
-      if (!isOver(record.state)) deps.record({ kind: 'rollout_closed', atMs: clock.nowMs(), ...of, by });
-      return viewOf(closed ?? record);
+    async finish(caller, ref, score, waitMs) {
+      const deadline = deadlineIn(waitMs);
+      const work = await held(deadline, () => planBrought(deps.resolve, caller, ref, score));
+      await stopWhatRuns(deps.calls, await held(deadline, () => find(caller, ref)));
+      const { replayed } = await held(deadline, () => storeBrought(deps.grading, work, deadline));
+      if (replayed) deps.work.replayed(caller.face);
+      return close(caller, ref, 'finished');
     },
+    close,
     environments: () => deps.catalog.all(),
-    environment: (ref: EnvironmentRef) => deps.acquaint.environments.named(ref),
+    environment: (ref: EnvironmentRef) => deps.resolve.environments.named(ref),
   };
 }

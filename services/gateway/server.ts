@@ -9,18 +9,18 @@ import type { FailureListener } from './http/answer-failure.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/create-app.ts';
 import { type GateState, HoldGate, type HoldLimits } from './http/hold-gate.ts';
-import { createRequireScope, type Doors } from './http/identify.ts';
+import { createRequireScope, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';
 import { createLeave, type Leave } from './http/leave.ts';
 import { newRequestState } from './http/request-state.ts';
 import { callRoutes } from './native/call-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
-import { type EventDesk, eventRoutes, peerRoute } from './native/event-routes.ts';
+import { type EventRoutesDeps, eventRoutes, peerRoute } from './native/event-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
-import { type FleetDesk, fleetRoutes } from './native/fleet-routes.ts';
+import { type FleetRoutesDeps, fleetRoutes } from './native/fleet-routes.ts';
 import { prewarmRoutes } from './native/prewarm-routes.ts';
 import { rolloutRoutes } from './native/rollout-routes.ts';
-import { type RunDesk, runRoutes } from './native/run-routes.ts';
+import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
 import { type LoopLag, measureLoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
 import { operationRoutes } from './operations/routes.ts';
@@ -28,10 +28,10 @@ import { rftRoutes } from './rft/routes.ts';
 
 export type GatewayParts = {
   readonly core: GatewayCore;
-  readonly desk: RunDesk;
-  readonly fleet: FleetDesk;
-  readonly events: EventDesk;
-  readonly doors: Doors;
+  readonly runs: RunRoutesDeps;
+  readonly fleet: FleetRoutesDeps;
+  readonly events: EventRoutesDeps;
+  readonly authentication: Authentication;
   readonly fileBytes: number;
   readonly needs: readonly Need[];
   readonly fleetState: () => Promise<StateHealth>;
@@ -39,7 +39,7 @@ export type GatewayParts = {
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
   readonly metrics: GatewayMetrics;
-  /** All metrics as Prometheus text, with what the doors hold now. */
+  /** All metrics as Prometheus text, with what the gate holds now. */
   readonly renderMetrics: (gauges: GatewayGauges) => Promise<string>;
   readonly log: Log;
   readonly holdLimits: HoldLimits;
@@ -48,8 +48,8 @@ export type GatewayParts = {
 export type GatewayServer = {
   /** Resolves to the URL it listens at; port 0 takes a free one. */
   listen(host: string, port: number): Promise<string>;
-  /** What the doors hold, and whether others are to be asked. */
-  readonly doors: () => { readonly requests: number; readonly state: GateState };
+  /** What the gate holds, and whether others are to be asked. */
+  readonly held: () => { readonly requests: number; readonly state: GateState };
   /** Resolves when everybody was answered; those whom the grace leaves over, with having been cut off. */
   readonly stop: Leave;
 };
@@ -64,11 +64,11 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
   });
   const routes = listNativeRoutes(app);
   void app.register(async (faces) => addFaces(faces, parts, gate));
-  peerRoute(app, parts.events, parts.doors);
+  peerRoute(app, parts.events, parts.authentication);
   operationRoutes(app, {
     gate,
     routes,
-    clock: parts.doors.clock,
+    clock: parts.authentication.clock,
     needs: parts.needs,
     fleetState: parts.fleetState,
     environments: parts.environments,
@@ -76,13 +76,13 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });
 
-  const leave = createLeave(app, gate, parts.doors.clock);
+  const leave = createLeave(app, gate, parts.authentication.clock);
   const stop: Leave = async (leaving) => {
     await leave(leaving);
     lag.stop();
   };
-  const doors = () => ({ requests: gate.requests, state: gate.state });
-  return { listen: (host, port) => app.listen({ host, port }), doors, stop };
+  const held = () => ({ requests: gate.requests, state: gate.state });
+  return { listen: (host, port) => app.listen({ host, port }), held, stop };
 }
 
 /**
@@ -93,7 +93,7 @@ const jsonLimits: JsonLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 
 
 /** Both faces; every request passes the hold gate first, then its key, and only then its body is read. */
 async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<void> {
-  const requireScope = createRequireScope(parts.doors);
+  const requireScope = createRequireScope(parts.authentication);
   app.addHook('onRequest', (request, reply, done) => {
     const state = newRequestState();
     request.state = state;
@@ -111,7 +111,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
       rolloutRoutes(native, parts.core);
       prewarmRoutes(native, parts.core);
       callRoutes(native, parts.core);
-      runRoutes(native, parts.desk);
+      runRoutes(native, parts.runs);
       eventRoutes(native, parts.events);
       environmentRoutes(native, parts.core);
       await native.register(async (files) => fileRoutes(files, parts.core, parts.fileBytes));

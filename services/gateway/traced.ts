@@ -99,6 +99,13 @@ function tracedCore(core: GatewayCore, tracer: Tracer): GatewayCore {
         () => core.grade(caller, asked),
         ({ replayed }) => (replayed ? { 'corral.replayed': true } : {}),
       ),
+    finish: (caller, asked, score, waitMs) =>
+      serve(
+        'grade',
+        { caller, rollout: asked.rollout },
+        () => core.finish(caller, asked, score, waitMs),
+        () => ({}),
+      ),
   };
 }
 
@@ -204,7 +211,7 @@ function tracedLink(link: SandboxLink): SandboxLink {
   };
 }
 
-/** As `claiming/move-in.ts` names them; no id of a caller has a space. */
+/** As `claiming/prepare-sandbox.ts` names them; no id of a caller has a space. */
 const setupIds = 'corral setup ';
 
 /** Whose doing it is that sandboxd gave no answer is decided later, and said where it is decided. */

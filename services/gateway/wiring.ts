@@ -22,7 +22,7 @@ import { RecentVerdicts } from '#src/watching/recent-verdicts.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore, type GatewayWorld, type WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';
-import type { EventDesk } from './native/event-routes.ts';
+import type { EventRoutesDeps } from './native/event-routes.ts';
 import { createGatewayServer, type GatewayServer } from './server.ts';
 import { createTracing } from './traced.ts';
 import { openWorld, type OpenWorld } from './world-wiring.ts';
@@ -69,7 +69,7 @@ export async function wireGateway(config: GatewayConfig, log: Log): Promise<Gate
   const { record } = ledger;
   const events = wireEvents(world, config);
   const wired = wireCore(config, world, { record, work: prometheus.work, onTrouble: mended });
-  const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.desk, log });
+  const server = wireServer(config, world, wired, { keyRing, prometheus, record, events: events.deps, log });
 
   const stopping = new AbortController();
   const { signal } = stopping;
@@ -135,12 +135,12 @@ function wireEvents({ clock, tokens, peers, logId, state, events }: OpenWorld, c
   const self = { name: `gateway ${ownHost}`, log: logId };
   const all = new FleetEvents({ self, own, keepers, ask: peers.ask, clock });
   let address = '';
-  const desk: EventDesk = {
+  const deps: EventRoutesDeps = {
     tell: (wanted) => all.tell(wanted),
     answerPeer: (target, authorization) => answerPeer({ own, address, tokens }, target, authorization),
   };
   return {
-    desk,
+    deps,
     tellKeeper: (url: string, loop: LoopOptions) => {
       address = ownAddress({ host: config.host, port: Number(new URL(url).port) }, config.advertisedHost);
       const keeper = { component: 'gateway', address, keeps: config.eventLog.folder !== null } as const;
@@ -182,7 +182,7 @@ type ServerOwn = {
   readonly keyRing: KeyRing;
   readonly prometheus: GatewayPrometheus;
   readonly record: (event: FleetEvent) => void;
-  readonly events: EventDesk;
+  readonly events: EventRoutesDeps;
   readonly log: Log;
 };
 
@@ -198,9 +198,9 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
-    desk: { reports, lifecycle, record, clock },
+    runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
-    doors: { keyRing, developmentKey: config.developmentKey, clock, record },
+    authentication: { keyRing, developmentKey: config.developmentKey, clock, record },
     needs: [{ name: 'fleet_key', check: () => Promise.resolve(keyDoubt.reason()) }],
     fleetState: () => state.health(),
     environments: () => catalog.inForce(),
@@ -225,7 +225,7 @@ function presentOf(
   wired: WiredCore,
   verdicts: RecentVerdicts,
 ): Present {
-  const { requests, state } = server.doors();
+  const { requests, state } = server.held();
   const { waiting, calls, grades } = wired.load();
   return {
     state: state === 'open' ? 'serving' : 'leaving',

@@ -65,15 +65,15 @@ describe('what a request presents', () => {
 const from = (presented: string, remoteAddress = '10.0.0.1', headers = {}) =>
   credentialsOf({ 'x-api-key': presented, ...headers }, remoteAddress);
 
-describe('the door', () => {
+describe('who may ask', () => {
   const trainer = newKey('trainer');
   const operator = newKey('operator', {}, ['admin']);
   const expired = newKey('old', { expiresAtMs: nowMs - 1 });
   const keys = [trainer, operator, expired].map(({ key }) => key);
-  const door = { keys, developmentKey: 'dev-secret', nowMs };
+  const known = { keys, developmentKey: 'dev-secret', nowMs };
 
   it('opens for the scope of the key, with its tenant and run', () => {
-    expect(authorise(from(trainer.presented), ['rft:tools'], door)).toMatchObject({
+    expect(authorise(from(trainer.presented), ['rft:tools'], known)).toMatchObject({
       keyId: 'trainer',
       tenant: 'acme',
       defaultRun: 'nightly',
@@ -81,7 +81,7 @@ describe('the door', () => {
   });
 
   it('opens for admin everywhere', () => {
-    expect(authorise(from(operator.presented), ['native'], door).keyId).toBe('operator');
+    expect(authorise(from(operator.presented), ['native'], known).keyId).toBe('operator');
   });
 
   it.each([
@@ -97,7 +97,7 @@ describe('the door', () => {
     ],
     ['an address that only looks like loopback', from('dev-secret', '127.0.0.1.evil'), /not known/],
   ])('stays shut for %s: unauthorized, with the reason', (_name, credentials, reason) => {
-    expect(() => authorise(credentials, ['rft:grade'], door)).toThrow(
+    expect(() => authorise(credentials, ['rft:grade'], known)).toThrow(
       expect.objectContaining({ code: 'unauthorized', message: expect.stringMatching(reason) }),
     );
   });
@@ -105,12 +105,12 @@ describe('the door', () => {
   it.each(['127.0.0.1', '127.8.9.1', '::1', '::ffff:127.0.0.1'])(
     'opens for the development key from %s',
     (address) => {
-      expect(authorise(from('dev-secret', address), ['rft:grade'], door).tenant).toBe('development');
+      expect(authorise(from('dev-secret', address), ['rft:grade'], known).tenant).toBe('development');
     },
   );
 
   it('knows no development key where none is configured', () => {
-    const closed = { ...door, developmentKey: null };
+    const closed = { ...known, developmentKey: null };
     expect(() => authorise(from('dev-secret', '127.0.0.1'), ['native'], closed)).toThrow(/not known/);
   });
 });

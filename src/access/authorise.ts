@@ -21,7 +21,7 @@ export function credentialsOf(headers: Headers, remoteAddress: string): Credenti
   };
 }
 
-export type Doorkeeper = {
+export type KnownKeys = {
   readonly keys: readonly ApiKey[];
   readonly developmentKey: string | null;
   readonly nowMs: number;
@@ -31,8 +31,8 @@ export type Doorkeeper = {
  * What the bearer may do here, where one of `scopes` is enough. Throws `Failure('unauthorized')` that says what is missing,
  * never what would be right.
  */
-export function authorise(credentials: Credentials, scopes: readonly Scope[], door: Doorkeeper): Grant {
-  const grant = grantOf(credentials, door);
+export function authorise(credentials: Credentials, scopes: readonly Scope[], known: KnownKeys): Grant {
+  const grant = grantOf(credentials, known);
   if (grant.scopes.some((scope) => scope === 'admin' || scopes.includes(scope))) return grant;
   const wanted = scopes.join(' or ');
   throw new Failure(
@@ -42,7 +42,7 @@ export function authorise(credentials: Credentials, scopes: readonly Scope[], do
   );
 }
 
-function grantOf({ presented, origin }: Credentials, door: Doorkeeper): Grant {
+function grantOf({ presented, origin }: Credentials, known: KnownKeys): Grant {
   if (presented === null) {
     throw new Failure(
       'unauthorized',
@@ -50,8 +50,8 @@ function grantOf({ presented, origin }: Credentials, door: Doorkeeper): Grant {
       refusedFor('no_key'),
     );
   }
-  if (isDevelopmentKey(presented, door.developmentKey, origin)) return developmentGrant;
-  const verified = verifyKey(presented, door.keys, door.nowMs);
+  if (isDevelopmentKey(presented, known.developmentKey, origin)) return developmentGrant;
+  const verified = verifyKey(presented, known.keys, known.nowMs);
   if (verified.kind === 'valid') return { ...verified.key, keyId: verified.key.id };
   if (verified.kind === 'expired') {
     throw new Failure(

@@ -33,7 +33,7 @@ export async function admitOrObtain(
 ): Promise<Admitted> {
   const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
   const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
-  let occupied = work.acquainted ? null : await obtain().catch(unlessOver);
+  let occupied = work.known ? null : await obtain().catch(unlessOver);
   for (;;) {
     const reply = await admit(deps.calls, work, timeoutMs, occupied);
     if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
@@ -51,7 +51,7 @@ function tellObtained(
   occupied: Occupied | null,
 ): void {
   if (launchType === null || claimedAtMs === null) return;
-  work.obtained(environment, launchType, claimedAtMs - placedAtMs + (occupied?.movedInMs ?? 0));
+  work.obtained(environment, launchType, claimedAtMs - placedAtMs + (occupied?.preparedMs ?? 0));
 }
 
 const overCodes: ReadonlySet<FailureCode> = new Set([

@@ -1,5 +1,5 @@
 import { targetOf } from '../claiming/target.ts';
-import type { Acquainted } from '../claiming/acquaint.ts';
+import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -19,7 +19,7 @@ export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'atta
  */
 export async function attachToCall(
   deps: AttachDeps,
-  known: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
+  known: Pick<ResolvedRollout, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
   rollout: RolloutRecord,
   call: CallId,
   deadline: Deadline,

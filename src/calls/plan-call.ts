@@ -1,4 +1,4 @@
-import type { Acquainted } from '../claiming/acquaint.ts';
+import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
 import type { CallId } from '../model/ids.ts';
@@ -30,7 +30,7 @@ export type ToolCall = {
  * A call of a tool of the environment. What the model got wrong (arguments, and the tool's name where it chooses that)
  * becomes a refusal that it can read. Throws `tool_not_configured` where the job's own configuration names the tool.
  */
-export function planToolCall(rollout: Acquainted, asked: ToolCall): Work {
+export function planToolCall(rollout: ResolvedRollout, asked: ToolCall): Work {
   const tool = toolOf(rollout.environment, asked.tool);
   if (tool === undefined && asked.namedBy === 'job') throw notConfigured(rollout.environment, asked.tool);
   const name = asked.tool.slice(0, longestToolName).toWellFormed();
@@ -64,7 +64,7 @@ export type Exec = {
 };
 
 /** A command of the trainer's own: not a tool of the model, so its budget does not count it. */
-export function planExec(rollout: Acquainted, asked: Exec): Work {
+export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
   const { call, timeoutMs, ...exec } = asked;
   const digest = callDigest('exec', { ...exec });
   return {
@@ -76,7 +76,7 @@ export function planExec(rollout: Acquainted, asked: Exec): Work {
 
 /** A call of a rollout as far as judging and recording it goes; its tool's name says the rest. */
 export function trackedCall(
-  rollout: Pick<Acquainted, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
+  rollout: Pick<ResolvedRollout, 'key' | 'claim' | 'environment' | 'known' | 'keyId'>,
   call: CallId,
   tool: string,
   digest: string,
@@ -90,7 +90,7 @@ export function trackedCall(
     call,
     tool,
     digest,
-    acquainted: known,
+    known: known,
     keyId,
     counted: tool !== 'exec',
     keepStreams: claim.face === 'native',
@@ -99,7 +99,13 @@ export function trackedCall(
   };
 }
 
-function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCall, parsed: Arguments): Todo {
+function toolTodo(
+  rollout: ResolvedRollout,
+  tool: Tool,
+  digest: string,
+  asked: ToolCall,
+  parsed: Arguments,
+): Todo {
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
   return runTodo(
@@ -112,7 +118,7 @@ function toolTodo(rollout: Acquainted, tool: Tool, digest: string, asked: ToolCa
 }
 
 function runTodo(
-  rollout: Acquainted,
+  rollout: ResolvedRollout,
   digest: string,
   label: string,
   action: CallRequest['action'],

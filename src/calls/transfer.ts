@@ -1,4 +1,4 @@
-import type { Acquainted } from '../claiming/acquaint.ts';
+import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure } from '../failure/failure.ts';
@@ -33,7 +33,7 @@ const storePatienceMs = 60_000;
  */
 export async function putFile(
   deps: TransferDeps,
-  rollout: Acquainted,
+  rollout: ResolvedRollout,
   path: string,
   body: AsyncIterable<Uint8Array>,
   user: CommandUser,
@@ -47,7 +47,7 @@ export async function putFile(
 /** Bytes out of a sandbox; the transfer settles when the last of them was read, or the reader went away. */
 export async function getFile(
   deps: TransferDeps,
-  rollout: Acquainted,
+  rollout: ResolvedRollout,
   path: string,
   user: CommandUser,
 ): Promise<AsyncIterable<Uint8Array>> {
@@ -62,14 +62,14 @@ export async function getFile(
 
 async function admitTransfer(
   deps: TransferDeps,
-  rollout: Acquainted,
+  rollout: ResolvedRollout,
   tool: 'put_file' | 'get_file',
 ): Promise<{ work: Admissible; target: SandboxTarget }> {
   const { key, claim, environment, known, keyId } = rollout;
   // No caller can use this id, because theirs hold no space; each transfer is one of its own.
   const call = callId(`corral ${tool} ${deps.random.text(16)}`);
   const of = { key, claim, environment, keyId };
-  const work = { ...of, call, tool, digest: tool, acquainted: known, counted: false };
+  const work = { ...of, call, tool, digest: tool, known: known, counted: false };
   const deadline = Deadline.in(deps.clock, transferMs);
   const admitted = await patiently(deps.clock, deadline, () =>
     admitOrObtain(deps, work, transferMs, deadline),

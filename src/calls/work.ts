@@ -23,7 +23,7 @@ export type Admissible = {
   /** sha256 (hex) of name and canonical arguments. */
   readonly digest: string;
   /** Whether this process has claimed for the rollout before, so that admission can be asked at once. */
-  readonly acquainted: boolean;
+  readonly known: boolean;
   /** The API key that asked for it, for the event log; null: nobody's request, as where a controller settles it. */
   readonly keyId: string | null;
   /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */

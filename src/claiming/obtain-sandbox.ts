@@ -6,21 +6,21 @@ import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
-import type { MoveIn } from './move-in.ts';
+import type { SandboxPreparation } from './prepare-sandbox.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
-/** A rollout and the sandbox that accepted it. `activation` is null once it is active; `movedInMs`: bind and setup. */
+/** A rollout and the sandbox that accepted it. `activation` is null once it is active; `preparedMs`: bind and setup. */
 export type Occupied = {
   readonly rollout: RolloutRecord;
   readonly activation: ActivationStamp | null;
-  readonly movedInMs: number;
+  readonly preparedMs: number;
 };
 
 export type ObtainDeps = {
   readonly claims: ClaimStore;
   readonly room: WaitingRoom;
-  readonly moveIn: MoveIn;
+  readonly preparation: SandboxPreparation;
   readonly clock: Clock;
   /** Why the template's starts fail of late, told to those who waited in vain. */
   readonly lastStartFailure: (
@@ -53,13 +53,13 @@ export async function obtainSandbox(
 ): Promise<Occupied> {
   for (let swaps = 0; ; swaps += 1) {
     const rollout = await holdInLine(deps, request, waitUntil);
-    if (rollout.state !== 'claimed') return { rollout, activation: null, movedInMs: 0 };
+    if (rollout.state !== 'claimed') return { rollout, activation: null, preparedMs: 0 };
     const beganMs = deps.clock.monotonicMs();
-    const moved = await deps.room.attend(rollout.key, () => deps.moveIn.into(rollout, environment));
-    if (moved.kind === 'accepted')
-      return { rollout, activation: moved.activation, movedInMs: deps.clock.monotonicMs() - beganMs };
-    const { failure } = moved;
-    if (!moved.another) throw failure;
+    const prepared = await deps.room.attend(rollout.key, () => deps.preparation.of(rollout, environment));
+    if (prepared.kind === 'accepted')
+      return { rollout, activation: prepared.activation, preparedMs: deps.clock.monotonicMs() - beganMs };
+    const { failure } = prepared;
+    if (!prepared.another) throw failure;
     const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);
     if (swaps >= mostSwaps || waitUntil.passed || isKept(reply, rollout)) throw failure;
   }

@@ -6,7 +6,7 @@ import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { itemKey, rolloutId, runId, tenantId } from '../model/ids.ts';
 import { noTags } from '../model/rollout.ts';
 import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
-import { Acquaintances } from './acquaintances.ts';
+import { RolloutCache } from './rollout-cache.ts';
 import { type Open, openRollout } from './open-rollout.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 
@@ -35,7 +35,7 @@ async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined
     claims,
     clock: createFakeClock(),
     environments: new PinnedEnvironments(offered([environment]), claims, published),
-    acquaintances: new Acquaintances(),
+    rolloutCache: new RolloutCache(),
     canonical: (value: unknown) => JSON.stringify(value),
   };
   const open = { rollout: rolloutId('r'), attempt: 1, item: { id: 'task-1' }, group: null, tags: noTags };

@@ -7,12 +7,12 @@ import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { exposedItem } from '../tools/exposed-item.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
-import { type AcquaintDeps, type Caller, ownerOf } from './acquaint.ts';
+import { type ResolveDeps, type Caller, ownerOf } from './resolve-rollout.ts';
 import { openingClaim } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 import { refusal } from './refusal.ts';
 
-export type OpenDeps = AcquaintDeps & {
+export type OpenDeps = ResolveDeps & {
   readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
   readonly clock: Clock;
 };

@@ -5,12 +5,12 @@ import type { Clock } from '../ports/clock.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { patiently } from '../waiting/patience.ts';
-import type { AcquaintDeps, Caller } from './acquaint.ts';
+import type { ResolveDeps, Caller } from './resolve-rollout.ts';
 import { needsOf, type Rollouts, withinPool } from './burst-needs.ts';
 import { choiceOf } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 
-export type PrewarmDeps = Pick<AcquaintDeps, 'environments'> & {
+export type PrewarmDeps = Pick<ResolveDeps, 'environments'> & {
   readonly pool: Pick<PoolStore, 'announce'>;
   readonly clock: Clock;
 };

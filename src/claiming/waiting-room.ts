@@ -19,8 +19,8 @@ export class WaitingRoom {
   readonly #onTrouble: (error: unknown) => void;
   /** How many requests are here for each rollout. */
   readonly #seats = new Map<RolloutKey, number>();
-  /** Of those who wait to be granted: how to make them look. Who is moving in is not to be disturbed by its own renewal. */
-  readonly #knocks = new Map<RolloutKey, Set<() => void>>();
+  /** Of those who wait to be granted: how to make them look. Whose sandbox is being prepared is not to be disturbed by its own renewal. */
+  readonly #wakeUps = new Map<RolloutKey, Set<() => void>>();
   readonly #stopping = new AbortController();
   #heartbeat: Promise<void> | null = null;
 
@@ -50,22 +50,22 @@ export class WaitingRoom {
     deadline: Deadline,
     read: () => Promise<Result | null>,
   ): Promise<Result | null> {
-    let knock = new AbortController();
-    const look = () => knock.abort();
+    let wake = new AbortController();
+    const look = () => wake.abort();
     const stopListening = this.#wakes.on(key, look);
-    const knocks = this.#knocks.get(key) ?? new Set();
-    this.#knocks.set(key, knocks.add(look));
+    const wakeUps = this.#wakeUps.get(key) ?? new Set();
+    this.#wakeUps.set(key, wakeUps.add(look));
     try {
       for (;;) {
         const result = await read();
         if (result !== null || deadline.passed) return result;
-        await this.attend(key, () => this.#clock.sleep(deadline.remainingMs, knock.signal));
-        knock = new AbortController();
+        await this.attend(key, () => this.#clock.sleep(deadline.remainingMs, wake.signal));
+        wake = new AbortController();
       }
     } finally {
       stopListening();
-      knocks.delete(look);
-      if (knocks.size === 0 && this.#knocks.get(key) === knocks) this.#knocks.delete(key);
+      wakeUps.delete(look);
+      if (wakeUps.size === 0 && this.#wakeUps.get(key) === wakeUps) this.#wakeUps.delete(key);
     }
   }
 
@@ -98,10 +98,10 @@ export class WaitingRoom {
   }
 
   async #renewAll(): Promise<void> {
-    for (const key of await this.#claims.renew([...this.#seats.keys()])) this.#knock(key);
+    for (const key of await this.#claims.renew([...this.#seats.keys()])) this.#wake(key);
   }
 
-  #knock(key: RolloutKey): void {
-    for (const look of this.#knocks.get(key) ?? []) look();
+  #wake(key: RolloutKey): void {
+    for (const look of this.#wakeUps.get(key) ?? []) look();
   }
 }

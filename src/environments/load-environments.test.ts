@@ -25,6 +25,26 @@ async function mistakes(yaml: string, files: Readonly<Record<string, string>> = 
   return await mistakesOf(folder.path, loadEnvironments(folder.path));
 }
 
+describe('an environment whose trainer grades by itself', () => {
+  const own = 'name: plain\nsandbox: { image: host }\n';
+
+  test('needs neither a grader nor tools', async () => {
+    const { environment } = await loaded({ 'a.yaml': `${own}grader: { kind: none }` });
+    expect(environment).toMatchObject({ grader: { kind: 'none' }, tools: {} });
+  });
+
+  test('has no such grader as a part of another, where nobody could bring its score', async () => {
+    const part = 'grader: { kind: weighted, parts: [{ weight: 1, grader: { kind: none } }] }';
+    expect(await mistakes(`${own}tools: { shell: { builtin: shell } }\n${part}`)).not.toEqual([]);
+  });
+
+  test('is the only one that may have no tools', async () => {
+    expect(await mistakes(`${own}grader: { kind: text, reference: item.answer }`)).toEqual([
+      expect.stringContaining('tools is missing'),
+    ]);
+  });
+});
+
 describe('a file that says the least', () => {
   test('gets every default', async () => {
     const { environment } = await loaded({ 'a.yaml': minimal() });
@@ -407,5 +427,55 @@ describe("the operator's policy", () => {
     await using folder = await environmentFolder({ 'a.yaml': yaml });
     const catalog = await loadEnvironments(folder.path, { policy });
     expect(catalog.all()).toHaveLength(1);
+  });
+});
+
+const graded = (grader: string) => minimal().replace(/grader: .*/, `grader: ${grader}`);
+
+describe('graders that read like people', () => {
+  test.each([
+    ['most: 6', { most: { count: 6 } }],
+    ['most: 2x', { most: { timesExpected: 2 } }],
+    ['compare: code', { compare: 'code' }],
+  ])('recall has %s', async (written, compiled) => {
+    const yaml = graded(`{ kind: recall, answer: output_json, reference: item.facts, ${written} }`);
+    const { environment } = await loaded({ 'a.yaml': yaml });
+    expect(environment.grader).toEqual({
+      kind: 'recall',
+      answer: 'output_json',
+      reference: 'item.facts',
+      ...compiled,
+    });
+  });
+
+  test('numbers have magnitudes, currencies and partial credit', async () => {
+    const yaml = graded(
+      '{ kind: text, match: numeric, reference: item.a, magnitudes: [K, mn], currencies: [USD], partial: { worth: 0.5, within: 0.001 } }',
+    );
+    expect((await loaded({ 'a.yaml': yaml })).environment.grader).toMatchObject({
+      reading: { magnitudes: ['k', 'mn'], currencies: ['usd'] },
+      partial: { worth: 0.5, within: 0.001, rounding: false },
+    });
+  });
+
+  test.each([
+    [
+      '{ kind: text, reference: item.a, magnitudes: [K] }',
+      'grader.magnitudes is of numbers: it needs match: numeric',
+    ],
+    [
+      '{ kind: text, match: numeric, reference: item.a, partial_within: 0.1, partial: { worth: 0.5, within: 0.1 } }',
+      'grader.partial says with partial_within two things of one number; write one of them',
+    ],
+    [
+      '{ kind: f1, answer: output_json, reference: item.a, most: 3 }',
+      'grader.most is unknown here; known are: kind, answer, reference, compare',
+    ],
+    [
+      '{ kind: recall, answer: output_json, reference: item.a, most: none }',
+      'grader.most must be how many answers count: a whole number from 1, or 2x for twice what is expected',
+    ],
+  ])('%s is a mistake', async (grader, said) => {
+    expect((await mistakes(graded(grader))).join('\n')).toContain(said);
   });
 });

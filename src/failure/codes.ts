@@ -76,6 +76,7 @@ export const failures = {
   run_closed: callers(409, 503),
   answer_expired: callers(410, 503),
   call_conflict: callers(409, 500),
+  score_conflict: callers(409, 500),
   invalid_request: callers(400, 500),
   unknown_environment: callers(404, 500),
   environment_mismatch: callers(409, 500),

@@ -14,6 +14,9 @@ export type EvaluateDeps = CommandGraderDeps & {
 
 /** Runs the environment's grader for one rollout: pure parts here, commands in its sandbox, judges over HTTP. */
 export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluation> {
+  const { brought } = job;
+  if (brought !== null)
+    return { kind: 'scored', score: brought, detail: { kind: 'none', score: brought }, suspected: null };
   const bytes = tooLongBytes(job.sample);
   if (bytes !== null) return tooLong(job.environment.onTooLong, bytes);
   return evaluate(job.environment.grader, {

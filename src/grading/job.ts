@@ -28,6 +28,8 @@ export type GradeWork = {
   readonly environment: Environment;
   readonly item: Item | null;
   readonly sample: Written;
+  /** The score that the trainer computed; null where the environment's grader gives it. */
+  readonly brought: number | null;
   /** The API key that asked for it, for the event log. */
   readonly keyId: string | null;
 };

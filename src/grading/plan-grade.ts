@@ -1,15 +1,16 @@
 import {
-  acquaint,
-  type AcquaintDeps,
-  type Acquainted,
-  acquaintWith,
+  resolveRollout,
+  type ResolveDeps,
+  type ResolvedRollout,
+  resolveRecord,
   type Caller,
   checkSameEnvironment,
   type Opening,
   ownerOf,
   type RolloutRef,
-} from '../claiming/acquaint.ts';
+} from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
+import type { Environment } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { Written } from '../model/written.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -23,40 +24,63 @@ export type GradeAsked = {
   readonly rollout: RolloutRef;
   readonly open: Opening | null;
   readonly sample: Written;
+  /** A score of the trainer's own, where its environment leaves grading to it. */
+  readonly brought?: number;
 };
 
 /**
  * Finds what is to be graded. A rollout that nobody knows is graded only if it had no call that can have run: whatever
- * calls it had, we lost, and a score would be made up. Throws `rollout_unknown`, and what `acquaint` throws.
+ * calls it had, we lost, and a score would be made up. Throws `rollout_unknown`, and what `resolveRollout` throws.
  */
-export async function planGrade(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
+export async function planGrade(deps: ResolveDeps, caller: Caller, asked: GradeAsked): Promise<GradeWork> {
   const rollout = await known(deps, caller, asked);
+  checkWhoseScore(rollout.environment, asked.brought);
   const item = asked.open?.item ?? (await storedRow(deps, rollout.record));
   const { claim, environment, keyId } = rollout;
-  return { claim, environment, item, sample: asked.sample, keyId };
+  return { claim, environment, item, sample: asked.sample, brought: asked.brought ?? null, keyId };
+}
+
+/** One of the two gives the score: who wrote the environment has decided which. */
+function checkWhoseScore({ name, grader }: Environment, brought: number | undefined): void {
+  if (grader.kind === 'none' && brought === undefined) {
+    throw new Failure(
+      'invalid_request',
+      `environment ${name} has no grader (kind: none): compute the score and bring it, POST …/finish {"score": …}`,
+    );
+  }
+  if (grader.kind !== 'none' && brought !== undefined) {
+    throw new Failure(
+      'invalid_request',
+      `environment ${name} grades by itself (kind: ${grader.kind}): ask for its score with POST …/grade, then finish without one`,
+    );
+  }
 }
 
 /** `record` null: nobody knew it before. */
-type Graded = Omit<Acquainted, 'exposed'> & { readonly record: RolloutRecord | null };
+type Graded = Omit<ResolvedRollout, 'exposed'> & { readonly record: RolloutRecord | null };
 
-async function known(deps: AcquaintDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
+async function known(deps: ResolveDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
   const { rollout, attempt } = asked.rollout;
   const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
-  if (record !== null) return opened(await acquaintWith(deps, caller, record), record, asked.open);
+  if (record !== null) return opened(await resolveRecord(deps, caller, record), record, asked.open);
   if (asked.open === null) throw unknown(caller, asked, 0);
-  const fresh = await acquaint(deps, caller, asked.rollout, asked.open);
+  const fresh = await resolveRollout(deps, caller, asked.rollout, asked.open);
   const calls = unseenCalls(readSample(asked.sample), fresh.environment.tools, []).length;
   if (calls > 0) throw unknown(caller, asked, calls);
   return { ...fresh, record: null };
 }
 
-function opened(rollout: Omit<Acquainted, 'exposed'>, record: RolloutRecord, open: Opening | null): Graded {
+function opened(
+  rollout: Omit<ResolvedRollout, 'exposed'>,
+  record: RolloutRecord,
+  open: Opening | null,
+): Graded {
   if (open !== null) checkSameEnvironment(rollout.environment, open.environment);
   return { ...rollout, record };
 }
 
 /** One that is over is not graded again: its score is stored, or it has none. */
-async function storedRow({ claims }: AcquaintDeps, record: RolloutRecord | null): Promise<Item | null> {
+async function storedRow({ claims }: ResolveDeps, record: RolloutRecord | null): Promise<Item | null> {
   return record === null || isOver(record.state) ? null : rowOf(claims, record);
 }
 

@@ -19,6 +19,7 @@ function references(grader: Grader): readonly string[] {
     case 'recall':
     case 'text':
       return [grader.reference];
+    case 'none':
     case 'command':
     case 'http':
       return [];

@@ -15,8 +15,38 @@ export type ReferencePath = string;
 /** What a score becomes when a grader ends badly, as the policy may have made it; `discard` keeps it from the trainer. */
 export type OnBad = number | 'discard';
 
+/** How many answers count, the first ones: so many, or so many times what is expected. */
+export type MostAnswers = { readonly count: number } | { readonly timesExpected: number };
+
+/** What people write for numbers, beyond what is surely one. */
+export type NumberReading = {
+  /** Letters such as `m` that stand for a million, in lower case. */
+  readonly magnitudes?: readonly string[];
+  /** Codes such as `usd` that may stand before or behind a number, in lower case. */
+  readonly currencies?: readonly string[];
+};
+
+/** What a number is worth that is not the reference's but near it. */
+export type PartialCredit = {
+  readonly worth: number;
+  /** Relative distance. */
+  readonly within: number;
+  /** Whether one may be the other, rounded. */
+  readonly rounding: boolean;
+};
+
 export type Grader =
-  | { readonly kind: 'f1' | 'recall'; readonly answer: AnswerPath; readonly reference: ReferencePath }
+  /** The trainer computes the score itself and brings it when it finishes the rollout. Stands alone, never as a part. */
+  | { readonly kind: 'none' }
+  | {
+      readonly kind: 'f1' | 'recall';
+      readonly answer: AnswerPath;
+      readonly reference: ReferencePath;
+      /** `code`: case, dots and spaces make no difference. Left out: entries with a slash are paths. */
+      readonly compare?: 'code';
+      /** Of `recall`. Left out: all count, and whoever answers everything is right. */
+      readonly most?: MostAnswers;
+    }
   | {
       readonly kind: 'text';
       readonly answer: AnswerPath;
@@ -26,6 +56,10 @@ export type Grader =
       readonly tolerance: number;
       /** Relative distance up to which a near number earns a part, falling linearly to 0; equal to tolerance = none. */
       readonly partialWithin: number;
+      /** Of `numeric`. */
+      readonly reading?: NumberReading;
+      /** Of `numeric`, instead of the straight line of `partialWithin`. */
+      readonly partial?: PartialCredit;
     }
   | {
       readonly kind: 'command';

@@ -80,9 +80,10 @@ function refusalsOfV1(folder: string): number {
   return files.reduce((sum, file) => sum + Number(readOrEmpty(join(folder, file))), 0);
 }
 
+/** As UTF-8, which Node reads at once; for any other it takes 64 KiB, since the kernel's files do not say how long they are. */
 function readOrEmpty(path: string): string {
   try {
-    return readFileSync(path, 'latin1');
+    return readFileSync(path, 'utf8');
   } catch {
     return '';
   }

@@ -44,7 +44,7 @@ export type RolloutEvent =
   /** Somebody ended it by a request, before it ended by itself. */
   | (OfRollout & { readonly kind: 'rollout_closed'; readonly by: 'finished' | 'deleted' });
 
-/** Why a request was refused at the door. */
+/** Why a request was refused before it was read. */
 export type RefusedFor = 'no_key' | 'unknown_key' | 'expired_key' | 'no_scope';
 
 /** What somebody did with the fleet, or tried to, beside the rollouts themselves: for audits. */

@@ -11,7 +11,7 @@ export type Answered = {
   readonly tookMs: number;
 };
 
-/** What a gateway counts at its doors. Nothing here throws. */
+/** What a gateway counts of its requests. Nothing here throws. */
 export interface GatewayMetrics {
   answered(answered: Answered): void;
   /** Codes of who only has to wait on may be told, and are not counted. */

@@ -13,7 +13,7 @@ export type CallParts = {
 
 /** What a gateway's work takes, in the domain's own words. Nothing here throws; each is told once, by whoever did it. */
 export interface WorkMetrics {
-  /** A rollout has moved in. `tookMs`: since it stood in line, or would have. */
+  /** The sandbox of a rollout is prepared. `tookMs`: since it stood in line, or would have. */
   obtained(environment: string, launch: 'warm' | 'cold', tookMs: number): void;
   /** A call settled that its sandbox answered. */
   callAnswered(environment: string, parts: CallParts): void;

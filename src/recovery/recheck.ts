@@ -38,10 +38,10 @@ async function askAgain(
   const provided = new Map(listed.map((one) => [one.sandbox, one]));
   await eachOf(unsure, askedAtOnce, async (sandbox) => {
     const there = provided.get(sandbox);
-    const became = there === undefined ? 'gone' : await writeBack(tools, there, signal);
-    if (became === 'unsure') return;
+    const outcome = there === undefined ? 'gone' : await writeBack(tools, there, signal);
+    if (outcome === 'unsure') return;
     // It answers and is nobody's any more: no longer unsure, and the garbage collection's to decide.
-    if (became === 'gone' || became === 'stranger') await tools.store.markGone(sandbox);
-    tools.log.info('a sandbox is no longer unsure', { sandbox, became });
+    if (outcome === 'gone' || outcome === 'stranger') await tools.store.markGone(sandbox);
+    tools.log.info('a sandbox is no longer unsure', { sandbox, became: outcome });
   });
 }

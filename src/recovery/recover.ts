@@ -24,7 +24,7 @@ export type RecoverTools = WriteBackTools & {
  * A rollout whose sandbox is gone has nobody to tell of it but who has seen it there; it is marked, so that its next call
  * does not open it anew as if nothing had been.
  *
- * Returns how many sandboxes became what, or null when there was nothing to do. Throws what provider and fleet state
+ * Returns how many sandboxes writtenBack what, or null when there was nothing to do. Throws what provider and fleet state
  * throw; then nothing is adopted and it is to be tried again.
  */
 export async function recover(
@@ -37,28 +37,31 @@ export async function recover(
   const missing = missingOf(kept.sandboxes, provided);
   for (const [sandbox] of missing) await tools.store.markGone(sandbox);
 
-  const became = new Map<SandboxId, WrittenBack>();
+  const writtenBack = new Map<SandboxId, WrittenBack>();
   await eachOf(provided, askedAtOnce, async (one) => {
-    became.set(one.sandbox, await writeBack(tools, one, signal));
+    writtenBack.set(one.sandbox, await writeBack(tools, one, signal));
   });
   signal.throwIfAborted();
-  await tools.store.markLost(lostOf(tools.witness, became));
+  await tools.store.markLost(lostOf(tools.witness, writtenBack));
   await tools.store.adopt(kept.redis);
   await loseOwners(tools, missing);
-  const sums = sumsOf(became);
+  const sums = sumsOf(writtenBack);
   tools.log.info('this Redis now holds the fleet', { ...sums });
   return sums;
 }
 
 /** Seen in a sandbox that is not there any more, or has forgotten them: it is another life of it. */
-function lostOf({ sightings }: Witness, became: ReadonlyMap<SandboxId, WrittenBack>): readonly RolloutKey[] {
-  const lost = [...sightings].filter(([, sandbox]) => (became.get(sandbox) ?? 'stranger') === 'stranger');
+function lostOf(
+  { lastSeen }: Witness,
+  writtenBack: ReadonlyMap<SandboxId, WrittenBack>,
+): readonly RolloutKey[] {
+  const lost = [...lastSeen].filter(([, sandbox]) => (writtenBack.get(sandbox) ?? 'stranger') === 'stranger');
   return lost.map(([rollout]) => rollout);
 }
 
-function sumsOf(became: ReadonlyMap<SandboxId, WrittenBack>) {
+function sumsOf(writtenBack: ReadonlyMap<SandboxId, WrittenBack>) {
   const sums: Partial<Record<WrittenBack, number>> = {};
-  for (const kind of became.values()) sums[kind] = (sums[kind] ?? 0) + 1;
+  for (const kind of writtenBack.values()) sums[kind] = (sums[kind] ?? 0) + 1;
   return sums;
 }
 

@@ -13,7 +13,7 @@ test('a rollout is where it was seen last', () => {
   const witness = new Witness();
   witness.note(one, inIt(rollout));
   witness.note(other, inIt(rollout));
-  expect([...witness.sightings]).toEqual([[rollout, other]]);
+  expect([...witness.lastSeen]).toEqual([[rollout, other]]);
   expect(witness.whoWasIn(other)).toBe(rollout);
   expect(witness.whoWasIn(one)).toBeNull();
 });
@@ -22,7 +22,7 @@ test('nobody is seen in a sandbox that is free, or on its way out', () => {
   const witness = new Witness();
   witness.note(one, inIt(null));
   witness.note(other, inIt(rollout, 'draining'));
-  expect([...witness.sightings]).toEqual([]);
+  expect([...witness.lastSeen]).toEqual([]);
 });
 
 test('beyond its bound it forgets who was not seen for longest', () => {
@@ -30,7 +30,7 @@ test('beyond its bound it forgets who was not seen for longest', () => {
   const crowd = Array.from({ length: 20_000 }, (_, index) => rolloutKey(fakeOwner(`r${index}`)));
   for (const each of crowd) witness.note(one, inIt(each));
   witness.note(one, inIt(rollout));
-  const seen = [...witness.sightings].map(([key]) => key);
+  const seen = [...witness.lastSeen].map(([key]) => key);
   expect(seen).toHaveLength(20_000);
   expect(seen).not.toContain(crowd[0]);
   expect(seen.at(-1)).toBe(rollout);

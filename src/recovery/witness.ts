@@ -24,7 +24,7 @@ export class Witness {
   }
 
   /** Every rollout that was seen in a sandbox, and the last one it was seen in. */
-  get sightings(): Iterable<readonly [RolloutKey, SandboxId]> {
+  get lastSeen(): Iterable<readonly [RolloutKey, SandboxId]> {
     return this.#sandboxes;
   }
 

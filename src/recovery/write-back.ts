@@ -74,8 +74,8 @@ async function doubt(
 }
 
 async function restore(tools: WriteBackTools, found: FoundRollout): Promise<WrittenBack> {
-  const became = await tools.store.restoreRollout(found);
-  if (became !== 'two_lives') return became;
+  const restored = await tools.store.restoreRollout(found);
+  if (restored !== 'two_lives') return restored;
   await loseOther(tools, found);
   const again = await tools.store.restoreRollout(found);
   return again === 'two_lives' ? 'unsure' : again;

@@ -58,7 +58,7 @@ export class OwnEvents {
 const onlyStdout =
   'its events go to standard output only: give its log to "corral rollout ID --events FILE", or "-" for standard input';
 
-export type PeerDoor = {
+export type PeerAccess = {
   readonly own: OwnEvents;
   /** Where others reach this process. */
   readonly address: string;
@@ -73,7 +73,7 @@ export type PeerDoor = {
  * ends the search.
  */
 export function answerPeer(
-  { own, address, tokens }: PeerDoor,
+  { own, address, tokens }: PeerAccess,
   target: string,
   authorization: string | undefined,
 ): AsyncGenerator<string> | null {

@@ -15,12 +15,12 @@ export type ToolDefinitions = {
     readonly server_url: string;
     readonly headers: Readonly<Record<string, string>>;
   }[];
-  /** For the job's `grader`. */
+  /** For the job's `grader`; null where the trainer grades by itself. */
   readonly grader: {
     readonly type: 'endpoint';
     readonly url: string;
     readonly headers: Readonly<Record<string, string>>;
-  };
+  } | null;
   /** For each dataset row's `tools`: what the chat template shows to the model. */
   readonly functions: readonly {
     readonly type: 'function';
@@ -34,7 +34,7 @@ export type ToolDefinitions = {
 
 /** The exact JSON for a training job that uses the environment. A run pins the version at its first call. */
 export function toolDefinitions(
-  environment: Pick<Environment, 'name' | 'tools'>,
+  environment: Pick<Environment, 'name' | 'tools' | 'grader'>,
   { baseUrl, headers }: JobEndpoint,
 ): ToolDefinitions {
   const face = `${baseUrl.replace(/\/+$/, '')}/rft/${encodeURIComponent(environment.name)}`;
@@ -45,7 +45,7 @@ export function toolDefinitions(
       server_url: `${face}/tools/${encodeURIComponent(name)}`,
       headers,
     })),
-    grader: { type: 'endpoint', url: `${face}/grade`, headers },
+    grader: environment.grader.kind === 'none' ? null : { type: 'endpoint', url: `${face}/grade`, headers },
     functions: tools.map(({ name, description, parameters }) => ({
       type: 'function',
       function: { name, description, parameters },

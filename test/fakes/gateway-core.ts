@@ -41,6 +41,7 @@ export class FakeGatewayCore implements GatewayCore {
   grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
   view: GatewayCore['view'] = (...args) => this.#answer('view', args, aView());
   heartbeat: GatewayCore['heartbeat'] = (...args) => this.#answer('heartbeat', args, aView());
+  finish: GatewayCore['finish'] = (...args) => this.#answer('finish', args, aView());
   close: GatewayCore['close'] = (...args) => this.#answer('close', args, aView());
   environments: GatewayCore['environments'] = () => [];
 

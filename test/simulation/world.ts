@@ -23,7 +23,7 @@ import { Engine } from './sandbox/sim-provider.ts';
 import { Truth } from './sandbox/truth.ts';
 import { Ledger } from './trainer/ledger.ts';
 import { type PlannedRollout, planRollouts } from './trainer/plan.ts';
-import type { TrainerWorld } from './trainer/desk.ts';
+import type { TrainerWorld } from './trainer/session.ts';
 import { train } from './trainer/trainer.ts';
 
 /** A mistake that test code puts into one world, to see that it is found. */

@@ -12,7 +12,7 @@ import type { Caller } from '../core.ts';
 import { faceOf } from './face-of.ts';
 import { invalid } from './failure-of.ts';
 
-export type Doors = {
+export type Authentication = {
   readonly keyRing: KeyRing;
   readonly developmentKey: string | null;
   readonly clock: Clock;
@@ -24,16 +24,20 @@ export type Doors = {
 export type RequireScope = (...scopes: readonly Scope[]) => (request: FastifyRequest) => Promise<void>;
 
 /** A hook for each route: the key is checked before anything of the body is read. */
-export function createRequireScope(doors: Doors): RequireScope {
+export function createRequireScope(authentication: Authentication): RequireScope {
   return (...scopes) =>
     (request) => {
       const credentials = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
-      const keys = doors.keyRing.keys();
-      const door = { keys, developmentKey: doors.developmentKey, nowMs: doors.clock.nowMs() };
+      const keys = authentication.keyRing.keys();
+      const known = {
+        keys,
+        developmentKey: authentication.developmentKey,
+        nowMs: authentication.clock.nowMs(),
+      };
       try {
-        if (request.state !== null) request.state.grant = authorise(credentials, scopes, door);
+        if (request.state !== null) request.state.grant = authorise(credentials, scopes, known);
       } catch (thrown) {
-        recordRefusal(doors, request, scopes, thrown);
+        recordRefusal(authentication, request, scopes, thrown);
         throw thrown;
       }
       return Promise.resolve();
@@ -42,7 +46,7 @@ export function createRequireScope(doors: Doors): RequireScope {
 
 /** Tells of a request that was refused for want of rights; of any other failure nothing. `wanted`: what would have been enough. */
 export function recordRefusal(
-  { record, clock }: Doors,
+  { record, clock }: Authentication,
   request: FastifyRequest,
   wanted: readonly (Scope | 'fleet_key')[],
   thrown: unknown,

@@ -6,11 +6,11 @@ import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
 import { RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
-import { type Doors, grantOf, recordRefusal } from '../http/identify.ts';
+import { type Authentication, grantOf, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
 
 /** What the fleet's event logs tell, as lines of JSON, each with its newline. */
-export type EventDesk = {
+export type EventRoutesDeps = {
   /** Of all processes; the last line says who told how much. */
   readonly tell: (wanted: Wanted) => AsyncGenerator<string>;
   /** Of this process, for another one of the fleet; null: it is none. */
@@ -20,7 +20,7 @@ export type EventDesk = {
 const lines = { 200: Type.Unknown() };
 
 /** Events of the caller's own tenant: what another tenant calls its rollouts, or whether it has any, is told to nobody. */
-export function eventRoutes(app: App, desk: EventDesk): void {
+export function eventRoutes(app: App, deps: EventRoutesDeps): void {
   app.get(
     '/rollouts/:id/events',
     {
@@ -35,7 +35,7 @@ export function eventRoutes(app: App, desk: EventDesk): void {
       const run = namedRun(request.headers['x-corral-run']);
       return reply
         .type('application/x-ndjson')
-        .send(streamOf(desk.tell({ tenant: grantOf(request).tenant, run, rollout })));
+        .send(streamOf(deps.tell({ tenant: grantOf(request).tenant, run, rollout })));
     },
   );
 
@@ -45,19 +45,19 @@ export function eventRoutes(app: App, desk: EventDesk): void {
     async (request, reply) => {
       const run = runId(idText(request.params.run, 'the run name'));
       const { tenant } = grantOf(request);
-      return reply.type('application/x-ndjson').send(streamOf(desk.tell({ tenant, run, rollout: null })));
+      return reply.type('application/x-ndjson').send(streamOf(deps.tell({ tenant, run, rollout: null })));
     },
   );
 }
 
 /** For processes of the fleet, who show no API key. */
-export function peerRoute(app: App, desk: EventDesk, doors: Doors): void {
+export function peerRoute(app: App, deps: EventRoutesDeps, authentication: Authentication): void {
   app.get(fleetEventsPath, async (request, reply) => {
-    const answer = desk.answerPeer(request.raw.url ?? '', request.headers.authorization);
+    const answer = deps.answerPeer(request.raw.url ?? '', request.headers.authorization);
     if (answer === null) {
       const evidence = { reason: 'unknown_key' };
       const refused = new Failure('unauthorized', 'only processes of this fleet are told here', { evidence });
-      recordRefusal(doors, request, ['fleet_key'], refused);
+      recordRefusal(authentication, request, ['fleet_key'], refused);
       throw refused;
     }
     return reply.type('application/x-ndjson').send(streamOf(answer));

@@ -6,12 +6,12 @@ import { grantOf } from '../http/identify.ts';
 import { presentFleet } from './present-fleet.ts';
 
 /** The fleet as a whole. However many ask, fleet state is read at the pace that `look` keeps. */
-export type FleetDesk = {
+export type FleetRoutesDeps = {
   readonly fleet: string;
   readonly look: () => Promise<Paced<FleetSight>>;
 };
 
-export function fleetRoutes(app: App, { fleet, look }: FleetDesk): void {
+export function fleetRoutes(app: App, { fleet, look }: FleetRoutesDeps): void {
   app.get(
     '/fleet',
     {

@@ -1,6 +1,6 @@
 import { RunningAnswer } from '#src/protocol/native/error.ts';
 import { itemKey } from '#src/model/ids.ts';
-import { GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
+import { FinishBody, GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
 import { AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
 import { OpenBody, RolloutAnswer } from '#src/protocol/native/rollouts.ts';
 import { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
@@ -80,10 +80,23 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
 
   app.post(
     '/rollouts/:id/finish',
-    { schema: { ...one, summary: 'Finish: release the sandbox' } },
+    {
+      schema: {
+        summary:
+          'Finish: release the sandbox; with the score, where the environment leaves grading to the trainer',
+        params: RolloutParams,
+        querystring: WaitQuery,
+        body: FinishBody,
+        response: { 200: RolloutAnswer, 202: RunningAnswer },
+      },
+    },
     async (request) => {
       const rollout = takeRolloutRef(request, request.params.id, request.query);
-      return presentRollout(await core.close(callerOf(request, 'native'), rollout, 'finished'));
+      const caller = callerOf(request, 'native');
+      const score = request.body?.score;
+      if (score === undefined) return presentRollout(await core.close(caller, rollout, 'finished'));
+      const waitMs = waitMsOf(request.query.wait_s);
+      return presentRollout(await core.finish(caller, rollout, score, waitMs));
     },
   );
 

@@ -24,7 +24,7 @@ import { presentLine } from './present-rollout.ts';
 import { presentRun } from './present-run.ts';
 
 /** Runs as a whole: read from reports, ended through the lifecycle, which is told; no call of a rollout passes here. */
-export type RunDesk = {
+export type RunRoutesDeps = {
   readonly reports: ReportStore;
   readonly lifecycle: Pick<LifecycleStore, 'heartbeatRun' | 'closeRun'>;
   readonly record: (event: FleetEvent) => void;
@@ -34,11 +34,11 @@ export type RunDesk = {
 /** Rollouts released by one request; the answer says how many are left. */
 const closeStep = 200;
 
-export function runRoutes(app: App, desk: RunDesk): void {
+export function runRoutes(app: App, deps: RunRoutesDeps): void {
   app.get(
     '/runs',
     { schema: { summary: "The tenant's runs", response: { 200: RunsAnswer } } },
-    async (request) => ({ runs: [...(await desk.reports.runs(grantOf(request).tenant))] }),
+    async (request) => ({ runs: [...(await deps.reports.runs(grantOf(request).tenant))] }),
   );
 
   app.get(
@@ -52,7 +52,7 @@ export function runRoutes(app: App, desk: RunDesk): void {
     },
     async (request) => {
       const run = runOf(request.params.run);
-      const { reports } = desk;
+      const { reports } = deps;
       const [report, cost] = await Promise.all([
         wholeRun(reports, grantOf(request).tenant, run),
         reports.cost(),
@@ -75,7 +75,7 @@ export function runRoutes(app: App, desk: RunDesk): void {
     async (request) => {
       const run = runOf(request.params.run);
       const filter = filterOf(request.query);
-      const page = await desk.reports.rollouts(grantOf(request).tenant, run, filter);
+      const page = await deps.reports.rollouts(grantOf(request).tenant, run, filter);
       return {
         rollouts: page.rollouts.map((record) => presentLine(record, verdictOf(record))),
         cursor: page.cursor,
@@ -90,7 +90,7 @@ export function runRoutes(app: App, desk: RunDesk): void {
     },
     async (request) => {
       const run = runOf(request.params.run);
-      const open = await desk.lifecycle.heartbeatRun(grantOf(request).tenant, run);
+      const open = await deps.lifecycle.heartbeatRun(grantOf(request).tenant, run);
       if (open) return { run, state: 'open' as const };
       throw new Failure(
         'run_closed',
@@ -111,8 +111,8 @@ export function runRoutes(app: App, desk: RunDesk): void {
     async (request) => {
       const run = runOf(request.params.run);
       const { tenant, keyId } = grantOf(request);
-      const left = await desk.lifecycle.closeRun(tenant, run, closeStep);
-      desk.record({ kind: 'run_closed', atMs: desk.clock.nowMs(), keyId, tenant, run, left });
+      const left = await deps.lifecycle.closeRun(tenant, run, closeStep);
+      deps.record({ kind: 'run_closed', atMs: deps.clock.nowMs(), keyId, tenant, run, left });
       return { run, left };
     },
   );

@@ -12,7 +12,7 @@ import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
 import { processUser } from '../users.ts';
 import { WireError } from '../wire-error.ts';
-import { openDoor } from './door.ts';
+import { serveAsPolicy } from './as-policy-socket.ts';
 import type { Grounds } from './run-as-policy.ts';
 
 export type TurnLimits = { readonly timeoutMs: number; readonly keepBytes: number };
@@ -27,7 +27,7 @@ const longestHelperMs = 60_000;
  *   kill all that lives ──▶ make its folder, place its files ──▶ run it ──▶ kill all that lives ──▶ read the score
  *
  * It begins in a folder that the policy can neither enter nor name, with nothing of the policy's in its environment, and
- * while it runs it has a door through which programs are run as the policy. Whatever could not be killed, before or
+ * while it runs it has a socket through which programs are run as the policy. Whatever could not be killed, before or
  * after, ends the turn without a score. A mistake of our own in here is thrown, and ends this sandboxd.
  */
 export async function gradeTurn(
@@ -54,17 +54,17 @@ async function runGrader(
   cancel: AbortSignal,
 ): Promise<CommandResult> {
   const { config, leaders } = grounds;
-  const door = await openDoor(grounds, doorIn(folder));
+  const socket = await serveAsPolicy(grounds, socketIn(folder));
   try {
     const user = processUser(config, 'grader');
     const env = environmentIn(folder, grounds);
     return await runCommand({ argv, cwd: folder, env, user, stdin, ...limits }, leaders, cancel);
   } finally {
-    await door.close();
+    await socket.close();
   }
 }
 
-const doorIn = (folder: string) => join(folder, 'door');
+const socketIn = (folder: string) => join(folder, 'as-policy.sock');
 
 function environmentIn(folder: string, { config, env }: Grounds): Record<string, string> {
   const variables = graderEnv(env, config, join(folder, 'home'), {
@@ -85,7 +85,7 @@ async function place({ config }: Grounds, files: GradeAction['files']): Promise<
       throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
     const earlier = turnsIn(config.graderFolder);
     const folder = makeGraderFolder(config, `${turnPrefix}${randomHex(12)}`);
-    const client = helperProcess(config, 'grader', ['as-policy', doorIn(folder)])
+    const client = helperProcess(config, 'grader', ['as-policy', socketIn(folder)])
       .argv.map(quoted)
       .join(' ');
     const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };

@@ -20,7 +20,7 @@ const defaultOutputBytes = 1024 * 1024;
 const exitTimedOut = 124;
 const exitNotRun = 125;
 
-/** Asks for one program at the door `path`. Returns the exit code. */
+/** Asks for one program at the socket `path`. Returns the exit code. */
 export async function asPolicy(path: string, args: readonly string[]): Promise<number> {
   try {
     const { request, withStdin } = parse(args);

@@ -7,7 +7,7 @@
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH   what a grader finds before its turn, and what it leaves after it
- *   as-policy DOOR …   the grader's program of that name: see its file
+ *   as-policy SOCKET …   the grader's program of that name: see its file
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
  */

@@ -35,7 +35,7 @@ type KeyExpiry = { readonly id: string; readonly expiresAtMs: number | null };
 
 type UnderWay = Readonly<Record<'waiting' | 'calls' | 'grades', number>>;
 
-/** What a gateway counts at its doors, of the events it tells, and has in hand. */
+/** What a gateway counts of its requests, of the events it tells, and has in hand. */
 export function createGatewayPrometheus(own: {
   readonly version: string;
   /** Names of those in force now. */
@@ -44,7 +44,7 @@ export function createGatewayPrometheus(own: {
   const instruments = createInstruments('gateway', own.environments);
   instruments.set('corral_build_info', { component: 'gateway', version: own.version }, 1);
   return {
-    metrics: doorMetrics(instruments),
+    metrics: requestMetrics(instruments),
     work: workMetrics(instruments),
     told: eventMetrics(instruments),
     fleetState: stateMetrics(instruments),
@@ -58,7 +58,7 @@ export function createGatewayPrometheus(own: {
   };
 }
 
-function doorMetrics({ count, observe }: Instruments): GatewayMetrics {
+function requestMetrics({ count, observe }: Instruments): GatewayMetrics {
   return {
     answered: ({ face, status, route, tookMs }) => {
       count('corral_gateway_answers_total', { face, status: String(status) });

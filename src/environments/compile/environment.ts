@@ -23,7 +23,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     template: compileTemplate(yaml.sandbox, folder, report),
     setup: compileSetup(yaml, expose, report),
     expose,
-    tools: compileTools(yaml.tools, expose, report),
+    tools: compileTools(yaml.tools ?? {}, expose, report),
     limits: compileLimits(yaml),
     grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
     unseenCalls: yaml.unseen_calls ?? 'discard',
@@ -31,6 +31,12 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, report),
   };
+  if (yaml.tools === undefined && yaml.grader.kind !== 'none') {
+    report(
+      ['tools'],
+      'is missing: only where the trainer grades by itself (grader: {kind: none}) no tool is needed',
+    );
+  }
   checkExposed(environment, report);
   checkTimes(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
@@ -136,6 +142,7 @@ function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): E
  */
 function longestGradeMs(grader: Grader): number {
   switch (grader.kind) {
+    case 'none':
     case 'f1':
     case 'recall':
     case 'text':

@@ -1,10 +1,10 @@
-import type { Grader } from '#src/model/grader.ts';
+import type { Grader, MostAnswers } from '#src/model/grader.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
-import type { GraderYaml } from '../schema/grader.ts';
+import type { GraderYaml, WholeGraderYaml } from '../schema/grader.ts';
 import type { Folder } from './folder.ts';
 
-type Yaml<Kind extends GraderYaml['kind']> = Extract<GraderYaml, { kind: Kind }>;
+type Yaml<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
 type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
 
 /**
@@ -19,13 +19,15 @@ const defaults = {
 } as const;
 
 /** The grader with its parts, defaults filled in and files read. */
-export function compileGrader(yaml: GraderYaml, inHand: InHand): Grader {
+export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
   const part = (inner: GraderYaml, ...steps: Path): Grader =>
     compileGrader(inner, { ...inHand, place: [...inHand.place, ...steps] });
   switch (yaml.kind) {
+    case 'none':
+      return { kind: 'none' };
     case 'f1':
     case 'recall':
-      return { kind: yaml.kind, answer: yaml.answer, reference: yaml.reference };
+      return setGrader(yaml);
     case 'text':
       return textGrader(yaml, inHand);
     case 'command':
@@ -57,6 +59,22 @@ export function compileGrader(yaml: GraderYaml, inHand: InHand): Grader {
   }
 }
 
+/** What an author leaves out is left out here too, so that the versions of environments stay what they were. */
+function setGrader(yaml: Yaml<'f1' | 'recall'>): Grader {
+  const { kind, answer, reference } = yaml;
+  const most = yaml.kind === 'recall' ? yaml.most : undefined;
+  return {
+    kind,
+    answer,
+    reference,
+    ...(yaml.compare === 'code' ? { compare: yaml.compare } : {}),
+    ...(most === undefined ? {} : { most: mostOf(most) }),
+  };
+}
+
+const mostOf = (written: number | string): MostAnswers =>
+  typeof written === 'number' ? { count: written } : { timesExpected: Number.parseFloat(written) };
+
 function textGrader(yaml: Yaml<'text'>, { place, report }: InHand): Grader {
   const tolerance = yaml.tolerance ?? 0;
   const partialWithin = yaml.partial_within ?? tolerance;
@@ -64,6 +82,13 @@ function textGrader(yaml: Yaml<'text'>, { place, report }: InHand): Grader {
     report([...place, 'partial_within'], 'must not be below tolerance: nearer answers would earn less');
   }
   const match = yaml.match ?? 'normalised';
+  for (const field of ['magnitudes', 'currencies', 'partial'] as const) {
+    if (yaml[field] !== undefined && match !== 'numeric')
+      report([...place, field], 'is of numbers: it needs match: numeric');
+  }
+  if (yaml.partial !== undefined && yaml.partial_within !== undefined) {
+    report([...place, 'partial'], 'says with partial_within two things of one number; write one of them');
+  }
   return {
     kind: 'text',
     answer: yaml.answer ?? 'output_text',
@@ -71,8 +96,19 @@ function textGrader(yaml: Yaml<'text'>, { place, report }: InHand): Grader {
     match,
     tolerance,
     partialWithin,
+    ...numberReading(yaml),
+    ...(yaml.partial === undefined
+      ? {}
+      : { partial: { ...yaml.partial, rounding: yaml.partial.rounding ?? false } }),
   };
 }
+
+function numberReading({ magnitudes, currencies }: Yaml<'text'>) {
+  if (magnitudes === undefined && currencies === undefined) return {};
+  return { reading: { magnitudes: lowerCase(magnitudes), currencies: lowerCase(currencies) } };
+}
+
+const lowerCase = (words: readonly string[] = []) => words.map((word) => word.toLowerCase());
 
 function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
   return {

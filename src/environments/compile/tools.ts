@@ -27,12 +27,12 @@ export function compileTools(
   const compiled = Object.entries(tools).map(([name, yaml]) =>
     compileTool({ name, yaml, place: ['tools', name], expose, report }),
   );
-  checkExitDoors(compiled, report);
+  checkExits(compiled, report);
   return Object.fromEntries(compiled.map((tool) => [tool.name, tool]));
 }
 
 /** `infrastructure_exit` discards a rollout, so nothing that the model can do may bring that exit code about. */
-function checkExitDoors(tools: readonly Tool[], report: Report): void {
+function checkExits(tools: readonly Tool[], report: Report): void {
   for (const tool of tools) {
     if (tool.run.kind === 'builtin' || tool.run.infrastructureExits.length === 0) continue;
     const beside = tools.find((other) => other !== tool && bringsModelsOwn(other.run));

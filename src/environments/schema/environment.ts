@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { GraderSchema, type GraderYaml } from './grader.ts';
+import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from './grader.ts';
 import { Argv, Count, Duration, Name, strict } from './parts.ts';
 import { SandboxSchema } from './sandbox.ts';
 import { ToolSchema } from './tool.ts';
@@ -64,14 +64,16 @@ export const EnvironmentSchema = strict(
         Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]*$', description: 'the name of an item field' }),
       ),
     ),
-    tools: Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' }), ToolSchema, {
-      additionalProperties: false,
-      minProperties: 1,
-      title: 'tools are letters, digits, _ and -, at most 64',
-      description: 'tools by name: {shell: {builtin: shell}}',
-    }),
+    tools: Type.Optional(
+      Type.Record(Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]{0,63}$' }), ToolSchema, {
+        additionalProperties: false,
+        minProperties: 1,
+        title: 'tools are letters, digits, _ and -, at most 64',
+        description: 'tools by name: {shell: {builtin: shell}}',
+      }),
+    ),
     limits: Type.Optional(Limits),
-    grader: Type.Unsafe<GraderYaml>({ $ref: '#/$defs/grader' }),
+    grader: Type.Unsafe<WholeGraderYaml>(WholeGraderSchema),
     unseen_calls: Type.Optional(
       Type.Union([Type.Literal('discard'), Type.Literal('report')], { description: 'discard or report' }),
     ),

@@ -69,6 +69,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   run_closed: no('The trainer ends runs, or its heartbeat does.'),
   answer_expired: no('Only the trainer repeats calls; the policy does not choose their ids.'),
   call_conflict: no('The policy does not choose call ids.'),
+  score_conflict: no('The policy brings no score: it has no key.'),
   invalid_request: no(
     'What it chooses inside a request is its own mistake, `200`; the request’s shape is the platform’s.',
   ),

@@ -38,6 +38,12 @@ export const wrongRequest = {
     evidence: '`corral rollout` shows the first.',
     operator: 'Nothing here: the trainer must not use a call id again.',
   },
+  score_conflict: {
+    means:
+      'The trainer brought a score for a rollout that has another one. The first stands: a score is never changed.',
+    evidence: '`stored` and `brought`.',
+    operator: 'Nothing here: two parts of the trainer disagree, or one rollout id stands for two rollouts.',
+  },
   invalid_request: {
     means:
       'The request has not the shape that its address takes, or its body did not come whole. Of a dataset row that names its image: one that the environment or the operator does not allow.',

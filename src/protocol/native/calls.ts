@@ -58,6 +58,17 @@ export const GradeBody = Type.Object(
   { sample: Type.Optional(Type.Record(Type.String(), Type.Unknown())) },
   closed,
 );
+/** A body may be left out. */
+export const FinishBody = nullable(
+  Type.Object(
+    {
+      score: Type.Optional(
+        Type.Number({ description: "the trainer's own, for an environment whose grader is none; once" }),
+      ),
+    },
+    closed,
+  ),
+);
 export const GradeAnswer = Type.Object({
   score: Type.Number(),
   detail: Type.Record(Type.String(), Type.Unknown()),

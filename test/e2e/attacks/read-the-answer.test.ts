@@ -95,8 +95,8 @@ test.each([
     'for p in /proc/[0-9]*; do kill -QUIT ${p#/proc/}; kill -ABRT ${p#/proc/}; done 2>/dev/null; cat core* 2>/dev/null; perl -e \'$n = `uname -m` =~ /aarch64/ ? 117 : 101; for (1..400) { syscall($n, 16, $_, 0, 0) == 0 and print "attached to $_\\n" and system("cat /proc/$_/environ") if $_ != $$ && $_ != getppid }\' 2>/dev/null | grep -a SECRET',
   ],
   [
-    'the door through which it was started',
-    'for f in /run/corral-grader/*/door; do echo x; done; perl -MSocket -e \'for (glob("/run/corral-grader/*/door"), "/run/corral/d.sock") { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($_)) and print "open: $_ FILE-27182\\n" }\'',
+    'the socket through which it was started',
+    'for f in /run/corral-grader/*/as-policy.sock; do echo x; done; perl -MSocket -e \'for (glob("/run/corral-grader/*/as-policy.sock"), "/run/corral/d.sock") { socket(S, PF_UNIX, SOCK_STREAM, 0); connect(S, sockaddr_un($_)) and print "open: $_ FILE-27182\\n" }\'',
   ],
 ])('what its program finds while the judge runs it: %s, and no secret', async (what, program) => {
   const graded = await scoreOf(`during ${what}`.replaceAll(/[^a-z]+/gi, '_'), program);

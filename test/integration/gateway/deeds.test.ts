@@ -17,7 +17,7 @@ beforeEach(async () => {
   events.length = 0;
   const record = (event: FleetEvent) => void events.push(event);
   gateway = await startGateway({
-    doors: {
+    authentication: {
       keyRing: { keys: () => [...keys, expired.key], refresh: () => Promise.resolve('unchanged') },
       developmentKey: null,
       clock: systemClock,

@@ -1,4 +1,4 @@
-import type { RunDesk } from '#services/gateway/native/run-routes.ts';
+import type { RunRoutesDeps } from '#services/gateway/native/run-routes.ts';
 import type { Leaving } from '#services/gateway/http/leave.ts';
 import { createGatewayServer, type GatewayParts } from '#services/gateway/server.ts';
 import { createGatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
@@ -57,10 +57,10 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
   const prometheus = createGatewayPrometheus({ version: '0', environments: () => [] });
   const server = createGatewayServer({
     core,
-    desk: { ...emptyDesk, record: (event) => void events.push(event), clock: systemClock },
+    runs: { ...emptyRuns, record: (event) => void events.push(event), clock: systemClock },
     fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
     events: { tell: tellNothing, answerPeer: () => null },
-    doors: {
+    authentication: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,
       clock: systemClock,
@@ -89,7 +89,7 @@ async function* tellNothing(): AsyncGenerator<never> {}
 const silent = (): void => undefined;
 const silentLog: Log = { debug: silent, info: silent, warn: silent, error: silent };
 
-const emptyDesk: Omit<RunDesk, 'record' | 'clock'> = {
+const emptyRuns: Omit<RunRoutesDeps, 'record' | 'clock'> = {
   reports: {
     cost: () => Promise.resolve([]),
     runs: () => Promise.resolve([]),

@@ -217,6 +217,41 @@ describe('the life of a rollout', () => {
     expect(gateway.core.calls[0]?.method).toBe(asked);
   });
 
+  it('finishes with the score of a trainer that grades by itself', async () => {
+    const answer = await send('POST', '/v1/rollouts/trace_1/finish?wait_s=10', { score: -0.25 });
+    expect(answer.status).toBe(200);
+    expect(gateway.core.calls[0]).toMatchObject({ method: 'finish' });
+    expect(gateway.core.calls[0]?.args.slice(2)).toEqual([-0.25, 10_000]);
+  });
+
+  it.each([
+    ['no number', '{"score":"1"}'],
+    ['no number of JSON', '{"score":1e999}'],
+    ['nothing', '{"score":null}'],
+    ['beside something else', '{"score":1,"reward":1}'],
+  ])('a score that is %s is refused, and nothing is finished', async (_, body) => {
+    const headers = gateway.headersOf('native');
+    const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/finish`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    expect(answer.status).toBe(400);
+    expect(gateway.core.calls).toEqual([]);
+  });
+
+  it.each(['rft:tools', 'rft:grade'] as const)('a key for %s brings no score', async (scope) => {
+    const headers = gateway.headersOf(scope);
+    const body = JSON.stringify({ score: 1 });
+    const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/finish`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    expect(answer.status).toBe(401);
+    expect(gateway.core.calls).toEqual([]);
+  });
+
   it.each(['POST', 'DELETE'])('%s without a body may still name a media type', async (method) => {
     const path = method === 'POST' ? '/v1/rollouts/trace_1/finish' : '/v1/rollouts/trace_1';
     const headers = gateway.headersOf('native');

@@ -77,7 +77,7 @@ const plantedBugsByName = {
   'a draining sandbox is granted': replacing(
     "redis.call('ZREM', key.ready .. template, sandbox)\n  redis.call('SREM', key.held",
     "redis.call('SREM', key.held",
-    "redis.call('ZREM', key.ready .. template, sandbox)\nredis.call('ZREM', key.draining",
+    "redis.call('ZREM', key.ready .. template, sandbox)\n  redis.call('ZREM', key.draining",
     "redis.call('ZREM', key.draining",
   ),
   'a Redis that has forgotten is taken as it is': { controller: writesNothingBack },
@@ -91,8 +91,8 @@ const plantedBugsByName = {
   'a stale replica is taken for the Redis that it copied': replacing(
     "if redis.call('GET', key.redis) ~= ARGV[1] then",
     "if not redis.call('GET', key.redis) then",
-    "if redis.call('GET', key.redis) == ARGV[1] then return false end\nlocal rows",
-    "if redis.call('GET', key.redis) then return false end\nlocal rows",
+    "if redis.call('GET', key.redis) == ARGV[1] then return false end\n  local rows",
+    "if redis.call('GET', key.redis) then return false end\n  local rows",
   ),
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },

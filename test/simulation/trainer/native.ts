@@ -1,7 +1,7 @@
 import { callId, rolloutId } from '#src/model/ids.ts';
 import { commandMs, idleMs, requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
-import { type Desk, toldOf } from './desk.ts';
+import { type TrainerSession, toldOf } from './session.ts';
 import type { Ending, Told } from './ledger.ts';
 import type { PlannedCall, PlannedEnd } from './plan.ts';
 import { wordsFor } from './words.ts';
@@ -18,48 +18,48 @@ const looks = 20;
  * says that it is still there while its policy thinks, asks for the verdict and the grade, and ends it, at times in the
  * middle of a wave.
  */
-export async function driveNative(desk: Desk): Promise<Ending> {
-  const { world, plan } = desk;
-  const opened = await desk.withRetries(() => open(desk));
+export async function driveNative(session: TrainerSession): Promise<Ending> {
+  const { world, plan } = session;
+  const opened = await session.withRetries(() => open(session));
   if (opened.kind !== 'view') return { kind: 'discarded', why: wordsFor(opened) };
   if (plan.vanishes && world.chance.happens(diesAfterOpening)) return { kind: 'given_up' };
   for (const [index, wave] of plan.waves.entries()) {
-    await think(desk, index);
+    await think(session, index);
     const endsNow = plan.end?.duringWave === index ? plan.end : null;
     const [told] = await Promise.all([
-      Promise.all(wave.map((planned) => call(desk, planned, index === 0 ? requestMs : shortWaitMs))),
-      endsNow === null ? null : endDuring(desk, endsNow),
+      Promise.all(wave.map((planned) => call(session, planned, index === 0 ? requestMs : shortWaitMs))),
+      endsNow === null ? null : endDuring(session, endsNow),
     ]);
     if (endsNow !== null) return { kind: 'given_up' };
     const failed = told.find((one) => one.kind !== 'answer');
-    if (failed !== undefined) return discarded(desk, failed);
+    if (failed !== undefined) return discarded(session, failed);
   }
   world.lastThought(plan);
-  await think(desk, plan.waves.length);
-  return graded(desk);
+  await think(session, plan.waves.length);
+  return graded(session);
 }
 
 /** A trainer that dies after it has opened its rollouts leaves what they were given to whoever tidies up. */
 const diesAfterOpening = 0.4;
 
 /** What its verdict is, too, belongs into the trainer's books. */
-async function discarded(desk: Desk, failed: Told): Promise<Ending> {
-  const verdict = await desk.withRetries(() => view(desk));
+async function discarded(session: TrainerSession, failed: Told): Promise<Ending> {
+  const verdict = await session.withRetries(() => view(session));
   return { kind: 'discarded', why: `${wordsFor(failed)}; its verdict: ${wordsFor(verdict)}` };
 }
 
-async function graded(desk: Desk): Promise<Ending> {
-  await desk.withRetries(() => view(desk));
-  const told = await desk.withRetries(() => grade(desk));
-  if (desk.plan.end !== null) await end(desk, desk.plan.end);
+async function graded(session: TrainerSession): Promise<Ending> {
+  await session.withRetries(() => view(session));
+  const told = await session.withRetries(() => grade(session));
+  if (session.plan.end !== null) await end(session, session.plan.end);
   if (told.kind === 'score') return { kind: 'scored', score: told.score };
-  return discarded(desk, told);
+  return discarded(session, told);
 }
 
-function open(desk: Desk): Promise<Told> {
-  const { name, environment, item } = desk.plan;
-  return desk.ask('open', 'open', {}, async (core) => {
-    const { view } = await core.open(desk.caller, {
+function open(session: TrainerSession): Promise<Told> {
+  const { name, environment, item } = session.plan;
+  return session.ask('open', 'open', {}, async (core) => {
+    const { view } = await core.open(session.caller, {
       rollout: rolloutId(name),
       attempt: 1,
       environment: { name: environment, version: null },
@@ -72,22 +72,22 @@ function open(desk: Desk): Promise<Told> {
 }
 
 /** Sent once; while the answer is not there yet, attached to. */
-async function call(desk: Desk, planned: PlannedCall, waitMs: number): Promise<Told> {
-  const told = await desk.withRetries(() => send(desk, planned, waitMs));
+async function call(session: TrainerSession, planned: PlannedCall, waitMs: number): Promise<Told> {
+  const told = await session.withRetries(() => send(session, planned, waitMs));
   for (let look = 0, latest = told; ; look += 1) {
     if (latest.kind !== 'failure' || latest.status !== 202 || look === looks) return latest;
-    latest = await desk.withRetries(() => attach(desk, planned));
+    latest = await session.withRetries(() => attach(session, planned));
   }
 }
 
-function send(desk: Desk, planned: PlannedCall, waitMs: number): Promise<Told> {
+function send(session: TrainerSession, planned: PlannedCall, waitMs: number): Promise<Told> {
   const command = commandText(planned.command);
-  const asked = { rollout: refOf(desk), call: callId(planned.call), waitMs };
-  return desk.ask('call', planned.call, { planned }, async (core) => {
+  const asked = { rollout: refOf(session), call: callId(planned.call), waitMs };
+  return session.ask('call', planned.call, { planned }, async (core) => {
     const result =
       planned.kind === 'exec'
-        ? await core.exec(desk.caller, { ...asked, argv: ['sh', '-c', command], timeoutMs: commandMs })
-        : await core.toolCall(desk.caller, {
+        ? await core.exec(session.caller, { ...asked, argv: ['sh', '-c', command], timeoutMs: commandMs })
+        : await core.toolCall(session.caller, {
             ...asked,
             open: null,
             tool: planned.tool,
@@ -99,63 +99,67 @@ function send(desk: Desk, planned: PlannedCall, waitMs: number): Promise<Told> {
   });
 }
 
-function attach(desk: Desk, planned: PlannedCall): Promise<Told> {
-  return desk.ask('call', planned.call, { planned }, async (core) => {
-    const result = await core.attach(desk.caller, refOf(desk), callId(planned.call), shortWaitMs);
+function attach(session: TrainerSession, planned: PlannedCall): Promise<Told> {
+  return session.ask('call', planned.call, { planned }, async (core) => {
+    const result = await core.attach(session.caller, refOf(session), callId(planned.call), shortWaitMs);
     return { kind: 'answer', output: result.output, replayed: result.replayed };
   });
 }
 
-function grade(desk: Desk): Promise<Told> {
-  const sample = JSON.stringify({ output_text: desk.plan.right ? 'yes' : 'no' });
-  return desk.ask('grade', 'grade', {}, async (core) => {
-    const asked = { rollout: refOf(desk), open: null, sample, waitMs: requestMs };
-    const { score } = await core.grade(desk.caller, asked);
+function grade(session: TrainerSession): Promise<Told> {
+  const sample = JSON.stringify({ output_text: session.plan.right ? 'yes' : 'no' });
+  return session.ask('grade', 'grade', {}, async (core) => {
+    const asked = { rollout: refOf(session), open: null, sample, waitMs: requestMs };
+    const { score } = await core.grade(session.caller, asked);
     return { kind: 'score', score };
   });
 }
 
-function view(desk: Desk): Promise<Told> {
-  return desk.ask('view', 'verdict', {}, async (core) => toldOf(await core.view(desk.caller, refOf(desk))));
+function view(session: TrainerSession): Promise<Told> {
+  return session.ask('view', 'verdict', {}, async (core) =>
+    toldOf(await core.view(session.caller, refOf(session))),
+  );
 }
 
 /** Somewhere in the wave: before its first call is there, while one runs, or after the last. */
-async function endDuring(desk: Desk, planned: PlannedEnd): Promise<void> {
-  const { clock, chance } = desk.world;
+async function endDuring(session: TrainerSession, planned: PlannedEnd): Promise<void> {
+  const { clock, chance } = session.world;
   await clock.sleep(chance.pick([chance.between(0, 60), chance.between(60, 3_000)]));
-  await end(desk, planned);
+  await end(session, planned);
   const late = {
-    call: `${desk.plan.name}-late`,
+    call: `${session.plan.name}-late`,
     kind: 'command',
     tool: 'run',
     command: lateCommand,
   } as const;
-  await desk.withRetries(() => send(desk, late, shortWaitMs));
+  await session.withRetries(() => send(session, late, shortWaitMs));
 }
 
 /** Whoever has ended a rollout and calls it all the same must hear that it is over. */
 const lateCommand = { token: 'ran too late', runMs: 50, exitCode: 0, exhausts: false };
 
-function end(desk: Desk, { by }: PlannedEnd): Promise<Told> {
+function end(session: TrainerSession, { by }: PlannedEnd): Promise<Told> {
   const what = by === 'finished' ? 'finish' : 'delete';
-  return desk.withRetries(() =>
-    desk.ask('close', what, {}, async (core) => toldOf(await core.close(desk.caller, refOf(desk), by))),
+  return session.withRetries(() =>
+    session.ask('close', what, {}, async (core) =>
+      toldOf(await core.close(session.caller, refOf(session), by)),
+    ),
   );
 }
 
-async function think(desk: Desk, wave: number): Promise<void> {
-  let leftMs = desk.plan.thinkMs[wave] ?? 0;
+async function think(session: TrainerSession, wave: number): Promise<void> {
+  let leftMs = session.plan.thinkMs[wave] ?? 0;
   for (; leftMs > heartbeatMs; leftMs -= heartbeatMs) {
-    await desk.world.clock.sleep(heartbeatMs);
-    await desk.withRetries(() => heartbeat(desk));
+    await session.world.clock.sleep(heartbeatMs);
+    await session.withRetries(() => heartbeat(session));
   }
-  await desk.world.clock.sleep(leftMs);
+  await session.world.clock.sleep(leftMs);
 }
 
-function heartbeat(desk: Desk): Promise<Told> {
-  return desk.ask('heartbeat', 'heartbeat', {}, async (core) =>
-    toldOf(await core.heartbeat(desk.caller, refOf(desk))),
+function heartbeat(session: TrainerSession): Promise<Told> {
+  return session.ask('heartbeat', 'heartbeat', {}, async (core) =>
+    toldOf(await core.heartbeat(session.caller, refOf(session))),
   );
 }
 
-const refOf = (desk: Desk) => ({ rollout: rolloutId(desk.plan.name), attempt: null });
+const refOf = (session: TrainerSession) => ({ rollout: rolloutId(session.plan.name), attempt: null });

@@ -2,7 +2,7 @@ import { callId, rolloutId } from '#src/model/ids.ts';
 import { failureRow } from '#src/failure/codes.ts';
 import { requestMs } from '../environment.ts';
 import { commandText } from '../sandbox/command.ts';
-import { Desk, type TrainerWorld } from './desk.ts';
+import { TrainerSession, type TrainerWorld } from './session.ts';
 import type { Ending, Told } from './ledger.ts';
 import { driveNative } from './native.ts';
 import type { PlannedCall, PlannedRollout } from './plan.ts';
@@ -10,9 +10,9 @@ import { wordsFor, wordsForEnding } from './words.ts';
 
 /** One rollout from its start to what its trainer makes of it. */
 export async function train(world: TrainerWorld, plan: PlannedRollout): Promise<void> {
-  const desk = new Desk(world, plan);
+  const session = new TrainerSession(world, plan);
   await world.clock.sleep(plan.startMs);
-  const ending = await (plan.face === 'native' ? driveNative(desk) : new Platform(desk).drive());
+  const ending = await (plan.face === 'native' ? driveNative(session) : new Platform(session).drive());
   world.ledger.ended(plan.name, ending);
   world.story.tell(plan.name, wordsForEnding(ending));
 }
@@ -31,16 +31,16 @@ const twinShare = 0.06;
 
 /** One rollout as a reinforcement-fine-tuning platform drives it: calls in waves, retries, then the grader. */
 class Platform {
-  readonly #desk: Desk;
+  readonly #session: TrainerSession;
   /** Ids of calls that were answered, as the platform would name them to the grader. */
   readonly #answered: string[] = [];
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(session: TrainerSession) {
+    this.#session = session;
   }
 
   async drive(): Promise<Ending> {
-    const { world, plan } = this.#desk;
+    const { world, plan } = this.#session;
     for (const [index, wave] of plan.waves.entries()) {
       await this.#think(index);
       const told = await Promise.all(wave.map((planned) => this.#call(planned)));
@@ -51,16 +51,16 @@ class Platform {
     }
     world.lastThought(plan);
     await this.#think(plan.waves.length);
-    const told = await this.#desk.withRetries(() => this.#grade());
+    const told = await this.#session.withRetries(() => this.#grade());
     return told.kind === 'score'
       ? { kind: 'scored', score: told.score }
       : { kind: 'discarded', why: wordsFor(told) };
   }
 
   async #call(planned: PlannedCall): Promise<Told> {
-    const { chance } = this.#desk.world;
+    const { chance } = this.#session.world;
     let id = planned.call;
-    const told = await this.#desk.withRetries(async (attempt) => {
+    const told = await this.#session.withRetries(async (attempt) => {
       if (attempt > 0 && !chance.happens(sameIdShare)) id = `${planned.call}-again${attempt}`;
       return chance.happens(twinShare) ? this.#sendTwins(planned, id) : this.#send(planned, id, false);
     });
@@ -83,8 +83,8 @@ class Platform {
       planned.kind === 'bad_arguments'
         ? badArguments(call, command, conflicting)
         : JSON.stringify({ command });
-    return this.#desk.ask('call', call, { planned, conflicting }, async (core) => {
-      const result = await core.toolCall(this.#desk.caller, {
+    return this.#session.ask('call', call, { planned, conflicting }, async (core) => {
+      const result = await core.toolCall(this.#session.caller, {
         ...this.#named,
         call: callId(call),
         tool: 'run',
@@ -99,22 +99,22 @@ class Platform {
 
   #grade(): Promise<Told> {
     const said = {
-      output_text: this.#desk.plan.right ? 'yes' : 'no',
+      output_text: this.#session.plan.right ? 'yes' : 'no',
       output_tools: this.#answered.map((id) => ({ id, type: 'function' })),
     };
     const sample = JSON.stringify(said);
-    return this.#desk.ask('grade', 'grade', { named: [...this.#answered] }, async (core) => {
-      const { score } = await core.grade(this.#desk.caller, { ...this.#named, sample, waitMs: requestMs });
+    return this.#session.ask('grade', 'grade', { named: [...this.#answered] }, async (core) => {
+      const { score } = await core.grade(this.#session.caller, { ...this.#named, sample, waitMs: requestMs });
       return { kind: 'score', score };
     });
   }
 
   #think(wave: number): Promise<void> {
-    return this.#desk.world.clock.sleep(this.#desk.plan.thinkMs[wave] ?? 0);
+    return this.#session.world.clock.sleep(this.#session.plan.thinkMs[wave] ?? 0);
   }
 
   get #named() {
-    const { name, environment, item } = this.#desk.plan;
+    const { name, environment, item } = this.#session.plan;
     return {
       rollout: { rollout: rolloutId(name), attempt: null },
       open: { environment: { name: environment, version: null }, item: { id: item, answer: 'yes' } },

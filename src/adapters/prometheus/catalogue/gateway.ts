@@ -21,7 +21,7 @@ const statuses = [
 /** API keys that have series; a tenant has some, and whoever is woken reads the first. */
 export const mostKeys = 200;
 
-/** What a gateway counts at its doors, of the work it does, and has in hand. */
+/** What a gateway counts of its requests, of the work it does, and has in hand. */
 export const toldByGateways = {
   corral_gateway_answers_total: {
     ...gateway,

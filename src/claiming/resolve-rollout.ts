@@ -7,7 +7,7 @@ import { isOver, type Owner, rolloutKey, type RolloutKey } from '../model/rollou
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
-import type { Acquaintance, Acquaintances } from './acquaintances.ts';
+import type { CachedRollout, RolloutCache } from './rollout-cache.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, openingClaim, repeatedClaim } from './claim-request.ts';
@@ -30,15 +30,15 @@ export type RolloutRef = { readonly rollout: RolloutId; readonly attempt: number
 /** What a request that may open its rollout brings along. */
 export type Opening = { readonly environment: EnvironmentReference; readonly item: Item | null };
 
-export type AcquaintDeps = {
+export type ResolveDeps = {
   readonly claims: Pick<ClaimStore, 'find' | 'row'>;
   readonly environments: PinnedEnvironments;
-  readonly acquaintances: Acquaintances;
+  readonly rolloutCache: RolloutCache;
   readonly canonical: Canonical;
 };
 
 /** `known`: fleet state has the rollout, as far as this process can tell, so admission may be asked at once. */
-export type Acquainted = Acquaintance & {
+export type ResolvedRollout = CachedRollout & {
   readonly key: RolloutKey;
   readonly known: boolean;
   /** The API key that asks now, for the event log; null: nobody's request. */
@@ -49,24 +49,24 @@ export type Acquainted = Acquaintance & {
  * From what a request says to what can be claimed. Where a first call opens the rollout, from the request; else from
  * the record. Throws `unknown_environment`, `environment_mismatch`, `rollout_unknown`.
  */
-export async function acquaint(
-  deps: AcquaintDeps,
+export async function resolveRollout(
+  deps: ResolveDeps,
   caller: Caller,
   ref: RolloutRef,
   opening: Opening | null,
-): Promise<Acquainted> {
+): Promise<ResolvedRollout> {
   return opening === null ? fromRecord(deps, caller, ref) : fromRequest(deps, caller, ref, opening);
 }
 
 async function fromRequest(
-  deps: AcquaintDeps,
+  deps: ResolveDeps,
   caller: Caller,
   ref: RolloutRef,
   opening: Opening,
-): Promise<Acquainted> {
+): Promise<ResolvedRollout> {
   const owner = ownerOf(caller, ref.rollout, ref.attempt ?? 1);
   const key = rolloutKey(owner);
-  const remembered = deps.acquaintances.get(key);
+  const remembered = deps.rolloutCache.get(key);
   if (remembered !== undefined) {
     checkSameEnvironment(remembered.environment, opening.environment);
     return { ...remembered, key, known: true, keyId: caller.keyId };
@@ -84,31 +84,31 @@ async function fromRequest(
 
 /** An environment that is offered no longer: nothing new is opened in it, and what is open in it goes on. */
 async function withdrawn(
-  deps: AcquaintDeps,
+  deps: ResolveDeps,
   caller: Caller,
   ref: RolloutRef,
   opening: Opening,
   unknown: Failure,
-): Promise<Acquainted> {
+): Promise<ResolvedRollout> {
   const record = await deps.claims.find(ownerOf(caller, ref.rollout, 1), ref.attempt);
   if (record === null) throw unknown;
-  const rollout = await acquaintWith(deps, caller, record);
+  const rollout = await resolveRecord(deps, caller, record);
   checkSameEnvironment(rollout.environment, opening.environment);
   return { ...rollout, exposed: await exposedOf(deps, record, rollout.environment) };
 }
 
-async function fromRecord(deps: AcquaintDeps, caller: Caller, ref: RolloutRef): Promise<Acquainted> {
+async function fromRecord(deps: ResolveDeps, caller: Caller, ref: RolloutRef): Promise<ResolvedRollout> {
   const record = await findRollout(deps.claims, caller, ref);
-  const rollout = await acquaintWith(deps, caller, record);
+  const rollout = await resolveRecord(deps, caller, record);
   return { ...rollout, exposed: await exposedOf(deps, record, rollout.environment) };
 }
 
 /** The same, of a record in hand, for what runs nothing new: it needs nothing of the dataset row but what image it names. */
-export async function acquaintWith(
-  deps: Pick<AcquaintDeps, 'claims' | 'environments'>,
+export async function resolveRecord(
+  deps: Pick<ResolveDeps, 'claims' | 'environments'>,
   { keyId }: Pick<Caller, 'keyId'>,
   record: RolloutRecord,
-): Promise<Omit<Acquainted, 'exposed'>> {
+): Promise<Omit<ResolvedRollout, 'exposed'>> {
   const environment = await deps.environments.byVersion(record.version);
   const row = isOpen(environment.template) ? await rowIfKept(deps.claims, record) : null;
   return { claim: repeatedClaim(record, environment, row), environment, key: record.key, known: true, keyId };
@@ -116,7 +116,7 @@ export async function acquaintWith(
 
 /** For a rollout that is over nothing runs any more, so nothing of its row is needed: a repeat gets what is recorded. */
 async function exposedOf(
-  { claims }: Pick<AcquaintDeps, 'claims'>,
+  { claims }: Pick<ResolveDeps, 'claims'>,
   record: RolloutRecord,
   environment: Environment,
 ): Promise<ExposedItem> {

@@ -4,7 +4,7 @@ import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { ExposedItem } from '../tools/exposed-item.ts';
 
 /** What is needed to claim for a rollout again, and to run calls in it. */
-export type Acquaintance = {
+export type CachedRollout = {
   readonly claim: ClaimRequest;
   readonly environment: Environment;
   /** The fields of its dataset row that may enter the sandbox. */
@@ -20,18 +20,18 @@ const mostRowCharacters = 64 * 1024 * 1024;
  * Rollouts that this process has claimed for, so that later calls go straight to admission. A memory of what cannot
  * change (a rollout's environment and version); everything that can is asked of fleet state each time.
  */
-export class Acquaintances {
-  readonly #byKey = new Map<RolloutKey, Acquaintance>();
+export class RolloutCache {
+  readonly #byKey = new Map<RolloutKey, CachedRollout>();
   #rowCharacters = 0;
 
-  get(key: RolloutKey): Acquaintance | undefined {
+  get(key: RolloutKey): CachedRollout | undefined {
     return this.#byKey.get(key);
   }
 
-  remember(key: RolloutKey, acquaintance: Acquaintance): void {
+  remember(key: RolloutKey, rollout: CachedRollout): void {
     this.forget(key);
-    this.#byKey.set(key, acquaintance);
-    this.#rowCharacters += rowCharacters(acquaintance);
+    this.#byKey.set(key, rollout);
+    this.#rowCharacters += rowCharacters(rollout);
     for (const oldest of this.#byKey.keys()) {
       if (this.#byKey.size <= mostRemembered && this.#rowCharacters <= mostRowCharacters) break;
       this.forget(oldest);
@@ -46,4 +46,4 @@ export class Acquaintances {
   }
 }
 
-const rowCharacters = ({ claim }: Acquaintance): number => claim.item?.length ?? 0;
+const rowCharacters = ({ claim }: CachedRollout): number => claim.item?.length ?? 0;

@@ -13,7 +13,7 @@ import { rowIfKept, rowOf } from './dataset-row.ts';
 import { fixedPrograms, programsMissing } from './missing-programs.ts';
 import { targetOf } from './target.ts';
 
-export type MovedIn =
+export type Prepared =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }
   /** It did not work out. `another`: this sandbox will not do, and another may; else every other would fail likewise. */
   | { readonly kind: 'refused'; readonly failure: Failure; readonly another: boolean };
@@ -21,7 +21,7 @@ export type MovedIn =
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
 export type SetupOf = (environment: Environment, row: Item | null) => readonly CallRequest[];
 
-export type MoveInDeps = BindDeps & {
+export type PrepareDeps = BindDeps & {
   readonly claims: Pick<ClaimStore, 'row'>;
   readonly link: Pick<SandboxLink, 'bind' | 'call'>;
   readonly setupOf: SetupOf;
@@ -35,24 +35,24 @@ const killGraceMs = 10_000;
  * of this process. Across processes both are safe to repeat: the sandbox accepts the same owner again, and the setup
  * commands have call ids of their own, which its journal runs once.
  */
-export class MoveIn {
-  readonly #deps: MoveInDeps;
-  readonly #underway = new Map<string, Promise<MovedIn>>();
+export class SandboxPreparation {
+  readonly #deps: PrepareDeps;
+  readonly #underway = new Map<string, Promise<Prepared>>();
 
-  constructor(deps: MoveInDeps) {
+  constructor(deps: PrepareDeps) {
     this.#deps = deps;
   }
 
-  into(rollout: RolloutRecord, environment: Environment): Promise<MovedIn> {
+  of(rollout: RolloutRecord, environment: Environment): Promise<Prepared> {
     const which = tenancy(rollout.key, rollout.generation);
     const underway = this.#underway.get(which);
     if (underway !== undefined) return underway;
-    const moving = this.#move(rollout, environment).finally(() => this.#underway.delete(which));
-    this.#underway.set(which, moving);
-    return moving;
+    const preparing = this.#prepare(rollout, environment).finally(() => this.#underway.delete(which));
+    this.#underway.set(which, preparing);
+    return preparing;
   }
 
-  async #move(rollout: RolloutRecord, environment: Environment): Promise<MovedIn> {
+  async #prepare(rollout: RolloutRecord, environment: Environment): Promise<Prepared> {
     const target = targetOf(rollout);
     // What its row lacks, or a row that is lost, another sandbox does not mend.
     const row = environment.expose.length === 0 ? null : await rowOf(this.#deps.claims, rollout);
@@ -72,7 +72,7 @@ export class MoveIn {
     rollout: RolloutRecord,
     environment: Environment,
     missing: readonly string[],
-  ): Promise<MovedIn> {
+  ): Promise<Prepared> {
     const row = isOpen(environment.template) ? await rowIfKept(this.#deps.claims, rollout) : null;
     return { kind: 'refused', failure: programsMissing(environment, row, missing), another: false };
   }

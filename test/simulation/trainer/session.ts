@@ -23,7 +23,7 @@ const retries = 3;
 export type Sent = Partial<Pick<Request, 'planned' | 'conflicting' | 'named'>>;
 
 /** What every trainer does with its requests: sends them to some gateway, writes down what it was told, and retries. */
-export class Desk {
+export class TrainerSession {
   readonly world: TrainerWorld;
   readonly plan: PlannedRollout;
 

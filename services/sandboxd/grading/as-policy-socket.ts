@@ -14,7 +14,7 @@ import { type Grounds, runAsPolicy } from './run-as-policy.ts';
  * exists during its turn only.
  */
 
-export type Door = { close(): Promise<void> };
+export type AsPolicySocket = { close(): Promise<void> };
 
 /** A grader's parallel cases; each costs a process of ours beside the policy's own. Others wait for their turn. */
 const mostAtOnce = 32;
@@ -25,7 +25,7 @@ const mostOutputBytes = 1024 ** 3;
 /** The grader's group may connect; its folder is closed to everybody else. */
 const socketMode = 0o660;
 
-export async function openDoor(grounds: Grounds, path: string): Promise<Door> {
+export async function serveAsPolicy(grounds: Grounds, path: string): Promise<AsPolicySocket> {
   const runs = new Runs(grounds);
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
