@@ -100,12 +100,12 @@ function madeUp(world: World, request: Request, score: number): string | null {
   } else if (score !== there.length && !(named.length === 0 && score === 0)) {
     return `it had run ${there.length} calls`;
   }
-  if (isBroken) return null;
+  // A platform that names no call, of a rollout that Redis has forgotten: to everybody it is a new one, without calls.
+  if (isBroken || (world.redis.replacedMs.length > 0 && named.length === 0)) return null;
   const struck = there.find((one) => one.struck);
   if (struck !== undefined) return `${struck.call} was killed for want of its machine's memory`;
   const lost = there.find((one) => isLostBefore(world, one, firstGradeMs(world, request)));
-  const anew = world.redis.replacedMs.length > 0 && named.length === 0;
-  return lost === undefined || anew ? null : `${lost.sandbox} had been lost before its grade was asked for`;
+  return lost === undefined ? null : `${lost.sandbox} had been lost before its grade was asked for`;
 }
 
 /** Where Redis has forgotten a life of which nothing was told, the trainer heard of this call only that the next was broken. */
