@@ -4,6 +4,7 @@ import {
   controllerManager,
   scheduler,
   startApiServer as launchApiServer,
+  startControllerManager,
   startControllers,
 } from './control-plane/start.ts';
 import { killDaemon, signalDaemon, stopDaemon } from './machine/daemon.ts';
@@ -37,13 +38,21 @@ export const killKubelet = (cluster: Cluster, node: string): Promise<void> =>
 export const startKubelet = (cluster: Cluster, node: string): Promise<void> =>
   launchKubelet(cluster, nodeNamed(cluster, node), cluster.programs);
 
-/** Every connection to the API ends, and nothing listens until {@link startApiServer}. */
-export const stopApiServer = (cluster: Cluster): Promise<void> => stopDaemon(cluster.pids, apiServer);
+/**
+ * Every connection to the API ends, and nothing listens until {@link startApiServer}. The controller manager goes with it,
+ * as with a machine that runs both: one that stays reads the nodes' leases again only after its pause, takes all nodes for
+ * dead meanwhile, and has their pods killed.
+ */
+export async function stopApiServer(cluster: Cluster): Promise<void> {
+  await stopDaemon(cluster.pids, controllerManager);
+  await stopDaemon(cluster.pids, apiServer);
+}
 
 /** Resolves when it answers again. */
-export function startApiServer(cluster: Cluster): Promise<void> {
+export async function startApiServer(cluster: Cluster): Promise<void> {
   launchApiServer(cluster);
-  return untilApiAnswers(cluster);
+  await untilApiAnswers(cluster);
+  startControllerManager(cluster);
 }
 
 /**

@@ -38,6 +38,8 @@ export function planToolCall(rollout: ResolvedRollout, asked: ToolCall): Work {
   const digest = callDigest(asked.tool, digestible(asked.arguments), parsed);
   return {
     ...trackedCall(rollout, asked.call, name, digest),
+    // Whatever the model calls its tool, `exec` too.
+    counted: true,
     command: shortened(asked.arguments),
     todo:
       tool === undefined
@@ -90,7 +92,7 @@ export function trackedCall(
     call,
     tool,
     digest,
-    known: known,
+    known,
     keyId,
     counted: tool !== 'exec',
     keepStreams: claim.face === 'native',

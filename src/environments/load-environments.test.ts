@@ -172,6 +172,12 @@ limits: { output_bytes: 3 }
     ]);
   });
 
+  test('of names: a tool may not be called as the trainer’s own commands are, which no budget counts', async () => {
+    expect(await mistakes(minimal().replace('shell: {', 'exec: {'))).toEqual([
+      expect.stringContaining("tools.exec is what a trainer's own commands are called"),
+    ]);
+  });
+
   test('of several files are told together, and a name can be taken only once', async () => {
     await using folder = await environmentFolder({
       'a.yaml': minimal(),

@@ -18,6 +18,9 @@ type InHand = {
   readonly report: Report;
 };
 
+/** What the trainer's own commands are called in records, journals and metrics; no budget counts them. */
+const trainersOwn = 'exec';
+
 /** The tools of an environment by name, with descriptions and schemas filled in; a builtin brings its own, from the table below. */
 export function compileTools(
   tools: Readonly<Record<string, ToolYaml>>,
@@ -47,7 +50,13 @@ function checkExits(tools: readonly Tool[], report: Report): void {
 }
 
 function compileTool(inHand: InHand): Tool {
-  const { yaml, place, report } = inHand;
+  const { name, yaml, place, report } = inHand;
+  if (name === trainersOwn) {
+    report(
+      place,
+      "is what a trainer's own commands are called, which no budget counts; name the tool otherwise",
+    );
+  }
   if ((yaml.command === undefined) === (yaml.builtin === undefined)) {
     report(place, 'must have either a command or a builtin');
   }
