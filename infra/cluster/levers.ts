@@ -4,7 +4,6 @@ import {
   controllerManager,
   scheduler,
   startApiServer as launchApiServer,
-  startControllerManager,
   startControllers,
 } from './control-plane/start.ts';
 import { killDaemon, signalDaemon, stopDaemon } from './machine/daemon.ts';
@@ -39,20 +38,24 @@ export const startKubelet = (cluster: Cluster, node: string): Promise<void> =>
   launchKubelet(cluster, nodeNamed(cluster, node), cluster.programs);
 
 /**
- * Every connection to the API ends, and nothing listens until {@link startApiServer}. The controller manager goes with it,
- * as with a machine that runs both: one that stays reads the nodes' leases again only after its pause, takes all nodes for
- * dead meanwhile, and has their pods killed.
+ * Every connection to the API ends, and nothing listens until {@link startApiServer}. Scheduler and controllers go with it,
+ * as with a machine that runs them all. A controller manager that stays reads the nodes' leases again only after its pause
+ * (client-go doubles it up to 30 s), takes all nodes for dead meanwhile, and has their pods killed.
  */
 export async function stopApiServer(cluster: Cluster): Promise<void> {
-  await stopDaemon(cluster.pids, controllerManager);
+  await stopControllers(cluster);
   await stopDaemon(cluster.pids, apiServer);
+}
+
+async function stopControllers({ pids }: Cluster): Promise<void> {
+  await Promise.all([controllerManager, scheduler].map((part) => stopDaemon(pids, part)));
 }
 
 /** Resolves when it answers again. */
 export async function startApiServer(cluster: Cluster): Promise<void> {
   launchApiServer(cluster);
   await untilApiAnswers(cluster);
-  startControllerManager(cluster);
+  startControllers(cluster);
 }
 
 /**
@@ -61,7 +64,7 @@ export async function startApiServer(cluster: Cluster): Promise<void> {
  * started anew, it is back within seconds.
  */
 export async function restartFollowers(cluster: Cluster): Promise<void> {
-  await Promise.all([controllerManager, scheduler].map((part) => stopDaemon(cluster.pids, part)));
+  await stopControllers(cluster);
   startControllers(cluster);
   const kubelets = cluster.nodes.map(async ({ name }) => {
     await killKubelet(cluster, name);

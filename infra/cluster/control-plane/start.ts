@@ -19,12 +19,9 @@ export const startApiServer = (cluster: Cluster): void => startPart(cluster, api
 
 /** Both end when the API server does not answer at once, so they are started after it. */
 export function startControllers(cluster: Cluster): void {
-  startControllerManager(cluster);
+  startPart(cluster, controllerManagerArgv(cluster));
   startPart(cluster, schedulerArgv(cluster));
 }
-
-export const startControllerManager = (cluster: Cluster): void =>
-  startPart(cluster, controllerManagerArgv(cluster));
 
 function startPart(cluster: Cluster, [name = '', ...flags]: readonly string[]): void {
   startDaemon(cluster, { name, argv: inNamespace(cluster.hub, [join(cluster.programs, name), ...flags]) });
