@@ -14,6 +14,8 @@ export type Config = {
   readonly tokenSha256: string;
   readonly listen: ListenAddress;
   readonly workspace: string;
+  /** Folders beside it, as closed to others. */
+  readonly folders: readonly string[];
   readonly userMode: UserMode;
   readonly policyUid: number;
   readonly policyGid: number;
@@ -51,6 +53,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     tokenSha256: required(env, 'CORRAL_TOKEN_SHA256', /^[0-9a-f]{64}$/, '64 hex characters', complain),
     listen: parseListen(env['CORRAL_LISTEN'] ?? '', complain),
     workspace: env['CORRAL_WORKSPACE'] ?? imageFolder(ownFolder),
+    folders: (env['CORRAL_FOLDERS'] ?? '').split(':').filter((folder) => folder !== ''),
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
     policyUid: parseId(env, 'CORRAL_POLICY_UID', 1000, complain),
     policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),

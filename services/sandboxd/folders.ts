@@ -7,7 +7,7 @@ import { log } from './log.ts';
  * Who works where. sandboxd is root without the privilege to open or to give away what is another's, so it joins the
  * groups of policy and grader: as a member it may enter their folders, and hand the group a folder of its own making.
  *
- *   the workspace      policy:policy 0770
+ *   the workspace      policy:policy 0770, and so the template's folders
  *   /tmp               everybody's, sticky
  *   the grader's       root:root 0711, in it a folder for each turn, root:grader 2770: the policy can neither list nor
  *                      enter nor replace it, because nothing on the way there is the policy's to write
@@ -45,12 +45,14 @@ export function prepareFolders(config: Config): void {
     if ((statSync(temporaryFolder).mode & temporaryMode) !== temporaryMode)
       chmodSync(temporaryFolder, temporaryMode);
   });
-  attempt(() => {
-    if (statSync(workspace).uid === policyUid) return;
-    // Its mode first: once given away, it is not ours to change.
-    chmodSync(workspace, workspaceMode);
-    chownSync(workspace, policyUid, policyGid);
-  });
+  for (const folder of [workspace, ...config.folders]) {
+    attempt(() => {
+      if (statSync(folder).uid === policyUid) return;
+      // Its mode first: once given away, it is not ours to change.
+      chmodSync(folder, workspaceMode);
+      chownSync(folder, policyUid, policyGid);
+    });
+  }
 }
 
 /** A folder for the grader's user, there already or made now. Throws what the system says. */

@@ -148,6 +148,36 @@ describe('digest and version', () => {
   });
 });
 
+describe('folders of a sandbox', () => {
+  const having = (folders: string) =>
+    minimal().replace(
+      'image: host',
+      `image: host, folders: [${folders}], data: [{ source: ., target: /data }]`,
+    );
+
+  test('make it another sandbox; none leave it the one that it was', async () => {
+    const digestOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment.template;
+    const [without, none, one] = [await digestOf(minimal()), having(''), having('/logs/verifier')];
+    expect(without).not.toHaveProperty('folders');
+    expect(await digestOf(none)).not.toHaveProperty('folders');
+    expect(await digestOf(one)).toMatchObject({ folders: ['/logs/verifier'] });
+  });
+
+  test.each([
+    ['/etc/app', '/etc'],
+    ['/opt', '/opt/corral'],
+    ['/workspace/logs', '/workspace'],
+    ['/run', '/run'],
+    ['/usr/local/bin', '/usr'],
+    ['/data/inner', '/data'],
+    ['/logs/../etc', 'no plain path'],
+    ['/logs/', 'no plain path'],
+    ['/logs, /logs/verifier', '/logs'],
+  ])('%s hide what is there, or each other: the author is told', async (folders, said) => {
+    expect((await mistakes(having(folders))).join('\n')).toContain(said);
+  });
+});
+
 describe('mistakes', () => {
   test('of shape are listed all at once, each with its line and what to write instead', async () => {
     const yaml = `

@@ -28,6 +28,8 @@ type TemplateBody = {
   readonly env: Readonly<Record<string, string>>;
   /** Folders that are there from the start, read-only. */
   readonly data: readonly DataFolder[];
+  /** Writable folders beside the workspace and /tmp, empty at the start, on the template's disk. Absent: none. */
+  readonly folders?: readonly string[];
   /** Run before ready, knows no task. */
   readonly prepare: readonly (readonly string[])[];
   readonly startTimeoutMs: number;

@@ -46,6 +46,13 @@ describe('bwrapArguments', () => {
     expect(single).toContain(`--perms 1777 --size ${size} --tmpfs /tmp`);
   });
 
+  it("mounts the template's folders from the sandbox's disk, or limited without one", () => {
+    const template = { ...plan.template, folders: ['/logs/verifier'] };
+    expect(text({ template })).toContain('--dir /logs --bind /state/disk/folder-0 /logs/verifier');
+    expect(text({ template })).toContain('--setenv CORRAL_FOLDERS /logs/verifier');
+    expect(text({ template, users: 'single-user', diskFolder: null })).toContain('--tmpfs /logs/verifier');
+  });
+
   it('names the folders above a mount, so that the command can pass them', () => {
     expect(text()).toContain('--dir /data --ro-bind /corpus /data/deep');
     expect(text()).toContain('--dir /opt --ro-bind /payload /opt/corral');

@@ -1,5 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { Template } from '#src/model/environment.ts';
+import { foldersVariable } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import type { RootStep } from './root-layout.ts';
@@ -25,7 +26,7 @@ export type Plan = {
   readonly filterDescriptor: number;
   /** Folder of the host in which sandboxd's socket appears. */
   readonly runFolder: string;
-  /** Folder with `workspace` and `tmp` on one size-limited file system; null: two of bubblewrap's own. */
+  /** Folder with `workspace`, `tmp` and the template's folders on one size-limited file system; null: each is bubblewrap's own. */
   readonly diskFolder: string | null;
   /** A file system of pseudo terminals with a limit; null: bubblewrap's own, without one. */
   readonly terminalsFolder: string | null;
@@ -128,18 +129,27 @@ const graderFolder = ({ template }: Plan): readonly Option[] => [
 ];
 
 function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
+  const { folders = [] } = template;
   if (diskFolder === null) {
     const size = String(template.diskBytes);
     return [
       ['--perms', '0770', '--size', size, '--tmpfs', places.workspace],
       ['--perms', '1777', '--size', size, '--tmpfs', places.temporary],
+      ...folders.flatMap((folder) => [
+        ...parentsOf(folder),
+        ['--perms', '0770', '--size', size, '--tmpfs', folder],
+      ]),
     ];
   }
   return [
     ['--bind', join(diskFolder, 'workspace'), places.workspace],
     ['--bind', join(diskFolder, 'tmp'), places.temporary],
+    ...folders.flatMap((folder, index) => mount('--bind', join(diskFolder, diskFolderName(index)), folder)),
   ];
 }
+
+/** Where a template's folder is on the disk of its sandbox. */
+export const diskFolderName = (index: number): string => `folder-${index}`;
 
 function ownFolders({ payloadFolder, runFolder, memoryKillsFile }: Plan): readonly Option[] {
   return [
@@ -176,6 +186,7 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     CORRAL_PID_NAMESPACE: 'own',
     CORRAL_USERS: plan.users,
     CORRAL_PAYLOAD: places.payload,
+    ...foldersVariable(plan.template),
     ...(plan.memoryKillsFile === null
       ? {}
       : { CORRAL_CGROUP_EVENTS: join(places.groupEvents, basename(plan.memoryKillsFile)) }),

@@ -20,7 +20,7 @@ IFS='
 for file in $JOIN_FILES; do echo $$ > "$file"; done
 if [ -n "$FSTAB" ]; then
   mount --all --fstab "$FSTAB"
-  cp -Rp "$DISK_FROM/workspace" "$DISK_FROM/tmp" "$DISK_FOLDER"
+  cp -Rp "$DISK_FROM"/* "$DISK_FOLDER"
 fi
 if [ -z "$NAMESPACE" ]; then
   exec bwrap --args 3 --json-status-fd 4 -- "$@" >&2

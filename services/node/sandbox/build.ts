@@ -91,7 +91,7 @@ function rootOf(template: Template, image: string | null): readonly RootStep[] {
 /** An upgrade of the host may have taken it away, and nothing can be made in its place. */
 const isStillThere = ({ path }: Kept) => existsSync(path);
 
-const targetsOf = ({ data }: Template) => data.map(({ target }) => target);
+const targetsOf = ({ data, folders = [] }: Template) => [...data.map(({ target }) => target), ...folders];
 
 const mountPoints = [...Object.values(places), '/proc', '/dev', '/sys'];
 

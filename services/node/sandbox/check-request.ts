@@ -5,7 +5,7 @@ import { isReserved, longestSocketPath } from '../bwrap/places.ts';
 
 /** Refuses, with `start_failed`, what can never start on this host; the sentence says what to change. */
 export function checkRequest({ sandbox, template }: CreateRequest, socketPath: string): void {
-  const { image, network, data, placement } = template;
+  const { image, network, data, folders = [], placement } = template;
   if (image.kind === 'image') {
     refuse(
       `this machine's sandboxes cannot be made from the image ${image.reference}: use {host: true} or a rootfs folder, or run on a cluster`,
@@ -21,13 +21,12 @@ export function checkRequest({ sandbox, template }: CreateRequest, socketPath: s
       { runtimeClass: placement.runtimeClass },
     );
   }
-  const hidden = data.find(({ target }) => isReserved(target) || posix.normalize(target) !== target);
+  const targets = [...data.map(({ target }) => target), ...folders];
+  const hidden = targets.find((target) => isReserved(target) || posix.normalize(target) !== target);
   if (hidden !== undefined) {
     refuse(
-      `data may not be mounted at ${hidden.target}: it is no plain path, or every sandbox has its own things there`,
-      {
-        target: hidden.target,
-      },
+      `nothing may be mounted at ${hidden}: it is no plain path, or every sandbox has its own things there`,
+      { target: hidden },
     );
   }
   if (Buffer.byteLength(socketPath) > longestSocketPath) {

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import type { Template } from '#src/model/environment.ts';
-import type { Users } from '../bwrap/arguments.ts';
+import { diskFolderName, type Users } from '../bwrap/arguments.ts';
 import type { LaunchSpec } from '../bwrap/launch.ts';
 import { policyId } from '../bwrap/places.ts';
 import { fstabOf, stage } from '../bwrap/stage.ts';
@@ -42,7 +42,7 @@ export async function stageSources(
   const all = [disk, terminals, ...staged];
   for (const { at } of all) mkdirSync(at, { recursive: true });
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
-  makeDisk(folder.disk, users, enter?.base ?? 0);
+  makeDisk(folder.disk, template, users, enter?.base ?? 0);
   const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
   return {
     sources: {
@@ -58,10 +58,12 @@ export async function stageSources(
 }
 
 /** As the launch copies it into the mounted one. `base`: the host's id of the sandbox's user 0. */
-function makeDisk(folder: string, users: Users, base: number): void {
+function makeDisk(folder: string, { folders = [] }: Template, users: Users, base: number): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   // Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
-  makeOwned(join(folder, 'workspace'), base + (users === 'root' ? 0 : policyId), 0o770);
+  for (const name of ['workspace', ...folders.map((_, index) => diskFolderName(index))]) {
+    makeOwned(join(folder, name), base + (users === 'root' ? 0 : policyId), 0o770);
+  }
   makeOwned(join(folder, 'tmp'), base, 0o1777);
 }
 

@@ -6,6 +6,7 @@ import type { Report } from '../mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
 import type { Folder } from './folder.ts';
+import { compileFolders } from './folders.ts';
 import { compilePlacement } from './placement.ts';
 
 /** Enough for a shell and common tools; an idle sandbox needs a tenth of the request. */
@@ -46,6 +47,7 @@ function compileBody<From extends Image | ImageOfRow>(
     placement: compilePlacement(yaml),
     env: yaml.env ?? {},
     data: compileData(yaml, image, folder, report),
+    ...compileFolders(yaml, report),
     prepare: yaml.prepare ?? [],
     startTimeoutMs: parseDurationMs(yaml.start_timeout ?? defaults.startTimeout),
   };

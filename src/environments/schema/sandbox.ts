@@ -24,6 +24,9 @@ const ImageFromRow = strict({
   }),
 });
 
+/** Each is a mount of its own. */
+const mostFolders = 16;
+
 /** What a sandbox is created from. */
 export const SandboxSchema = strict({
   image: Type.Union([Type.String({ minLength: 1 }), ImageFromRow], {
@@ -44,6 +47,15 @@ export const SandboxSchema = strict({
   ...placementFields,
   env: Type.Optional(CommandVariables),
   data: Type.Optional(Type.Array(strict({ source: Type.String({ minLength: 1 }), target: AbsolutePath }))),
+  folders: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: '^/[A-Za-z0-9._/-]+$',
+        description: 'an absolute path of letters, digits, dots, _ and -',
+      }),
+      { maxItems: mostFolders, description: `a list of at most ${mostFolders} folders` },
+    ),
+  ),
   prepare: Type.Optional(Type.Array(Argv)),
   start_timeout: Type.Optional(Duration),
 });

@@ -56,6 +56,7 @@ export const TemplateBody = Type.Unsafe<Template>(
       placement: PlacementBody,
       env: Type.Record(Type.String({ pattern: '^[^=\\u0000]+$' }), Type.String({ pattern: '^[^\\u0000]*$' })),
       data: Type.Array(Type.Object({ source: AbsolutePath, target: AbsolutePath }, closed)),
+      folders: Type.Optional(Type.Array(AbsolutePath)),
       prepare: Type.Array(Argv),
       startTimeoutMs: Amount,
     },

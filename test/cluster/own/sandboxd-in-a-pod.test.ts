@@ -57,6 +57,13 @@ describe('a sandbox in an image of busybox alone', () => {
     expect(await sandbox.sh(`cat /proc/${daemon.trim()}/environ`)).toContain('Permission denied');
   });
 
+  test("has the template's folders, the policy's to write and closed to the grader", async () => {
+    await using sandbox = await startPodSandbox(cluster, { image, folders: ['/logs/verifier', '/tests'] });
+    const script = 'echo 1 > /logs/verifier/reward.txt; cat /logs/verifier/reward.txt; stat -c %a:%u /tests';
+    expect(await sandbox.sh(script)).toBe('1\n770:1000\n');
+    expect(await sandbox.sh('cat /logs/verifier/reward.txt', 'grader')).toContain('ermission denied');
+  });
+
   test("keeps a grader's folder from the policy, and the workspace from the grader, in what were ordinary empty volumes", async () => {
     await using sandbox = await startPodSandbox(cluster, { image });
     await sandbox.sh('echo secret > answer; pwd', 'grader');

@@ -27,6 +27,7 @@ describe('inside a sandbox of a node that is root', () => {
         { source: data, target: '/usr/share/corpus/deep' },
         { source: data, target: '/data' },
       ],
+      folders: ['/logs/verifier', '/srv/app'],
     });
   });
   afterAll(async () => {
@@ -77,11 +78,19 @@ describe('inside a sandbox of a node that is root', () => {
     ).toMatch(/^words\nwords\n\d{2,}$/);
   });
 
-  it('workspace and /tmp share one disk limit', async () => {
-    const { stderr, stdout } = await inside.sh(
-      'head -c 6M /dev/zero > /workspace/a; head -c 6M /dev/zero > /tmp/b; stat -c %s /workspace/a; rm /workspace/a /tmp/b',
+  it('the template’s own folders are the policy’s to write, beside nothing else, and closed to others', async () => {
+    expect(await output('ls -A /logs/verifier /srv/app; stat -c "%a %U" /logs/verifier /srv/app')).toBe(
+      '/logs/verifier:\n\n/srv/app:\n770 policy\n770 policy',
     );
-    expect(stderr.head).toMatch(/No space left/);
+    expect(await output('echo 1 > /logs/verifier/reward.txt && cat /logs/verifier/reward.txt')).toBe('1');
+    expect(await output('touch /logs/x /srv/x 2>/dev/null || echo refused')).toBe('refused');
+  });
+
+  it('workspace, /tmp and the template’s folders share one disk limit', async () => {
+    const { stderr, stdout } = await inside.sh(
+      'head -c 6M /dev/zero > /workspace/a; head -c 6M /dev/zero > /tmp/b; rm /tmp/b; head -c 6M /dev/zero > /srv/app/c; stat -c %s /workspace/a; rm /workspace/a /srv/app/c',
+    );
+    expect(stderr.head.match(/No space left/g)).toHaveLength(2);
     expect(stdout.head.trim()).toBe(String(6 * mebibyte));
   });
 

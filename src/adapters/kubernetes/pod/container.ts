@@ -43,7 +43,7 @@ export function sandboxContainer(
     ports: [{ name: 'sandboxd', containerPort: settings.port }],
     resources: resources(request.template, settings.sandboxd),
     securityContext: containerSecurity(users),
-    volumeMounts: [...writableMounts(), ...injected.mounts],
+    volumeMounts: [...writableMounts(request.template), ...injected.mounts],
   };
 }
 

@@ -1,6 +1,7 @@
 import type { V1EnvVar } from '@kubernetes/client-node';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { NetworkClass } from '#src/model/cluster.ts';
+import { foldersVariable } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { PodSettings } from './settings.ts';
 import { ids, type Users } from './users.ts';
 import { places } from './volumes.ts';
@@ -25,6 +26,7 @@ export function variables(
     CORRAL_LISTEN: `tcp:0.0.0.0:${port}`,
     CORRAL_USERS: users,
     CORRAL_PAYLOAD: places.payload,
+    ...foldersVariable(template),
     CORRAL_POLICY_UID: String(ids.policy),
     CORRAL_POLICY_GID: String(ids.policy),
     CORRAL_GRADER_UID: String(ids.grader),

@@ -15,19 +15,23 @@ export const places = {
  * Disk that is gone with the pod. Each may be filled up to the template's whole disk, and both together with what the
  * image's own folders take are held to it by the container's limit.
  */
-export function writableVolumes({ diskBytes }: Template): readonly V1Volume[] {
+export function writableVolumes({ diskBytes, folders = [] }: Template): readonly V1Volume[] {
   const sizeLimit = String(diskBytes);
   return [
     { name: 'workspace', emptyDir: { sizeLimit } },
     { name: 'tmp', emptyDir: { sizeLimit } },
     { name: 'grader', emptyDir: { sizeLimit } },
+    ...folders.map((_, index) => ({ name: folderName(index), emptyDir: { sizeLimit } })),
   ];
 }
 
-export function writableMounts(): readonly V1VolumeMount[] {
+export function writableMounts({ folders = [] }: Template): readonly V1VolumeMount[] {
   return [
     { name: 'workspace', mountPath: places.workspace },
     { name: 'tmp', mountPath: places.temporary },
     { name: 'grader', mountPath: places.grader },
+    ...folders.map((mountPath, index) => ({ name: folderName(index), mountPath })),
   ];
 }
+
+const folderName = (index: number) => `folder-${index}`;
