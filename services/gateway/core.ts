@@ -49,6 +49,8 @@ export type ExecRequest = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** Whose id it must run under; commands have one, which the environment chose. */
+  readonly user?: 'policy' | 'root';
   readonly timeoutMs: number | null;
   readonly waitMs: number;
 };

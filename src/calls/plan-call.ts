@@ -62,12 +62,17 @@ export type Exec = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  readonly user?: 'policy' | 'root';
   readonly timeoutMs: number | null;
 };
 
-/** A command of the trainer's own: not a tool of the model, so its budget does not count it. */
+/**
+ * A command of the trainer's own: not a tool of the model, so its budget does not count it. Throws `invalid_request` where it
+ * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
+ */
 export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
-  const { call, timeoutMs, ...exec } = asked;
+  const { call, timeoutMs, user = 'policy', ...exec } = asked;
+  if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
   const digest = callDigest('exec', { ...exec });
   return {
     ...trackedCall(rollout, call, 'exec', digest),
@@ -155,6 +160,13 @@ function unknownTool(environment: Environment, tool: string): Todo {
     code: 'unknown_tool',
     text: fillText(environment.texts.unknownTool, { tool, tools }),
   };
+}
+
+function notRoot({ name }: Environment): Failure {
+  return new Failure(
+    'invalid_request',
+    `commands of environment ${name} do not run as root: its sandbox needs run_as: root, or leave user out`,
+  );
 }
 
 function notConfigured(environment: Environment, tool: string): Failure {

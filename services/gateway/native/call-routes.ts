@@ -101,8 +101,8 @@ export function callRoutes(app: App, core: GatewayCore): void {
   );
 }
 
-function commandOf(body: ExecBody): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | 'stdin'> {
-  const { argv, command, cwd, env, stdin } = body;
+function commandOf(body: ExecBody): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | 'stdin' | 'user'> {
+  const { argv, command, cwd, env, stdin, user } = body;
   if ((argv === undefined) === (command === undefined)) {
     throw invalid('give either argv or command');
   }
@@ -111,5 +111,6 @@ function commandOf(body: ExecBody): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | '
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
     ...(stdin === undefined ? {} : { stdin }),
+    ...(user === undefined ? {} : { user }),
   };
 }

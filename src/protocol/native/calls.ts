@@ -21,7 +21,7 @@ export const ExecBody = Type.Object(
     env: Type.Optional(Type.Record(Type.String(), Type.String())),
     stdin: Type.Optional(Type.String()),
     timeout_s: TimeoutS,
-    user: Type.Optional(Type.Literal('policy')),
+    user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('root')])),
   },
   closed,
 );

@@ -2,9 +2,13 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
 import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
+const rooted = shellEnvironment
+  .replace('name: shell', 'name: rooted')
+  .replace('host,', 'host, run_as: root,');
+
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, rooted } });
 });
 afterAll(() => corral.stop());
 
@@ -39,4 +43,17 @@ test('arguments of the wrong type are the model’s: 200 with text on both faces
   const call = { call_id: 'c1', name: 'shell', arguments: 'no json either' };
   const native = await corral.native.post('/v1/rollouts/r1/calls', call);
   expect(native).toMatchObject({ status: 200, body: { outcome: 'refused', code: 'bad_arguments' } });
+});
+
+test('a command that must run as root, where commands do not: 400, and nothing has run; where they do, it does', async () => {
+  const command = { call_id: 'c1', argv: ['id', '-u'], user: 'root' };
+  await corral.native.open('user');
+  const refused = await corral.native.post('/v1/rollouts/user/exec', command);
+  expectFailure(refused, { ...invalid, status: 400 });
+  expect(await corral.native.get('/v1/rollouts/user')).toMatchObject({ body: { calls: [] } });
+  await corral.native.open('root', 'rooted');
+  expect(await corral.native.post('/v1/rollouts/root/exec', command)).toMatchObject({
+    status: 200,
+    body: { exit_code: 0, stdout: '0\n' },
+  });
 });
