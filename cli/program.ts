@@ -3,6 +3,7 @@ import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, NotInOrder, exitCodes } from './command-error.ts';
 import { addClusterCommand } from './commands/cluster.ts';
 import { addKeysCommand } from './commands/keys.ts';
+import { addLadderCommand } from './commands/ladder.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
@@ -33,6 +34,7 @@ export function createProgram(terminal: Terminal): Command {
   });
   addUpCommand(program, terminal);
   addPreflightCommand(program, terminal);
+  addLadderCommand(program, terminal);
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);

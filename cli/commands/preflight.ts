@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CommandError, NotInOrder } from '../command-error.ts';
+import { NotInOrder } from '../command-error.ts';
 import { commonTargets } from '../preflight/egress/targets.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { describePreflight } from '../preflight/report.ts';
-import { parseRows, type Row } from '../preflight/rows.ts';
-import { onSomeFleet } from '../preflight/some-fleet.ts';
+import { readRows } from '../proving/rows-of.ts';
+import { onSomeFleet } from '../proving/some-fleet.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
 
@@ -24,7 +23,7 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
     .command('preflight')
     .description('try every tool and grader as a training job would, and print the job’s tools and grader')
     .argument('[environment]', 'only this one (default: all)')
-    .option('--items <file>', 'real dataset rows, JSONL; may bring reference_answer and cheating_answer')
+    .option('--items <file>', 'real dataset rows, JSONL; may bring corral: {reference, cheating}')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--run <run>', 'the run to name in the printed job')
     .option('--hold <seconds>', 'with --url: hold one request this long, to find proxies that cut it', '70');
@@ -64,12 +63,3 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
 }
 
 const andThese = (one: string, others: readonly string[]): readonly string[] => [...others, one];
-
-function readRows(file: string): readonly Row[] {
-  try {
-    return parseRows(readFileSync(file, 'utf8'), file);
-  } catch (error) {
-    if (error instanceof CommandError) throw error;
-    throw new CommandError(`cannot read ${file}: ${String(error)}`, 'yours', 'give a JSONL file', error);
-  }
-}

@@ -1,15 +1,15 @@
 import { Type } from 'typebox';
 import type { Json } from '#src/model/grader.ts';
-import { GradeAnswer } from '#src/protocol/native/calls.ts';
 import { askNative } from '../gateway/native-client.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import { score as showScore } from '../print/amounts.ts';
 import { type Check, tryOut } from './check.ts';
-import { judgeToolAnswer, readScore } from './read-answers.ts';
-import type { Row } from './rows.ts';
+import { gradeUntouched } from '../proving/grade-untouched.ts';
+import { judgeToolAnswer, readScore } from '../proving/read-answers.ts';
+import type { Row } from '../proving/rows.ts';
 import { sampleArguments } from './sample-arguments.ts';
-import { sampleOf, trainRollout } from './trainer.ts';
-import type { TrainingJob } from './training-job.ts';
+import { trainRollout } from '../proving/trainer.ts';
+import type { TrainingJob } from '../proving/training-job.ts';
 
 export type RowUnderTest = {
   readonly client: HttpClient;
@@ -99,29 +99,20 @@ async function checkAnswers(under: RowUnderTest): Promise<readonly Check[]> {
   return checks;
 }
 
-/**
- * Grades where nothing was done, on the face that says how the score came about: nobody can have broken the grader there,
- * so a bad ending that the environment gives a score is the grader's own.
- */
+/** A bad ending where nothing was done is the grader's own. */
 async function gradeBySelf(
   { client, environment, row, traceId }: RowUnderTest,
   kind: string,
   answer: string,
 ) {
-  const [id, send] = [`${traceId}-${kind}`, { method: 'POST', deadlineMs: 600_000 } as const];
-  const opening = { rollout_id: id, environment, item: row.item };
-  await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
-  const path = `/v1/rollouts/${encodeURIComponent(id)}/grade?wait_s=540`;
-  const body = { sample: sampleOf(answer, []) };
-  const { score, detail } = await askNative(client, { ...send, path, body }, GradeAnswer);
-  await client.send({ method: 'POST', path: `/v1/rollouts/${encodeURIComponent(id)}/finish` });
+  const rollout = { client, environment, item: row.item, rolloutId: `${traceId}-${kind}` };
+  const { score, broken } = await gradeUntouched(rollout, answer);
   const shown = `score ${showScore(score)}`;
-  if (detail['suspected'] === undefined) return { ok: true, score, detail: shown };
-  const how = JSON.stringify(detail).slice(0, 400);
+  if (broken === null) return { ok: true, score, detail: shown };
   return {
     ok: false,
     score,
-    detail: `${shown}, but by a bad ending, and nothing had run: the grader is broken: ${how}`,
+    detail: `${shown}, but by a bad ending, and nothing had run: the grader is broken: ${broken}`,
   };
 }
 

@@ -1,9 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
 import { fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
-import { parseRows } from './rows.ts';
 import { sampleArguments } from './sample-arguments.ts';
-import { sampleItem } from './sample-item.ts';
+import { sampleItem } from '../proving/sample-item.ts';
 import type { Grader } from '#src/model/grader.ts';
 
 const text = (match: 'exact' | 'numeric', reference: string): Grader => ({
@@ -86,25 +85,5 @@ describe('a made-up item', () => {
       template: fakeOpenTemplate(allow),
     });
     expect(made).toEqual({ id: 'corral-preflight', a: 'corral-preflight', ...fields });
-  });
-});
-
-describe('rows of a file', () => {
-  test('answers to try are taken out of the item', () => {
-    const [row] = parseRows(
-      '{"id": "a", "reference_answer": "7", "cheating_answer": null}\n\n',
-      'rows.jsonl',
-    );
-    expect(row).toEqual({ item: { id: 'a' }, reference: '7', cheating: null });
-  });
-
-  test('every bad line is named at once', () => {
-    expect(() => parseRows('{"id": 1}\n[1]\n{"id"', 'rows.jsonl')).toThrow(
-      /rows\.jsonl: line 2: not an object; line 3: /,
-    );
-  });
-
-  test('a file without rows is refused', () => {
-    expect(() => parseRows('\n', 'rows.jsonl')).toThrow('rows.jsonl: no row');
   });
 });

@@ -1,18 +1,15 @@
-import { systemRandom } from '#src/platform/random.ts';
-import { EnvironmentsAnswer } from '#src/protocol/native/environments.ts';
-import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
-import { createHttpClient, type HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
 import type { Check } from './check.ts';
 import { checkRow, type RowUnderTest } from './check-row.ts';
 import { checkWay } from './check-way.ts';
 import { checkEgress } from './egress/check-egress.ts';
 import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
-import type { Row } from './rows.ts';
-import { harmlessAnswersOf, rowsOf } from './rows-of.ts';
-import { askTrainingJob, type TrainingJob } from './training-job.ts';
+import type { Row } from '../proving/rows.ts';
+import { harmlessAnswersOf, rowsOf } from '../proving/rows-of.ts';
+import { environmentsOf, inOwnRun } from '../proving/stage.ts';
+import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkWritable } from './writable/check-writable.ts';
 
 export type PreflightPlan = {
@@ -31,14 +28,11 @@ export type PreflightPlan = {
 };
 
 /** Tries everything and tells what was seen; a failed check does not end it. */
-export async function preflight(connection: Connection, plan: PreflightPlan): Promise<PreflightReport> {
-  // Not the run of the job: rollouts of a preflight are nobody's training data.
-  const run = `preflight-${systemRandom.text(8)}`;
-  const client = createHttpClient({ ...connection, run });
-  const checks: Check[] = [];
-  const jobs: Record<string, TrainingJob> = {};
-  const egress: Record<string, Egress | null> = {};
-  try {
+export function preflight(connection: Connection, plan: PreflightPlan): Promise<PreflightReport> {
+  return inOwnRun(connection, 'preflight', async (client, run) => {
+    const checks: Check[] = [];
+    const jobs: Record<string, TrainingJob> = {};
+    const egress: Record<string, Egress | null> = {};
     const tested = await environmentsOf(client, plan.only);
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
@@ -51,36 +45,15 @@ export async function preflight(connection: Connection, plan: PreflightPlan): Pr
       checks.push(await checkWritable({ client, environment: name, item, rolloutId }));
       egress[name] = null;
       if (plan.forbidden === null) continue;
-      const looked = await checkEgress({
-        client,
-        environment: name,
-        network,
-        item,
-        rolloutId: `${run}-${name}-egress`,
-        targets: plan.forbidden,
-      });
+      const under = { client, environment: name, network, item, rolloutId: `${run}-${name}-egress` };
+      const looked = await checkEgress({ ...under, targets: plan.forbidden });
       checks.push(looked.check);
       egress[name] = looked.egress;
     }
     const [first] = tested;
     if (first !== undefined) checks.push(...(await checkWayTo(client, first.name, run, plan)));
-  } finally {
-    await client.send({ method: 'DELETE', path: `/v1/runs/${run}` }).catch(() => undefined);
-    await client.close();
-  }
-  return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, egress, jobs };
-}
-
-async function environmentsOf(client: HttpClient, only: string | undefined) {
-  const path = '/v1/environments';
-  const { environments } = await askNative(client, { method: 'GET', path }, EnvironmentsAnswer);
-  const found = environments.filter(({ name }) => only === undefined || name === only);
-  if (only === undefined || found.length > 0) return found;
-  throw new CommandError(
-    `there is no environment ${only}`,
-    'yours',
-    `there is: ${environments.map(({ name }) => name).join(', ')}`,
-  );
+    return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, egress, jobs };
+  });
 }
 
 async function checkEnvironment(

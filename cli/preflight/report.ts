@@ -2,7 +2,7 @@ import { duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import type { Egress } from './egress/judge-egress.ts';
 import type { Check } from './check.ts';
-import type { TrainingJob } from './training-job.ts';
+import type { TrainingJob } from '../proving/training-job.ts';
 
 export type PreflightReport = {
   readonly url: string;

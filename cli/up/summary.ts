@@ -1,7 +1,7 @@
 import type { Environment } from '#src/model/environment.ts';
 import type { PoolOverrides } from '../fleet/parts.ts';
 import { sampleArguments } from '../preflight/sample-arguments.ts';
-import { sampleItem } from '../preflight/sample-item.ts';
+import { sampleItem } from '../proving/sample-item.ts';
 import { bytes, duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 

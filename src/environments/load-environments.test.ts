@@ -230,6 +230,11 @@ limits: { output_bytes: 3 }
 
   test.each<[string, string, string]>([
     ['an exposed field that the grader compares with', 'expose: [answer]', 'expose.0 exposes answer'],
+    [
+      'an exposed field that is ours',
+      'expose: [corral]',
+      'expose.0 exposes corral, the field of what is tried on a row',
+    ],
     ['a setup step that uses a hidden field', 'setup: [[echo, "{item.answer}"]]', 'answer is not in expose'],
     [
       'a setup that outlasts every repeat of the first call',

@@ -1,5 +1,8 @@
 import type { Grader } from './grader.ts';
 
+/** The one field of a dataset row that is ours and not the task's: what `corral ladder` tries on it. No sandbox sees it. */
+export const reservedField = 'corral';
+
 /**
  * The item's top-level fields that a grader compares with, without repeats: what must be in every row, and what the
  * sandbox must never see. `command` and `http` graders get the whole item, so what they read cannot be told from here.

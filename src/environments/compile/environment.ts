@@ -1,6 +1,6 @@
 import type { Environment, Limits } from '#src/model/environment.ts';
 import { aroundGraderMs, type Grader } from '#src/model/grader.ts';
-import { graderFields } from '#src/model/grader-fields.ts';
+import { graderFields, reservedField } from '#src/model/grader-fields.ts';
 import { environmentName } from '#src/model/ids.ts';
 import { versionOf } from '../digest.ts';
 import type { Report } from '../mistakes.ts';
@@ -68,6 +68,12 @@ const longestSetupMs = 4 * 540_000;
 function checkExposed({ expose, grader }: Pick<Environment, 'expose' | 'grader'>, report: Report): void {
   const read = graderFields(grader);
   for (const [index, field] of expose.entries()) {
+    if (field === reservedField) {
+      report(
+        ['expose', index],
+        `exposes ${field}, the field of what is tried on a row: the model could read the reference`,
+      );
+    }
     if (read.includes(field)) {
       report(
         ['expose', index],

@@ -17,7 +17,7 @@ export async function onSomeFleet<Result>(
 ): Promise<Result> {
   const connection = findConnection(options, process.env);
   if (connection !== null && (await answers(connection, options))) return work(connection);
-  terminal.remark('no fleet runs here: starting one for this preflight');
+  terminal.remark('no fleet runs here: starting one that ends with this command');
   const stateDir = mkdtempSync(join(tmpdir(), 'corral-'));
   try {
     const payloadDir = stateFolderAt(options.state ?? defaultStateFolder).payload;

@@ -11,7 +11,8 @@ type OutputTool = {
 
 /** One rollout as a training platform drives it. */
 export type TrainedRollout = {
-  call(tool: string, args: Record<string, unknown>): Promise<HttpAnswer>;
+  /** `number`: which call of the rollout it is, from 1; a repeat says the same. Default: the next. */
+  call(tool: string, args: Readonly<Record<string, unknown>>, number?: number): Promise<HttpAnswer>;
   /** `answer`: what the model says at the end; undefined = nothing. */
   grade(answer: Json | undefined): Promise<HttpAnswer>;
 };
@@ -29,10 +30,10 @@ export function trainRollout(
   const post = (url: string, body: unknown) =>
     client.send({ method: 'POST', path: new URL(url).pathname, body, deadlineMs: requestDeadlineMs });
   return {
-    call: (tool, args) => {
-      const id = `call_${calls.length + 1}`;
+    call: (tool, args, number = calls.length + 1) => {
+      const id = `call_${number}`;
       const text = JSON.stringify(args);
-      calls.push({ id, type: 'function', function: { name: tool, arguments: text } });
+      calls[number - 1] = { id, type: 'function', function: { name: tool, arguments: text } };
       const url = job.tools.find(({ name }) => name === tool)?.server_url ?? '';
       const body = { type: 'function_call', id, call_id: id, name: tool, arguments: text };
       return post(url, { ...body, item, trace_id: traceId });

@@ -7,6 +7,16 @@ import type { HttpAnswer } from '../gateway/http-client.ts';
 const ToolAnswer = Type.Object({ output: Type.String() });
 const ScoreAnswer = Type.Object({ score: Type.Number() }, { additionalProperties: false });
 
+/** Why a rollout has no score: a trainer discards it. */
+export type Lost = {
+  /** The tool, or the grader. */
+  readonly at: string;
+  /** Null where what answered is not Corral. */
+  readonly code: string | null;
+  readonly blame: string;
+  readonly message: string;
+};
+
 type Judged = { readonly ok: boolean; readonly detail: string };
 
 /** A tool call is in order when it is answered for the model, whatever the tool itself says. */
@@ -26,6 +36,21 @@ export function readScore(answer: HttpAnswer): number | Judged {
   const body = parse(answer.body);
   if (answer.status === 200 && Value.Check(ScoreAnswer, body)) return body.score;
   return { ok: false, detail: trouble(answer) };
+}
+
+/** The text for the model; null where a call was not answered for it. */
+export function readOutput(answer: HttpAnswer): string | null {
+  const body = parse(answer.body);
+  return answer.status === 200 && Value.Check(ToolAnswer, body) ? body.output : null;
+}
+
+/** What was answered instead of an output or a score. */
+export function readLoss(answer: HttpAnswer, at: string): Lost {
+  const body = parse(answer.body);
+  if (!Value.Check(ErrorAnswer, body))
+    return { at, code: null, blame: 'nobody has said', message: trouble(answer) };
+  const { code, blame, message } = body.error;
+  return { at, code, blame, message };
 }
 
 function trouble({ status, body }: HttpAnswer): string {

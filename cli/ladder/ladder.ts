@@ -1,0 +1,157 @@
+import { graderFields } from '#src/model/grader-fields.ts';
+import { CommandError } from '../command-error.ts';
+import type { Connection } from '../gateway/connection.ts';
+import { gradeUntouched } from '../proving/grade-untouched.ts';
+import { eachOf, play, type Played } from '../proving/play.ts';
+import { environmentIn, realRowsOf } from '../proving/rows-of.ts';
+import type { Row } from '../proving/rows.ts';
+import { onStage, type Proof } from '../proving/stage.ts';
+import { judgeLadder, meanOf, type Rung } from './judge.ts';
+import { completed, loadPolicies, policiesFile, type Policy } from './policies.ts';
+
+export type LadderPlan = {
+  readonly environment: string;
+  readonly environmentsDir: string;
+  /** Null: the environment's own. */
+  readonly rows: readonly Row[] | null;
+  /** Rollouts at the same time. */
+  readonly atOnce: number;
+};
+
+/** One policy of a ladder, as it is told. */
+export type RungReport = {
+  readonly policy: string;
+  readonly kind: string;
+  readonly rollouts: number;
+  readonly mean: number | null;
+  readonly min: number | null;
+  readonly max: number | null;
+  /** Mean of a scored rollout. */
+  readonly calls: number | null;
+  readonly expected: readonly [number, number] | null;
+  readonly mistakes: readonly string[];
+};
+
+export type LadderReport = {
+  readonly environment: string;
+  readonly rows: number;
+  readonly ok: boolean;
+  readonly rungs: readonly RungReport[];
+};
+
+/** Plays every policy on every row, and tells whether the rungs stand in order. */
+export async function ladder(connection: Connection, plan: LadderPlan): Promise<LadderReport> {
+  const { rows, policies } = await whatIsPlayed(plan);
+  const stage = { environment: plan.environment, purpose: 'ladder' };
+  const rungs = await onStage(connection, stage, async (proof) => {
+    refuseUnknownTools(policies, proof);
+    return climb(proof, policies, rows, plan.atOnce);
+  });
+  const judged = judgeLadder(rungs);
+  const reports = rungs.map((rung, index) => reportOf(rung, judged[index]?.mistakes ?? []));
+  return {
+    environment: plan.environment,
+    rows: rows.length,
+    ok: reports.every(({ mistakes }) => mistakes.length === 0),
+    rungs: reports,
+  };
+}
+
+/** The rows and policies of an environment; what it lacks is its author's to give. */
+export async function whatIsPlayed({ environment, environmentsDir, rows }: Omit<LadderPlan, 'atOnce'>) {
+  const known = await environmentIn(environmentsDir, environment);
+  const file = policiesFile(environmentsDir, environment);
+  const given = loadPolicies(file, known === undefined ? [] : graderFields(known.grader));
+  const real = rows ?? realRowsOf(environment, environmentsDir);
+  if (real === null) {
+    throw new CommandError(
+      `${environment} has no rows to play on`,
+      'yours',
+      `put some into ${environmentsDir}/${environment}.items.jsonl, or name a file with --items`,
+    );
+  }
+  const policies = completed(given, real);
+  if (policies.some(({ kind }) => kind !== 'nothing')) return { known, rows: real, policies };
+  throw new CommandError(
+    `${environment} has no policy to play`,
+    'yours',
+    `write ${file}, or give each row corral: {reference, cheating}; see docs/proving.md`,
+  );
+}
+
+function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
+  const tools = job.functions.map((each) => each.function.name);
+  for (const { name, steps } of policies) {
+    const unknown = steps.find(({ tool }) => !tools.includes(tool));
+    if (unknown === undefined) continue;
+    throw new CommandError(
+      `policy ${name} calls ${unknown.tool}, which is no tool here`,
+      'yours',
+      `there is: ${tools.join(', ')}`,
+    );
+  }
+}
+
+type Seen = Rung & { readonly calls: readonly number[] };
+
+async function climb(
+  proof: Proof,
+  policies: readonly Policy[],
+  rows: readonly Row[],
+  atOnce: number,
+): Promise<readonly Seen[]> {
+  const copies = policies.flatMap((policy) =>
+    rows.flatMap((row, index) =>
+      Array.from({ length: policy.copies }, (_, copy) => ({ policy, row, id: `${index + 1}-${copy + 1}` })),
+    ),
+  );
+  const played = await eachOf(copies, atOnce, async ({ policy, row, id }) => {
+    const traceId = `${proof.run}-${policy.name}-${id}`;
+    return { policy, ...(await playOne(proof, traceId, policy, row)) };
+  });
+  return policies.map(({ name, kind, expect }) => {
+    const own = played.filter(({ policy }) => policy.name === name);
+    const scored = own.flatMap(({ ended }) => ('score' in ended ? [ended] : []));
+    return {
+      name,
+      kind,
+      expect,
+      scores: scored.map(({ score }) => score),
+      calls: scored.map(({ calls }) => calls),
+      lost: own.flatMap(({ ended }) => ('lost' in ended ? [ended.lost] : [])),
+      broken: own.find(({ broken }) => broken !== null)?.broken ?? null,
+    };
+  });
+}
+
+/** Where a policy does nothing, how its score came about is looked at too. */
+async function playOne(
+  proof: Proof,
+  traceId: string,
+  policy: Policy,
+  row: Row,
+): Promise<{ readonly ended: Played; readonly broken: string | null }> {
+  const ended = await play(proof, traceId, row, policy);
+  if (policy.kind !== 'nothing' || 'lost' in ended) return { ended, broken: null };
+  const { client, environment } = proof;
+  const untouched = { client, environment, item: row.item, rolloutId: `${traceId}-untouched` };
+  return { ended, broken: (await gradeUntouched(untouched, '')).broken };
+}
+
+function reportOf(
+  { name, kind, scores, lost, calls, expect }: Seen,
+  mistakes: readonly string[],
+): RungReport {
+  const some = scores.length > 0;
+  return {
+    policy: name,
+    kind,
+    rollouts: scores.length + lost.length,
+    mean: meanOf(scores),
+    min: some ? Math.min(...scores) : null,
+    max: some ? Math.max(...scores) : null,
+    calls: meanOf(calls),
+    expected: expect,
+    mistakes,
+  };
+}

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Static, type TSchema, Type } from 'typebox';
+import { EnvironmentMistakes, type Mistake, type Path } from '#src/environments/mistakes.ts';
+import { fileCheck } from '#src/environments/schema/validate.ts';
+import { YamlSource } from '#src/environments/yaml-source.ts';
+import type { Json } from '#src/model/grader.ts';
+import { reservedField } from '#src/model/grader-fields.ts';
+import { namedIn } from '../proving/fill.ts';
+import type { Script } from '../proving/play.ts';
+import type { Row } from '../proving/rows.ts';
+
+/** From the bottom of the ladder to its top; a cheat stands beside `nothing`. */
+export const kinds = ['nothing', 'naive', 'good', 'reference', 'cheat'] as const;
+export type Kind = (typeof kinds)[number];
+
+/** A policy that is played without a model. */
+export type Policy = Script & {
+  readonly name: string;
+  readonly kind: Kind;
+  /** Rollouts of each row. */
+  readonly copies: number;
+  /** Where its mean must lie, both ends included; null: anywhere that the order allows. */
+  readonly expect: readonly [low: number, high: number] | null;
+};
+
+const strict = <Fields extends Record<string, TSchema>>(fields: Fields) =>
+  Type.Object(fields, { additionalProperties: false });
+
+const Expected = Type.Union([Type.Number(), Type.Tuple([Type.Number(), Type.Number()])], {
+  description: 'a mean, 0.5, or the two between which it must lie, [0.4, 0.6]',
+});
+
+const PolicyYaml = strict({
+  name: Type.String({
+    pattern: '^[a-z0-9][a-z0-9-]{0,39}$',
+    description: 'lower-case letters, digits and dashes, at most 40',
+  }),
+  kind: Type.Union(
+    kinds.map((kind) => Type.Literal(kind)),
+    { description: `one of ${kinds.join(', ')}` },
+  ),
+  calls: Type.Optional(
+    Type.Array(
+      strict({
+        tool: Type.String({ description: 'the name of a tool' }),
+        arguments: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
+      }),
+      { maxItems: 200 },
+    ),
+  ),
+  answer: Type.Optional(Type.Unsafe<Json>({})),
+  copies: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 64, description: 'a whole number from 1 to 64' }),
+  ),
+  expect: Type.Optional(Expected),
+});
+type PolicyYaml = Static<typeof PolicyYaml>;
+
+const hasShape = fileCheck(strict({ policies: Type.Array(PolicyYaml, { minItems: 1 }) }));
+
+/** Where an environment's policies stand: in a folder of its name, into which the fleet never looks. */
+export const policiesFile = (environmentsDir: string, environment: string): string =>
+  join(environmentsDir, environment, 'policies.yaml');
+
+/**
+ * The policies of an environment, none where it has no file of them. Throws every mistake at once. `graded`: fields of the
+ * row that its grader compares with; only a reference may know them.
+ */
+export function loadPolicies(file: string, graded: readonly string[]): readonly Policy[] {
+  if (!existsSync(file)) return [];
+  const source = new YamlSource(file, readFileSync(file, 'utf8'));
+  const mistakes: Mistake[] = [...source.syntaxMistakes];
+  const report = (path: Path, message: string) => void mistakes.push(source.mistake(path, message));
+  const value = source.value;
+  if (mistakes.length === 0 && hasShape(value, report)) {
+    for (const [index, policy] of value.policies.entries()) {
+      const before = value.policies.slice(0, index);
+      if (before.some(({ name }) => name === policy.name)) report(['policies', index, 'name'], 'is taken');
+      for (const problem of forbiddenIn(policy, graded)) report(['policies', index, 'name'], problem);
+    }
+    if (mistakes.length === 0) return value.policies.map(compile);
+  }
+  throw new EnvironmentMistakes(mistakes);
+}
+
+/** What a rung must not know, or it would not be one. */
+function forbiddenIn({ kind, calls = [], answer, expect }: PolicyYaml, graded: readonly string[]) {
+  const named = namedIn([answer ?? null, ...calls.map((call) => call.arguments ?? null)]);
+  const truths = [`${reservedField}.reference`, ...graded.map((field) => `item.${field}`)];
+  const allowed = {
+    nothing: [],
+    naive: [],
+    good: [],
+    reference: truths,
+    cheat: [`${reservedField}.cheating`],
+  };
+  const secret = [...truths, `${reservedField}.cheating`, `item.${reservedField}`];
+  const problems = secret
+    .filter((path) => !(allowed[kind] as readonly string[]).includes(path))
+    .filter((path) => named.some((name) => name === path || name.startsWith(`${path}.`)))
+    .map((path) => `is a ${kind} and names {${path}}, which no policy of that kind can know`);
+  if (kind === 'nothing' && calls.length > 0) problems.push('is a nothing, and makes calls');
+  if (Array.isArray(expect) && expect[0] > expect[1])
+    problems.push('expects a mean between ends in wrong order');
+  return problems;
+}
+
+function compile({ name, kind, calls = [], answer, copies = 1, expect }: PolicyYaml): Policy {
+  const steps = calls.map((call) => ({ tool: call.tool, arguments: call.arguments ?? {} }));
+  const range = typeof expect === 'number' ? ([expect, expect] as const) : (expect ?? null);
+  return { name, kind, steps, answer, copies, expect: range };
+}
+
+/**
+ * The policies as they are played: a `nothing`, without which no other can be judged, and what the rows bring themselves
+ * where no policy of that kind is given.
+ */
+export function completed(given: readonly Policy[], rows: readonly Row[]): readonly Policy[] {
+  const lacks = (kind: Kind) => given.every((policy) => policy.kind !== kind);
+  const policies = [...given];
+  if (lacks('nothing')) policies.unshift(made('nothing', 'nothing', undefined));
+  if (lacks('reference') && rows.every(({ reference }) => reference !== undefined))
+    policies.push(made('reference', 'reference', `{${reservedField}.reference}`));
+  if (lacks('cheat') && rows.every(({ cheating }) => cheating !== undefined))
+    policies.push(made('cheating', 'cheat', `{${reservedField}.cheating}`));
+  return policies.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind));
+}
+
+const made = (name: string, kind: Kind, answer: Json | undefined): Policy => ({
+  name,
+  kind,
+  steps: [],
+  answer,
+  copies: 1,
+  expect: null,
+});

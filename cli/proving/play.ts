@@ -1,0 +1,70 @@
+import type { Json } from '#src/model/grader.ts';
+import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
+import { fill } from './fill.ts';
+import { type Lost, readLoss, readOutput, readScore } from './read-answers.ts';
+import type { Row } from './rows.ts';
+import { trainRollout } from './trainer.ts';
+import type { TrainingJob } from './training-job.ts';
+
+/** A call of a policy; its arguments may have placeholders, see {@link fill}. */
+export type Step = { readonly tool: string; readonly arguments: Readonly<Record<string, Json>> };
+
+/** What a policy does: calls, then the last message. */
+export type Script = { readonly steps: readonly Step[]; readonly answer: Json | undefined };
+
+/** How one rollout ended: a score, or lost, which is nobody's score and never a zero. */
+export type Played = { readonly calls: number; readonly outputs: readonly string[] } & (
+  | { readonly score: number }
+  | { readonly lost: Lost }
+);
+
+export type Stage = { readonly client: HttpClient; readonly job: TrainingJob };
+
+/** Plays a script on a row by the addresses that a training platform uses, and has it graded. */
+export async function play(stage: Stage, traceId: string, row: Row, script: Script): Promise<Played> {
+  const rollout = trainRollout(stage.client, stage.job, traceId, row.item);
+  const outputs: string[] = [];
+  for (const step of script.steps) {
+    const args = filledArguments(step, { row, outputs });
+    const answer = await patiently(() => rollout.call(step.tool, args, outputs.length + 1));
+    const output = readOutput(answer);
+    if (output === null) return { calls: outputs.length, outputs, lost: readLoss(answer, step.tool) };
+    outputs.push(output);
+  }
+  const said = script.answer === undefined ? undefined : fill(script.answer, { row, outputs });
+  const graded = await patiently(() => rollout.grade(said));
+  const score = readScore(graded);
+  const calls = outputs.length;
+  return typeof score === 'number'
+    ? { calls, outputs, score }
+    : { calls, outputs, lost: readLoss(graded, 'the grader') };
+}
+
+const filledArguments = (step: Step, known: Parameters<typeof fill>[1]): Readonly<Record<string, Json>> =>
+  Object.fromEntries(Object.entries(step.arguments).map(([name, value]) => [name, fill(value, known)]));
+
+/** As often as platforms repeat a request that was answered 5xx. */
+const mostTries = 4;
+
+/** The same request again, as platforms do it; what the last answer says is what they would go by. */
+async function patiently(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await send();
+    if (answer.status < 500 || tries === mostTries) return answer;
+  }
+}
+
+/** Does all the work, at most `atOnce` pieces of it at the same time; results in the order of the work. */
+export async function eachOf<Work, Result>(
+  work: readonly Work[],
+  atOnce: number,
+  run: (one: Work, index: number) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const results: Result[] = [];
+  const waiting = work.entries();
+  const lane = async () => {
+    for (const [index, one] of waiting) results[index] = await run(one, index);
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, work.length) }, lane));
+  return results;
+}
