@@ -36,10 +36,7 @@ const PolicyYaml = strict({
     pattern: '^[a-z0-9][a-z0-9-]{0,39}$',
     description: 'lower-case letters, digits and dashes, at most 40',
   }),
-  kind: Type.Union(
-    kinds.map((kind) => Type.Literal(kind)),
-    { description: `one of ${kinds.join(', ')}` },
-  ),
+  kind: Type.Unsafe<Kind>({ enum: kinds, description: `one of ${kinds.join(', ')}` }),
   calls: Type.Optional(
     Type.Array(
       strict({
@@ -88,7 +85,7 @@ export function loadPolicies(file: string, graded: readonly string[]): readonly 
 function forbiddenIn({ kind, calls = [], answer, expect }: PolicyYaml, graded: readonly string[]) {
   const named = namedIn([answer ?? null, ...calls.map((call) => call.arguments ?? null)]);
   const truths = [`${reservedField}.reference`, ...graded.map((field) => `item.${field}`)];
-  const allowed = {
+  const allowed: Readonly<Record<Kind, readonly string[]>> = {
     nothing: [],
     naive: [],
     good: [],
@@ -97,7 +94,7 @@ function forbiddenIn({ kind, calls = [], answer, expect }: PolicyYaml, graded: r
   };
   const secret = [...truths, `${reservedField}.cheating`, `item.${reservedField}`];
   const problems = secret
-    .filter((path) => !(allowed[kind] as readonly string[]).includes(path))
+    .filter((path) => !allowed[kind].includes(path))
     .filter((path) => named.some((name) => name === path || name.startsWith(`${path}.`)))
     .map((path) => `is a ${kind} and names {${path}}, which no policy of that kind can know`);
   if (kind === 'nothing' && calls.length > 0) problems.push('is a nothing, and makes calls');

@@ -6,7 +6,7 @@ import type { Row } from './rows.ts';
 export type Known = { readonly row: Row; readonly outputs: readonly string[] };
 
 /** `{item.repo}`, `{sh item.request}`, `{corral.reference}`, `{output}`, `{output.1}`; `${output}` is a shell's own. */
-const placeholder = /(?<!\$)\{(sh )?(item(?=\.)|corral(?=\.)|output)((?:\.[A-Za-z0-9_-]+)*)\}/g;
+const placeholder = /(?<!\$)\{(sh )?(item(?=\.)|corral(?=\.)|output)(\.[A-Za-z0-9_.-]{1,200}|)\}/g;
 
 /**
  * Puts values into every text of a template. A text that is nothing but one placeholder becomes the value itself, a list
