@@ -9,6 +9,7 @@ import { type Environment, isOpen, type Template } from '#src/model/environment.
 import { callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
 import { tokenSha256 } from '#src/platform/tokens.ts';
 import { createProvenTemplates } from '#src/pool/launch/proven.ts';
 import { startSandbox } from '#src/pool/launch/start.ts';
@@ -119,6 +120,7 @@ function startToolsOf(bare: BareEngine) {
     presence,
     proven: createProvenTemplates(),
     clock: systemClock,
+    random: systemRandom,
     tokenSha256Of: () => tokenSha256(token),
   };
 }

@@ -7,8 +7,9 @@ import { podView } from '#src/adapters/kubernetes/fleet/pod-view.ts';
 import { fleetSelector } from '#src/adapters/kubernetes/pod/labels.ts';
 import { follow } from '#src/adapters/kubernetes/watch/follow.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { identityPauseMs } from '#src/pool/launch/start.ts';
 import { systemRandom } from '#src/platform/random.ts';
+import { jittered, longestPauseMs } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { atMostInRounds, type Figure, inTurns, type Round } from '../figures.ts';
 import { bareFleet, barePods, requestsFor } from './bare-pods.ts';
 import { type SiteFleet, startSiteFleet } from './fleet-on-site.ts';
@@ -104,10 +105,11 @@ function untilAllAnswer({ credentials, settings }: Site, signal: AbortSignal) {
 
 /** Asks as often as a controller does: who asks more often takes time from those that start. */
 async function untilAnswers(address: string, signal: AbortSignal): Promise<void> {
-  for (let tried = 0; !signal.aborted; tried += 1) {
+  const { pauses } = retryPolicies.firstAnswer;
+  for (let failed = 1; !signal.aborted; failed += 1) {
     const answer = await request(`${address}/health`, { signal }).catch(() => null);
     await answer?.body.dump();
     if (answer?.statusCode === 200) return;
-    await sleep(identityPauseMs(tried));
+    await sleep(jittered(longestPauseMs(pauses, failed), systemRandom));
   }
 }

@@ -80,7 +80,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
 
   const environments = new PinnedEnvironments(catalog, claims, published);
   const rolloutCache = new RolloutCache();
-  const preparation = new SandboxPreparation({ claims, link, clock, wakes, setupOf });
+  const preparation = new SandboxPreparation({ claims, link, clock, random, wakes, setupOf });
   const lastStartFailure = (template: TemplateDigest) => lastStartFailureOf(pool, template);
   const calling: GatewayCoreDeps['calls'] = {
     claims,
@@ -120,8 +120,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   };
   const core = gatewayCore({
     resolve: { claims, environments, rolloutCache, canonical },
-    open: { claims, environments, rolloutCache, canonical, clock },
-    prewarm: { environments, pool, clock },
+    open: { claims, environments, rolloutCache, canonical, clock, random },
+    prewarm: { environments, pool, clock, random },
     calls: calling,
     grading,
     lifecycle,

@@ -26,7 +26,8 @@ import { Failure } from '#src/failure/failure.ts';
 import { isOver } from '#src/model/rollout.ts';
 import { Deadline } from '#src/waiting/deadline.ts';
 import { inTime } from '#src/waiting/in-time.ts';
-import { patiently } from '#src/waiting/patience.ts';
+import { retrying } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import type {
   Caller,
   CallResult,
@@ -65,7 +66,8 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
    * setup for instance, the request is answered; what it has begun goes on, and a repeat joins it.
    */
   const held = async <Result>(deadline: Deadline, step: () => Promise<Result>): Promise<Result> => {
-    const result = await inTime(clock, deadline.later(tellingMs), patiently(clock, deadline, step));
+    const trying = retrying(deps.calls, retryPolicies.request, step, { until: deadline });
+    const result = await inTime(clock, deadline.later(tellingMs), trying);
     if (result !== 'late') return result;
     throw new Failure('still_running', 'the time of this request is up; send it again to wait on', {
       admitted: 'unknown',

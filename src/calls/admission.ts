@@ -23,7 +23,8 @@ export type Admitted = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
 /**
  * Asks for admission at once where this process has claimed for the rollout before, which is all that later calls
  * need; else, and whenever the rollout is not active, it obtains a sandbox first. Throws the rollout's own code when
- * it is barred, and whatever `obtainSandbox` throws; what of it may pass is for the caller to try again.
+ * it is barred, whatever `obtainSandbox` throws, and `sandboxd_unreachable` where the sandbox was swapped by another
+ * gateway between our bind and our admission; what of it may pass is for the caller to try again.
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
@@ -32,16 +33,13 @@ export async function admitOrObtain(
   deadline: Deadline,
 ): Promise<Admitted> {
   const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
-  const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil);
-  let occupied = work.known ? null : await obtain().catch(unlessOver);
-  for (;;) {
-    const reply = await admit(deps.calls, work, timeoutMs, occupied);
-    if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
-    if (reply.kind === 'dispatch' && reply.activated) tellObtained(deps.work, reply.rollout, occupied);
-    if (reply.kind !== 'not_active') return reply;
-    // Another gateway may have swapped the sandbox between our bind and our admission: then obtain again.
-    occupied = await obtain();
-  }
+  const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil, work.swaps);
+  const occupied = work.known ? null : await obtain().catch(unlessOver);
+  const admitted = await admit(deps, work, timeoutMs, occupied);
+  if (admitted !== null) return admitted;
+  const now = await admit(deps, work, timeoutMs, await obtain());
+  if (now !== null) return now;
+  throw new Failure('sandboxd_unreachable', 'the sandbox was swapped before the call could be sent to it');
 }
 
 /** Told by the one call that made the rollout active, so that it counts once however many first calls it has. */
@@ -69,14 +67,15 @@ function unlessOver(thrown: unknown): null {
   throw thrown;
 }
 
-function admit(
-  calls: CallStore,
+/** Null: the rollout is not active, so it needs a sandbox first. */
+async function admit(
+  deps: AdmissionDeps,
   work: Admissible,
   timeoutMs: number,
   occupied: Occupied | null,
-): Promise<AdmitReply> {
+): Promise<Admitted | null> {
   const { limits } = work.environment;
-  return calls.admit({
+  const reply = await deps.calls.admit({
     key: work.key,
     call: work.call,
     tool: work.tool,
@@ -86,6 +85,9 @@ function admit(
     budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
     activation: occupied?.activation ?? null,
   });
+  if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
+  if (reply.kind === 'dispatch' && reply.activated) tellObtained(deps.work, reply.rollout, occupied);
+  return reply.kind === 'not_active' ? null : reply;
 }
 
 /** On the RFT face one request holds both the wait and the command; elsewhere the command may outlast the request. */

@@ -5,7 +5,6 @@ import type { CallId } from '../model/ids.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
 import type { CallResult, Tracked } from './work.ts';
 import { awaitOngoing, type CarryOutDeps } from './run-call.ts';
 import { trackedCall } from './plan-call.ts';
@@ -15,7 +14,8 @@ export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'atta
 
 /**
  * The answer of a call that was sent before: recorded, or from the sandbox's journal, whichever gateway sent it and
- * whether or not that gateway is still there. Throws `unknown_call`, and what `runCall` throws.
+ * whether or not that gateway is still there. Throws `unknown_call`, and what `runCall` throws; what of it may pass is for
+ * the caller to try again.
  */
 export async function attachToCall(
   deps: AttachDeps,
@@ -24,7 +24,7 @@ export async function attachToCall(
   call: CallId,
   deadline: Deadline,
 ): Promise<CallResult> {
-  const recorded = await patiently(deps.clock, deadline, () => deps.calls.lookup(known.key, call));
+  const recorded = await deps.calls.lookup(known.key, call);
   if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
   const work = trackedCall(known, call, recorded.summary.tool, recorded.digest);
   if (recorded.summary.state === 'settled') return answerFrom(deps, work, recorded);

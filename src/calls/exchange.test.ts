@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
@@ -18,6 +19,7 @@ const deps = {
   claims: { find: () => Promise.resolve<RolloutRecord | null>(fakeRollout()) },
   lifecycle: { lose: () => Promise.resolve({ kind: 'none' } as const) },
   clock,
+  random: createFakeRandom(),
   wakes: { on: () => () => undefined },
 };
 

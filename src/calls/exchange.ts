@@ -1,7 +1,7 @@
-import { patiently, pauseMs } from '../waiting/patience.ts';
+import { noneFailed, NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
@@ -13,11 +13,10 @@ import { targetOf } from '../claiming/target.ts';
 import { callConflict, type Running } from './work.ts';
 import { nextStep, undisturbed } from './next-step.ts';
 
-export type ExchangeDeps = {
+export type ExchangeDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'lookup'>;
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly clock: Clock;
   readonly wakes: Pick<Wakes, 'on'>;
 };
 
@@ -55,35 +54,70 @@ const onItsWayMs = 5_000;
  * nothing, `unclassified` when sandboxd breaks the protocol.
  */
 export async function exchange(deps: ExchangeDeps, running: Running, until: Deadline): Promise<Exchanged> {
-  let deadline = until;
-  const arrived = Deadline.in(deps.clock, onItsWayMs);
-  let reached = false;
-  let detail = 'never asked';
-  let tries = 0;
-  for (; ; tries += 1) {
-    try {
-      const answer = await poll(deps.wakes, running, deadline);
-      if (answer !== 'running') return { kind: 'answered', answer };
-      reached = true;
-      deadline = deadline.orLaterIn(silenceMs);
-      tries = 0;
-    } catch (thrown) {
-      if (!(thrown instanceof LinkError)) throw thrown;
-      detail = thrown.message;
-      if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
-      if (isFull(thrown)) deadline = deadline.orLaterIn(silenceMs);
-      reached = (await afterTrouble(deps, running, thrown, { deadline, arrived })) || reached;
-      const known = await knownSoFar(deps, running, thrown);
-      if (known === 'elsewhere') {
-        detail = `${detail}; its rollout was given another sandbox since`;
-        break;
-      }
-      if (known !== null) return known;
-      await deps.clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
-    }
-    if (deadline.passed) break;
+  const asking: Asking = { deadline: until, arrived: Deadline.in(deps.clock, onItsWayMs), reached: false };
+  let answer: Exchanged | 'running';
+  do answer = await untilAnswered(deps, running, asking);
+  while (answer === 'running');
+  return answer;
+}
+
+/** What is known while a call is asked for: until when, and whether it may have been delivered. */
+type Asking = {
+  deadline: Deadline;
+  /** From then on its journal has it, if it ever will. */
+  readonly arrived: Deadline;
+  reached: boolean;
+};
+
+/** Until there is an answer, or somebody knows better, or the deadline has passed; `running`: it is to be asked again at once. */
+async function untilAnswered(
+  deps: ExchangeDeps,
+  running: Running,
+  asking: Asking,
+): Promise<Exchanged | 'running'> {
+  const until = {
+    get remainingMs() {
+      return asking.deadline.remainingMs;
+    },
+  };
+  const tries = noneFailed();
+  try {
+    const ask = () => askOnce(deps, running, asking, tries);
+    return await retrying(deps, retryPolicies.sentCall, ask, { until, tries });
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    return withoutAnswer(asking, tries, thrown.message);
   }
-  return { kind: reached ? 'unknown' : 'unsent', tries, detail };
+}
+
+const withoutAnswer = ({ reached }: Asking, { failed }: Tries, detail: string): Exchanged => ({
+  kind: reached ? 'unknown' : 'unsent',
+  tries: failed,
+  detail,
+});
+
+async function askOnce(
+  deps: ExchangeDeps,
+  running: Running,
+  asking: Asking,
+  tries: Tries,
+): Promise<Exchanged | 'running'> {
+  try {
+    const answer = await poll(deps.wakes, running, asking.deadline);
+    if (answer !== 'running') return { kind: 'answered', answer };
+    asking.reached = true;
+    asking.deadline = asking.deadline.orLaterIn(silenceMs);
+    return 'running';
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
+    if (isFull(thrown)) asking.deadline = asking.deadline.orLaterIn(silenceMs);
+    asking.reached = (await afterTrouble(deps, running, thrown, asking.arrived)) || asking.reached;
+    const known = await knownSoFar(deps, running, thrown);
+    if (known === null) throw new NotYet(thrown);
+    if (known !== 'elsewhere') return known;
+    return withoutAnswer(asking, tries, `${thrown.message}; its rollout was given another sandbox since`);
+  }
 }
 
 /** It lives and has no room now: nothing ran, and nobody has to guess. */
@@ -155,7 +189,7 @@ async function afterTrouble(
   deps: ExchangeDeps,
   running: Running,
   error: LinkError,
-  { deadline, arrived }: { readonly deadline: Deadline; readonly arrived: Deadline },
+  arrived: Deadline,
 ): Promise<boolean> {
   const step = nextStep(error.trouble);
   switch (step.kind) {
@@ -164,9 +198,8 @@ async function afterTrouble(
     case 'lose': {
       const lost = targetOf(running.rollout);
       const evidence = { seen_by: 'gateway', detail: error.message, ...step.evidence };
-      await patiently(deps.clock, deadline, () =>
-        deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, evidence),
-      );
+      // Where fleet state cannot be told now, the next try finds the same.
+      await orNull(() => deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, evidence));
       return true;
     }
     case 'conflict':

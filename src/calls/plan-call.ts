@@ -8,6 +8,7 @@ import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
 import { fillText } from '../tools/fill-text.ts';
+import { noneFailed } from '../waiting/retries.ts';
 import type { Todo, Tracked, Work } from './work.ts';
 
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
@@ -100,6 +101,7 @@ export function trackedCall(
     known,
     keyId,
     counted: tool !== 'exec',
+    swaps: noneFailed(),
     keepStreams: claim.face === 'native',
     infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
     command: '',

@@ -13,10 +13,9 @@ import { settleTransfer } from './transfer.ts';
 import type { Tracked } from './work.ts';
 import type { LossCause } from '../failure/codes.ts';
 import { type Evidence, Failure } from '../failure/failure.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { Deadline } from '../waiting/deadline.ts';
-import { pauseMs } from '../waiting/patience.ts';
+import { noneFailed, NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { wasConfirmed } from './exchange.ts';
 import { nextStep, undisturbed } from './next-step.ts';
 
@@ -169,13 +168,8 @@ type JournalWord =
     }
   | { readonly kind: 'silent'; readonly tries: number; readonly detail: string };
 
-type AskJournalTools = {
-  readonly link: Pick<SandboxLink, 'attach'>;
-  readonly clock: Clock;
-};
+type AskJournalTools = RetryDeps & { readonly link: Pick<SandboxLink, 'attach'> };
 
-/** As long as a sandbox may refuse connections anywhere else before that counts. */
-const patienceMs = 10_000;
 /** It only looks; a daemon on a busy machine takes longer than its millisecond. */
 const answerMs = 3_000;
 
@@ -183,23 +177,30 @@ const answerMs = 3_000;
  * Asks without waiting for the call. Throws `unclassified` when sandboxd breaks the protocol, and
  * `sandboxd_unreachable` when it refuses us: that says nothing of the call.
  */
-async function askJournal(
-  { link, clock }: AskJournalTools,
+async function askJournal(tools: AskJournalTools, target: SandboxTarget, call: CallId): Promise<JournalWord> {
+  const tries = noneFailed();
+  try {
+    const ask = () => askJournalOnce(tools, target, call);
+    return await retrying(tools, retryPolicies.overdueCall, ask, { tries });
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    return { kind: 'silent', tries: tries.failed, detail: thrown.message };
+  }
+}
+
+async function askJournalOnce(
+  { link }: AskJournalTools,
   target: SandboxTarget,
   call: CallId,
 ): Promise<JournalWord> {
-  const deadline = Deadline.in(clock, patienceMs);
-  for (let tries = 1; ; tries += 1) {
-    try {
-      const answer = undisturbed(await link.attach(target, call, 0, AbortSignal.timeout(answerMs)));
-      return answer === 'running' ? { kind: 'running' } : { kind: 'answered', answer };
-    } catch (thrown) {
-      if (!(thrown instanceof LinkError)) throw thrown;
-      const word = wordIn(thrown);
-      if (word !== null) return word;
-      if (deadline.passed) return { kind: 'silent', tries, detail: thrown.message };
-    }
-    await clock.sleep(Math.min(pauseMs(tries), deadline.remainingMs));
+  try {
+    const answer = undisturbed(await link.attach(target, call, 0, AbortSignal.timeout(answerMs)));
+    return answer === 'running' ? { kind: 'running' } : { kind: 'answered', answer };
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    const word = wordIn(thrown);
+    if (word === null) throw new NotYet(thrown);
+    return word;
   }
 }
 

@@ -1,8 +1,7 @@
-import { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type Evidence, Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
@@ -18,30 +17,25 @@ import {
 } from './judge-call.ts';
 import { type Blame, failures } from '../failure/codes.ts';
 
-export type SettlingDeps = {
+export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
   readonly claims: Pick<ClaimStore, 'find'>;
-  readonly clock: Clock;
   readonly record: (event: FleetEvent) => void;
 };
-
-/** How long a finished answer waits for a Redis that does not answer; the journal keeps it for whoever asks later. */
-const storePatienceMs = 120_000;
 
 /**
  * Judges an answer. What says that a backend failed is judged by the rollout as it is now, after the tool has ended:
  * whatever the trainer ran beside it was recorded before it ran.
  */
 export async function judgeNow(
-  { claims, clock }: Pick<SettlingDeps, 'claims' | 'clock'>,
+  deps: RetryDeps & Pick<SettlingDeps, 'claims'>,
   { work, rollout }: Pick<Running, 'work' | 'rollout'>,
   answer: CallAnswer,
 ): Promise<Judged> {
   if (!saysBackendFailed(work, answer)) return judgeAnswer({ work, rollout }, answer);
   const { owner } = work.claim;
-  const now = await patiently(clock, Deadline.in(clock, storePatienceMs), () =>
-    claims.find(owner, owner.attempt),
-  );
+  const find = () => deps.claims.find(owner, owner.attempt);
+  const now = await retrying(deps, retryPolicies.storedAnswer, find);
   return judgeAnswer({ work, rollout: now ?? rollout }, answer);
 }
 
@@ -57,8 +51,7 @@ export async function settle(
   const ranIn = rollout?.epoch?.sandbox;
   const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }) };
   const settlement = { ...judged.settlement, ...known } satisfies Settlement;
-  const patience = Deadline.in(deps.clock, storePatienceMs);
-  const reply = await patiently(deps.clock, patience, () => deps.calls.settle(settlement));
+  const reply = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.settle(settlement));
   if (reply.first) deps.record(settledEvent(work, reply.summary, rollout, settlement, deps.clock.nowMs()));
   return reply;
 }

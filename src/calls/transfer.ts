@@ -3,20 +3,17 @@ import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';
-import type { Random } from '../ports/random.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CommandUser } from '../protocol/sandboxd/wire.ts';
-import { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
+import { noneFailed, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
 import { withoutAnswer } from './judge-call.ts';
 import type { Admissible } from './work.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
-import type { Clock } from '../ports/clock.ts';
 
 export type TransferDeps = AdmissionDeps & {
   readonly link: Pick<SandboxLink, 'putFile' | 'getFile'>;
-  readonly random: Random;
 };
 
 /** `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. */
@@ -24,8 +21,6 @@ type TransferEnd = 'done' | 'broken_off';
 
 /** One file in or out: the largest allowed file over a slow line. */
 const transferMs = 10 * 60_000;
-/** How long its end waits for a Redis that does not answer. */
-const storePatienceMs = 60_000;
 
 /**
  * Bytes into a sandbox. A file is state, so a transfer is dispatched like a call: once one was sent, a lost sandbox
@@ -69,9 +64,8 @@ async function admitTransfer(
   // No caller can use this id, because theirs hold no space; each transfer is one of its own.
   const call = callId(`corral ${tool} ${deps.random.text(16)}`);
   const of = { key, claim, environment, keyId };
-  const work = { ...of, call, tool, digest: tool, known: known, counted: false };
-  const deadline = Deadline.in(deps.clock, transferMs);
-  const admitted = await patiently(deps.clock, deadline, () =>
+  const work = { ...of, call, tool, digest: tool, known: known, counted: false, swaps: noneFailed() };
+  const admitted = await retrying(deps, retryPolicies.fileAdmission, (deadline) =>
     admitOrObtain(deps, work, transferMs, deadline),
   );
   if (admitted.kind === 'dispatch') return { work, target: targetOf(admitted.rollout) };
@@ -125,7 +119,7 @@ async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Pr
 
 /** Ends the dispatch of a file transfer, so that its rollout can be graded and can expire. */
 export async function settleTransfer(
-  deps: { readonly calls: Pick<CallStore, 'settle'>; readonly clock: Clock },
+  deps: RetryDeps & { readonly calls: Pick<CallStore, 'settle'> },
   work: Admissible,
   end: TransferEnd,
 ): Promise<void> {
@@ -137,5 +131,5 @@ export async function settleTransfer(
     admitted: 'yes' as const,
     waitedMs: 0,
   };
-  await patiently(deps.clock, Deadline.in(deps.clock, storePatienceMs), () => deps.calls.settle(settlement));
+  await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
 }

@@ -6,6 +6,7 @@ import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
 import { Failure } from '../failure/failure.ts';
+import type { Tries } from '../waiting/retries.ts';
 
 /**
  * A call in the words of this room, in the order in which it goes through them: `Admissible` may be admitted, `Tracked`
@@ -28,6 +29,8 @@ export type Admissible = {
   readonly keyId: string | null;
   /** Whether the tool-call budget counts it: calls of the model, not the trainer's own commands. */
   readonly counted: boolean;
+  /** The sandboxes that its request has given up, of those that it may. */
+  readonly swaps: Tries;
 };
 
 /** What must be known of a call to judge and record how it ended. */

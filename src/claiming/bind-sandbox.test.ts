@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
@@ -15,7 +16,7 @@ test('a sandbox that takes no connection has its ten seconds, also while its rol
   const claims = { onWake: () => () => undefined, renew: async () => new Set([rollout.key]) };
   const wakes = new Wakes(claims);
   const room = new WaitingRoom(claims, wakes, clock, () => undefined);
-  const deps = { link: { bind: refused }, clock, wakes };
+  const deps = { link: { bind: refused }, clock, random: createFakeRandom(), wakes };
   const startMs = clock.monotonicMs();
   let endedAfterMs = 0;
   const bound = room

@@ -1,25 +1,17 @@
 import type { Environment } from '../model/environment.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { labelText, type RolloutLabel } from '../protocol/rollout/label.ts';
-import { protocolVersion } from '../protocol/sandboxd/wire.ts';
-import { pauseMs } from '../waiting/patience.ts';
-import { Deadline } from '../waiting/deadline.ts';
+import { type BindReply, protocolVersion } from '../protocol/sandboxd/wire.ts';
+import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './wakes.ts';
 
-export type BindDeps = {
+export type BindDeps = RetryDeps & {
   readonly link: Pick<SandboxLink, 'bind'>;
-  readonly clock: Clock;
   readonly wakes: Wakes;
 };
-
-/**
- * How long a granted sandbox may refuse connections before it is given up for another, however little time is left to the
- * request that began it: others join it, and a sandbox that was cut off in the middle would be wasted.
- */
-const bindPatienceMs = 10_000;
 
 /**
  * Binds a granted sandbox to its rollout. A bind that timed out may have landed: it is sent again, and the same owner
@@ -27,38 +19,23 @@ const bindPatienceMs = 10_000;
  * so the next failure is the last. Returns which of the `programs` are not there. Throws what the link throws.
  */
 export async function bindSandbox(
-  { link, clock, wakes }: BindDeps,
+  deps: BindDeps,
   rollout: RolloutRecord,
   environment: Environment,
   programs: readonly string[],
 ): Promise<readonly string[]> {
   const target = targetOf(rollout);
   const request = { ...bindRequest(rollout, environment), programs };
-  const deadline = Deadline.in(clock, bindPatienceMs);
   const woken = new AbortController();
-  const stopListening = wakes.on(rollout.key, () => woken.abort());
+  const stopListening = deps.wakes.on(rollout.key, () => woken.abort());
+  const bind: Attempt<BindReply> = ({ remainingMs }) =>
+    deps.link.bind(target, request, AbortSignal.timeout(Math.max(1, remainingMs)));
   try {
-    for (let attempt = 0; ; attempt += 1) {
-      try {
-        const signal = AbortSignal.timeout(Math.max(1, deadline.remainingMs));
-        const { missing = [] } = await link.bind(target, request, signal);
-        return missing;
-      } catch (thrown) {
-        const isLast = woken.signal.aborted || deadline.remainingMs <= pauseMs(attempt);
-        if (isLast || !mayPass(thrown)) throw thrown;
-        await clock.sleep(pauseMs(attempt), woken.signal);
-      }
-    }
+    const { missing = [] } = await retrying(deps, retryPolicies.bind, bind, { hurry: woken.signal });
+    return missing;
   } finally {
     stopListening();
   }
-}
-
-function mayPass(thrown: unknown): boolean {
-  return (
-    thrown instanceof LinkError &&
-    (thrown.trouble.kind === 'not_sent' || thrown.trouble.kind === 'maybe_sent')
-  );
 }
 
 function bindRequest(rollout: RolloutRecord, environment: Environment) {

@@ -1,6 +1,5 @@
 import { Failure } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { ActivationStamp, ClaimReply, ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -8,6 +7,8 @@ import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
 import type { SandboxPreparation } from './prepare-sandbox.ts';
 import type { Deadline } from '../waiting/deadline.ts';
+import { GivenUp, NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
 /** A rollout and the sandbox that accepted it. `activation` is null once it is active; `preparedMs`: bind and setup. */
@@ -17,19 +18,15 @@ export type Occupied = {
   readonly preparedMs: number;
 };
 
-export type ObtainDeps = {
+export type ObtainDeps = RetryDeps & {
   readonly claims: ClaimStore;
   readonly room: WaitingRoom;
   readonly preparation: SandboxPreparation;
-  readonly clock: Clock;
   /** Why the template's starts fail of late, told to those who waited in vain. */
   readonly lastStartFailure: (
     template: ClaimRequest['template'],
   ) => Promise<TemplateCounts['lastFailure'] | null>;
 };
-
-/** Sandboxes that one request may use up before it says that something is wrong with all of them. */
-const mostSwaps = 5;
 
 /**
  * From a rollout to a sandbox that has accepted it:
@@ -42,27 +39,37 @@ const mostSwaps = 5;
  *               ▼
  *   active
  *
- * Nothing was dispatched yet, so a swap is silent. Throws `capacity_timeout` (or the code of the template's failing
- * starts) when `waitUntil` passes, the claim's own code when it is refused, `setup_failed` after {@link mostSwaps}.
+ * Nothing was dispatched yet, so a swap is silent. `swaps` are those of the whole request, however often it begins from
+ * the top. Throws `capacity_timeout` (or the code of the template's failing starts) when `waitUntil` passes, the claim's
+ * own code when it is refused, and for good why the last sandbox would not do, when the request has had all that it may.
  */
 export async function obtainSandbox(
   deps: ObtainDeps,
   environment: Environment,
   request: ClaimRequest,
   waitUntil: Deadline,
+  swaps: Tries,
 ): Promise<Occupied> {
-  for (let swaps = 0; ; swaps += 1) {
-    const rollout = await holdInLine(deps, request, waitUntil);
-    if (rollout.state !== 'claimed') return { rollout, activation: null, preparedMs: 0 };
-    const beganMs = deps.clock.monotonicMs();
-    const prepared = await deps.room.attend(rollout.key, () => deps.preparation.of(rollout, environment));
-    if (prepared.kind === 'accepted')
-      return { rollout, activation: prepared.activation, preparedMs: deps.clock.monotonicMs() - beganMs };
-    const { failure } = prepared;
-    if (!prepared.another) throw failure;
-    const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);
-    if (swaps >= mostSwaps || waitUntil.passed || isKept(reply, rollout)) throw failure;
-  }
+  const occupy = () => occupyOne(deps, environment, request, waitUntil);
+  return retrying(deps, retryPolicies.anotherSandbox, occupy, { until: waitUntil, tries: swaps });
+}
+
+async function occupyOne(
+  deps: ObtainDeps,
+  environment: Environment,
+  request: ClaimRequest,
+  waitUntil: Deadline,
+): Promise<Occupied> {
+  const rollout = await holdInLine(deps, request, waitUntil);
+  if (rollout.state !== 'claimed') return { rollout, activation: null, preparedMs: 0 };
+  const beganMs = deps.clock.monotonicMs();
+  const prepared = await deps.room.attend(rollout.key, () => deps.preparation.of(rollout, environment));
+  if (prepared.kind === 'accepted')
+    return { rollout, activation: prepared.activation, preparedMs: deps.clock.monotonicMs() - beganMs };
+  const { failure } = prepared;
+  if (!prepared.another) throw failure;
+  const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);
+  throw isKept(reply, rollout) ? failure : new NotYet(new GivenUp(failure));
 }
 
 /** The template has had too many swaps of late. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { offered } from '#test/fakes/offered.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
@@ -34,6 +35,7 @@ async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined
   const deps = {
     claims,
     clock: createFakeClock(),
+    random: createFakeRandom(),
     environments: new PinnedEnvironments(offered([environment]), claims, published),
     rolloutCache: new RolloutCache(),
     canonical: (value: unknown) => JSON.stringify(value),

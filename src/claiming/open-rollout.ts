@@ -1,21 +1,20 @@
 import type { ItemKey, RolloutId } from '../model/ids.ts';
 import type { RolloutTags } from '../model/rollout.ts';
 import type { Item } from '../model/grader.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { exposedItem } from '../tools/exposed-item.ts';
-import { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type ResolveDeps, type Caller, ownerOf } from './resolve-rollout.ts';
 import { openingClaim } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 import { refusal } from './refusal.ts';
 
-export type OpenDeps = ResolveDeps & {
-  readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
-  readonly clock: Clock;
-};
+export type OpenDeps = ResolveDeps &
+  RetryDeps & {
+    readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
+  };
 
 export type Open = {
   readonly rollout: RolloutId;
@@ -35,9 +34,6 @@ export type Opened = {
   readonly ahead: number | null;
 };
 
-/** How long an open waits for a Redis that does not answer. */
-const patienceMs = 30_000;
-
 /**
  * Opens a rollout without waiting for its sandbox: a warm one is granted at once, else it has its place in line from
  * now on. Idempotent. Throws `unknown_environment`, `item_missing`, and the claim's own code when it is refused.
@@ -49,7 +45,7 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
   exposedItem(environment, open.item);
   const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
   const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
-  return patiently(deps.clock, Deadline.in(deps.clock, patienceMs), async () => {
+  return retrying(deps, retryPolicies.opening, async () => {
     const before = await deps.claims.find(owner, owner.attempt);
     const reply = await deps.claims.claim(claim);
     if (reply.kind === 'refused') throw refusal(reply.code, reply.rollout);

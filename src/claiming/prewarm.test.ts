@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { offered } from '#test/fakes/offered.ts';
 import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
@@ -24,7 +25,7 @@ function world(given: Partial<Environment> = {}) {
   const published = { load: async () => null, beginning: async () => [] };
   const environments = new PinnedEnvironments(offered([environment]), pins, published);
   const ask = (rollouts: Prewarm['rollouts'], neededAtMs: number | null, name: string = environment.name) =>
-    prewarm({ environments, pool, clock }, caller, {
+    prewarm({ environments, pool, clock, random: createFakeRandom() }, caller, {
       environment: { name, version: null },
       rollouts,
       neededAtMs,

@@ -1,19 +1,18 @@
 import { Failure } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
 import type { TemplateDigest } from '../model/ids.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { PoolStore } from '../ports/fleet/pool.ts';
-import { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { ResolveDeps, Caller } from './resolve-rollout.ts';
 import { needsOf, type Rollouts, withinPool } from './burst-needs.ts';
 import { choiceOf } from './claim-request.ts';
 import type { EnvironmentReference } from './pinned-environments.ts';
 
-export type PrewarmDeps = Pick<ResolveDeps, 'environments'> & {
-  readonly pool: Pick<PoolStore, 'announce'>;
-  readonly clock: Clock;
-};
+export type PrewarmDeps = Pick<ResolveDeps, 'environments'> &
+  RetryDeps & {
+    readonly pool: Pick<PoolStore, 'announce'>;
+  };
 
 export type Prewarm = {
   readonly environment: EnvironmentReference;
@@ -35,7 +34,6 @@ export type Prewarmed = {
 const lateMs = 10 * 60_000;
 /** Idle sandboxes cost the same as busy ones, and warm ones are replaced after about this time anyway. */
 const longestAheadMs = 3_600_000;
-const patienceMs = 30_000;
 
 /**
  * Announces a burst, so that its sandboxes are ready before its rollouts ask for them; never more than the pool's
@@ -48,7 +46,6 @@ export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm)
   const environment = await deps.environments.forRun(caller.tenant, caller.run, asked.environment);
   const needs = withinPool(needsOf(environment, asked.rollouts), environment.pool.max);
   const { tenant, run } = caller;
-  const deadline = Deadline.in(deps.clock, patienceMs);
   const announced = await Promise.all(
     needs.map(({ template, count }) => {
       const announcement = {
@@ -58,7 +55,7 @@ export async function prewarm(deps: PrewarmDeps, caller: Caller, asked: Prewarm)
         lifeMs: aheadMs + lateMs,
         ...choiceOf(environment, template),
       };
-      return patiently(deps.clock, deadline, () => deps.pool.announce(template.digest, announcement));
+      return retrying(deps, retryPolicies.opening, () => deps.pool.announce(template.digest, announcement));
     }),
   );
   return {

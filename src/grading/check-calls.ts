@@ -1,13 +1,13 @@
 import { asFailure, Failure } from '../failure/failure.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { RecoveryStore } from '../ports/fleet/recovery.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { patiently } from '../waiting/patience.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { gradedEvent, type GradeWork, readSample } from './job.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
@@ -19,11 +19,10 @@ import type { Sample } from './graders/evaluation.ts';
  * has reached us (`checkNamedCalls`), and how each that was sent has ended (`settleOpenCalls`).
  */
 
-export type CheckCallsDeps = {
+export type CheckCallsDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'list'>;
   readonly grades: Pick<GradeStore, 'discard'>;
   readonly recovery: Pick<RecoveryStore, 'adoptedAtMs'>;
-  readonly clock: Clock;
   /** Waits for a dispatched call's answer, from its sandbox's journal if nobody else does, and settles it. */
   readonly awaitCall: (
     work: GradeWork,
@@ -36,22 +35,21 @@ export type CheckCallsDeps = {
 
 /**
  * Returns how many calls the platform names that never reached us, where the environment wants them reported; throws
- * `rollout_unknown` where it wants such a rollout discarded.
+ * `rollout_unknown` where it wants such a rollout discarded. What of a failure may pass is for the caller to try again.
  */
 export async function checkNamedCalls(
   deps: CheckCallsDeps,
   work: GradeWork,
   rollout: RolloutRecord,
-  deadline: Deadline,
 ): Promise<number> {
   const named = namedCalls(readSample(work.sample)).length;
   if (named === 0 || rollout.score !== null) return 0;
-  const recorded = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
+  const recorded = await deps.calls.list(rollout.key);
   const unseen = unseenCalls(readSample(work.sample), work.environment.tools, recorded);
   if (unseen.length === 0) return 0;
-  const adoptedAtMs = await patiently(deps.clock, deadline, () => deps.recovery.adoptedAtMs());
+  const adoptedAtMs = await deps.recovery.adoptedAtMs();
   if (mayReport(work, rollout, adoptedAtMs)) return unseen.length;
-  await discard(deps, work, rollout, deadline);
+  await discard(deps, work, rollout);
   throw new Failure(
     'rollout_unknown',
     `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`,
@@ -75,14 +73,9 @@ function mayReport(
 
 const unscored = { score: null, suspected: null } as const;
 
-async function discard(
-  deps: CheckCallsDeps,
-  work: GradeWork,
-  rollout: RolloutRecord,
-  deadline: Deadline,
-): Promise<void> {
+async function discard(deps: CheckCallsDeps, work: GradeWork, rollout: RolloutRecord): Promise<void> {
   const code = 'rollout_unknown';
-  const first = await patiently(deps.clock, deadline, () => deps.grades.discard(rollout.key, code));
+  const first = await deps.grades.discard(rollout.key, code);
   const job = { ...work, rollout, turn: 0 };
   if (first) deps.record(gradedEvent(job, { kind: 'discard', code }, unscored, deps.clock.nowMs()));
 }
@@ -148,9 +141,12 @@ export async function settleOpenCalls(
   rollout: RolloutRecord,
   deadline: Deadline,
 ): Promise<void> {
-  const calls = await patiently(deps.clock, deadline, () => deps.calls.list(rollout.key));
-  const open = calls.filter(isAttachable);
-  await Promise.all(open.map(({ call }) => deps.awaitCall(work, rollout, call, deadline).catch(unlessOurs)));
+  const withPatience = <Result>(step: () => Promise<Result>) =>
+    retrying(deps, retryPolicies.gradingStep, step, { until: deadline });
+  const calls = await withPatience(() => deps.calls.list(rollout.key));
+  const settleOne = ({ call }: CallSummary) =>
+    withPatience(() => deps.awaitCall(work, rollout, call, deadline)).catch(unlessOurs);
+  await Promise.all(calls.filter(isAttachable).map(settleOne));
 }
 
 /** Our own, file transfers, have ids that no caller can use; the journal does not have them. */

@@ -6,11 +6,11 @@ import { suspectedIn } from '../failure/suspected.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { Random } from '../ports/random.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { Ongoing } from '../waiting/ongoing.ts';
-import { patiently } from '../waiting/patience.ts';
+import { NotYet, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { Evaluation } from './graders/evaluation.ts';
 import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
@@ -26,7 +26,6 @@ export type GradeDeps = ObtainDeps &
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
     readonly work: Pick<WorkMetrics, 'graded'>;
-    readonly random: Random;
   };
 
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */
@@ -46,7 +45,7 @@ const lookAgainMs = 200;
  */
 export async function gradeRollout(deps: GradeDeps, work: GradeWork, deadline: Deadline): Promise<Grade> {
   const rollout = await withItsSandbox(deps, work, deadline);
-  const unseen = await checkNamedCalls(deps, work, rollout, deadline);
+  const unseen = await checkNamedCalls(deps, work, rollout);
   const ongoing = deps.ongoing.join(rollout.key, () => gradeOnce(deps, work, rollout, unseen));
   const grade = await deps.ongoing.until(ongoing.result, deadline);
   if (grade !== 'still_running') return ongoing.joined ? { ...grade, replayed: true } : grade;
@@ -80,7 +79,7 @@ async function withSandboxIfNeeded(
     throw refusal(reply.code, reply.rollout);
   }
   if (!needed || reply.rollout.state === 'active') return reply.rollout;
-  return (await obtainSandbox(deps, work.environment, work.claim, deadline)).rollout;
+  return (await obtainSandbox(deps, work.environment, work.claim, deadline, work.swaps)).rollout;
 }
 
 async function gradeOnce(
@@ -90,31 +89,38 @@ async function gradeOnce(
   unseen: number,
 ): Promise<Grade> {
   const until = Deadline.in(deps.clock, work.environment.limits.gradeMs);
-  let seen = { rollout, unseen };
-  for (let turns = 0; turns < mostTurns; turns += 1) {
+  let seen: Seen | null = { rollout, unseen };
+  const attempt = async () => {
     // As a repeat would: fleet state may have forgotten the rollout itself, or calls that the platform names.
-    if (turns > 0) seen = await lookAgain(deps, work, until);
+    seen ??= await lookAgain(deps, work, until);
     await settleOpenCalls(deps, work, seen.rollout, until);
-    const grade = await takeTurn(deps, work, seen.rollout, seen.unseen, until);
-    if (grade !== null) return grade;
-  }
-  throw new Failure('grader_failed', 'fleet state forgot each turn of the grader before its score came');
+    const grade = await takeTurn(deps, work, seen, until);
+    seen = null;
+    if (grade === null) throw new NotYet(forgotten());
+    return grade;
+  };
+  return retrying(deps, retryPolicies.forgottenTurn, attempt);
 }
 
-async function lookAgain(deps: GradeDeps, work: GradeWork, until: Deadline) {
-  const rollout = await patiently(deps.clock, until, () => withItsSandbox(deps, work, until));
-  return { rollout, unseen: await checkNamedCalls(deps, work, rollout, until) };
+/** The rollout with its sandbox, and how many calls of it never reached us. */
+type Seen = { readonly rollout: RolloutRecord; readonly unseen: number };
+
+function lookAgain(deps: GradeDeps, work: GradeWork, until: Deadline): Promise<Seen> {
+  const look = async () => {
+    const rollout = await withItsSandbox(deps, work, until);
+    return { rollout, unseen: await checkNamedCalls(deps, work, rollout) };
+  };
+  return retrying(deps, retryPolicies.gradingStep, look, { until });
 }
 
-/** As many as one rollout has. */
-const mostTurns = 3;
+const forgotten = () =>
+  new Failure('grader_failed', 'fleet state forgot each turn of the grader before its score came');
 
 /** Null: fleet state has forgotten the turn, or the rollout; it is to be graded again. */
 async function takeTurn(
   deps: GradeDeps,
   work: GradeWork,
-  rollout: RolloutRecord,
-  unseen: number,
+  { rollout, unseen }: Seen,
   callsUntil: Deadline,
 ): Promise<Grade | null> {
   const { begun, deadline } = await begin(deps, work, rollout, callsUntil);
@@ -145,23 +151,21 @@ async function begin(
   const { gradeMs } = work.environment.limits;
   const ask = { by: deps.random.text(20), gradeMs, inSandbox: needsSandbox(work.environment.grader) };
   let seenIn = rollout.epoch?.sandbox ?? null;
-  for (;;) {
-    let deadline = Deadline.in(deps.clock, gradeMs);
-    const begun = await patiently(deps.clock, until, () => {
-      deadline = Deadline.in(deps.clock, gradeMs);
-      return deps.grades.begin(rollout.key, { ...ask, seenIn });
-    });
+  const attempt = async () => {
+    const deadline = Deadline.in(deps.clock, gradeMs);
+    const begun = await deps.grades.begin(rollout.key, { ...ask, seenIn });
     if (begun.kind === 'waiting') {
-      const obtained = await obtainSandbox(deps, work.environment, work.claim, until);
+      const obtained = await obtainSandbox(deps, work.environment, work.claim, until, work.swaps);
       seenIn = obtained.rollout.epoch?.sandbox ?? null;
-      continue;
+      throw new NotYet(tooLate('sandbox did not stay'), 0);
     }
-    if (begun.kind !== 'wait') return { begun, deadline };
-    if (until.passed)
-      throw new Failure('grader_failed', `the ${begun.for} did not end within the time to grade`);
-    await deps.clock.sleep(lookAgainMs);
-  }
+    if (begun.kind === 'wait') throw new NotYet(tooLate(`${begun.for} did not end`), lookAgainMs);
+    return { begun, deadline };
+  };
+  return retrying(deps, retryPolicies.gradingStep, attempt, { until });
 }
+
+const tooLate = (what: string) => new Failure('grader_failed', `the ${what} within the time to grade`);
 
 async function storeGrade(
   deps: GradeDeps,
@@ -178,13 +182,11 @@ async function storeGrade(
       },
     );
   }
-  const deadline = Deadline.in(deps.clock, job.environment.limits.gradeMs);
-  const stored = await patiently(deps.clock, deadline, () =>
-    deps.grades.score(job.rollout.key, job.turn, evaluation.score, {
-      suspected: evaluation.suspected,
-      calls_unseen: unseen,
-    }),
-  );
+  const until = Deadline.in(deps.clock, job.environment.limits.gradeMs);
+  const { score, suspected } = evaluation;
+  const store = () =>
+    deps.grades.score(job.rollout.key, job.turn, score, { suspected, calls_unseen: unseen });
+  const stored = await retrying(deps, retryPolicies.gradingStep, store, { until });
   if (stored === null) return null;
   if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
   const detail = {
@@ -203,9 +205,8 @@ async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): 
   if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering')
     return failure;
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
-  const { turnsLeft } = await patiently(deps.clock, job.deadline, () =>
-    deps.grades.failed(job.rollout.key, job.turn, evidence),
-  );
+  const count = () => deps.grades.failed(job.rollout.key, job.turn, evidence);
+  const { turnsLeft } = await retrying(deps, retryPolicies.gradingStep, count, { until: job.deadline });
   if (turnsLeft === 0) {
     const suspected = suspectedIn(failure.evidence);
     const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;

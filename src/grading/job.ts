@@ -4,6 +4,7 @@ import type { Written } from '../model/written.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { Deadline } from '../waiting/deadline.ts';
+import type { Tries } from '../waiting/retries.ts';
 import type { Sample } from './graders/evaluation.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
@@ -32,6 +33,8 @@ export type GradeWork = {
   readonly brought: number | null;
   /** The API key that asked for it, for the event log. */
   readonly keyId: string | null;
+  /** The sandboxes that its request has given up, of those that it may. */
+  readonly swaps: Tries;
 };
 
 /** One turn of it: the grader may run now, until `deadline`; then fleet state gives the turn up for another. */

@@ -18,6 +18,7 @@ import { type GradeWork, readSample } from './job.ts';
 import { isOver } from '../model/rollout.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
 import { unseenCalls } from './check-calls.ts';
+import { noneFailed } from '../waiting/retries.ts';
 
 /** A grading as asked for: `open` is given on the RFT face, whose grader may be the first to name a rollout. */
 export type GradeAsked = {
@@ -37,7 +38,8 @@ export async function planGrade(deps: ResolveDeps, caller: Caller, asked: GradeA
   checkWhoseScore(rollout.environment, asked.brought);
   const item = asked.open?.item ?? (await storedRow(deps, rollout.record));
   const { claim, environment, keyId } = rollout;
-  return { claim, environment, item, sample: asked.sample, brought: asked.brought ?? null, keyId };
+  const brought = asked.brought ?? null;
+  return { claim, environment, item, sample: asked.sample, brought, keyId, swaps: noneFailed() };
 }
 
 /** One of the two gives the score: who wrote the environment has decided which. */

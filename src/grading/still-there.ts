@@ -3,12 +3,12 @@ import { asFailure, Failure } from '../failure/failure.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { patiently, pauseMs } from '../waiting/patience.ts';
+import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { GradeJob } from './job.ts';
 import { nextStep } from '../calls/next-step.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { FailureCode } from '../failure/codes.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 
@@ -18,23 +18,21 @@ import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
  * one place for both, `afterTrouble`.
  */
 
-export type TroubleDeps = {
+export type TroubleDeps = RetryDeps & {
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly clock: Clock;
 };
 
 export type StillThereDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'identity'> };
 
-/** How long a sandbox may refuse connections before grading gives up for now; its loss is noticed well within. */
-const patienceMs = 10_000;
+/** It answers at once, also while commands run. */
 const answerMs = 5_000;
 
 /**
  * A rollout is scored only while the very sandbox that ran its calls still answers. Fleet state may not have heard of
  * a loss yet, and the grader is the last veto. One that the policy broke itself need not answer. Throws the taint's
- * code when it is lost, and `sandboxd_unreachable` when nobody can say in time or nothing had run in it: then the
- * rollout has, or gets, another.
+ * code when it is lost, and `sandboxd_unreachable` when nobody can say now or nothing had run in it: then the
+ * rollout has, or gets, another. Whoever asks for the grade looks again from the top.
  */
 export async function checkStillThere(
   deps: StillThereDeps,
@@ -42,23 +40,15 @@ export async function checkStillThere(
   until: Deadline,
 ): Promise<void> {
   const target = targetOf(rollout);
-  const deadline = until.orIn(patienceMs);
-  for (let attempt = 0; !deadline.passed; attempt += 1) {
-    try {
-      await askWhoLivesThere(deps, target, deadline);
-      return;
-    } catch (thrown) {
-      if (!(thrown instanceof LinkError)) throw thrown;
-      const now = await afterTrouble(deps, rollout, thrown, deadline);
-      if (now.broken !== null || now.score !== null) return;
-    }
-    await deps.clock.sleep(Math.min(pauseMs(attempt), deadline.remainingMs));
+  try {
+    await askWhoLivesThere(deps, target, until);
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    const now = await afterTrouble(deps, rollout, thrown);
+    if (now.broken !== null || now.score !== null) return;
+    const message = 'the sandbox does not answer, so its rollout is not graded for now';
+    throw new Failure('sandboxd_unreachable', message, { evidence: { sandbox: target.sandbox } });
   }
-  throw new Failure(
-    'sandboxd_unreachable',
-    'the sandbox does not answer, so its rollout is not graded for now',
-    { evidence: { sandbox: target.sandbox } },
-  );
 }
 
 /** Throws `other_boot` where another life answers, whoever finds it out. */
@@ -86,17 +76,17 @@ export async function whileItStands<Result>(
   job: GradeJob,
   step: () => Promise<Result>,
 ): Promise<Result> {
-  for (let attempt = 0; ; attempt += 1) {
+  const attempt = async () => {
     try {
       return await step();
     } catch (thrown) {
       if (!(thrown instanceof LinkError) || !isOfConnection(thrown)) throw thrown;
-      const { broken } = await afterTrouble(deps, job.rollout, thrown, job.deadline);
+      const { broken } = await afterTrouble(deps, job.rollout, thrown);
       if (broken !== null) throw new PolicyBrokeIt(broken);
-      if (job.deadline.passed) throw unreachable(thrown);
-      await deps.clock.sleep(Math.min(pauseMs(attempt), job.deadline.remainingMs));
+      throw new NotYet(unreachable(thrown));
     }
-  }
+  };
+  return retrying(deps, retryPolicies.graderConnection, attempt, { until: job.deadline });
 }
 
 function unreachable(error: LinkError): Failure {
@@ -118,13 +108,12 @@ async function afterTrouble(
   deps: TroubleDeps,
   rollout: RolloutRecord,
   error: LinkError,
-  deadline: Deadline,
 ): Promise<RolloutRecord> {
   const step = nextStep(error.trouble);
   if (step.kind === 'lose') {
     const { sandbox, boot } = targetOf(rollout);
     const evidence = { seen_by: 'grading', detail: error.message, ...step.evidence };
-    await patiently(deps.clock, deadline, () => deps.lifecycle.lose(sandbox, boot, step.cause, evidence));
+    await deps.lifecycle.lose(sandbox, boot, step.cause, evidence);
   }
   const now = await recordNow(deps, rollout);
   const barred = barredCode(now);

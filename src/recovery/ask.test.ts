@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { sandboxId, templateDigest } from '../model/ids.ts';
 import { sandboxAddress } from '../model/rollout.ts';
@@ -33,7 +34,7 @@ function sandbox(answering: number, trouble: Error = reset) {
     clock,
     stopping,
     asked: () => asked,
-    said: ask({ link: { identity }, clock }, provided, stopping.signal),
+    said: ask({ link: { identity }, clock, random: createFakeRandom() }, provided, stopping.signal),
   };
 }
 

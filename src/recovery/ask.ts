@@ -1,12 +1,10 @@
-import type { Clock } from '../ports/clock.ts';
+import { type Attempt, NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { ProvidedSandbox } from '../ports/sandbox-provider.ts';
 import type { Identity } from '../protocol/sandboxd/wire.ts';
 
-export type AskTools = {
-  readonly link: Pick<SandboxLink, 'identity'>;
-  readonly clock: Pick<Clock, 'monotonicMs' | 'sleep'>;
-};
+export type AskTools = RetryDeps & { readonly link: Pick<SandboxLink, 'identity'> };
 
 /**
  * How many are asked at once. What counts are the silent ones, each of which takes all the patience: thousands of them,
@@ -14,36 +12,35 @@ export type AskTools = {
  */
 export const askedAtOnce = 256;
 
-/**
- * An identity takes a millisecond, also while commands run. Everybody's requests wait for the slowest answer, so one
- * that has not come by then is asked for again later, when the others go on.
- */
-const patienceMs = 1_500;
 /** A request whose packets were lost must not take the time of the one that would arrive. */
 const firstTryMs = 500;
-/** A connection that broke is mostly one broken connection: the next is made at once, and a daemon that starts gets time. */
-const pausesMs = [10, 50, 200] as const;
-const longestPauseMs = 400;
 
 /** What a sandbox says of itself; null when it says nothing in time, however often it is asked. */
 export async function ask(
-  { link, clock }: AskTools,
+  tools: AskTools,
   { sandbox, address }: ProvidedSandbox,
   signal: AbortSignal,
 ): Promise<Identity | null> {
   if (address === null) return null;
-  const untilMs = clock.monotonicMs() + patienceMs;
-  for (let tries = 0; !signal.aborted; tries += 1) {
-    const leftMs = untilMs - clock.monotonicMs();
-    if (leftMs <= 0) return null;
-    const inTime = AbortSignal.timeout(Math.ceil(tries === 0 ? firstTryMs : leftMs));
+  const target = { sandbox, address, boot: null };
+  let longestMs = firstTryMs;
+  const attempt: Attempt<Identity | null> = async ({ remainingMs }) => {
+    const inTime = AbortSignal.timeout(Math.min(longestMs, remainingMs));
+    longestMs = remainingMs;
     try {
-      return await link.identity({ sandbox, address, boot: null }, AbortSignal.any([signal, inTime]));
+      return await tools.link.identity(target, AbortSignal.any([signal, inTime]));
     } catch (thrown) {
-      if (!(thrown instanceof LinkError) && !inTime.aborted && !signal.aborted) throw thrown;
+      if (signal.aborted) return null;
+      if (!(thrown instanceof LinkError) && !inTime.aborted) throw thrown;
+      throw new NotYet(new Silent());
     }
-    const untilOverMs = Math.max(0, untilMs - clock.monotonicMs());
-    await clock.sleep(Math.min(pausesMs[tries] ?? longestPauseMs, untilOverMs), signal);
-  }
-  return null;
+  };
+  return retrying(tools, retryPolicies.recoveredSandbox, attempt, { hurry: signal }).catch(nullIfSilent);
+}
+
+class Silent extends Error {}
+
+function nullIfSilent(thrown: unknown): null {
+  if (thrown instanceof Silent) return null;
+  throw thrown;
 }

@@ -22,10 +22,13 @@ const contract = ['src/model/', 'src/failure/', 'src/protocol/', 'src/ports/'];
 /** Libraries that only compute: they read no file, open no socket, know no clock. */
 const pureLibraries = ['ajv', 'canonicalize', 're2js', 'typebox', 'yaml'];
 
+/** What adapters try again stands in the one table of that, and is tried by its one loop. */
+const retrying = ['src/waiting/retries.ts', 'src/waiting/retry-policies.ts', 'src/waiting/deadline.ts'];
+
 const adapter = (name: string, ...packages: readonly string[]): Room => ({
   name: `adapter ${name}`,
   files: new RegExp(`^src/adapters/${name}/`),
-  may: contract,
+  may: [...contract, ...retrying],
   own: new RegExp(`^src/adapters/${name}/`),
   packages,
   builtins: true,
@@ -137,7 +140,7 @@ export const rooms: readonly Room[] = [
   },
   adapter('redis-client', 'ioredis'),
   // Both speak to the same Redis: how a connection comes back is one idea, told there.
-  { ...adapter('redis', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
+  { ...adapter('redis', 'ioredis'), may: [...contract, ...retrying, 'src/adapters/redis-client/'] },
   // BullMQ takes its connection as an ioredis client.
   { ...adapter('bullmq', 'bullmq', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
   adapter('local', 'undici', 'typebox'),

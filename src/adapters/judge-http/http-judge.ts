@@ -1,18 +1,13 @@
 import { Agent } from 'undici';
 import { Failure } from '#src/failure/failure.ts';
-import type { Clock } from '#src/ports/clock.ts';
 import type { Judge, Judged, JudgeRequest } from '#src/ports/judge.ts';
-import type { Random } from '#src/ports/random.ts';
+import { Deadline } from '#src/waiting/deadline.ts';
+import { noneFailed, NotYet, type RetryDeps, retrying } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { type Asked, askOnce } from './ask-once.ts';
 import { type Post, postOver } from './post.ts';
 
 export type HttpJudge = Judge & { close(): Promise<void> };
-
-type Deps = { readonly clock: Clock; readonly random: Random };
-
-/** Judges are often models behind a rate limit: doubling from half a second gives them room without losing minutes. */
-const firstPauseMs = 500;
-const longestPauseMs = 30_000;
 
 /** A score and a few words; more is no answer of a judge. */
 const maxAnswerBytes = 1024 * 1024;
@@ -26,17 +21,22 @@ const maxConnections = 64;
  * A judge that refuses an answer, or says nonsense of it to the last try, is asked for the harmless one: where it scores
  * that, the answer is why, and the environment says what that is worth; else the judge is broken for everybody.
  */
-export function createHttpJudge(deps: Deps): HttpJudge {
+export function createHttpJudge(deps: RetryDeps): HttpJudge {
   const dispatcher = new Agent({ connections: maxConnections, maxResponseSize: maxAnswerBytes });
   return { ...createJudge(deps, postOver(dispatcher)), close: () => dispatcher.close() };
 }
 
 /** The same judge over any way of sending one request. */
-export function createJudge(deps: Deps, post: Post): Judge {
+export function createJudge(deps: RetryDeps, post: Post): Judge {
   return { score: (request, signal) => scoreOf(deps, post, request, signal) };
 }
 
-async function scoreOf(deps: Deps, post: Post, request: JudgeRequest, signal: AbortSignal): Promise<Judged> {
+async function scoreOf(
+  deps: RetryDeps,
+  post: Post,
+  request: JudgeRequest,
+  signal: AbortSignal,
+): Promise<Judged> {
   const { asked, tries } = await askUntilFinal(deps, post, request, signal);
   if (asked.kind === 'score') return { kind: 'scored', score: asked.score };
   if (asked.kind !== 'refused' && asked.kind !== 'nonsense') throw failed(request, asked, tries);
@@ -51,25 +51,41 @@ type Final = { readonly asked: Asked; readonly tries: number };
 
 /** Asks until there is a score, asking again is no use, or the tries and their time are spent. */
 async function askUntilFinal(
-  deps: Deps,
+  deps: RetryDeps,
   post: Post,
   request: JudgeRequest,
   signal: AbortSignal,
 ): Promise<Final> {
-  const untilMs = deps.clock.monotonicMs() + request.timeoutMs * (request.retries + 1);
-  for (let tries = 1; ; tries += 1) {
+  const mostTries = request.retries + 1;
+  const until = Deadline.in(deps.clock, request.timeoutMs * mostTries);
+  const tries = noneFailed();
+  const attempt = async () => {
     const asked = await askInTime(deps, post, request, signal);
-    const isOver = !('afterMs' in asked) || tries > request.retries || signal.aborted;
-    if (isOver) return { asked, tries };
-    const pauseMs = asked.afterMs ?? backOffMs(tries, deps.random);
-    if (deps.clock.monotonicMs() + pauseMs >= untilMs) return { asked, tries };
-    await deps.clock.sleep(pauseMs, signal);
+    if ('afterMs' in asked) throw new NotYet(new NoScore(asked), asked.afterMs);
+    return { asked, tries: tries.failed + 1 };
+  };
+  try {
+    const policy = { ...retryPolicies.judge, mostTries };
+    return await retrying(deps, policy, attempt, { until, hurry: signal, tries });
+  } catch (thrown) {
+    if (thrown instanceof NoScore) return { asked: thrown.asked, tries: tries.failed };
+    throw thrown;
+  }
+}
+
+/** Of a try after which another may do better. */
+class NoScore extends Error {
+  readonly asked: Asked;
+
+  constructor(asked: Asked) {
+    super('the judge gave no score');
+    this.asked = asked;
   }
 }
 
 /** One try, given up after `timeoutMs` or when the caller gives up. */
 async function askInTime(
-  { clock }: Deps,
+  { clock }: RetryDeps,
   post: Post,
   request: JudgeRequest,
   signal: AbortSignal,
@@ -83,11 +99,6 @@ async function askInTime(
   answered.abort();
   await timer;
   return asked;
-}
-
-/** Full jitter: judges that failed together are not asked again together. */
-function backOffMs(tries: number, random: Random): number {
-  return Math.min(longestPauseMs, firstPauseMs * 2 ** (tries - 1)) * (0.5 + random.next() / 2);
 }
 
 type Trouble = Pick<Exclude<Asked, { kind: 'score' }>, 'reason' | 'mayBeAnswer'>;

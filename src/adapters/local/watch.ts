@@ -3,6 +3,8 @@ import { Client } from 'undici';
 import { Value } from 'typebox/value';
 import type { Clock } from '#src/ports/clock.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import { longestPauseMs } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { WatchLine, watchSilenceMs } from '#src/protocol/node/wire.ts';
 
 export type WatchOptions = {
@@ -12,18 +14,14 @@ export type WatchOptions = {
   readonly signal: AbortSignal;
 };
 
-/** The pause after a connection that ended: doubled while none brings a line, so that a dead node costs little. */
-const firstPauseMs = 50;
-const longestPauseMs = 2000;
-
 /** Watches until the signal aborts, over as many connections as it takes. Never rejects. */
 export async function watchNode(options: WatchOptions): Promise<void> {
   const { clock, signal } = options;
-  let pauseMs = firstPauseMs;
+  let failed = 0;
   while (!signal.aborted) {
     const heard = await watchOnce(options);
-    pauseMs = heard ? firstPauseMs : Math.min(pauseMs * 2, longestPauseMs);
-    await clock.sleep(pauseMs, signal);
+    failed = heard ? 1 : failed + 1;
+    await clock.sleep(longestPauseMs(retryPolicies.nodeWatch.pauses, failed), signal);
   }
 }
 

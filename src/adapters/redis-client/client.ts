@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Redis, type RedisOptions } from 'ioredis';
+import { longestPauseMs } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { endpointOf } from './address.ts';
 
 /** Files whose content is read again at each connection, so that a change of theirs needs no restart; null: none. */
@@ -32,9 +34,6 @@ export const silenceMs = 4_000;
 const elsewhere = /^(READONLY|LOADING|MASTERDOWN|NOAUTH)\b/;
 export const isElsewhere = (error: Error) => elsewhere.test(error.message);
 
-/** Quick at first (a restart takes a second), then once in two seconds for as long as it takes. */
-const soonMs = 50;
-const mostMs = 2_000;
 /** One that lived shorter than this was of no use: a replica, or one that is still loading. */
 const usefulMs = 1_000;
 
@@ -121,6 +120,6 @@ function readFiles(client: Redis, files: RedisFiles): void {
 }
 
 function retryMs(tries: number, sinceReadyMs: number): number {
-  const backOffMs = Math.min(soonMs * 2 ** Math.min(tries - 1, 6), mostMs);
+  const backOffMs = longestPauseMs(retryPolicies.redisConnection.pauses, tries);
   return tries === 1 && sinceReadyMs < usefulMs ? Math.max(backOffMs, usefulMs / 2) : backOffMs;
 }

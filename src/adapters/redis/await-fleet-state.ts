@@ -1,10 +1,8 @@
-import { Failure } from '#src/failure/failure.ts';
-import type { Clock } from '#src/ports/clock.ts';
+import { asFailure } from '#src/failure/failure.ts';
 import type { Log } from '#src/ports/log.ts';
+import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { connectFleetState, type FleetState, type FleetStateOptions } from './fleet-state.ts';
-
-/** A line so often says enough, and a start that comes a second late is none that anybody waits for. */
-const tryAgainMs = 1_000;
 
 /**
  * As `connectFleetState`, for a process that is started before its Redis, or while that is away or refuses its password:
@@ -12,19 +10,17 @@ const tryAgainMs = 1_000;
  */
 export async function awaitFleetState(
   options: FleetStateOptions,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
+  deps: RetryDeps & { readonly log: Log },
 ): Promise<FleetState> {
+  const { clock, log } = deps;
   const beganMs = clock.monotonicMs();
-  for (;;) {
-    try {
-      const state = await connectFleetState(options);
-      log.info('Redis is there', { ...(await state.health()).server });
-      return state;
-    } catch (thrown) {
-      if (!(thrown instanceof Failure) || thrown.code !== 'state_unavailable') throw thrown;
-      const waitedS = Math.round((clock.monotonicMs() - beganMs) / 1_000);
-      log.warn('waiting for Redis', { waited_s: waitedS, reason: String(thrown.evidence['redis']) });
-    }
-    await clock.sleep(tryAgainMs);
-  }
+  const onAgain = (thrown: unknown) => {
+    const waitedS = Math.round((clock.monotonicMs() - beganMs) / 1_000);
+    const { redis } = asFailure(thrown).evidence;
+    log.warn('waiting for Redis', { waited_s: waitedS, reason: String(redis) });
+  };
+  const connect = () => connectFleetState(options);
+  const state = await retrying(deps, retryPolicies.fleetState, connect, { onAgain });
+  log.info('Redis is there', { ...(await state.health()).server });
+  return state;
 }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock, settled } from '#test/fakes/clock.ts';
 import { fakeEnvironment, fakeTemplate } from '#test/fakes/environment.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
@@ -72,6 +73,7 @@ function world(made = template) {
         pool,
         presence,
         clock,
+        random: createFakeRandom(),
         log,
         metrics,
         plans: () => plans,

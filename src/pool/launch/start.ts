@@ -1,9 +1,9 @@
-import { Failure } from '#src/failure/failure.ts';
 import { type BootId, bootId, type SandboxId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 import type { Template } from '#src/model/environment.ts';
-import type { Clock } from '#src/ports/clock.ts';
-import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
+import { retryPolicies, type RetryPolicy } from '#src/waiting/retry-policies.ts';
+import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
 import type { Presence } from '../presence.ts';
 import { withDeadline } from './deadline.ts';
@@ -32,12 +32,11 @@ export type StartProgress = {
   readonly entered: (step: StartStep) => void;
 };
 
-export type StartTools = {
+export type StartTools = RetryDeps & {
   readonly provider: Pick<SandboxProvider, 'create'>;
   readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe'>;
   readonly presence: Pick<Presence, 'running'>;
   readonly proven: ProvenTemplates;
-  readonly clock: Clock;
   readonly tokenSha256Of: (sandbox: SandboxId) => string;
 };
 
@@ -45,14 +44,6 @@ export type StartTools = {
 export type Started =
   | { readonly kind: 'started'; readonly boot: BootId; readonly address: SandboxAddress }
   | { readonly kind: 'taken' };
-
-/**
- * Between two tries of a step that may succeed on its own. A sandboxd is up within some 150 ms of its start, and within
- * seconds where a burst starts sixty of them on one node, whose cores then have better to do than to refuse connections.
- */
-export const identityPauseMs = (tried: number) => Math.min(25 * 1.5 ** tried, 250);
-/** An engine that says "ask again" is busy, full or away: a burst's hundreds of starts must not keep it so. */
-const createPauseMs = (tried: number) => Math.min(500 * 2 ** tried, 4_000);
 
 /**
  * Runs all steps and notes its progress. Throws what the step threw: `classify.ts` gives it its code. The engine may take
@@ -81,7 +72,8 @@ async function create(
 ): Promise<void> {
   enter(progress, 'create');
   const request = { sandbox, template, tokenSha256: tools.tokenSha256Of(sandbox) };
-  await retrying(() => tools.provider.create(request), asksLater, createPauseMs, tools, progress, signal);
+  const attempt = () => tools.provider.create(request);
+  await untilDone(tools, retryPolicies.creation, attempt, progress, signal);
 }
 
 async function becomeReady(
@@ -97,7 +89,7 @@ async function becomeReady(
   const stranger = { sandbox, address, boot: null };
   const look = template.prepare.length === 0 && isLikeAnother(tools, template) ? 'brief' : undefined;
   const hello = () => tools.link.identity(stranger, signal, look);
-  const identity = await retrying(hello, notYetUp, identityPauseMs, tools, progress, signal);
+  const identity = await untilDone(tools, retryPolicies.firstAnswer, hello, progress, signal);
   if (identity.owner !== null) return { kind: 'taken' };
   const boot = bootId(identity.boot);
   const isLookedOver = look !== undefined && identity.probed;
@@ -130,31 +122,20 @@ function enter(progress: StartProgress, step: StartStep): void {
   progress.entered(step);
 }
 
-// A neighbour's end makes room in a full engine, as it does in the pool.
-const asksLater = (thrown: unknown): thrown is Failure =>
-  thrown instanceof Failure && (thrown.code === 'provider_unavailable' || thrown.code === 'unschedulable');
-
-// An identity changes nothing, so it may be asked again whatever became of the question.
-const notYetUp = (thrown: unknown): thrown is LinkError =>
-  thrown instanceof LinkError && (thrown.trouble.kind === 'not_sent' || thrown.trouble.kind === 'maybe_sent');
-
 /** Tries until it works, fails for another reason, or the signal aborts. */
-async function retrying<Result>(
-  attempt: () => Promise<Result>,
-  mayRetry: (thrown: unknown) => thrown is Error,
-  pauseMs: (tried: number) => number,
-  { clock }: StartTools,
+function untilDone<Result>(
+  tools: StartTools,
+  policy: RetryPolicy,
+  step: () => Promise<Result>,
   progress: StartProgress,
   signal: AbortSignal,
 ): Promise<Result> {
-  for (let tried = 0; ; tried += 1) {
-    try {
-      return await attempt();
-    } catch (thrown) {
-      if (signal.aborted || !mayRetry(thrown)) throw thrown;
-      progress.waitingOut = thrown;
-      await clock.sleep(pauseMs(tried), signal);
-      signal.throwIfAborted();
-    }
-  }
+  const attempt = async () => {
+    signal.throwIfAborted();
+    return step();
+  };
+  const onAgain = (thrown: unknown) => {
+    progress.waitingOut = thrown instanceof Error ? thrown : null;
+  };
+  return retrying(tools, policy, attempt, { hurry: signal, onAgain });
 }

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
-import type { SandboxId } from '#src/model/ids.ts';
+import { rolloutId, type SandboxId } from '#src/model/ids.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
-import { CoreWorld } from '#test/support/core-world.ts';
+import { caller, CoreWorld } from '#test/support/core-world.ts';
 
 const wrongKey = { kind: 'refused', status: 401, code: 'unauthorized', message: 'not our token' } as const;
 const wrongWords = { kind: 'refused', status: 400, code: 'invalid_request', message: 'expiresInMs' } as const;
@@ -51,4 +51,62 @@ test('a template whose sandboxes all fail its setup loses no more than 60 in a m
   for (const told of await Promise.all(asked)) expect(told).toMatchObject({ code: 'setup_failed' });
   await vi.waitUntil(async () => (await draining(world)) > 0);
   expect(await draining(world)).toBe(60);
+});
+
+const otherLife = { kind: 'other_boot', boot: 'boot-x' } as const;
+
+const verifier = {
+  kind: 'command',
+  argv: ['verify'],
+  files: {},
+  timeoutMs: 1_000,
+  onExit: 0,
+  onTimeout: 'discard',
+  onOutOfMemory: 'discard',
+  onBroken: 'discard',
+} as const;
+
+async function* bytes() {
+  yield Buffer.from('x');
+}
+
+const rollout = { rollout: rolloutId('trace_1'), attempt: null };
+
+test.each<[string, (world: CoreWorld) => Promise<unknown>]>([
+  ['a tool call', (world) => world.sh('trace_1', 'call_1', 'echo')],
+  ['a grade', (world) => world.grade('trace_1', 'yes')],
+  [
+    'a file',
+    async (world) => {
+      await world.open('trace_1');
+      return world.wired.core.putFile(caller, rollout, '/workspace/x', bytes(), 'policy');
+    },
+  ],
+])(
+  '%s whose sandboxes will not do gives up five of the pool and is told so; asked for again, it has five of its own',
+  async (_what, ask) => {
+    await using world = await CoreWorld.start({ grader: verifier });
+    const score = { kind: 'ran', score: '1' } as const;
+    world.link.behaviour = () => answering({ grade: score });
+    for (let count = 0; count < 12; count += 1) await world.ready();
+    for (let count = 0; count < 8; count += 1) world.link.failNext('bind', otherLife);
+    await expect(ask(world)).rejects.toMatchObject({ code: 'sandboxd_unreachable', admitted: 'no' });
+    expect(await draining(world)).toBe(5);
+    await ask(world);
+    expect(world.link.binds).toHaveLength(1);
+    expect(await draining(world)).toBeGreaterThanOrEqual(8);
+  },
+);
+
+test('a rollout whose sandbox another gateway swaps again and again before the call is admitted begins from the top, and runs once', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  const admit = vi.spyOn(world.state.calls, 'admit');
+  for (let count = 0; count < 5; count += 1)
+    admit.mockResolvedValueOnce({ kind: 'not_active', rollout: null });
+  const { core, close } = world.gateway();
+  expect(await world.sh('trace_1', 'call_1', 'echo', core)).toMatchObject({ output: 'echo' });
+  expect(admit).toHaveBeenCalledTimes(6);
+  expect(world.link.ran).toEqual(['call_1']);
+  await close();
 });

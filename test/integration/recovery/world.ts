@@ -6,6 +6,7 @@ import { createRecheck } from '#src/recovery/recheck.ts';
 import { recover } from '#src/recovery/recover.ts';
 import { Witness } from '#src/recovery/witness.ts';
 import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { type OverdueTools, settleOverdueCalls } from '#src/calls/settle-overdue.ts';
 import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
@@ -31,6 +32,7 @@ export class RecoveryWorld implements AsyncDisposable {
   /** Sandboxes that do not answer the controller, however often it asks. */
   readonly silent = new Set<SandboxId>();
   readonly clock = createHurriedClock();
+  readonly random = createFakeRandom();
   readonly #signal = new AbortController().signal;
 
   private constructor(core: CoreWorld) {
@@ -92,7 +94,8 @@ export class RecoveryWorld implements AsyncDisposable {
       await Promise.all(calls.map((call) => client.zadd(keys('callDeadlines'), 1, call)));
     });
     if (versionIsKept) await state.environments.publish(this.core.environment);
-    const recorder = { ...state, clock: this.clock, record: (event: FleetEvent) => void events.push(event) };
+    const { clock, random } = this;
+    const recorder = { ...state, clock, random, record: (event: FleetEvent) => void events.push(event) };
     const calls = recordTaints(state.calls, recorder);
     const lifecycle = recordEnds(state.lifecycle, recorder);
     return settleOverdueCalls({ ...recorder, calls, lifecycle, link, log: this.log });
@@ -108,13 +111,14 @@ export class RecoveryWorld implements AsyncDisposable {
 
   #tools() {
     const { state, environment } = this.core;
-    const { clock, silent, link } = this;
+    const { clock, random, silent, link } = this;
     return {
       store: state.recovery,
       claims: state.claims,
       lifecycle: state.lifecycle,
       witness: this.witness,
       clock,
+      random,
       link: {
         identity: (target: SandboxTarget) =>
           silent.has(target.sandbox) ? Promise.reject(noAnswer()) : link.identity(target),

@@ -1,5 +1,7 @@
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';
+import { jittered, longestPauseMs } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 
 /** Pauses between tries that bring nothing: doubled each time, so that a server in trouble is not asked to death. */
 export type BackOff = {
@@ -8,22 +10,17 @@ export type BackOff = {
   pause(signal: AbortSignal): Promise<void>;
 };
 
-/** A watch that was cut goes on at once, as far as a person can tell. */
-const firstPauseMs = 100;
-/** A server that was away for long is noticed within this. */
-const longestPauseMs = 5_000;
-
-/** Each pause is between half of its length and the whole, so that many controllers do not return as one. */
+/** Many controllers are not to return as one. */
 export function createBackOff(clock: Clock, random: Random): BackOff {
-  let pauseMs = firstPauseMs;
+  let failed = 0;
   return {
     reset: () => {
-      pauseMs = firstPauseMs;
+      failed = 0;
     },
     pause: async (signal) => {
-      const lengthMs = pauseMs * (0.5 + random.next() / 2);
-      pauseMs = Math.min(pauseMs * 2, longestPauseMs);
-      await clock.sleep(lengthMs, signal);
+      failed += 1;
+      const { pauses } = retryPolicies.clusterWatch;
+      await clock.sleep(jittered(longestPauseMs(pauses, failed), random), signal);
     },
   };
 }

@@ -1,0 +1,320 @@
+import { asFailure, Failure } from '../failure/failure.ts';
+import type { FailureCode } from '../failure/codes.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+
+/**
+ * Everything that is tried again in gateways and controllers, a row each, complete by type; `retries.ts` is the loop that
+ * all rows share. docs/retries.md is written from here, together with what Redis, BullMQ and trainers try again.
+ *
+ * A row that stands inside another fails for good where its tries are used up, or is of another kind of failure: two rows
+ * that wait out the same trouble, one within the other, would multiply.
+ */
+export type RetryPolicy = {
+  /** What is tried again, on which failures, and until when, for a person. */
+  readonly what: string;
+  readonly on: string;
+  readonly until: string;
+  /** Which failures those are; beside them those that a try itself names by throwing `NotYet`. */
+  readonly again: (thrown: unknown) => boolean;
+  readonly mostTries: number;
+  readonly pauses: Pauses;
+  /** Its own time; for ever where only the time of whoever asks counts. */
+  readonly withinMs: number;
+  /** The files that try. */
+  readonly by: readonly string[];
+};
+
+/** `firstMs × factor` for each try that failed, at most `longestMs`; chance takes up to half of it. */
+export type Pauses = { readonly firstMs: number; readonly factor: number; readonly longestMs: number };
+
+export type Retried =
+  | 'request'
+  | 'opening'
+  | 'fileAdmission'
+  | 'anotherSandbox'
+  | 'bind'
+  | 'sentCall'
+  | 'storedAnswer'
+  | 'fileEnd'
+  | 'overdueCall'
+  | 'gradingStep'
+  | 'graderConnection'
+  | 'forgottenTurn'
+  | 'judge'
+  | 'creation'
+  | 'firstAnswer'
+  | 'recoveredSandbox'
+  | 'fleetState'
+  | 'redisConnection'
+  | 'clusterWatch'
+  | 'nodeWatch';
+
+const always = Number.POSITIVE_INFINITY;
+
+/**
+ * Quick at first, because most troubles are over in milliseconds, then once a second, which is what a fleet of waiting
+ * requests can ask of a Redis that is coming back.
+ */
+const usual: Pauses = { firstMs: 20, factor: 2, longestMs: 1_000 };
+const atOnce: Pauses = { firstMs: 0, factor: 1, longestMs: 0 };
+
+/**
+ * Codes that a repeat by the trainer may mend and a repeat in here does not: time that is up, a gateway that must not
+ * hold more, rows that would only be sent to a full share of Redis once a second, a setup that has already failed in
+ * several sandboxes, and starts that failed for as long as there was time to wait in line.
+ */
+const leavesAtOnce: ReadonlySet<FailureCode> = new Set([
+  'still_running',
+  'capacity_timeout',
+  'gateway_overloaded',
+  'rows_full',
+  'shutting_down',
+  'setup_failed',
+  'image_unavailable',
+  'unschedulable',
+  'start_failed',
+  'start_timeout',
+  'grader_failed',
+]);
+
+function mayPass(thrown: unknown): boolean {
+  const { retry, code } = asFailure(thrown);
+  return retry !== 'no' && !leavesAtOnce.has(code);
+}
+
+const isOneOf =
+  (...codes: readonly FailureCode[]) =>
+  (thrown: unknown): boolean =>
+    thrown instanceof Failure && codes.includes(thrown.code);
+
+/** What became of the question is not known, and it is one that may be asked again. */
+const isOfConnection = (thrown: unknown): boolean =>
+  thrown instanceof LinkError && (thrown.trouble.kind === 'not_sent' || thrown.trouble.kind === 'maybe_sent');
+
+/** The try itself names them. */
+const named = (): boolean => false;
+
+export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
+  // Three quick refusals lose a rollout, so a request is held; calls and grades are known by their ids and happen once.
+  request: {
+    what: 'a tool call, a grade: from the top',
+    on: 'every failure that may pass, but none that was given up below',
+    until: 'until the request’s time is up: 540 s on the RFT face, `wait_s` on the native one',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['services/gateway/gateway-core.ts'],
+  },
+  opening: {
+    what: 'opening a rollout, announcing a burst',
+    on: 'every failure that may pass',
+    until: '30 s',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    // A Redis that restarts or fails over takes some ten seconds; nothing is held for a rollout that is not open.
+    withinMs: 30_000,
+    by: ['src/claiming/open-rollout.ts', 'src/claiming/prewarm.ts'],
+  },
+  fileAdmission: {
+    what: 'a file transfer, until its sandbox is there; the transfer itself never',
+    on: 'every failure that may pass, but none that was given up below',
+    until: '10 min',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    // As long as the transfer itself may take.
+    withinMs: 600_000,
+    by: ['src/calls/transfer.ts'],
+  },
+  anotherSandbox: {
+    what: 'another sandbox, where one did not take the rollout or failed its setup',
+    on: 'a sandbox that was given up; not one that refuses the gateway itself, or lacks a tool’s program',
+    until: 'until the request’s time in line is up; also 60 times a minute a template, which Redis counts',
+    again: named,
+    // Of a whole request: when five in a row will not do, something is wrong with all of them, or with us, and the pool is
+    // not to pay for finding that out again.
+    mostTries: 5,
+    pauses: atOnce,
+    withinMs: always,
+    by: ['src/claiming/obtain-sandbox.ts'],
+  },
+  bind: {
+    what: 'a bind, in one sandbox',
+    on: 'a sandbox that takes no connection or breaks it',
+    until: '10 s, or one try after its rollout was woken',
+    again: isOfConnection,
+    mostTries: always,
+    pauses: usual,
+    // However little time is left to the request that began it: others join it, and a sandbox that was cut off in the
+    // middle would be wasted. A busy machine gives a new daemon its turn well within.
+    withinMs: 10_000,
+    by: ['src/claiming/bind-sandbox.ts'],
+  },
+  sentCall: {
+    what: 'sending a call, or asking for its answer',
+    on: 'a connection that breaks; a sandbox that is full, or refuses our key',
+    until: 'the command’s timeout and 30 s; each word of the sandbox that it still runs adds up to 30 s',
+    again: named,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/calls/exchange.ts'],
+  },
+  storedAnswer: {
+    what: 'storing an answer',
+    on: 'every failure that may pass',
+    until: '120 s; then the journal keeps it for whoever asks next',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    // A failover by sentinels, and a controller that writes the fleet back after it.
+    withinMs: 120_000,
+    by: ['src/calls/settling.ts'],
+  },
+  fileEnd: {
+    what: 'ending a file transfer',
+    on: 'every failure that may pass',
+    until: '60 s; then a controller ends it',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    // Its client waits for it, and nothing but its rollout’s grade depends on it.
+    withinMs: 60_000,
+    by: ['src/calls/transfer.ts'],
+  },
+  overdueCall: {
+    what: 'asking a sandbox for a call that nobody has settled by its deadline; calls are looked through 20 s after it, then every 30 s',
+    on: 'a sandbox that does not answer, is full, or has no word of it yet',
+    until: '10 s each time',
+    again: named,
+    mostTries: always,
+    pauses: usual,
+    // As long as a sandbox may be silent anywhere else before that counts.
+    withinMs: 10_000,
+    by: ['src/calls/settle-overdue.ts'],
+  },
+  gradingStep: {
+    what: 'a step of a grading: its look at rollout and calls, its turn, storing its score',
+    on: 'every failure that may pass; calls that still run, and a turn elsewhere: looked at every 200 ms',
+    until: '`limits.grade`',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/grading/grade-rollout.ts', 'src/grading/check-calls.ts'],
+  },
+  graderConnection: {
+    what: 'the connection to a sandbox in which the grader runs',
+    on: 'a connection that breaks; a Redis that cannot say whether the sandbox was lost',
+    until: 'until the turn’s time is up',
+    again: isOneOf('state_unavailable', 'recovering'),
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/grading/still-there.ts'],
+  },
+  forgottenTurn: {
+    what: 'a grading from its beginning',
+    on: 'a turn, or a rollout, that fleet state has forgotten',
+    until: '`limits.grade`',
+    again: named,
+    // As many turns as one rollout has.
+    mostTries: 3,
+    pauses: atOnce,
+    withinMs: always,
+    by: ['src/grading/grade-rollout.ts'],
+  },
+  judge: {
+    what: 'a judge elsewhere',
+    on: '429, 5xx, 408, 425, no answer in time, no score in the answer',
+    until: '`timeout × (retries + 1)`, and as many times; a `Retry-After` is obeyed in place of the pause',
+    again: named,
+    mostTries: always,
+    // Often a model behind a rate limit: this gives it room without losing minutes.
+    pauses: { firstMs: 500, factor: 2, longestMs: 30_000 },
+    withinMs: always,
+    by: ['src/adapters/judge-http/http-judge.ts'],
+  },
+  creation: {
+    what: 'creating a sandbox',
+    on: 'a provider that is away or full',
+    until: 'the start timeout',
+    // A neighbour’s end makes room in a full engine, as it does in the pool.
+    again: isOneOf('provider_unavailable', 'unschedulable'),
+    mostTries: always,
+    // It says "ask again" because it is busy, full or away: a burst’s hundreds of starts must not keep it so.
+    pauses: { firstMs: 500, factor: 2, longestMs: 4_000 },
+    withinMs: always,
+    by: ['src/pool/launch/start.ts'],
+  },
+  firstAnswer: {
+    what: 'learning the boot id of a sandbox that starts',
+    on: 'a daemon that is not up yet',
+    until: 'the start timeout',
+    again: isOfConnection,
+    mostTries: always,
+    // A sandboxd is up within some 150 ms of its start, and within seconds where a burst starts sixty of them on one
+    // node, whose cores then have better to do than to refuse connections.
+    pauses: { firstMs: 25, factor: 1.5, longestMs: 250 },
+    withinMs: always,
+    by: ['src/pool/launch/start.ts'],
+  },
+  recoveredSandbox: {
+    what: 'asking a sandbox who it is, when Redis was replaced',
+    on: 'a sandbox that does not answer',
+    until: '1.5 s; it is asked again later, when the others go on',
+    again: named,
+    mostTries: always,
+    // A connection that broke is mostly one broken connection: the next is made at once, and a daemon that starts gets time.
+    pauses: { firstMs: 10, factor: 5, longestMs: 400 },
+    // An identity takes a millisecond, and everybody’s requests wait for the slowest answer.
+    withinMs: 1_500,
+    by: ['src/recovery/ask.ts'],
+  },
+  fleetState: {
+    what: 'the first connection of a process to Redis, with a line in the log each time',
+    on: 'a Redis that is away, or refuses its password',
+    until: 'for ever',
+    again: isOneOf('state_unavailable'),
+    mostTries: always,
+    // A start that comes a second late is none that anybody waits for.
+    pauses: { firstMs: 1_000, factor: 1, longestMs: 1_000 },
+    withinMs: always,
+    by: ['src/adapters/redis/await-fleet-state.ts'],
+  },
+  redisConnection: {
+    what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again by itself: whoever asked does that',
+    on: 'one that broke, or is of no use: then no sooner than half a second later',
+    until: 'for ever',
+    again: named,
+    mostTries: always,
+    // A restart takes a second; a Redis that is away for longer is asked once in two.
+    pauses: { firstMs: 50, factor: 2, longestMs: 2_000 },
+    withinMs: always,
+    by: ['src/adapters/redis-client/client.ts'],
+  },
+  clusterWatch: {
+    what: 'a watch of the cluster',
+    on: 'one that was cut, ended or could not be begun',
+    until: 'for ever; from the first pause when it brings something',
+    again: named,
+    mostTries: always,
+    // One that was cut goes on at once, as far as a person can tell, and a server that is back is noticed within seconds.
+    pauses: { firstMs: 100, factor: 2, longestMs: 5_000 },
+    withinMs: always,
+    by: ['src/adapters/kubernetes/watch/back-off.ts'],
+  },
+  nodeWatch: {
+    what: 'the watch of this machine’s `node`',
+    on: 'one that ended',
+    until: 'for ever; from the first pause when it brings something',
+    again: named,
+    mostTries: always,
+    // A dead node costs little, and a new one is there within a second or two.
+    pauses: { firstMs: 50, factor: 2, longestMs: 2_000 },
+    withinMs: always,
+    by: ['src/adapters/local/watch.ts'],
+  },
+};
