@@ -165,13 +165,13 @@ test('each failure that is tried again is told, and the last one leaves instead'
   expect(told).toHaveLength(2);
 });
 
-describe('pauses', () => {
-  const pausesOf = (rule: RetryPolicy, chance: number, tries: readonly number[]) =>
-    tries.map((failed) => {
-      const after = { thrown: notYet(), failed, remainingMs: Number.POSITIVE_INFINITY };
-      return pauseAfter(rule, after, createFakeRandom([chance]));
-    });
+const pausesOf = (rule: RetryPolicy, chance: number, tries: readonly number[]) =>
+  tries.map((failed) => {
+    const after = { thrown: notYet(), failed, remainingMs: Number.POSITIVE_INFINITY };
+    return pauseAfter(rule, after, createFakeRandom([chance]));
+  });
 
+describe('pauses', () => {
   test('grow from 20 ms to a second and no further, however often is tried', () => {
     const tries = [1, 2, 3, 6, 7, 5_000];
     expect(pausesOf(retryPolicies.request, 1, tries)).toEqual([20, 40, 80, 640, 1_000, 1_000]);

@@ -186,7 +186,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   overdueCall: {
     what: 'asking a sandbox for a call that nobody has settled by its deadline; calls are looked through 20 s after it, then every 30 s',
-    on: 'a sandbox that does not answer, is full, or has no word of it yet',
+    on: 'a sandbox that does not answer, or is full',
     until: '10 s each time',
     again: named,
     mostTries: always,

@@ -56,7 +56,7 @@ export const noSandbox = {
   },
   sandboxd_unreachable: {
     means:
-      'A sandbox did not take the connection, or broke it, for something that a repeat does again: the bind, a file transfer, the look before a grade, or a call that could not be sent to it for as long as its request was held. Of such a call nothing ran (`admitted`: `no`), and nothing is tainted.',
+      'A sandbox did not take the connection, or broke it, for something that a repeat does again: the bind, a file transfer, the look before a grade, or a call that could not be sent to it for as long as its request was held; or five sandboxes of one request did not take its rollout. Of such a call nothing ran (`admitted`: `no`), and nothing is tainted.',
     evidence: '`trouble`: how the connection failed. `sandbox`: which one.',
     operator:
       'Single ones pass. Refused with 401: the fleet key of that gateway is not the controllers’, and its `/readyz` says `fleet_key`. Many on one node: look at that node and its network. A sandbox that is gone in truth becomes `sandbox_lost` within seconds.',

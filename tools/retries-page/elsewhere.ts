@@ -1,0 +1,152 @@
+export type Part = 'request' | 'call' | 'grade' | 'python' | 'fleet';
+
+/** What is tried again, or looked at again, by others than the one loop of gateways and controllers. */
+export type Elsewhere = {
+  readonly part: Part;
+  readonly what: string;
+  readonly on: string;
+  readonly often: string;
+  readonly until: string;
+  readonly by: readonly string[];
+};
+
+/** The numbers stand in the files that are named. */
+export const elsewhere: readonly Elsewhere[] = [
+  {
+    part: 'request',
+    what: 'a rollout’s place in line',
+    on: 'no sandbox is free',
+    often: 'looked at when woken, and once a second',
+    until:
+      'until the request’s time is up, less what the command needs on the RFT face; 300 s at most for a call',
+    by: ['src/claiming/waiting-room.ts', 'src/calls/admission.ts'],
+  },
+  {
+    part: 'request',
+    what: 'giving up a sandbox for another, for all rollouts of a template together',
+    on: 'as above',
+    often: '60 times a minute',
+    until: 'for ever; who may not asks again',
+    by: ['src/adapters/redis/scripts/waiting.lua'],
+  },
+  {
+    part: 'call',
+    what: 'the same request over a new connection',
+    on: 'a kept one that broke',
+    often: 'once, at once',
+    until: 'the request’s own time',
+    by: ['src/adapters/sandboxd-http/request.ts'],
+  },
+  {
+    part: 'call',
+    what: 'a call that was never sent',
+    on: 'no connection was made in its time',
+    often: 'taken back once, then from the top with its request',
+    until: 'until the request’s time is up',
+    by: ['src/calls/run-call.ts'],
+  },
+  {
+    part: 'grade',
+    what: 'a turn that failed',
+    on: '`grader_failed`',
+    often: 'three turns a rollout; each is asked for by the trainer',
+    until: 'as long as the rollout stands',
+    by: ['src/adapters/redis/scripts/grading.lua'],
+  },
+  {
+    part: 'python',
+    what: 'a request, under the same ids, so that it happens once',
+    on: 'nobody answered it, or it was answered with something `retryable`',
+    often: 'pauses from 0.2 to 5 s, or what `retry-after` says and up to a quarter more',
+    until: '`patience_s`, 900 s; 30 s to finish or to cancel',
+    by: ['clients/python/src/corral/exchange.py'],
+  },
+  {
+    part: 'python',
+    what: 'a call or a grade',
+    on: 'it still runs: attached to, or asked for again',
+    often: 'at once; each request is held',
+    until: '3 h',
+    by: ['clients/python/src/corral/rollout.py'],
+  },
+  {
+    part: 'python',
+    what: 'a heartbeat',
+    on: 'as a request',
+    often: 'as a request',
+    until: 'until the next one is due',
+    by: ['clients/python/src/corral/heartbeat.py'],
+  },
+  {
+    part: 'python',
+    what: 'letting go at the end of the process',
+    on: 'as a request',
+    often: 'three times',
+    until: '8 s in all',
+    by: ['clients/python/src/corral/leaving.py'],
+  },
+  {
+    part: 'fleet',
+    what: 'a launch ticket',
+    on: 'its worker stopped',
+    often: '10 times, after 200 ms',
+    until: 'its reservation is over',
+    by: ['src/adapters/bullmq/launch-queue.ts'],
+  },
+  {
+    part: 'fleet',
+    what: 'a command of BullMQ’s worker; no other command to Redis is sent again by itself',
+    on: 'a Redis that cannot write',
+    often: 'over each new connection',
+    until: 'for ever',
+    by: ['src/adapters/bullmq/connection.ts'],
+  },
+  {
+    part: 'fleet',
+    what: 'starts of a template',
+    on: 'ten in a row failed',
+    often: 'one probe every 30 s',
+    until: 'until one succeeds',
+    by: ['src/adapters/redis/scripts/lib/start.lua'],
+  },
+  {
+    part: 'fleet',
+    what: 'a call of the Kubernetes API',
+    on: '429 and 503; a connection that broke; 401, with credentials read anew',
+    often: 'after its `Retry-After` or a second, all calls together; once; once',
+    until: '15 s',
+    by: ['src/adapters/kubernetes/api/calls.ts'],
+  },
+  {
+    part: 'fleet',
+    what: 'a list of the Kubernetes API',
+    on: 'one that expired while it was read',
+    often: '3 times in all, at once',
+    until: '15 s a page',
+    by: ['src/adapters/kubernetes/watch/pages.ts'],
+  },
+  {
+    part: 'fleet',
+    what: 'a sandbox that is in doubt',
+    on: 'it does not answer',
+    often: 'once a second',
+    until: '10 s of silence; then it is lost',
+    by: ['src/lifecycle/doubts.ts'],
+  },
+  {
+    part: 'fleet',
+    what: 'a label or a removal of a pod',
+    on: 'the controller that took it did not do it',
+    often: '5 s later, by any',
+    until: 'until it is done',
+    by: ['src/adapters/redis/scripts/sandboxes.lua'],
+  },
+  {
+    part: 'fleet',
+    what: 'what a fleet that was uninstalled leaves behind',
+    on: 'it is not gone yet',
+    often: 'looked at each second',
+    until: '3 min, and three times more by its Job',
+    by: ['cli/installation/sweep.ts'],
+  },
+];
