@@ -55,6 +55,7 @@ function controlsOf(grader: Grader): readonly string[] {
     case 'f1':
     case 'recall':
     case 'text':
+    case 'calls':
     case 'command':
       return [];
   }

@@ -30,6 +30,8 @@ function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {
       return [[fieldOf(grader.reference), ['corral-preflight']]];
     case 'text':
       return [[fieldOf(grader.reference), grader.match === 'numeric' ? '1' : 'corral-preflight']];
+    case 'calls':
+      return grader.asks === 'opened' ? [[fieldOf(grader.reference), ['corral-preflight']]] : [];
     case 'gate':
       return [...grader.all, grader.grader].flatMap(gradedFields);
     case 'weighted':

@@ -98,7 +98,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     work,
     record,
   };
-  const evaluating: EvaluateDeps = { claims, lifecycle, link, judge, secret, clock, random };
+  const evaluating: EvaluateDeps = { claims, calls, lifecycle, link, judge, secret, clock, random };
   const grading: GatewayCoreDeps['grading'] = {
     claims,
     calls,

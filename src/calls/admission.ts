@@ -6,7 +6,7 @@ import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
-import { type Admissible, settleGraceMs } from './work.ts';
+import { type Admissible, settleGraceMs, type Tracked } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {
   readonly calls: CallStore;
@@ -28,7 +28,7 @@ export type Admitted = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
  */
 export async function admitOrObtain(
   deps: AdmissionDeps,
-  work: Admissible,
+  work: Admissible & Partial<Pick<Tracked, 'said'>>,
   timeoutMs: number,
   deadline: Deadline,
 ): Promise<Admitted> {
@@ -70,7 +70,7 @@ function unlessOver(thrown: unknown): null {
 /** Null: the rollout is not active, so it needs a sandbox first. */
 async function admit(
   deps: AdmissionDeps,
-  work: Admissible,
+  work: Admissible & Partial<Pick<Tracked, 'said'>>,
   timeoutMs: number,
   occupied: Occupied | null,
 ): Promise<Admitted | null> {
@@ -84,6 +84,7 @@ async function admit(
     idleMs: limits.idleMs,
     budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
     activation: occupied?.activation ?? null,
+    ...(work.said && { arguments: work.said }),
   });
   if (reply.kind === 'barred') throw refusal(reply.code, reply.rollout, reply.admitted);
   if (reply.kind === 'dispatch' && reply.activated) tellObtained(deps.work, reply.rollout, occupied);

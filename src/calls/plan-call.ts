@@ -2,13 +2,16 @@ import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
 import type { CallId } from '../model/ids.ts';
+import { readsCalls } from '../model/reads-calls.ts';
 import type { Written } from '../model/written.ts';
+import type { KeptText } from '../ports/fleet/calls.ts';
 import { type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
 import { fillText } from '../tools/fill-text.ts';
 import { noneFailed } from '../waiting/retries.ts';
+import { keptArguments } from './kept-texts.ts';
 import type { Todo, Tracked, Work } from './work.ts';
 
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
@@ -42,6 +45,7 @@ export function planToolCall(rollout: ResolvedRollout, asked: ToolCall): Work {
     // Whatever the model calls its tool, `exec` too.
     counted: true,
     command: shortened(asked.arguments),
+    said: saidOf(rollout, asked.arguments),
     todo:
       tool === undefined
         ? unknownTool(rollout.environment, name)
@@ -78,6 +82,7 @@ export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
   return {
     ...trackedCall(rollout, call, 'exec', digest),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),
+    said: saidOf(rollout, JSON.stringify(exec)),
     todo: runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
   };
 }
@@ -105,7 +110,12 @@ export function trackedCall(
     keepStreams: claim.face === 'native',
     infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
     command: '',
+    said: null,
   };
+}
+
+function saidOf({ environment }: Pick<ResolvedRollout, 'environment'>, written: Written): KeptText | null {
+  return readsCalls(environment.grader) ? keptArguments(written) : null;
 }
 
 function toolTodo(

@@ -6,7 +6,9 @@ import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import { readsCalls } from '../model/reads-calls.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
+import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
 import {
   brokenWhileRunning,
@@ -49,11 +51,20 @@ export async function settle(
 ): Promise<SettleReply> {
   const answer = judged.result === null ? null : JSON.stringify({ ...judged.result, waitedMs });
   const ranIn = rollout?.epoch?.sandbox;
-  const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }) };
+  const known = { waitedMs, answer, keyId: work.keyId, ...(ranIn && { ranIn }), ...textsOf(work, judged) };
   const settlement = { ...judged.settlement, ...known } satisfies Settlement;
   const reply = await retrying(deps, retryPolicies.storedAnswer, () => deps.calls.settle(settlement));
   if (reply.first) deps.record(settledEvent(work, reply.summary, rollout, settlement, deps.clock.nowMs()));
   return reply;
+}
+
+/** For graders that look at calls: what was asked for, where it is known here, and what the model read. */
+function textsOf(
+  { environment, said }: Tracked,
+  { result }: Judged,
+): Pick<Settlement, 'arguments' | 'output'> {
+  if (!readsCalls(environment.grader)) return {};
+  return { ...(said && { arguments: said }), ...(result && { output: keptOutput(result.output) }) };
 }
 
 /** The model's own failure, for which nothing ran: an answer like every other. Throws `call_conflict` for a known id with other arguments. */

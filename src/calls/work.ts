@@ -3,6 +3,7 @@ import type { CallId } from '../model/ids.ts';
 import type { ModelFailure, Outcome } from '../model/outcome.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
+import type { KeptText } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
 import { Failure } from '../failure/failure.ts';
@@ -41,6 +42,8 @@ export type Tracked = Admissible & {
   readonly infrastructureExits: readonly number[];
   /** For the event log: what was asked for, shortened. */
   readonly command: string;
+  /** For graders that look at calls: what was asked for. Null: nobody looks, or nobody here knows. */
+  readonly said: KeptText | null;
 };
 
 /** One call, ready to be carried out: checked, with everything decided that can be decided before a sandbox is known. */

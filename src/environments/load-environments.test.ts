@@ -148,19 +148,20 @@ describe('digest and version', () => {
   });
 });
 
-describe('folders of a sandbox', () => {
-  const having = (folders: string) =>
-    minimal().replace(
-      'image: host',
-      `image: host, folders: [${folders}], data: [{ source: ., target: /data }]`,
-    );
+/** Its sandbox has these folders, and a data folder. */
+const withFolders = (folders: string) =>
+  minimal().replace(
+    'image: host',
+    `image: host, folders: [${folders}], data: [{ source: ., target: /data }]`,
+  );
 
+const templateOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment.template;
+
+describe('folders of a sandbox', () => {
   test('make it another sandbox; none leave it the one that it was', async () => {
-    const digestOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment.template;
-    const [without, none, one] = [await digestOf(minimal()), having(''), having('/logs/verifier')];
-    expect(without).not.toHaveProperty('folders');
-    expect(await digestOf(none)).not.toHaveProperty('folders');
-    expect(await digestOf(one)).toMatchObject({ folders: ['/logs/verifier'] });
+    expect(await templateOf(minimal())).not.toHaveProperty('folders');
+    expect(await templateOf(withFolders(''))).not.toHaveProperty('folders');
+    expect(await templateOf(withFolders('/logs/verifier'))).toMatchObject({ folders: ['/logs/verifier'] });
   });
 
   test.each([
@@ -174,7 +175,7 @@ describe('folders of a sandbox', () => {
     ['/logs/', 'no plain path'],
     ['/logs, /logs/verifier', '/logs'],
   ])('%s hide what is there, or each other: the author is told', async (folders, said) => {
-    expect((await mistakes(having(folders))).join('\n')).toContain(said);
+    expect((await mistakes(withFolders(folders))).join('\n')).toContain(said);
   });
 });
 
@@ -472,6 +473,75 @@ describe("the operator's policy", () => {
 });
 
 const graded = (grader: string) => minimal().replace(/grader: .*/, `grader: ${grader}`);
+
+describe('graders that look at calls', () => {
+  const shell = "{ tool: shell, argument: command, is: ['npm test'] }";
+
+  test('are compiled with every name that they have', async () => {
+    const checked = `{ kind: calls, checked: { edits: [shell], checks: [${shell}], passing: false } }`;
+    expect((await loaded({ 'a.yaml': graded(checked) })).environment.grader).toEqual({
+      kind: 'calls',
+      asks: 'checked',
+      edits: [{ tool: 'shell' }],
+      checks: [{ tool: 'shell', argument: 'command', is: ['npm test'] }],
+      passing: false,
+    });
+    const opened = '{ kind: calls, opened: { reference: item.files, tools: { shell: command }, most: 2x } }';
+    expect((await loaded({ 'a.yaml': graded(opened) })).environment.grader).toEqual({
+      kind: 'calls',
+      asks: 'opened',
+      reference: 'item.files',
+      tools: [{ tool: 'shell', argument: 'command' }],
+      most: { timesExpected: 2 },
+    });
+  });
+
+  const programs = 'kind: command, on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0';
+
+  test.each([
+    ['command: [judge, "$CORRAL_ROLLOUT"]', true],
+    ['command: [sh, judge.sh], files: { judge.sh: "cat $CORRAL_ROLLOUT" }', true],
+    ['command: [sh, judge.sh], files: { judge.sh: "cat $CORRAL_GRADER_DIR" }', false],
+  ])('a program gets the rollout where its name stands: %s', async (written, readsRollout) => {
+    const { environment } = await loaded({ 'a.yaml': graded(`{ ${programs}, ${written} }`) });
+    expect('readsRollout' in environment.grader).toBe(readsRollout);
+  });
+
+  test('a penalty has its time and bytes in units', async () => {
+    const text = '{ kind: text, reference: item.answer }';
+    const costs = 'time: { free: 1m, per: 10s, each: 0.01 }, bytes: { free: 64Ki, per: 1Ki, each: 0.1 }';
+    const yaml = graded(`{ kind: penalty, grader: ${text}, free_calls: 8, each: 0, ${costs} }`);
+    expect((await loaded({ 'a.yaml': yaml })).environment.grader).toMatchObject({
+      time: { free: 60_000, per: 10_000, each: 0.01 },
+      bytes: { free: 65_536, per: 1_024, each: 0.1 },
+    });
+  });
+
+  test.each([
+    ['{ kind: calls }', 'grader must ask one thing: opened or checked'],
+    [
+      '{ kind: calls, checked: { edits: [write], checks: [shell] } }',
+      'grader looks at calls of write, which is no tool here',
+    ],
+    [
+      '{ kind: gate, all: [{ kind: calls, opened: { reference: item.a, tools: { shell: path } } }], grader: { kind: text, reference: item.a } }',
+      'grader looks at path of shell, which is no parameter of it',
+    ],
+    [
+      '{ kind: penalty, grader: { kind: text, reference: item.a }, free_calls: 1, each: 0, time: { free: 1s, per: 0s, each: 1 } }',
+      'grader.time.per must be above 0',
+    ],
+  ])('%s is a mistake', async (grader, said) => {
+    expect((await mistakes(graded(grader))).join('\n')).toContain(said);
+  });
+
+  test('what opened compares with is kept from the sandbox', async () => {
+    const opened = '{ kind: calls, opened: { reference: item.files, tools: { shell: command } } }';
+    expect(await mistakes(`${graded(opened)}\nexpose: [files]`)).toEqual([
+      expect.stringContaining('exposes files, which the grader compares with'),
+    ]);
+  });
+});
 
 describe('graders that read like people', () => {
   test.each([

@@ -1,33 +1,63 @@
 import { Failure } from '../failure/failure.ts';
+import type { Json } from '../model/grader.ts';
 import type { Written } from '../model/written.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
+import { retrying, type RetryDeps } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
+import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
+import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
-export type EvaluateDeps = CommandGraderDeps & {
-  readonly judge: Judge;
-  /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
-  readonly secret: (name: string) => string | undefined;
-};
+export type EvaluateDeps = CommandGraderDeps &
+  RetryDeps & {
+    readonly judge: Judge;
+    /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
+    readonly secret: (name: string) => string | undefined;
+    readonly calls: Pick<CallStore, 'transcript' | 'list'>;
+  };
 
-/** Runs the environment's grader for one rollout: pure parts here, commands in its sandbox, judges over HTTP. */
+/**
+ * Runs the environment's grader for one rollout: pure parts here, commands in its sandbox, judges over HTTP. Fleet state that
+ * cannot be read until the turn's end leaves as it is, `state_unavailable`: no grader is shown less than there was.
+ */
 export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluation> {
   const { brought } = job;
   if (brought !== null)
     return { kind: 'scored', score: brought, detail: { kind: 'none', score: brought }, suspected: null };
   const bytes = tooLongBytes(job.sample);
   if (bytes !== null) return tooLong(job.environment.onTooLong, bytes);
+  const inTime = <Read>(read: () => Promise<Read>) =>
+    retrying(deps, retryPolicies.gradingStep, read, { until: job.deadline });
+  const story = once(() => inTime(() => readStory(deps.calls, job.rollout.key)));
   return evaluate(job.environment.grader, {
     get sample() {
       return readSample(job.sample);
     },
     item: job.item,
     toolCalls: job.rollout.calls,
-    runCommand: (leaf) => runCommandGrader(deps, job, leaf),
-    askJudge: (leaf) => askJudge(deps, job, leaf),
+    story,
+    costs: () => inTime(() => readCosts(deps.calls, job.rollout.key)),
+    runCommand: async (leaf) =>
+      runCommandGrader(deps, job, leaf, leaf.readsRollout ? wholeRollout(job, await story()) : null),
+    askJudge: async (leaf) => askJudge(deps, job, leaf, leaf.calls ? writtenStory(await story()) : {}),
   });
+}
+
+/** Several parts of one grader look at the same. */
+function once<Read>(read: () => Promise<Read>): () => Promise<Read> {
+  let reading: Promise<Read> | null = null;
+  return () => (reading ??= read());
+}
+
+/** The sample goes on as it came, however deep it is and whatever numbers it holds. */
+function wholeRollout({ sample, rollout }: GradeJob, story: Story): string {
+  const said = answerAt(readSample(sample), 'output_text');
+  const others = { rollout: rollout.owner.rollout, output_text: typeof said === 'string' ? said : null };
+  return `{"sample":${textOf(sample)},${JSON.stringify({ ...others, ...writtenStory(story) }).slice(1)}`;
 }
 
 /** The model's own doing, so no grader is asked and nothing is discarded for it. */
@@ -35,13 +65,18 @@ function tooLong(score: number, bytes: number): Evaluation {
   return { kind: 'scored', score, detail: { kind: 'too_long', score, bytes }, suspected: null };
 }
 
-function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>): Promise<Judged> {
+type Told = { readonly [name: string]: Json };
+
+function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, calls: Told): Promise<Judged> {
   const { url, timeoutMs, retries } = leaf;
-  const others = JSON.stringify({ item: job.item, trace_id: job.rollout.owner.rollout });
-  const asking = (sample: string) => `{"sample":${sample},${others.slice(1)}`;
+  const common = { item: job.item, trace_id: job.rollout.owner.rollout };
+  const asking = (sample: string, told: Told) =>
+    `{"sample":${sample},${JSON.stringify({ ...common, ...told }).slice(1)}`;
   // The sample goes on as it came, however deep it is and whatever numbers it holds.
-  const body = asking(textOf(job.sample));
-  const control = asking(JSON.stringify(sampleOfText(leaf.control)));
+  const body = asking(textOf(job.sample), calls);
+  // Without calls: they are the policy's, and may be what is refused.
+  const nothing = leaf.calls ? writtenStory(noStory) : {};
+  const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
   const request = { url, headers: headersOf(deps, leaf), body, control, timeoutMs, retries };
   return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
 }

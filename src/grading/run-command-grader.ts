@@ -30,7 +30,8 @@ const keepBytes = 16_384;
 /**
  * Grades inside the rollout's own sandbox, so that the grader sees what the policy left there. sandboxd carries the turn
  * out by itself, as one call of its journal, so a connection that breaks attaches to it when it asks again. It runs as a
- * third user, in a folder that the policy can neither enter nor name, and the item is on its stdin.
+ * third user, in a folder that the policy can neither enter nor name, the item is on its stdin, and `rollout`, if it asks for
+ * the whole one, is in a file there.
  *
  * What the policy may have caused is told as `bad`; what it cannot have caused throws: `grader_failed`, and what
  * {@link whileItStands} throws.
@@ -39,10 +40,11 @@ export async function runCommandGrader(
   deps: CommandGraderDeps,
   job: GradeJob,
   leaf: Leaf<'command'>,
+  rollout: string | null,
 ): Promise<CommandGrade> {
   if (job.rollout.broken !== null) return brokenByPolicy(job.rollout.broken);
   try {
-    return gradeOf(leaf, await run(deps, job, leaf));
+    return gradeOf(leaf, await run(deps, job, leaf, rollout));
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
     if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
@@ -54,10 +56,16 @@ async function run(
   deps: CommandGraderDeps,
   job: GradeJob,
   leaf: Leaf<'command'>,
+  rollout: string | null,
 ): Promise<CallAnswer | 'running'> {
   // Each is a run of its own, several of one turn too; the space keeps the id apart from every caller's.
   const call = callId(`corral grade ${job.turn} ${deps.random.text(20)}`);
-  const request = { digest: call, action: actionOf(job, leaf), timeoutMs: leaf.timeoutMs, keepBytes };
+  const request = {
+    digest: call,
+    action: actionOf(job, leaf, rollout),
+    timeoutMs: leaf.timeoutMs,
+    keepBytes,
+  };
   const target = targetOf(job.rollout);
   const ask = async (waitMs: number) => {
     const patience = AbortSignal.timeout(waitMs + answerGraceMs);
@@ -71,8 +79,13 @@ async function run(
   }
 }
 
-function actionOf({ turn, item }: GradeJob, { argv, files }: Leaf<'command'>): CallRequest['action'] {
-  return { kind: 'grade', turn, argv, files, stdin: JSON.stringify(item) };
+function actionOf(
+  { turn, item }: GradeJob,
+  { argv, files }: Leaf<'command'>,
+  rollout: string | null,
+): CallRequest['action'] {
+  const stdin = JSON.stringify(item);
+  return { kind: 'grade', turn, argv, files, stdin, ...(rollout !== null && { rollout }) };
 }
 
 function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): CommandGrade {
@@ -83,6 +96,9 @@ function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): Command
   if (grade === undefined) throw brokenProtocol('its sandboxd says nothing of the score');
   if (grade.kind === 'survivors') return bad('broken', `${grade.count} processes could not be killed`);
   if (grade.kind === 'folder_failed') return withoutFolder(grade);
+  // What its grader made of that is nobody's: a sandboxd of a version before puts no such file there.
+  if (leaf.readsRollout && grade.toldRollout !== true)
+    throw graderFailed('its sandboxd is of a version that cannot show a grader the rollout', 'ENOSYS');
   return badEnding(leaf, answer) ?? scored(grade.score);
 }
 

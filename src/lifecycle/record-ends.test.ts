@@ -136,6 +136,7 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     unsent: unused,
     lookup: unused,
     list: async () => [own, ...summaries],
+    transcript: unused,
     settle: async () => ({ first: true, answer: null, summary: own, digest: 'd', tainted }),
   };
   const record = (event: FleetEvent) => void events.push(event);

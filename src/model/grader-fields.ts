@@ -22,6 +22,8 @@ function references(grader: Grader): readonly string[] {
     case 'recall':
     case 'text':
       return [grader.reference];
+    case 'calls':
+      return grader.asks === 'opened' ? [grader.reference] : [];
     case 'none':
     case 'command':
     case 'http':

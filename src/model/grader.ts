@@ -35,6 +35,35 @@ export type PartialCredit = {
   readonly rounding: boolean;
 };
 
+/** Calls of one tool, or of those the ones whose argument is exactly one of these texts. */
+export type CallSelector = {
+  readonly tool: string;
+  readonly argument?: string;
+  readonly is?: readonly string[];
+};
+
+/** What a `calls` grader asks of a rollout's calls. */
+export type CallsQuestion =
+  /** The share of the row's paths that calls of these tools named in that argument, and that ended well. */
+  | {
+      readonly asks: 'opened';
+      readonly reference: ReferencePath;
+      readonly tools: readonly { readonly tool: string; readonly argument: string }[];
+      /** Of the paths that were asked for, so many count, the first ones. Left out: all. */
+      readonly most?: MostAnswers;
+    }
+  /** Whether one of `checks` ran, from beginning to end, after the last of `edits` had ended. */
+  | {
+      readonly asks: 'checked';
+      readonly edits: readonly CallSelector[];
+      readonly checks: readonly CallSelector[];
+      /** Whether a check counts only where it ends with exit code 0. */
+      readonly passing: boolean;
+    };
+
+/** So much off a score for every `per` beyond what is free. */
+export type Surcharge = { readonly free: number; readonly per: number; readonly each: number };
+
 export type Grader =
   /** The trainer computes the score itself and brings it when it finishes the rollout. Stands alone, never as a part. */
   | { readonly kind: 'none' }
@@ -71,6 +100,8 @@ export type Grader =
       readonly onTimeout: OnBad;
       readonly onOutOfMemory: OnBad;
       readonly onBroken: OnBad;
+      /** It names `CORRAL_ROLLOUT`, where it finds the whole rollout; left out where it does not. */
+      readonly readsRollout?: true;
     }
   | {
       readonly kind: 'http';
@@ -82,7 +113,10 @@ export type Grader =
       readonly onRefused: OnBad;
       /** A harmless answer that a working judge scores; asked for where it refuses another. */
       readonly control: string;
+      /** The judge is sent the rollout's calls too. */
+      readonly calls?: true;
     }
+  | ({ readonly kind: 'calls' } & CallsQuestion)
   /** All of `all` must give their full score first; then the score is the grader's. */
   | { readonly kind: 'gate'; readonly all: readonly Grader[]; readonly grader: Grader }
   | {
@@ -96,6 +130,10 @@ export type Grader =
       readonly freeCalls: number;
       readonly each: number;
       readonly floor: number;
+      /** Of the time that its commands ran, in milliseconds. */
+      readonly time?: Surcharge;
+      /** Of what its commands printed. */
+      readonly bytes?: Surcharge;
     };
 
 /**

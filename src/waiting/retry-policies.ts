@@ -196,14 +196,14 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     by: ['src/calls/settle-overdue.ts'],
   },
   gradingStep: {
-    what: 'a step of a grading: its look at rollout and calls, its turn, storing its score',
+    what: 'a step of a grading: its look at rollout and calls, its turn, what its grader is shown, storing its score',
     on: 'every failure that may pass; calls that still run, and a turn elsewhere: looked at every 200 ms',
     until: '`limits.grade`',
     again: mayPass,
     mostTries: always,
     pauses: usual,
     withinMs: always,
-    by: ['src/grading/grade-rollout.ts', 'src/grading/check-calls.ts'],
+    by: ['src/grading/grade-rollout.ts', 'src/grading/check-calls.ts', 'src/grading/evaluate-job.ts'],
   },
   graderConnection: {
     what: 'the connection to a sandbox in which the grader runs',

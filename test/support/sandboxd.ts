@@ -216,8 +216,9 @@ export function aGrade(
     files = {},
     stdin = '',
     timeoutMs = 30_000,
+    ...told
   }: Partial<GradeAction & Pick<CallRequest, 'timeoutMs'>> = {},
 ): CallRequest {
-  const action = { kind: 'grade', turn, argv: ['sh', '-c', command], files, stdin } as const;
+  const action = { kind: 'grade', turn, argv: ['sh', '-c', command], files, stdin, ...told } as const;
   return { digest: `grade ${turn} ${command}`, action, timeoutMs, keepBytes: 65_536 };
 }

@@ -38,18 +38,18 @@ export async function gradeTurn(
 ): Promise<TurnResult> {
   const before = await sweepAll(grounds.config, grounds.leaders);
   if (before.survivors > 0) return notRun({ kind: 'survivors', count: before.survivors });
-  const placed = await place(grounds, action.files);
+  const placed = await place(grounds, action);
   if (typeof placed !== 'string') return notRun(placed);
   const result = await runGrader(grounds, placed, action, limits, cancel);
   const after = await sweepAll(grounds.config, grounds.leaders);
   if (after.survivors > 0) return { result, grade: { kind: 'survivors', count: after.survivors } };
-  return { result, grade: await collect(grounds, placed) };
+  return { result, grade: await collect(grounds, placed, action) };
 }
 
 async function runGrader(
   grounds: Grounds,
   folder: string,
-  { argv, stdin }: GradeAction,
+  { argv, stdin, rollout }: GradeAction,
   limits: TurnLimits,
   cancel: AbortSignal,
 ): Promise<CommandResult> {
@@ -57,7 +57,7 @@ async function runGrader(
   const socket = await serveAsPolicy(grounds, socketIn(folder));
   try {
     const user = processUser(config, 'grader');
-    const env = environmentIn(folder, grounds);
+    const env = environmentIn(folder, grounds, rollout !== undefined);
     return await runCommand({ argv, cwd: folder, env, user, stdin, ...limits }, leaders, cancel);
   } finally {
     await socket.close();
@@ -66,11 +66,15 @@ async function runGrader(
 
 const socketIn = (folder: string) => join(folder, 'as-policy.sock');
 
-function environmentIn(folder: string, { config, env }: Grounds): Record<string, string> {
+/** Its own user's alone, and gone with the turn: what the policy said is nobody else's to read, or to read later. */
+const rolloutIn = (folder: string) => join(folder, 'rollout.json');
+
+function environmentIn(folder: string, { config, env }: Grounds, told: boolean): Record<string, string> {
   const variables = graderEnv(env, config, join(folder, 'home'), {
     TMPDIR: join(folder, 'tmp'),
     CORRAL_GRADER_DIR: join(folder, 'files'),
     CORRAL_SCORE_FILE: join(folder, 'score'),
+    ...(told && { CORRAL_ROLLOUT: rolloutIn(folder) }),
   });
   return { ...variables, PATH: `${join(folder, 'bin')}:${variables['PATH'] ?? ''}` };
 }
@@ -79,7 +83,7 @@ function environmentIn(folder: string, { config, env }: Grounds): Record<string,
  * The folder of a turn, with the grader's files and programs, made by its own user so that nobody else can open them.
  * Nothing is left there of the turns before.
  */
-async function place({ config }: Grounds, files: GradeAction['files']): Promise<string | GradeTurn> {
+async function place({ config }: Grounds, { files, rollout }: GradeAction): Promise<string | GradeTurn> {
   try {
     if (keptFromPolicy(config.graderFolder, config) === null)
       throw new WireError('internal', `${config.graderFolder} is open to the policy`, 'EPERM');
@@ -89,7 +93,8 @@ async function place({ config }: Grounds, files: GradeAction['files']): Promise<
       .argv.map(quoted)
       .join(' ');
     const programs = { 'as-policy': `#!/bin/sh\nexec ${client} "$@"\n` };
-    const given = JSON.stringify({ earlier, files, programs });
+    const told = rollout === undefined ? {} : { [rolloutIn(folder)]: rollout };
+    const given = JSON.stringify({ earlier, files, programs, told });
     await askHelper(config, 'grader', ['place-grader', folder], longestHelperMs, given);
     return folder;
   } catch (error) {
@@ -104,15 +109,16 @@ const turnsIn = (folder: string) =>
     .filter((name) => name.startsWith(turnPrefix))
     .map((name) => join(folder, name));
 
-async function collect({ config }: Grounds, folder: string): Promise<GradeTurn> {
+async function collect({ config }: Grounds, folder: string, { rollout }: GradeAction): Promise<GradeTurn> {
   try {
     const { score } = await askHelper(
       config,
       'grader',
-      ['read-score', join(folder, 'score')],
+      ['read-score', join(folder, 'score'), rolloutIn(folder)],
       longestHelperMs,
     );
-    return { kind: 'ran', score: typeof score === 'string' ? score : null };
+    const text = typeof score === 'string' ? score : null;
+    return { kind: 'ran', score: text, ...(rollout !== undefined && { toldRollout: true }) };
   } catch (error) {
     return folderFailed(error);
   }

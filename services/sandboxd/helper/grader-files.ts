@@ -22,17 +22,23 @@ type Given = {
   readonly earlier: readonly string[];
   readonly files: Readonly<Record<string, string>>;
   readonly programs: Readonly<Record<string, string>>;
+  /** By path, what nobody else may ever read. */
+  readonly told: Readonly<Record<string, string>>;
 };
+
+const ownFile = 0o600;
 
 /** Makes what a grader finds in its folder, as said on stdin, and removes what earlier ones left. Returns the exit code. */
 export async function placeGrader(folder: string): Promise<0 | 1> {
   try {
-    const { earlier, files, programs } = JSON.parse(await text(process.stdin)) as Given;
+    const { earlier, files, programs, told } = JSON.parse(await text(process.stdin)) as Given;
     for (const other of earlier) empty(other);
     for (const name of folders) mkdirSync(join(folder, name), { mode: ownOnly });
     for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'files', name), content);
     for (const [name, content] of Object.entries(programs))
       writeFileSync(join(folder, 'bin', name), content, { mode: ownOnly });
+    for (const [path, content] of Object.entries(told))
+      writeFileSync(path, content, { mode: ownFile, flag: 'wx' });
     process.stdout.write('{}');
     return 0;
   } catch (error) {
@@ -42,12 +48,14 @@ export async function placeGrader(folder: string): Promise<0 | 1> {
 
 /** What an earlier turn has left. What cannot be removed only takes room. */
 function empty(folder: string): void {
-  for (const name of orNone(() => readdirSync(folder))) {
-    try {
-      rmSync(join(folder, name), { recursive: true, force: true });
-    } catch {
-      // It stays until the sandbox goes.
-    }
+  for (const name of orNone(() => readdirSync(folder))) remove(join(folder, name));
+}
+
+function remove(path: string): void {
+  try {
+    rmSync(path, { recursive: true, force: true });
+  } catch {
+    // It stays until the sandbox goes.
   }
 }
 
@@ -59,9 +67,10 @@ function orNone<Item>(look: () => readonly Item[]): readonly Item[] {
   }
 }
 
-/** Says `{score}`, the text of the score file or null. Returns the exit code. */
-export function reportScore(path: string): 0 | 1 {
+/** Removes what was told, and says `{score}`, the text of the score file or null. Returns the exit code. */
+export function reportScore(path: string, told: readonly string[]): 0 | 1 {
   try {
+    for (const file of told) remove(file);
     process.stdout.write(JSON.stringify({ score: readScore(path) }));
     return 0;
   } catch (error) {

@@ -6,7 +6,7 @@
  *   get PATH    the file on stdout
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
- *   place-grader FOLDER, read-score PATH   what a grader finds before its turn, and what it leaves after it
+ *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
  *   as-policy SOCKET …   the grader's program of that name: see its file
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
@@ -34,7 +34,7 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     }
     case 'read-score': {
       const { reportScore } = await import('./grader-files.ts');
-      return reportScore(object);
+      return reportScore(object, rest);
     }
     case 'missing': {
       const { reportMissing } = await import('./missing.ts');

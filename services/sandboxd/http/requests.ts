@@ -82,7 +82,7 @@ function parseAction(value: unknown): CallRequest['action'] {
   }
 }
 
-function parseGrade({ turn, argv, files, stdin }: shape.Fields): GradeAction {
+function parseGrade({ turn, argv, files, stdin, rollout }: shape.Fields): GradeAction {
   const texts = shape.texts(files, 'action.files');
   const inFolder = Object.keys(texts).find((name) => name.includes('/') || name === '.' || name === '..');
   if (inFolder !== undefined)
@@ -93,6 +93,7 @@ function parseGrade({ turn, argv, files, stdin }: shape.Fields): GradeAction {
     argv: shape.argv(argv, 'action.argv'),
     files: texts,
     stdin: shape.text(stdin, 'action.stdin'),
+    ...(rollout === undefined ? {} : { rollout: shape.text(rollout, 'action.rollout') }),
   };
 }
 

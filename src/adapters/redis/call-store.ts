@@ -5,9 +5,11 @@ import type {
   AdmitRequest,
   CallStore,
   OverdueCall,
+  KeptText,
   Settlement,
   SettleReply,
   SpentReason,
+  ToldCall,
 } from '#src/ports/fleet/calls.ts';
 import { unknownRollout } from './claim-reply.ts';
 import { evidenceText } from './evidence.ts';
@@ -41,6 +43,10 @@ export function callStore(run: RunScript): CallStore {
       const calls = listOf(await run('list-calls', key)).map((reply) => callOf(reply).summary);
       return calls.sort((one, other) => one.startedAtMs - other.startedAtMs);
     },
+    transcript: async (key) => {
+      const calls = listOf(await run('read-transcript', key)).map(toldOf);
+      return calls.sort((one, other) => one.summary.startedAtMs - other.summary.startedAtMs);
+    },
   };
 }
 
@@ -58,8 +64,13 @@ function admitArguments(request: AdmitRequest): readonly (string | number)[] {
     budget?.rolloutMs ?? '',
     activation?.generation ?? '',
     activation?.boot ?? '',
+    keptAs(request.arguments),
   ];
 }
+
+/** As lib/call.lua keeps it. */
+const keptAs = (text: KeptText | undefined): string =>
+  text === undefined ? '' : `${text.whole} ${text.text}`;
 
 /** `{ kind, record, … }`, as `admit` answers. */
 function admitReplyOf(reply: Reply): AdmitReply {
@@ -131,6 +142,8 @@ function settleArguments(settlement: Settlement): readonly (string | number)[] {
     broken ?? '',
     Math.round(idleMs),
     ranIn ?? '',
+    keptAs(settlement.arguments),
+    keptAs(settlement.output),
   ];
 }
 
@@ -144,6 +157,27 @@ function settleReplyOf(reply: Reply): SettleReply {
     digest,
     tainted: numberOf(tainted) === 1,
   };
+}
+
+function toldOf(reply: Reply): ToldCall {
+  const [stored, asked, answered] = listOf(reply);
+  const output = keptIn(answered);
+  return {
+    summary: callOf(stored).summary,
+    arguments: keptIn(asked),
+    output: output === null ? null : { ...wholeAndText(output.text), endedAtMs: output.whole },
+  };
+}
+
+/** What stands behind the first number; of an output that is when it ended, and the same again behind it. */
+function keptIn(reply: Reply | undefined): KeptText | null {
+  const kept = textOrNull(reply);
+  return kept === null ? null : wholeAndText(kept);
+}
+
+function wholeAndText(kept: string): KeptText {
+  const end = kept.indexOf(' ');
+  return { whole: Number(kept.slice(0, end)), text: kept.slice(end + 1) };
 }
 
 function overdueOf(reply: Reply): OverdueCall {

@@ -24,6 +24,7 @@ export const keyNames = {
   inFlight: 'in-flight:',
   answers: 'answers:',
   answerOrder: 'answer-order:',
+  transcript: 'transcript:',
   callDeadlines: 'call-deadlines',
   leases: 'leases',
   grants: 'grants',

@@ -1,6 +1,15 @@
 /** Every transition and every reading of fleet state, one round trip each, by the file of `scripts/` that it stands in. */
 export const scripts = {
-  calls: ['admit', 'settle', 'withdraw-call', 'unsent-call', 'overdue-calls', 'lookup-call', 'list-calls'],
+  calls: [
+    'admit',
+    'settle',
+    'withdraw-call',
+    'unsent-call',
+    'overdue-calls',
+    'lookup-call',
+    'list-calls',
+    'read-transcript',
+  ],
   claim: ['claim'],
   environments: [
     'publish-environment',

@@ -7,6 +7,7 @@ import type { Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
 import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
+import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
@@ -39,6 +40,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
   }
   checkExposed(environment, report);
   checkTimes(environment, report);
+  checkCallsGraded(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
 }
 
@@ -152,6 +154,7 @@ function longestGradeMs(grader: Grader): number {
     case 'f1':
     case 'recall':
     case 'text':
+    case 'calls':
       return 0;
     case 'command':
       return grader.timeoutMs + aroundGraderMs;

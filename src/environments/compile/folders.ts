@@ -5,8 +5,9 @@ import type { SandboxYaml } from '../schema/sandbox.ts';
 
 /** What every sandbox has in its own way, or what its programs come from: a folder of the policy's there would replace it. */
 const taken = [
-  ...['/workspace', '/tmp', '/proc', '/dev', '/sys', '/run', '/etc', payloadMountPoint, graderMountPoint],
-  ...['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/usr', '/boot'],
+  ...'/workspace /tmp /proc /dev /sys /run /etc /bin /sbin /lib /lib32 /lib64 /usr /boot'.split(' '),
+  payloadMountPoint,
+  graderMountPoint,
 ];
 
 /** Writable folders beside the workspace; none is no field, so that templates without are what they were. */

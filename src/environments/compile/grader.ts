@@ -1,6 +1,6 @@
-import type { Grader, MostAnswers } from '#src/model/grader.ts';
+import type { CallSelector, Grader, MostAnswers } from '#src/model/grader.ts';
 import type { Path, Report } from '../mistakes.ts';
-import { parseDurationMs } from '../quantities.ts';
+import { parseBytes, parseDurationMs } from '../quantities.ts';
 import type { GraderYaml, WholeGraderYaml } from '../schema/grader.ts';
 import type { Folder } from './folder.ts';
 
@@ -34,6 +34,8 @@ export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
       return commandGrader(yaml, inHand);
     case 'http':
       return httpGrader(yaml);
+    case 'calls':
+      return callsGrader(yaml, inHand);
     case 'gate':
       return {
         kind: 'gate',
@@ -55,8 +57,20 @@ export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
         freeCalls: yaml.free_calls,
         each: yaml.each,
         floor: yaml.floor ?? 0,
+        ...surcharges(yaml, inHand),
       };
   }
+}
+
+function surcharges({ time, bytes }: Yaml<'penalty'>, { place, report }: InHand) {
+  if (time && parseDurationMs(time.per) === 0) report([...place, 'time', 'per'], 'must be above 0');
+  if (bytes && parseBytes(bytes.per) === 0) report([...place, 'bytes', 'per'], 'must be above 0');
+  return {
+    ...(time && {
+      time: { free: parseDurationMs(time.free), per: parseDurationMs(time.per), each: time.each },
+    }),
+    ...(bytes && { bytes: { free: parseBytes(bytes.free), per: parseBytes(bytes.per), each: bytes.each } }),
+  };
 }
 
 /** What an author leaves out is left out here too, so that the versions of environments stay what they were. */
@@ -110,16 +124,24 @@ function numberReading({ magnitudes, currencies }: Yaml<'text'>) {
 
 const lowerCase = (words: readonly string[] = []) => words.map((word) => word.toLowerCase());
 
+/** By this name a program finds the whole rollout; where it stands nowhere, nothing of that is kept. */
+const rolloutVariable = 'CORRAL_ROLLOUT';
+
 function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
+  const files = filesOf(yaml, inHand);
+  const readsRollout = [...yaml.command, ...Object.values(files)].some((text) =>
+    text.includes(rolloutVariable),
+  );
   return {
     kind: 'command',
     argv: yaml.command,
-    files: filesOf(yaml, inHand),
+    files,
     timeoutMs: parseDurationMs(yaml.timeout ?? defaults.commandTimeout),
     onExit: yaml.on_exit,
     onTimeout: yaml.on_timeout,
     onOutOfMemory: yaml.on_out_of_memory,
     onBroken: yaml.on_broken,
+    ...(readsRollout && { readsRollout }),
   };
 }
 
@@ -143,5 +165,30 @@ function httpGrader(yaml: Yaml<'http'>): Grader {
     retries: yaml.retries ?? defaults.judgeRetries,
     onRefused: yaml.on_refused,
     control: yaml.control ?? defaults.control,
+    ...(yaml.calls === true && { calls: true }),
   };
 }
+
+/** One question to a grader, so that each has its weight. */
+function callsGrader({ opened, checked }: Yaml<'calls'>, { place, report }: InHand): Grader {
+  if ((opened === undefined) === (checked === undefined))
+    report(place, 'must ask one thing: opened or checked; weighted and gate put several together');
+  if (opened === undefined) return checkedGrader(checked);
+  const tools = Object.entries(opened.tools).map(([tool, argument]) => ({ tool, argument }));
+  const most = opened.most === undefined ? {} : { most: mostOf(opened.most) };
+  return { kind: 'calls', asks: 'opened', reference: opened.reference, tools, ...most };
+}
+
+function checkedGrader(checked: Yaml<'calls'>['checked']): Grader {
+  const { edits = [], checks = [], passing = true } = checked ?? {};
+  return {
+    kind: 'calls',
+    asks: 'checked',
+    edits: edits.map(selector),
+    checks: checks.map(selector),
+    passing,
+  };
+}
+
+const selector = (written: string | Required<CallSelector>): CallSelector =>
+  typeof written === 'string' ? { tool: written } : written;

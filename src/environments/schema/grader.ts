@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { Argv, Count, Duration, strict } from './parts.ts';
+import { Argv, Bytes, Count, Duration, strict } from './parts.ts';
 
 const Answer = Type.String({
   pattern: String.raw`^(?:output_text|output_json(?:\.[^.]+)*)$`,
@@ -20,6 +20,13 @@ const GraderFile = Type.Union([Type.String(), strict({ file: Type.String({ minLe
 
 const Compare = Type.Union([Type.Literal('path'), Type.Literal('code')], { description: 'path or code' });
 
+const Most = Type.Union(
+  [Type.Integer({ minimum: 1 }), Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` })],
+  {
+    description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
+  },
+);
+
 const F1Grader = strict({
   kind: Type.Literal('f1'),
   answer: Answer,
@@ -32,11 +39,7 @@ const RecallGrader = strict({
   answer: Answer,
   reference: Reference,
   compare: Type.Optional(Compare),
-  most: Type.Optional(
-    Type.Union([Type.Integer({ minimum: 1 }), Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` })], {
-      description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
-    }),
-  ),
+  most: Type.Optional(Most),
 });
 
 const magnitudeWords = ['K', 'M', 'B', 'T', 'mm', 'mn', 'bn', 'tn'] as const;
@@ -101,6 +104,42 @@ const HttpGrader = strict({
   ),
   on_refused: OnBad,
   control: Type.Optional(Type.String({ minLength: 1, description: 'an answer that the judge scores' })),
+  calls: Type.Optional(Type.Boolean({ description: 'true: the judge is sent the calls, too' })),
+});
+
+const ToolName = Type.String({ minLength: 1, description: 'the name of a tool' });
+
+const Selector = Type.Union(
+  [
+    ToolName,
+    strict({
+      tool: ToolName,
+      argument: Type.String({ minLength: 1 }),
+      is: Type.Array(Type.String({ minLength: 1 }), { minItems: 1 }),
+    }),
+  ],
+  { description: 'the name of a tool, or {tool, argument, is: [TEXT, …]}' },
+);
+
+const CallsGrader = strict({
+  kind: Type.Literal('calls'),
+  opened: Type.Optional(
+    strict({
+      reference: Reference,
+      tools: Type.Record(Type.String(), Type.String({ minLength: 1 }), {
+        minProperties: 1,
+        description: 'the argument that holds the path, by tool: {read_file: path}',
+      }),
+      most: Type.Optional(Most),
+    }),
+  ),
+  checked: Type.Optional(
+    strict({
+      edits: Type.Array(Selector, { minItems: 1, description: 'a list of at least one tool' }),
+      checks: Type.Array(Selector, { minItems: 1, description: 'a list of at least one tool' }),
+      passing: Type.Optional(Type.Boolean({ description: 'true or false' })),
+    }),
+  ),
 });
 
 /** Graders contain graders; the reference is to `$defs` of the schema of a whole file. */
@@ -120,12 +159,20 @@ const WeightedGrader = strict({
   ),
 });
 
+const Each = Type.Number({ minimum: 0, description: 'a number from 0' });
+
+const Surcharges = strict({
+  time: Type.Optional(strict({ free: Duration, per: Duration, each: Each })),
+  bytes: Type.Optional(strict({ free: Bytes, per: Bytes, each: Each })),
+});
+
 const PenaltyGrader = strict({
   kind: Type.Literal('penalty'),
   grader: Part,
   free_calls: Count,
-  each: Type.Number({ minimum: 0, description: 'a number from 0' }),
+  each: Each,
   floor: Type.Optional(Type.Number()),
+  ...Surcharges.properties,
 });
 
 const NoGrader = strict({ kind: Type.Literal('none') });
@@ -137,9 +184,12 @@ export type GraderYaml =
   | Static<typeof TextGrader>
   | Static<typeof CommandGrader>
   | Static<typeof HttpGrader>
+  | Static<typeof CallsGrader>
   | { kind: 'gate'; all: GraderYaml[]; grader: GraderYaml }
   | { kind: 'weighted'; parts: { weight: number; grader: GraderYaml }[] }
-  | { kind: 'penalty'; grader: GraderYaml; free_calls: number; each: number; floor?: number };
+  | ({ kind: 'penalty'; grader: GraderYaml; free_calls: number; each: number; floor?: number } & Static<
+      typeof Surcharges
+    >);
 
 /** Told apart by `kind`, so that a mistake is explained by the one schema that is meant. */
 export const GraderSchema = {
@@ -152,11 +202,12 @@ export const GraderSchema = {
     TextGrader,
     CommandGrader,
     HttpGrader,
+    CallsGrader,
     GateGrader,
     WeightedGrader,
     PenaltyGrader,
   ],
-  description: 'a grader: {kind: f1 | recall | text | command | http | gate | weighted | penalty, …}',
+  description: 'a grader: {kind: f1 | recall | text | command | http | calls | gate | weighted | penalty, …}',
 } as const;
 
 /** Of a whole environment: a grader, or the trainer's own word. */
@@ -165,5 +216,6 @@ export type WholeGraderYaml = GraderYaml | Static<typeof NoGrader>;
 export const WholeGraderSchema = {
   ...GraderSchema,
   oneOf: [NoGrader, ...GraderSchema.oneOf],
-  description: 'a grader: {kind: f1 | recall | text | command | http | gate | weighted | penalty | none, …}',
+  description:
+    'a grader: {kind: f1 | recall | text | command | http | calls | gate | weighted | penalty | none, …}',
 } as const;

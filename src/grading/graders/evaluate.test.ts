@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Grader, Json } from '#src/model/grader.ts';
+import { noStory } from '../story.ts';
 import { evaluate } from './evaluate.ts';
 import type { CommandGrade, GradingContext } from './evaluation.ts';
 
@@ -7,6 +8,8 @@ const context = (over: Partial<GradingContext> = {}): GradingContext => ({
   sample: { output_json: { files: ['a', 'b'] } },
   item: { files: ['a', 'b'] },
   toolCalls: 0,
+  story: () => Promise.resolve(noStory),
+  costs: () => Promise.resolve({ timeMs: 0, bytes: 0 }),
   runCommand: () => Promise.resolve({ kind: 'scored', score: 1 }),
   askJudge: () => Promise.resolve({ kind: 'scored', score: 1 }),
   ...over,
@@ -122,6 +125,8 @@ test('weighted parts are a mean, whatever the weights add up to', async () => {
   expect(await evaluate({ kind: 'weighted', parts }, answering(0.2))).toMatchObject({ score: 0.8 });
 });
 
+const notToBeAsked = () => Promise.reject(new Error('not to be asked'));
+
 describe('a penalty', () => {
   const penalty: Grader = { kind: 'penalty', grader: judge, freeCalls: 12, each: 0.25, floor: 0.1 };
 
@@ -132,6 +137,28 @@ describe('a penalty', () => {
     ['a score below the floor is not raised to it', 0.05, 40, 0.05],
   ])('%s', async (_what, before, toolCalls, score) => {
     expect(await evaluate(penalty, { ...answering(before), toolCalls })).toMatchObject({ score });
+  });
+
+  const costly: Grader = {
+    ...penalty,
+    time: { free: 10_000, per: 10_000, each: 0.1 },
+    bytes: { free: 1_024, per: 1_024, each: 0.2 },
+  };
+
+  test.each([
+    ['what is free costs nothing', { timeMs: 10_000, bytes: 1_024 }, 1],
+    ['time beyond it costs, in a straight line', { timeMs: 25_000, bytes: 0 }, 0.85],
+    ['bytes too, and both together', { timeMs: 20_000, bytes: 2_048 }, 0.7],
+    ['the floor holds', { timeMs: 3_600_000, bytes: 0 }, 0.1],
+  ])('%s', async (_what, costs, score) => {
+    const spent = { ...answering(1), costs: () => Promise.resolve(costs) };
+    const evaluation = await evaluate(costly, spent);
+    expect(evaluation).toMatchObject({ detail: { time_ms: costs.timeMs, bytes: costs.bytes } });
+    expect(evaluation.kind === 'scored' && evaluation.score).toBeCloseTo(score, 9);
+  });
+
+  test('of calls alone asks for no costs, which fleet state may have forgotten', async () => {
+    expect(await evaluate(penalty, { ...answering(1), costs: notToBeAsked })).toMatchObject({ score: 1 });
   });
 });
 

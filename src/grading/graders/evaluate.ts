@@ -1,6 +1,7 @@
 import { Failure } from '#src/failure/failure.ts';
-import type { Grader, OnBad } from '#src/model/grader.ts';
+import type { Grader, OnBad, Surcharge } from '#src/model/grader.ts';
 import type { CommandGrade, EvaluatePart, Evaluation, GradingContext, Leaf, Scored } from './evaluation.ts';
+import { gradeByCalls } from './calls.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
 import type { Suspected } from '#src/failure/suspected.ts';
@@ -46,7 +47,9 @@ async function evaluateKind(grader: Grader, context: GradingContext): Promise<Ev
     case 'weighted':
       return gradeByWeights(grader, evaluatePart);
     case 'penalty':
-      return gradeByPenalty(grader, evaluatePart, context.toolCalls);
+      return gradeByPenalty(grader, evaluatePart, context);
+    case 'calls':
+      return gradeByCalls(grader, context.item, await context.story());
   }
 }
 
@@ -66,6 +69,7 @@ export function needsSandbox(grader: Grader): boolean {
     case 'recall':
     case 'text':
     case 'http':
+    case 'calls':
       return false;
   }
 }
@@ -106,20 +110,29 @@ async function gradeByWeights(grader: Leaf<'weighted'>, evaluatePart: EvaluatePa
   return { kind: 'scored', score, detail: { kind: 'weighted', score, parts: detail }, suspected };
 }
 
-/** Takes `each` off the score for every tool call beyond the free ones; a score already below the floor stays. */
+/**
+ * Takes `each` off the score for every tool call beyond the free ones, and for every `per` of time and bytes; a score already
+ * below the floor stays.
+ */
 async function gradeByPenalty(
   grader: Leaf<'penalty'>,
   evaluatePart: EvaluatePart,
-  toolCalls: number,
+  { toolCalls, costs }: Pick<GradingContext, 'toolCalls' | 'costs'>,
 ): Promise<Evaluation> {
   const before = await evaluatePart(grader.grader);
   if (before.kind === 'discarded') return before;
   const beyond = Math.max(0, toolCalls - grader.freeCalls);
+  const spent = grader.time || grader.bytes ? await costs() : null;
+  const surcharge = spent ? chargeOf(spent.timeMs, grader.time) + chargeOf(spent.bytes, grader.bytes) : 0;
   const floor = Math.min(grader.floor, before.score);
-  const score = Math.max(floor, before.score - beyond * grader.each);
-  const detail = { kind: 'penalty', score, tool_calls: toolCalls, beyond, before: before.detail };
+  const score = Math.max(floor, before.score - beyond * grader.each - surcharge);
+  const seen = spent ? { time_ms: spent.timeMs, bytes: spent.bytes } : {};
+  const detail = { kind: 'penalty', score, tool_calls: toolCalls, beyond, ...seen, before: before.detail };
   return { ...before, score, detail };
 }
+
+const chargeOf = (spent: number, surcharge: Surcharge | undefined): number =>
+  surcharge ? (Math.max(0, spent - surcharge.free) / surcharge.per) * surcharge.each : 0;
 
 /**
  * The score a grading command gave, or what the environment says its bad ending is worth. The policy shared a sandbox

@@ -1,6 +1,7 @@
 import type { Suspected } from '#src/failure/suspected.ts';
 import type { Grader, Item, Json } from '#src/model/grader.ts';
 import type { Judged } from '#src/ports/judge.ts';
+import type { Story } from '../story.ts';
 
 /** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */
 export type Sample = { readonly [key: string]: Json };
@@ -27,9 +28,16 @@ export type GradingContext = {
   readonly item: Item | null;
   /** The rollout's tool calls by our own record. */
   readonly toolCalls: number;
+  /** With what they said; only where `readsCalls` says of the grader that it looks. */
+  readonly story: () => Promise<Story>;
+  /** The same calls by their costs alone, which are kept for every grader. */
+  readonly costs: () => Promise<Costs>;
   readonly runCommand: (leaf: Leaf<'command'>) => Promise<CommandGrade>;
   readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged>;
 };
+
+/** What all of its commands took together. */
+export type Costs = { readonly timeMs: number; readonly bytes: number };
 
 export type Scored = {
   readonly kind: 'scored';

@@ -6,6 +6,12 @@ import type { CallSummary, RolloutRecord } from './records.ts';
 import type { Epoch, RolloutKey } from '#src/model/rollout.ts';
 import type { ActivationStamp } from './claims.ts';
 
+/**
+ * A text of a call as fleet state keeps it for a grader, and how long it is as a whole: bytes of arguments, characters of an
+ * output. A longer one was cut, or left out where its rollout had no room any more.
+ */
+export type KeptText = { readonly text: string; readonly whole: number };
+
 export type AdmitRequest = {
   readonly key: RolloutKey;
   readonly call: CallId;
@@ -19,6 +25,8 @@ export type AdmitRequest = {
   readonly budget: { readonly toolCalls: number; readonly rolloutMs: number } | null;
   /** Set once bind and setup are done: moves a claimed rollout to active in the same step. */
   readonly activation: ActivationStamp | null;
+  /** Kept where the environment's grader looks at calls; left out elsewhere, and where nobody knows them. */
+  readonly arguments?: KeptText;
 };
 
 /** Why a call that is in order is not let in: the model's own doing. */
@@ -78,6 +86,9 @@ export type Settlement = {
   readonly idleMs: number;
   /** Whose request it was, for the event log; fleet state does not keep it. */
   readonly keyId?: string | null;
+  /** Kept where the environment's grader looks at calls, while the rollout is open. */
+  readonly arguments?: KeptText;
+  readonly output?: KeptText;
 };
 
 /** `first` is true for exactly one settle of a call; everybody else gets what was stored then. */
@@ -110,6 +121,14 @@ export type RecordedCall = {
   readonly epoch: Epoch | null;
 };
 
+/** A call with what it said. Null: nobody has told it, or fleet state has forgotten it. */
+export type ToldCall = {
+  readonly summary: CallSummary;
+  readonly arguments: KeptText | null;
+  /** `endedAtMs`: when it settled, on the clock of `startedAtMs`. */
+  readonly output: (KeptText & { readonly endedAtMs: number }) | null;
+};
+
 /** Calls of a rollout: `received → dispatched → settled`, once each. One script a method; errors as in `claims.ts`. */
 export interface CallStore {
   admit(request: AdmitRequest): Promise<AdmitReply>;
@@ -121,6 +140,8 @@ export interface CallStore {
    */
   lookup(key: RolloutKey, call: CallId): Promise<RecordedCall | null>;
   list(key: RolloutKey): Promise<readonly CallSummary[]>;
+  /** All of an open rollout, in the order in which they began, with what is kept of their texts. */
+  transcript(key: RolloutKey): Promise<readonly ToldCall[]>;
   /** Calls whose deadline passed `graceMs` ago, at most `limit`; each is handed out again after `lookAgainMs`. */
   overdue(graceMs: number, lookAgainMs: number, limit: number): Promise<readonly OverdueCall[]>;
   /**

@@ -199,17 +199,20 @@ export type GradeAction = {
   readonly files: Readonly<Record<string, string>>;
   /** UTF-8 text for stdin. */
   readonly stdin: string;
+  /** JSON for the file that `CORRAL_ROLLOUT` names; a grader that does not ask for it has neither. */
+  readonly rollout?: string;
 };
 
 /**
  * What became of a turn. `survivors`: so many processes could not be killed, before the grader began or after its end,
  * so that nobody may trust a score. `folder_failed`: its folder could not be made, filled or read; `errno` is a signal's
- * name where something killed who did it. `ran`: the text of its score file, at most {@link longestScoreBytes} and one; null where there is none.
+ * name where something killed who did it. `ran`: the text of its score file, at most {@link longestScoreBytes} and one; null where there is none;
+ * `toldRollout`: it had the file that was asked for, which a sandboxd of before does not know of.
  */
 export type GradeTurn =
   | { readonly kind: 'survivors'; readonly count: number }
   | { readonly kind: 'folder_failed'; readonly errno: string; readonly message: string }
-  | { readonly kind: 'ran'; readonly score: string | null };
+  | { readonly kind: 'ran'; readonly score: string | null; readonly toldRollout?: true };
 
 /** A score is a number on a line; what is longer is none. */
 export const longestScoreBytes = 256;

@@ -56,6 +56,33 @@ describe.each([
     expect(stdout.head).toContain('ermission denied');
   });
 
+  it('finds the rollout in a file of its own that nobody else may read, and that is gone when the turn is over', async () => {
+    await sh('echo \'{"calls":[]}\' > rollout.json; ln -s "$PWD/rollout.json" /tmp/rollout.json');
+    const rollout = JSON.stringify({ sample: { output_text: 'é\0\n"' }, calls: [{ id: 'call_1' }] });
+    const script = [
+      'stat -c "%a %u" "$CORRAL_ROLLOUT"',
+      'cat "$CORRAL_ROLLOUT"; echo',
+      'as-policy sh -c \'cat "$1" 2>&1 | grep -c enied\' sh "$CORRAL_ROLLOUT"',
+      'as-policy sh -c \'echo forged > "$1"; rm -f "$1"; mv rollout.json "$1"\' sh "$CORRAL_ROLLOUT" 2>/dev/null',
+      'as-policy sh -c \'echo "of the policy: $CORRAL_ROLLOUT"\'',
+      'cmp "$CORRAL_ROLLOUT" - && echo "$CORRAL_ROLLOUT" > "$(dirname "$CORRAL_GRADER_DIR")/tmp/where"',
+      'echo 1 > "$CORRAL_SCORE_FILE"',
+    ].join('\n');
+    const { stdout, grade: turn } = await grade(script, { rollout, stdin: rollout });
+    expect(stdout.head).toBe(`600 ${graderUid}\n${rollout}\n1\nof the policy: \n`);
+    expect(turn).toEqual({ ...score('1\n'), toldRollout: true });
+    const looking =
+      'find "$(dirname "$(dirname "$CORRAL_GRADER_DIR")")" -name rollout.json | wc -l; echo "${CORRAL_ROLLOUT-unset}"';
+    expect((await grade(looking, { turn: 1 })).stdout.head).toBe('0\nunset\n');
+  });
+
+  it('is told a rollout of some megabytes of control characters', async () => {
+    const calls = Array.from({ length: 4_000 }, (_, id) => ({ id, output: '\0'.repeat(64) }));
+    const rollout = JSON.stringify({ sample: { output_text: '\\"'.repeat(300_000) }, calls });
+    const { grade: turn } = await grade('wc -c < "$CORRAL_ROLLOUT" > "$CORRAL_SCORE_FILE"', { rollout });
+    expect(turn).toEqual({ ...score(`${Buffer.byteLength(rollout)}\n`), toldRollout: true });
+  });
+
   it('runs the policy’s programs as the policy, which can neither open nor list anything of the grader’s', async () => {
     await sh(
       `printf '#!/bin/sh\\nid -u; id -G; pwd; ls "$1" 2>&1; cat "$1/files/score" 2>&1; cat\\n' > program`,

@@ -4,7 +4,7 @@
 -- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
 -- since; a new one only goes out in an active rollout that is not barred and has budget and time left.
 script('admit', function(ARGV)
-  local id, call, tool, digest, timeoutMs, idleMs, toolCalls, rolloutMs, generation, boot = unpack(ARGV, 2)
+  local id, call, tool, digest, timeoutMs, idleMs, toolCalls, rolloutMs, generation, boot, arguments = unpack(ARGV, 2)
   local counted = toolCalls ~= ''
   local state, face, taintCode, closedBy, broken = read(id, 'state', 'face', 'taintCode', 'closedBy', 'broken')
   if not state then return { 'not_active', false } end
@@ -35,6 +35,7 @@ script('admit', function(ARGV)
     if isSettled(summary) then return settledReply(summary, text) end
     summary[4] = summary[4] + 1
     writeCall(id, call, summary)
+    keepArguments(id, call, arguments)
     -- A repeat may be sent with a shorter time than the call that it attaches to has.
     redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, overdueName(id, call))
     extendLease()
@@ -73,6 +74,7 @@ script('admit', function(ARGV)
   local function dispatch()
     writeCall(id, call, { tool, digest, nowMs, 1, 'unknown', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 })
     callRuns(id, call, nowMs + timeoutMs)
+    keepArguments(id, call, arguments)
     if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
     -- Reading a file changes nothing; a command or a file of the trainer's own may be whatever the policy asked it for.
     if counted or tool == 'get_file' then
@@ -103,7 +105,7 @@ end)
 -- never dispatched: what the model got wrong is recorded like everything else.
 script('settle', function(ARGV)
   local id, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs, outputBytes, answer,
-    taintCode, taintEvidence, broken, idleMs, ranIn = unpack(ARGV, 2)
+    taintCode, taintEvidence, broken, idleMs, ranIn, arguments, output = unpack(ARGV, 2)
   local state = read(id, 'state')
   if not state then return unsureCode(id) == 'recovering' and stillRecovering() or false end
 
@@ -178,6 +180,8 @@ script('settle', function(ARGV)
   if not known then countRefused() end
   countSettled(id, outcome, code ~= '' and code)
   if isOpen(state) then
+    keepArguments(id, call, arguments)
+    keepOutput(id, call, output)
     if not known then rememberDispatch() end
     renewLease()
     applyConsequence()
@@ -243,6 +247,21 @@ script('list-calls', function(ARGV)
   local flat = redis.call('HGETALL', key.calls .. id)
   for index = 1, #flat, 2 do
     replies[#replies + 1] = callReply(id, flat[index], cjson.decode(flat[index + 1]), flat[index + 1])
+  end
+  return replies
+end)
+
+-- The same with what is kept of their texts: false where nobody has told it, or it was forgotten.
+reading('read-transcript', function(ARGV)
+  local id = ARGV[2]
+  local replies, texts = {}, {}
+  local kept = redis.call('HGETALL', key.transcript .. id)
+  for index = 1, #kept, 2 do texts[kept[index]] = kept[index + 1] end
+  local flat = redis.call('HGETALL', key.calls .. id)
+  for index = 1, #flat, 2 do
+    local call = flat[index]
+    local reply = callReply(id, call, cjson.decode(flat[index + 1]), flat[index + 1])
+    replies[#replies + 1] = { reply, texts['a ' .. call] or false, texts['o ' .. call] or false }
   end
   return replies
 end)

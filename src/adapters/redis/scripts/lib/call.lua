@@ -40,9 +40,41 @@ local function callEnded(id, call)
   redis.call('ZREM', key.callDeadlines, overdueName(id, call))
 end
 
+-- What calls said, for graders that look at it: texts that come here cut, one of each kind a call, each behind a number
+-- that says how long it is as a whole. One for which there is no room leaves its number. Outputs leave a quarter to
+-- arguments: what a policy asked for says more than what it made its commands print.
+local transcriptBytes, outputBytesMost = 256 * 1024, 192 * 1024
+
+local function keepText(id, field, said, most, before)
+  local name = key.transcript .. id
+  if said == '' or redis.call('HEXISTS', name, field) == 1 then return end
+  local whole, text = string.match(said, '^(%d+) (.*)$')
+  local kept = tonumber(redis.call('HGET', name, 'bytes') or 0)
+  if kept + #text > most then text = '' end
+  redis.call('HSET', name, field, before .. whole .. ' ' .. text, 'bytes', kept + #text)
+end
+
+local function keepArguments(id, call, said)
+  keepText(id, 'a ' .. call, said, transcriptBytes, '')
+end
+
+local function keepOutput(id, call, said)
+  keepText(id, 'o ' .. call, said, outputBytesMost, nowMs .. ' ')
+end
+
+-- Its arguments only: what was never sent has no output.
+local function forgetArguments(id, call)
+  local name, field = key.transcript .. id, 'a ' .. call
+  local said = redis.call('HGET', name, field)
+  if not said then return end
+  redis.call('HINCRBY', name, 'bytes', -#string.match(said, '^%d+ (.*)$'))
+  redis.call('HDEL', name, field)
+end
+
 -- It was never sent: dispatched → unknown, so that a repeat may run.
 local function withdraw(id, call, counted)
   callEnded(id, call)
+  forgetArguments(id, call)
   redis.call('HDEL', key.calls .. id, call)
   if counted == '1' then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
 end

@@ -122,5 +122,6 @@ local function shrink(id)
   redis.call('PEXPIRE', key.rollout .. id, lifeMs)
   local lineage, attempt = lineageOf(id)
   if newestOf(lineage) == attempt then redis.call('PEXPIRE', key.newest .. lineage, lifeMs) end
+  redis.call('DEL', key.transcript .. id)
   keepForRepeats(id)
 end
