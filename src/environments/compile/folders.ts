@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { graderMountPoint, payloadMountPoint } from '../../protocol/sandboxd/payload-layout.ts';
+import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Report } from '../mistakes.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
 
