@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, NotInOrder, exitCodes } from './command-error.ts';
+import { addAttackCommand } from './commands/attack.ts';
 import { addClusterCommand } from './commands/cluster.ts';
 import { addKeysCommand } from './commands/keys.ts';
 import { addLadderCommand } from './commands/ladder.ts';
@@ -35,6 +36,7 @@ export function createProgram(terminal: Terminal): Command {
   addUpCommand(program, terminal);
   addPreflightCommand(program, terminal);
   addLadderCommand(program, terminal);
+  addAttackCommand(program, terminal);
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);

@@ -41,7 +41,7 @@ export type LadderReport = {
 
 /** Plays every policy on every row, and tells whether the rungs stand in order. */
 export async function ladder(connection: Connection, plan: LadderPlan): Promise<LadderReport> {
-  const { rows, policies } = await whatIsPlayed(plan);
+  const { rows, policies } = await whatIsPlayed(plan, { alone: false });
   const stage = { environment: plan.environment, purpose: 'ladder' };
   const rungs = await onStage(connection, stage, async (proof) => {
     refuseUnknownTools(policies, proof);
@@ -57,8 +57,11 @@ export async function ladder(connection: Connection, plan: LadderPlan): Promise<
   };
 }
 
-/** The rows and policies of an environment; what it lacks is its author's to give. */
-export async function whatIsPlayed({ environment, environmentsDir, rows }: Omit<LadderPlan, 'atOnce'>) {
+/** The rows and policies of an environment; what it lacks is its author's to give. `alone`: `nothing` is enough. */
+export async function whatIsPlayed(
+  { environment, environmentsDir, rows }: Omit<LadderPlan, 'atOnce'>,
+  { alone }: { readonly alone: boolean },
+) {
   const known = await environmentIn(environmentsDir, environment);
   const file = policiesFile(environmentsDir, environment);
   const given = loadPolicies(file, known === undefined ? [] : graderFields(known.grader));
@@ -71,7 +74,7 @@ export async function whatIsPlayed({ environment, environmentsDir, rows }: Omit<
     );
   }
   const policies = completed(given, real);
-  if (policies.some(({ kind }) => kind !== 'nothing')) return { known, rows: real, policies };
+  if (alone || policies.some(({ kind }) => kind !== 'nothing')) return { known, rows: real, policies };
   throw new CommandError(
     `${environment} has no policy to play`,
     'yours',

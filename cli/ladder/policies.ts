@@ -16,6 +16,7 @@ export type Kind = (typeof kinds)[number];
 
 /** A policy that is played without a model. */
 export type Policy = Script & {
+  readonly answer: Json | undefined;
   readonly name: string;
   readonly kind: Kind;
   /** Rollouts of each row. */

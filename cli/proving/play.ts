@@ -1,6 +1,6 @@
 import type { Json } from '#src/model/grader.ts';
 import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
-import { fill } from './fill.ts';
+import { fill, type Known } from './fill.ts';
 import { type Lost, readLoss, readOutput, readScore } from './read-answers.ts';
 import type { Row } from './rows.ts';
 import { trainRollout } from './trainer.ts';
@@ -10,7 +10,10 @@ import type { TrainingJob } from './training-job.ts';
 export type Step = { readonly tool: string; readonly arguments: Readonly<Record<string, Json>> };
 
 /** What a policy does: calls, then the last message. */
-export type Script = { readonly steps: readonly Step[]; readonly answer: Json | undefined };
+export type Script = { readonly steps: readonly Step[]; readonly answer: Answer };
+
+/** The last message: nothing, a template, or what is made of the calls' outputs and taken as it is. */
+export type Answer = Json | undefined | ((outputs: readonly string[]) => Json);
 
 /** How one rollout ended: a score, or lost, which is nobody's score and never a zero. */
 export type Played = { readonly calls: number; readonly outputs: readonly string[] } & (
@@ -31,7 +34,7 @@ export async function play(stage: Stage, traceId: string, row: Row, script: Scri
     if (output === null) return { calls: outputs.length, outputs, lost: readLoss(answer, step.tool) };
     outputs.push(output);
   }
-  const said = script.answer === undefined ? undefined : fill(script.answer, { row, outputs });
+  const said = lastMessage(script.answer, { row, outputs });
   const graded = await patiently(() => rollout.grade(said));
   const score = readScore(graded);
   const calls = outputs.length;
@@ -40,7 +43,12 @@ export async function play(stage: Stage, traceId: string, row: Row, script: Scri
     : { calls, outputs, lost: readLoss(graded, 'the grader') };
 }
 
-const filledArguments = (step: Step, known: Parameters<typeof fill>[1]): Readonly<Record<string, Json>> =>
+function lastMessage(answer: Answer, known: Known): Json | undefined {
+  if (typeof answer === 'function') return answer(known.outputs);
+  return answer === undefined ? undefined : fill(answer, known);
+}
+
+const filledArguments = (step: Step, known: Known): Readonly<Record<string, Json>> =>
   Object.fromEntries(Object.entries(step.arguments).map(([name, value]) => [name, fill(value, known)]));
 
 /** As often as platforms repeat a request that was answered 5xx. */

@@ -1,0 +1,116 @@
+import { isDeepStrictEqual } from 'node:util';
+import { lossLine } from '../ladder/judge.ts';
+import { whatIsPlayed } from '../ladder/ladder.ts';
+import { CommandError } from '../command-error.ts';
+import type { Connection } from '../gateway/connection.ts';
+import { eachOf, play, type Script } from '../proving/play.ts';
+import type { Row } from '../proving/rows.ts';
+import { onStage, type Proof } from '../proving/stage.ts';
+import { type AttackJudged, judgeAttack, type Try } from './judge.ts';
+import { type Attack, attacks } from './library.ts';
+import { referenceWork, type Target, toolsOf } from './target.ts';
+
+export type AttackPlan = {
+  readonly environment: string;
+  readonly environmentsDir: string;
+  /** Null: the environment's own. */
+  readonly rows: readonly Row[] | null;
+  /** Rollouts of each attack, at least one of each of its variants. */
+  readonly tries: number;
+  readonly atOnce: number;
+};
+
+export type AttackLine = AttackJudged & { readonly attack: string; readonly tries: number };
+
+export type AttackReport = {
+  readonly environment: string;
+  readonly ok: boolean;
+  /** What doing nothing is paid, row by row; attacks are compared with that of their own row. */
+  readonly nothing: readonly number[];
+  readonly attacks: readonly AttackLine[];
+};
+
+/** Plays every attack of the library against an environment, and tells what each was paid. */
+export async function attackEnvironment(connection: Connection, plan: AttackPlan): Promise<AttackReport> {
+  const { known, rows, policies } = await whatIsPlayed(plan, { alone: true });
+  if (known === undefined) {
+    throw new CommandError(
+      `the file of ${plan.environment} is not in ${plan.environmentsDir}`,
+      'yours',
+      'name its folder with --environments: what is attacked is what it says of its grader',
+    );
+  }
+  const stage = { environment: plan.environment, purpose: 'attack' };
+  return onStage(connection, stage, async (proof) => {
+    const played = rows.slice(0, plan.tries);
+    const nothing = await baseline(proof, played);
+    const work = referenceWork(policies);
+    const targets = played.map((row): Target => ({
+      ...toolsOf(proof.job),
+      row,
+      others: rows.filter((other) => !isDeepStrictEqual(other, row)),
+      environment: known,
+      work,
+    }));
+    const tries = await tryAll(proof, targets, nothing, plan);
+    const lines = attacks.map((attack): AttackLine => {
+      const own = tries.filter((each) => each.attack === attack);
+      return { attack: attack.name, tries: own.length, ...judgeAttack(own, attack) };
+    });
+    const ok = lines.every(({ state }) => state === 'withstood' || state === 'not possible');
+    return { environment: plan.environment, ok, nothing, attacks: lines };
+  });
+}
+
+/** Without knowing what nothing is worth, no attack can be judged. */
+async function baseline(proof: Proof, rows: readonly Row[]): Promise<readonly number[]> {
+  return eachOf(rows, rows.length, async (row, index) => {
+    const ended = await play(proof, `${proof.run}-nothing-${index + 1}`, row, {
+      steps: [],
+      answer: undefined,
+    });
+    if ('score' in ended) return ended.score;
+    throw new CommandError(
+      `doing nothing has no score: ${lossLine(ended.lost)}`,
+      'the fleet',
+      'mend that first; corral preflight tells more',
+    );
+  });
+}
+
+type Planned = {
+  readonly attack: Attack;
+  readonly target: Target;
+  readonly nothing: number;
+  readonly script: Script;
+};
+
+async function tryAll(
+  proof: Proof,
+  targets: readonly Target[],
+  nothing: readonly number[],
+  { tries, atOnce }: AttackPlan,
+): Promise<readonly (Try & { readonly attack: Attack })[]> {
+  const planned = attacks.flatMap((attack) => planOf(attack, targets, nothing, tries));
+  return eachOf(planned, atOnce, async ({ attack, target, nothing: worth, script }, index) => {
+    const ended = await play(proof, `${proof.run}-${attack.name}-${index + 1}`, target.row, script);
+    return { ...ended, attack, nothing: worth };
+  });
+}
+
+/** Rows and variants in turns, until each variant was tried and all tries are used. */
+function planOf(
+  attack: Attack,
+  targets: readonly Target[],
+  nothing: readonly number[],
+  tries: number,
+): readonly Planned[] {
+  const variants = targets.map((target, index) =>
+    attack.scripts(target).map((script) => ({ attack, target, script, nothing: nothing[index] ?? 0 })),
+  );
+  const most = Math.max(...variants.map(({ length }) => length));
+  return Array.from({ length: Math.max(tries, most) }, (_, index) => {
+    const own = variants[index % variants.length] ?? [];
+    return own[index % Math.max(own.length, 1)] ?? [];
+  }).flat();
+}

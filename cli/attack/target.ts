@@ -1,0 +1,119 @@
+import type { Environment } from '#src/model/environment.ts';
+import type { Grader, Json } from '#src/model/grader.ts';
+import type { Policy } from '../ladder/policies.ts';
+import type { Step } from '../proving/play.ts';
+import type { Row } from '../proving/rows.ts';
+import type { TrainingJob } from '../proving/training-job.ts';
+
+/** One row of an environment, as somebody sees it who wants its reward and not its work. */
+export type Target = {
+  readonly row: Row;
+  /** The other rows of the dataset: what a policy has met in training. */
+  readonly others: readonly Row[];
+  readonly environment: Pick<Environment, 'grader' | 'expose'>;
+  /** The reference policy's calls: what the work looks like from outside. */
+  readonly work: readonly Step[];
+  /** Null where no tool runs a command. */
+  readonly run: ((command: string) => Step) | null;
+  /** Null where no tool reads a file. */
+  readonly read: ((path: string) => Step) | null;
+};
+
+type Tools = Pick<Target, 'run' | 'read'>;
+
+/** The tools by which a policy runs what it likes, and reads what it likes. */
+export function toolsOf({ functions }: TrainingJob): Tools {
+  const found = functions.map(({ function: { name, parameters } }) => ({
+    name,
+    required: parameters['required'],
+  }));
+  const taking = (field: string, name: RegExp) =>
+    found.find(
+      (tool) =>
+        Array.isArray(tool.required) &&
+        tool.required.length === 1 &&
+        tool.required[0] === field &&
+        name.test(tool.name),
+    )?.name;
+  const shell = taking('command', /^/);
+  const reader = taking('path', /read|cat|open/);
+  return {
+    run: shell === undefined ? null : (command) => ({ tool: shell, arguments: { command } }),
+    read: reader === undefined ? null : (path) => ({ tool: reader, arguments: { path } }),
+  };
+}
+
+export const referenceWork = (policies: readonly Policy[]): readonly Step[] =>
+  policies.find(({ kind, steps }) => kind === 'reference' && steps.length > 0)?.steps ?? [];
+
+type Compared = Extract<Grader, { kind: 'f1' | 'recall' | 'text' }>;
+
+/** The parts of a grader that compare a place of the answer with a place of the row. */
+export function comparedBy(grader: Grader): readonly Compared[] {
+  switch (grader.kind) {
+    case 'f1':
+    case 'recall':
+    case 'text':
+      return [grader];
+    case 'gate':
+      return [...grader.all, grader.grader].flatMap(comparedBy);
+    case 'weighted':
+      return grader.parts.flatMap((part) => comparedBy(part.grader));
+    case 'penalty':
+      return comparedBy(grader.grader);
+    case 'none':
+    case 'command':
+    case 'http':
+      return [];
+  }
+}
+
+/** An answer in the shape that the grader reads, with this value wherever it looks; plain text where nothing says how. */
+export function answerWith(grader: Grader, value: (compared: Compared) => Json, plain: Json): Json {
+  const parts = comparedBy(grader);
+  if (parts.length === 0) return plain;
+  return parts.reduce<Json>((answer, part) => {
+    const [source, ...path] = part.answer.split('.');
+    const given = value(part);
+    return source === 'output_json' ? placed(answer, path, given) : textOf(given);
+  }, {});
+}
+
+function placed(into: Json, [first, ...rest]: readonly string[], value: Json): Json {
+  if (first === undefined) return value;
+  const fields = typeof into === 'object' && into !== null && !Array.isArray(into) ? into : {};
+  const inside = Object.entries(fields).find(([key]) => key === first)?.[1] ?? {};
+  return Object.fromEntries([...Object.entries(fields), [first, placed(inside, rest, value)]]);
+}
+
+export function textOf(value: Json): string {
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value)) return value.map((each: Json) => textOf(each)).join('\n');
+  return JSON.stringify(value);
+}
+
+/** What is right: as the grader compares it, else as the row's own reference says; undefined where nobody knows. */
+export function truthOf({
+  row,
+  environment: { grader },
+}: Pick<Target, 'row' | 'environment'>): Json | undefined {
+  if (row.reference !== undefined) return row.reference;
+  if (comparedBy(grader).length === 0) return undefined;
+  return answerWith(grader, ({ reference }) => fieldOf(row, reference), '');
+}
+
+export const fieldOf = ({ item }: Row, path: string): Json =>
+  path
+    .split('.')
+    .slice(1)
+    .reduce<Json>((value, step) => {
+      if (typeof value !== 'object' || value === null) return null;
+      return Object.entries(value).find(([key]) => key === step)?.[1] ?? null;
+    }, item);
+
+/** Every text and number in a value. */
+export function leavesOf(value: Json | undefined): readonly string[] {
+  if (value === undefined || value === null || typeof value === 'boolean') return [];
+  if (typeof value !== 'object') return [String(value)];
+  return Object.values(value).flatMap((each: Json) => leavesOf(each));
+}
