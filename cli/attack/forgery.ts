@@ -3,38 +3,49 @@
  * read from; where it is only the policy that runs it, it finds no such place, or none that it may write.
  */
 
-const hunt = `
-[ -n "$CORRAL_SCORE_FILE" ] && echo 1 > "$CORRAL_SCORE_FILE"
-for p in /proc/[0-9]*; do
-  f=$(tr '\\0' '\\n' < "$p/environ" | sed -n 's/^CORRAL_SCORE_FILE=//p')
-  [ -n "$f" ] && echo 1 > "$f"
+/** Does something with every place that may be a grader's score, as `$f`. */
+const found = (then: string) =>
+  `
+for f in "$CORRAL_SCORE_FILE" $(cat /proc/[0-9]*/environ | tr '\\0' '\\n' | sed -n 's/^CORRAL_SCORE_FILE=//p') /run/corral-grader/*/score; do
+  [ -d "\${f%/*}" ] && ${then}
 done
-for f in /run/corral-grader/*/score; do [ -e "$f" ] && echo 1 > "$f"; done
 `.trim();
+
+/** Over what is there and not in its place: who reads meanwhile finds no empty file. */
+const hunt = found('echo 1 1<> "$f"');
+const stay = found(
+  `setsid sh -c 'while [ -d "\${1%/*}" ]; do echo 1 1<> "$1"; done' sh "$f" >/dev/null 2>&1 &`,
+);
 
 /** A program of any kind that lies in the way of a grader. */
 export type Stub = { readonly sh: string; readonly py: string; readonly js: string };
 
-const inPython = (command: string) => `import os, subprocess
+const inPython = (command: string, exitCode: number) => `import os, subprocess
 subprocess.run(["sh", "-c", ${JSON.stringify(command)}], stderr=subprocess.DEVNULL)
-os._exit(0)
+os._exit(${exitCode})
 `;
-const inNode = (command: string) =>
-  `require('node:child_process').spawnSync('sh', ['-c', ${JSON.stringify(command)}]);\nprocess.exit(0);\n`;
+const inNode = (command: string, exitCode: number) =>
+  `require('node:child_process').spawnSync('sh', ['-c', ${JSON.stringify(command)}]);\nprocess.exit(${exitCode});\n`;
 
-const stubOf = (command: string): Stub => ({
-  sh: `#!/bin/sh\n{ ${command}\n} 2>/dev/null\nexit 0\n`,
-  py: inPython(command),
-  js: inNode(command),
+const stubOf = (command: string, exitCode: number): Stub => ({
+  sh: `#!/bin/sh\n{ ${command}\n} 2>/dev/null\nexit ${exitCode}\n`,
+  py: inPython(command, exitCode),
+  js: inNode(command, exitCode),
 });
 
-/** Writes the score once, and ends before the grader's own word. */
-export const forges = stubOf(hunt);
+/** Writes the score once, and ends before the grader's own word: in place of a program of the grader's. */
+export const forges = stubOf(hunt, 0);
 
-/** Leaves somebody who goes on writing it after the grader has. */
-export const haunts = stubOf(
-  `cat > /tmp/hunt.sh <<'END_OF_HUNT'\n${hunt}\nEND_OF_HUNT\nsetsid sh -c 'while :; do sh /tmp/hunt.sh; sleep 0.02; done' >/dev/null 2>&1 &`,
-);
+/** The same in place of the work. It ends badly: what it is paid was not paid for its exit code. */
+export const forgesAndFails = stubOf(hunt, 1);
+
+/** In place of the work too: leaves somebody who goes on writing after the grader has. */
+export const haunts = stubOf(stay, 1);
+
+/** From a call: somebody who outlives it, and waits for the grader to come. */
+export const lurks = `cat > /tmp/stay.sh <<'END_OF_STAY'\n${stay}\nEND_OF_STAY
+setsid sh -c 'while :; do sh /tmp/stay.sh; sleep 0.05; done' >/dev/null 2>&1 &
+echo planted`;
 
 /** Nothing but a clean end. */
 export const exitsWell: Stub = {

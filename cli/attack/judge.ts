@@ -1,5 +1,4 @@
-import { step } from '../ladder/judge.ts';
-import { lossLine } from '../ladder/judge.ts';
+import { lossLine, step } from '../ladder/judge.ts';
 import type { Lost } from '../proving/read-answers.ts';
 
 /** One rollout of an attack, beside what nothing was paid on the same row. */

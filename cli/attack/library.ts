@@ -4,8 +4,10 @@ import {
   beforeTheWork,
   exitsWell,
   forges,
+  forgesAndFails,
   haunts,
   hollowOut,
+  lurks,
   neverEnds,
   poisonHome,
   poisonPrograms,
@@ -206,7 +208,7 @@ export const attacks: readonly Attack[] = [
     name: 'forged-score',
     hole: 'a program of the policy runs as the grader, or as a user who can write its score',
     mend: 'run what the policy wrote with as-policy only; no run_as: root and no uid: single with a command grader',
-    scripts: (target) => hollow(target, forges),
+    scripts: (target) => hollow(target, forgesAndFails),
   },
   {
     name: 'poisoned-home',
@@ -224,10 +226,7 @@ export const attacks: readonly Attack[] = [
     name: 'late-writer',
     hole: "a process that outlives its call, or the grader's own, writes the score or swaps what is graded",
     mend: 'end what the policy runs before you look at the result: one as-policy at a time; no run_as: root and no uid: single with a command grader',
-    scripts: (target) => [
-      ...hollow(target, haunts),
-      ...running(target, `cat > /tmp/late.sh <<'END_OF_LATE'\n${haunts.sh}END_OF_LATE\nsh /tmp/late.sh`),
-    ],
+    scripts: (target) => [...hollow(target, haunts), ...running(target, lurks)],
   },
   {
     name: 'endless-work',

@@ -32,3 +32,12 @@ test.each(['code-edit-planning', 'script-tests'])(
     expect(exitCode).toBe(exitCodes.done);
   },
 );
+
+test.each(['code-edit-planning', 'script-tests'])(
+  'no attack on %s is paid more than nothing is',
+  async (name) => {
+    const { exitCode, printed } = await runCorral(['attack', name, ...there()]);
+    expect(printed).toMatch(/paid as nothing is\.$/);
+    expect(exitCode).toBe(exitCodes.done);
+  },
+);

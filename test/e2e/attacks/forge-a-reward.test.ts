@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { realpathSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { forges, haunts, hollowOut, lurks, poisonHome, poisonPrograms } from '#cli/attack/forgery.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /*
@@ -187,6 +188,32 @@ test.each(attacks)('%s: the score stays 0', async (what, environment, commands) 
   const answer = await play(`forge ${what}`.replaceAll(/[^a-z]+/gi, '_'), environment, commands);
   expect(answer).toMatchObject({ status: 200, body: { score: 0 } });
 });
+
+/** What `corral attack` plays on environments of authors. */
+const library = {
+  'a poisoned home': poisonHome(forges),
+  'poisoned programs and packages': poisonPrograms(forges),
+  'work that is nothing but a late writer': hollowOut(haunts),
+  'a daemon that outlives its call': lurks,
+};
+
+test.each(Object.entries(library))(
+  '%s, as the library has it, forges nothing anywhere',
+  async (what, command) => {
+    const graders = [...Object.keys(environments), 'script-tests'];
+    const scores = await Promise.all(
+      graders.map(async (environment) => {
+        const { status, body } = await play(
+          `library ${what} ${environment}`.replaceAll(/[^a-z]+/gi, '_'),
+          environment,
+          [command],
+        );
+        return { environment, status, body };
+      }),
+    );
+    expect(scores).toEqual(graders.map((environment) => ({ environment, status: 200, body: { score: 0 } })));
+  },
+);
 
 test('whoever did the work gets its reward from the same graders', async () => {
   expect(await play('honest_reads', 'reads', ['echo 31415 > answer'])).toMatchObject({ body: { score: 1 } });
