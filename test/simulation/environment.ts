@@ -46,6 +46,9 @@ const inSandbox: Grader = {
   onBroken: 0,
 };
 
+/** The same, who is told the whole rollout. */
+const toldTheWhole: Grader = { ...inSandbox, readsRollout: true };
+
 /** What an answer is worth that the judge refuses: no score that it gives by itself. */
 export const refusedScore = -1;
 /** An answer that it never refuses. */
@@ -91,10 +94,10 @@ function environment(name: string, given: Partial<EnvironmentOfTest>): Environme
   });
 }
 
-/** One graded where the calls ran, one by text alone, one by a judge, one set up first and graded there. They share a pool. */
+/** One graded where the calls ran, one by text alone, one by a judge, one set up first and graded there by who is told of the whole. They share a pool. */
 export const environments: readonly Environment[] = [
   environment('counted', { grader: inSandbox }),
   environment('told', {}),
   environment('judged', { grader: elsewhere }),
-  environment('prepared', { grader: inSandbox, setup: { commands: [['set', 'up']], timeoutMs: 5_000 } }),
+  environment('prepared', { grader: toldTheWhole, setup: { commands: [['set', 'up']], timeoutMs: 5_000 } }),
 ];

@@ -116,6 +116,10 @@ const plantedBugsByName = {
     'if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
     '',
   ),
+  'a call is told to a grader in the words of another': replacing(
+    "texts['a ' .. call] or",
+    "texts['a ' .. flat[1]] or",
+  ),
   'a verdict does not ask for the taint': { core: takesAllForScorable },
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   // These were real. The first one was found under load, and the simulator was blind for it.

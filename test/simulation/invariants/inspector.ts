@@ -8,6 +8,7 @@ import { movesAreTold } from './moves-are-told.ts';
 import { bookkept } from './bookkept.ts';
 import { ended } from './ended.ts';
 import { heardOut } from './heard-out.ts';
+import { toldTheWhole } from './told-the-whole.ts';
 import { turnsAreRun } from './turns-are-run.ts';
 
 export type Violation = { readonly invariant: string; readonly detail: string };
@@ -35,6 +36,7 @@ export function createInspector(world: World): Inspector {
     ...ended,
     ...heardOut,
     ...turnsAreRun,
+    ...toldTheWhole,
     ...stateOnlyMovesOn(),
     ...movesAreTold(),
   };

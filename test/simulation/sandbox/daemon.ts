@@ -155,6 +155,9 @@ export class Daemon {
       struck: false,
     };
     truth.started(execution);
+    const rollout = request.action.kind === 'grade' ? request.action.rollout : undefined;
+    if (rollout !== undefined)
+      truth.told({ owner, sandbox: this.sandbox, boot: this.boot, rollout, atMs: startedMs });
     this.#world.story.tell(this.sandbox, `starts ${call}`);
     const ended = new Promise<RawAnswer>((resolve) => {
       const finish = (ending: Ending | 'exhausts') => {
@@ -165,7 +168,7 @@ export class Daemon {
         const answer = rawAnswer(call, run.token, ending, scheduler.nowMs - startedMs);
         if (execution.struck)
           Object.assign(answer.evidence, { outOfMemoryKills: 1, memoryLackedBy: 'machine' });
-        resolve(request.action.kind === 'grade' ? { ...answer, grade: this.#grade() } : answer);
+        resolve(request.action.kind === 'grade' ? { ...answer, grade: this.#grade(rollout) } : answer);
       };
       this.#strikes.set(execution, () => {
         execution.struck = true;
@@ -182,9 +185,10 @@ export class Daemon {
    * The simulated grader's score is how many of the model's calls this very daemon has run, so that a score taken in
    * another sandbox than the calls' own shows. Ids with a space are the product's own calls.
    */
-  #grade(): GradeTurn {
+  #grade(rollout: string | undefined): GradeTurn {
     const calls = this.journal.list().filter(({ callId }) => !callId.includes(' '));
-    return { kind: 'ran', score: String(calls.length) };
+    const score = String(calls.length);
+    return { kind: 'ran', score, ...(rollout !== undefined && { toldRollout: true }) };
   }
 
   /** Its calls never end: nobody is left who could tell. */

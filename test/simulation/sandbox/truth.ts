@@ -25,10 +25,18 @@ export type Life = {
   endedMs: number | null;
 };
 
+/** A turn of a grader in this life that was told the rollout. */
+export type TellsRollout = Pick<Execution, 'owner' | 'sandbox' | 'boot'> & {
+  /** As the file has it. */
+  readonly rollout: string;
+  readonly atMs: number;
+};
+
 /** What really happened inside the sandboxes, whatever anybody was told. */
 export class Truth {
   readonly executions: Execution[] = [];
   readonly lives: Life[] = [];
+  readonly tellings: TellsRollout[] = [];
   /** Sandboxes of which somebody, after a call was sent, could not know whether it had arrived. */
   readonly doubted = new Set<string>();
   /** Raised by every change, so that invariants look only when there is something new. */
@@ -53,6 +61,11 @@ export class Truth {
 
   started(execution: Execution): void {
     this.executions.push(execution);
+    this.changes += 1;
+  }
+
+  told(telling: TellsRollout): void {
+    this.tellings.push(telling);
     this.changes += 1;
   }
 
