@@ -57,10 +57,16 @@ export function judgePost({ scheduler, faults, chance, refused, misled }: JudgeW
         const isHalf = faults.strikes('judge_half', hurt);
         // Half of a number to the last try is taken for the answer's doing: a model as judge can be talked into it.
         if (isHalf && !isHarmless) refused.add(rollout);
-        const length = isHalf ? chance.between(0, text.length - 1) : text.length;
+        const length = isHalf ? brokenOffAt(text, chance) : text.length;
         resolve({ status: 200, text: text.slice(0, length), retryAfter: undefined });
       });
     });
+}
+
+/** Mostly within the number: what is left of one looks like another. */
+function brokenOffAt(text: string, chance: Chance): number {
+  const within = [text.indexOf(':') + 2, text.length - 2] as const;
+  return chance.happens(0.7) ? chance.between(...within) : chance.between(0, text.length - 1);
 }
 
 type Asked = { readonly rollout: string; readonly right: boolean; readonly isHarmless: boolean };
