@@ -25,7 +25,9 @@ async def plays(rollout: corral.Rollout, times: int) -> float:
     return (await rollout.grade()).score
 
 
-async def group(fleet: Fleet, run: str, fourth: Play, environment: str = "counting") -> list[float | None]:
+async def group(
+    fleet: Fleet, run: str, fourth: Play, environment: str = "counting", others: Play = plays
+) -> list[float | None]:
     """The rewards as a trainer sees them: a rollout that raised has none."""
     client = fleet.client(run)
 
@@ -39,7 +41,7 @@ async def group(fleet: Fleet, run: str, fourth: Play, environment: str = "counti
             except (corral.Discarded, corral.Unavailable):
                 return None
 
-    return list(await asyncio.gather(*(play(times, plays) for times in (1, 3, 2)), play(4, fourth)))
+    return list(await asyncio.gather(*(play(times, others) for times in (1, 3, 2)), play(4, fourth)))
 
 
 def expect_one_lost(fleet: Fleet, run: str, rewards: list[float | None]) -> None:
@@ -140,3 +142,22 @@ async def in_flight(fleet: Fleet, run: str, rollout: str) -> None:
     await asyncio.to_thread(
         eventually, lambda: fleet.rollout(rollout, run).get("in_flight") == 1, f"a call of {rollout} runs"
     )
+
+
+async def test_where_the_trainer_grades_by_itself_its_scores_are_in_the_report_and_the_lost_one_takes_none(
+    fleet: Fleet, run: str
+):
+    async def own(rollout: corral.Rollout, times: int) -> float:
+        await appends(rollout, times)
+        score = float((await rollout.read("calls")).count(b"\n"))
+        await rollout.score(score)
+        return score
+
+    async def fourth(rollout: corral.Rollout, times: int) -> float:
+        await appends(rollout, times)
+        score = float((await rollout.read("calls")).count(b"\n"))
+        fleet.kill_sandbox_of(rollout.rollout_id)
+        await rollout.score(score)
+        return score
+
+    expect_one_lost(fleet, run, await group(fleet, run, fourth, "own-score", own))

@@ -166,11 +166,14 @@ class Rollout:
         """Runs the environment's grader, once; a repeat gets the stored score. `sample`: what the model answered, such as
         `{"output_text": …}`."""
         asked = self._asked(GRADE, body={} if sample is None else {"sample": dict(sample)})
-        until = asyncio.get_running_loop().time() + LONGEST_WORK_S
-        reply = await self._act(asked)
-        while reply.status == 202 and asyncio.get_running_loop().time() < until:
-            reply = await self._act(asked)
-        return self._read(read_grade, reply)
+        return self._read(read_grade, await self._repeated(asked))
+
+    async def score(self, score: float) -> None:
+        """Brings the trainer's own score and lets the sandbox go, where the environment leaves grading to the trainer
+        (`grader: {kind: none}`). Raises as `grade` does: a rollout that lost its state takes no score."""
+        await self._repeated(self._asked(FINISH, body={"score": score}))
+        self._is_over = True
+        let_go(self._held)
 
     async def verdict(self) -> Verdict:
         """What the fleet says of it: scorable, or discarded and why."""
@@ -229,6 +232,14 @@ class Rollout:
                     Discarded(own_failure("still_running", "the call does not end", "infrastructure"))
                 )
             reply = await self._attach(asked, call)
+        return reply
+
+    async def _repeated(self, asked: Asked) -> Reply:
+        """For what is known by its rollout alone: sent again while its work goes on."""
+        until = asyncio.get_running_loop().time() + LONGEST_WORK_S
+        reply = await self._act(asked)
+        while reply.status == 202 and asyncio.get_running_loop().time() < until:
+            reply = await self._act(asked)
         return reply
 
     async def _attach(self, asked: Asked, call: str) -> Reply:

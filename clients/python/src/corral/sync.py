@@ -165,6 +165,9 @@ class Rollout:
     def grade(self, sample: Mapping[str, Any] | None = None) -> Grade:
         return _wait(self.asynchronous.grade(sample))
 
+    def score(self, score: float) -> None:
+        _wait(self.asynchronous.score(score))
+
     def verdict(self) -> Verdict:
         return _wait(self.asynchronous.verdict())
 
