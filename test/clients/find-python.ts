@@ -7,24 +7,28 @@ import { join } from 'node:path';
 export type Python = { readonly program: string; readonly version: string };
 
 /** The oldest first: what works there works in the newer ones, and not the other way round. */
-const wanted = ['3.11', '3.12', '3.13', '3.14'];
+const known = [11, 12, 13, 14];
 
 /** Version and whether virtual environments can be made; Debian leaves `ensurepip` to a package of its own. */
 const question = 'import sys, venv, ensurepip; print("%d.%d.%d" % sys.version_info[:3])';
 
-/** The first of PATH and pyenv that the client supports; throws an error that says what to install. */
-export function findPython(): Python {
-  for (const program of [...onPath(), ...ofPyenv()]) {
+/** The first of PATH and pyenv that is not older; throws an error that says what to install. */
+export function findPython(oldest: `3.${number}`): Python {
+  const least = Number(oldest.slice(2));
+  for (const program of [...onPath(least), ...ofPyenv()]) {
     const version = versionOf(program);
-    if (version !== null && isSupported(version)) return { program, version };
+    if (version !== null && isAtLeast(least, version)) return { program, version };
   }
   throw new Error(
-    'the Python client needs Python 3.11 or newer with venv, and neither PATH nor pyenv has one: ' +
-      'install python3.11 and python3.11-venv (Debian), or "pyenv install 3.11"',
+    `the tests need Python ${oldest} or newer with venv, and neither PATH nor pyenv has one: ` +
+      `install python${oldest} and python${oldest}-venv (Debian), or "pyenv install ${oldest}"`,
   );
 }
 
-const onPath = () => [...wanted.map((version) => `python${version}`), 'python3'];
+const onPath = (least: number) => [
+  ...known.filter((minor) => minor >= least).map((minor) => `python3.${minor}`),
+  'python3',
+];
 
 function ofPyenv(): string[] {
   const folder = join(process.env['PYENV_ROOT'] ?? join(homedir(), '.pyenv'), 'versions');
@@ -44,7 +48,7 @@ function versionOf(program: string): string | null {
   }
 }
 
-function isSupported(version: string): boolean {
+function isAtLeast(least: number, version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  return major === 3 && minor >= 11;
+  return major === 3 && minor >= least;
 }

@@ -3,15 +3,16 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findPython } from './find-python.ts';
+import { choose, client, core, type Suite } from './suites.ts';
 import { virtualEnvironment } from './virtual-environment.ts';
 
 /*
- * The Python client as a trainer gets it: built, installed, checked and tested against a real fleet on this machine. The last
- * line is the count of everything, as `npm test` has it. Arguments go to pytest; `--bench` measures instead.
+ * The Python client as a trainer gets it: built, installed, checked and tested against a real fleet on this machine, by itself
+ * and beside each framework that it has an adapter for. The last lines are the counts of each suite with its time, and of
+ * everything, as `npm test` has it. Arguments choose suites and go to pytest; `--bench` measures instead.
  */
 
-const root = join(import.meta.dirname, '../..');
-const client = join(root, 'clients/python');
+const pyright = join(import.meta.dirname, '../../node_modules/pyright/index.js');
 
 type Counts = { readonly passed: number; readonly failed: number };
 
@@ -23,7 +24,7 @@ if (process.getuid?.() !== 0) {
 }
 const scratch = mkdtempSync(join(tmpdir(), 'corral-clients-'));
 try {
-  process.exitCode = main(virtualEnvironment(findPython(), join(client, 'locks/core.txt')));
+  process.exitCode = main();
 } catch (error) {
   process.stderr.write(`clients: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
@@ -31,20 +32,40 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 
-function main(python: string): number {
-  const installed = install(python);
+function main(): number {
+  const builder = pythonOf(core);
+  const installed = install(builder);
   if (args[0] === '--bench') {
     const bench = join(client, 'bench/overhead.py');
-    return run('bench', python, [bench, ...args.slice(1)], { PYTHONPATH: installed }) ? 0 : 1;
+    return run('bench', builder, [bench, ...args.slice(1)], { PYTHONPATH: installed }) ? 0 : 1;
   }
-  const parts = [...(args.length === 0 ? checks(python) : []), tests(python, installed)];
-  const passed = parts.reduce((sum, part) => sum + part.passed, 0);
-  const failed = parts.reduce((sum, part) => sum + part.failed, 0);
+  const chosen = choose(args);
+  const counts = chosen.suites.map((suite) => play(suite, chosen.rest, builder, installed));
+  const { passed, failed } = sum(counts);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
 }
 
-/** Builds the package as it would be published and installs it beside the environment; what is tested is what is shipped. */
+function pythonOf({ oldest, lock }: Suite): string {
+  return virtualEnvironment(findPython(oldest), lock);
+}
+
+/** Each framework's packages are installed when its turn comes: that time is its own. */
+function play(suite: Suite, rest: readonly string[], builder: string, installed: string): Counts {
+  const startedMs = performance.now();
+  const python = suite === core ? builder : pythonOf(suite);
+  const counts = sum([
+    ...(rest.length === 0 ? [...(suite === core ? style(python) : []), types(suite, python, installed)] : []),
+    tests(suite, rest, python, installed),
+  ]);
+  const tookS = ((performance.now() - startedMs) / 1000).toFixed(1);
+  process.stdout.write(
+    `clients: ${suite.name}: ${counts.passed} passed, ${counts.failed} failed, ${tookS} s\n`,
+  );
+  return counts;
+}
+
+/** Builds the package as it would be published and installs it beside the environments; what is tested is what is shipped. */
 function install(python: string): string {
   const into = join(scratch, 'installed');
   const wheels = join(scratch, 'wheels');
@@ -66,19 +87,23 @@ function install(python: string): string {
   return into;
 }
 
-/** Format, lint and types, each counted as one. */
-function checks(python: string): Counts[] {
-  const pyright = join(root, 'node_modules/pyright/index.js');
+/** Format and lint of everything, each counted as one. */
+function style(python: string): Counts[] {
   return [
-    run('format', python, ['-m', 'ruff', 'format', '--quiet', '--diff', '--no-cache', '.']),
-    run('lint', python, ['-m', 'ruff', 'check', '--quiet', '--no-cache', '.']),
-    run('types', process.execPath, [pyright, '--project', client, '--pythonpath', python]),
-  ].map((passed) => (passed ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 }));
+    one(run('format', python, ['-m', 'ruff', 'format', '--quiet', '--diff', '--no-cache', '.'])),
+    one(run('lint', python, ['-m', 'ruff', 'check', '--quiet', '--no-cache', '.'])),
+  ];
 }
 
-function tests(python: string, installed: string): Counts {
-  const counts = join(scratch, 'counts.json');
-  const passed = run('tests', python, ['-m', 'pytest', ...args], {
+function types({ name, types: project }: Suite, python: string, installed: string): Counts {
+  const argv = [pyright, '--project', project, '--pythonpath', python];
+  return one(run(`types of ${name}`, process.execPath, argv, { PYTHONPATH: installed }));
+}
+
+function tests(suite: Suite, rest: readonly string[], python: string, installed: string): Counts {
+  const counts = join(scratch, `${suite.name}.json`);
+  const argv = ['-m', 'pytest', ...(rest.some(isPath) ? [] : [suite.tests]), ...rest];
+  const passed = run(`tests of ${suite.name}`, python, argv, {
     PYTHONPATH: installed,
     CORRAL_COUNTS: counts,
   });
@@ -89,6 +114,21 @@ function tests(python: string, installed: string): Counts {
   } catch {
     return { passed: 0, failed: 1 };
   }
+}
+
+function isPath(arg: string): boolean {
+  return arg.startsWith('tests/');
+}
+
+function one(passed: boolean): Counts {
+  return passed ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+}
+
+function sum(counts: readonly Counts[]): Counts {
+  return {
+    passed: counts.reduce((all, { passed }) => all + passed, 0),
+    failed: counts.reduce((all, { failed }) => all + failed, 0),
+  };
 }
 
 function run(name: string, program: string, argv: readonly string[], env: Record<string, string> = {}) {

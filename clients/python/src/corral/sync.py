@@ -11,6 +11,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
@@ -36,8 +37,13 @@ def _background() -> asyncio.AbstractEventLoop:
         return _loop
 
 
+def begin(work: Coroutine[Any, Any, T]) -> Future[T]:
+    """Work of the asynchronous client in this face's loop, for whoever waits for several at once. Waits for nothing."""
+    return asyncio.run_coroutine_threadsafe(work, _background())
+
+
 def _wait(work: Coroutine[Any, Any, T]) -> T:
-    answer = asyncio.run_coroutine_threadsafe(work, _background())
+    answer = begin(work)
     try:
         return answer.result()
     except BaseException:

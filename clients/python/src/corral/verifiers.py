@@ -1,0 +1,244 @@
+"""Corral for verifiers, and so for prime-rl: `--env.id corral_verifiers --env.environment shell`.
+
+Each episode borrows a sandbox of the fleet, and the model's loop runs here beside the trainer and calls the environment's
+tools: nothing in the sandbox needs a way to the model, so `network: none` is enough.
+
+What was lost is a `SandboxError`: its trace is not `ok`, has no reward, and prime-rl takes neither of them for its mean. What
+the policy did, its time-outs too, is text for the model, and is scored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import verifiers.v1 as vf
+from openai import APIStatusError, AsyncOpenAI, omit
+from pydantic import model_validator
+from verifiers.v1.clients import ModelContext
+from verifiers.v1.dialects.chat import message_to_wire
+from verifiers.v1.harnesses.utils.compaction import is_context_overflow
+from verifiers.v1.runtimes.docker import DockerRuntimeInfo
+
+from .client import Client
+from .errors import CorralError, Misuse, Refused
+from .rollout import LONGEST_FILE_BYTES, Rollout
+
+__all__ = ["CorralEnv", "CorralEnvConfig", "CorralHarness", "CorralRuntime", "grade"]
+
+# The longest that the fleet lets a command run. Runtimes of verifiers know no time-out of a command.
+LONGEST_COMMAND_S: Final = 3600.0
+
+
+class CorralEnvConfig(vf.SingleAgentEnvConfig):
+    """`environment`: the fleet's, by its name. Where the fleet is says CORRAL_URL, CORRAL_KEY and CORRAL_RUN."""
+
+    environment: str = ""
+    # A runtime that is elsewhere would need a tunnel to the model; our loop runs here.
+    agent: vf.AgentConfig = vf.AgentConfig(runtime=vf.DockerConfig())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _driven_from_here(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.setdefault("agent", {}), dict):
+            data["agent"].setdefault("harness", {"id": "corral_verifiers"})
+        return data
+
+
+class CorralEnv(vf.Env[CorralEnvConfig]):
+    """One agent, one task, one sandbox of the fleet."""
+
+    def __init__(self, config: CorralEnvConfig) -> None:
+        super().__init__(config)
+        if config.environment == "":
+            raise ValueError("say which of the fleet's environments: --env.environment shell")
+        self._client: Final = Client()
+        self._job: dict[str, Any] | None = None
+
+    async def start(self) -> None:
+        """A wrong key or name stops the job here, before any rollout could be discarded for it."""
+        self._job = await self._client.tools(self.config.environment)
+
+    async def run(self, task: vf.Task, agents: vf.Agents) -> None:
+        job = self._job or await self._client.tools(self.config.environment)
+        rollout = Rollout(
+            self.config.environment,
+            item=task.data.model_dump(mode="json", exclude_none=True),
+            group=task.key,
+            client=self._client,
+        )
+        box = CorralRuntime(rollout, job, task.data)
+        try:
+            await box.start()
+            trace = await agents.agent.run(task, runtime=box)
+            if trace.ok:
+                await _ask_the_fleet(box, trace)
+        finally:
+            await box.stop()
+
+
+async def _ask_the_fleet(box: CorralRuntime, trace: vf.Trace) -> None:
+    """A reward that came about without the sandbox, or in spite of it, is none where the fleet discards the rollout."""
+    try:
+        await box.account(trace.reward)
+    except vf.SandboxError as lost:
+        trace.rewards.clear()
+        trace.record_error(lost)
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    """`Refused` is the policy's and goes on as it is: whoever scores 0 for a missing file must not catch what was lost."""
+    try:
+        yield
+    except Refused:
+        raise
+    except Misuse as misuse:
+        # An error of a rollout would be one more discard; this one ends the job.
+        raise SystemExit(f"corral: {misuse}") from misuse
+    except CorralError as lost:
+        raise vf.SandboxError(str(lost)) from lost
+
+
+class CorralRuntime(vf.Runtime):
+    """A sandbox of the fleet. Its configuration is called one of Docker, and its id is in `info`: what verifiers reads a
+    trace back with knows no other kinds."""
+
+    def __init__(self, rollout: Rollout, job: Mapping[str, Any], data: vf.TaskData) -> None:
+        super().__init__(rollout.rollout_id)
+        self.rollout: Final = rollout
+        self.functions: Final[list[Any]] = job["functions"]
+        self._is_graded_here: Final = job["grader"] is None
+        self._is_graded = False
+        self._workdir: Final = data.workdir
+        image = data.image or rollout.environment
+        self.config = vf.DockerConfig(image=image)
+        self.info = DockerRuntimeInfo(image=image, id=rollout.rollout_id)
+
+    async def start(self) -> None:
+        """Returns with a sandbox at hand: its place in line must not count as the agent's time, which ends in a score."""
+        with _told():
+            await self.rollout.exec(["true"])
+
+    async def teardown(self) -> None:
+        await self.rollout.finish()
+
+    async def run(self, argv: list[str], env: dict[str, str]) -> vf.ProgramResult:
+        with _told():
+            try:
+                result = await self.rollout.exec(
+                    argv, env=self.process_env(env), cwd=self._workdir, timeout_s=LONGEST_COMMAND_S
+                )
+            except Refused as refused:
+                return vf.ProgramResult(126, "", str(refused))
+        return vf.ProgramResult(result.return_code, result.stdout, result.stderr)
+
+    async def _read(self, path: str, max_bytes: int | None = None) -> bytes:
+        with _told():
+            most = LONGEST_FILE_BYTES if max_bytes is None else max_bytes
+            return await self.rollout.read(self._placed(path), most_bytes=most)
+
+    async def write(self, path: str, data: bytes) -> None:
+        placed = self._placed(path)
+        with _told():
+            try:
+                await self.rollout.write(placed, data)
+            except Refused as refused:
+                if refused.evidence.get("errno") != "ENOENT":
+                    raise
+                await self.rollout.exec(["mkdir", "-p", "--", str(PurePosixPath(placed).parent)])
+                await self.rollout.write(placed, data)
+
+    def _placed(self, path: str) -> str:
+        return path if self._workdir is None else str(PurePosixPath(self._workdir) / path)
+
+    async def grade(self, sample: Mapping[str, Any] | None = None) -> float:
+        """The environment's own grader, for a `@vf.reward`."""
+        with _told():
+            graded = await self.rollout.grade(sample)
+        self._is_graded = True
+        return graded.score
+
+    async def account(self, reward: float) -> None:
+        """Brings the reward where the fleet leaves grading to the task; else asks whether there may be one."""
+        if self._is_graded:
+            return
+        with _told():
+            if self._is_graded_here and math.isfinite(reward):
+                await self.rollout.score(reward)
+            elif not (verdict := await self.rollout.verdict()).scorable:
+                what = f"{verdict.code}: {verdict.what} [rollout {self.rollout.rollout_id}]"
+                raise vf.SandboxError(what)
+
+
+async def grade(trace: vf.Trace, runtime: vf.Runtime) -> float:
+    """The environment's own grader as a plugged reward: `--env.taskset.task.rewards.corral.fn corral.verifiers:grade`."""
+    return await _ours(runtime).grade({"output_text": trace.last_reply})
+
+
+def _ours(runtime: vf.Runtime) -> CorralRuntime:
+    if not isinstance(runtime, CorralRuntime):
+        raise TypeError(
+            f"{type(runtime).__name__} is no sandbox of Corral: run with --env.id corral_verifiers"
+        )
+    return runtime
+
+
+class CorralHarness(vf.Harness[vf.HarnessConfig]):
+    """The model's loop with the environment's tools, until it answers without calling one."""
+
+    APPENDS_SYSTEM_PROMPT = True
+    SUPPORTS_RESUME = True
+
+    async def launch(
+        self,
+        ctx: ModelContext,
+        trace: vf.Trace,
+        runtime: vf.Runtime,
+        endpoint: str,
+        secret: str,
+        mcp_urls: dict[str, str],
+        data: vf.TaskData,
+        tool_interception_url: str | None = None,
+    ) -> vf.ProgramResult:
+        box = _ours(runtime)
+        messages = _opening(*self.resolve_prompt(data))
+        tools = box.functions or omit
+        # How long a model may take is the agent's own limit, not the connection's.
+        async with AsyncOpenAI(base_url=endpoint, api_key=secret, timeout=None) as model:
+            while True:
+                try:
+                    answer = await model.chat.completions.create(
+                        model=ctx.model, messages=messages, tools=tools
+                    )
+                except APIStatusError as error:
+                    # A policy that fills its context has had its chance: no way out of a score.
+                    if is_context_overflow(error):
+                        return vf.ProgramResult(0, "", "")
+                    raise
+                message = answer.choices[0].message
+                messages.append(message.model_dump(exclude_none=True))
+                if not message.tool_calls:
+                    return vf.ProgramResult(0, message.content or "", "")
+                messages += [await _called(box.rollout, call) for call in message.tool_calls]
+
+
+def _opening(system: str | None, prompt: str | vf.Messages | None) -> list[Any]:
+    said = (
+        [{"role": "user", "content": prompt}]
+        if isinstance(prompt, str)
+        else map(message_to_wire, prompt or [])
+    )
+    return [*([] if system is None else [{"role": "system", "content": system}]), *said]
+
+
+async def _called(rollout: Rollout, call: Any) -> dict[str, Any]:
+    with _told():
+        try:
+            text = (await rollout.call(call.function.name, call.function.arguments)).output
+        except Refused as refused:
+            text = f"Error: {refused.message}"
+    return {"role": "tool", "tool_call_id": call.id, "content": text}

@@ -1,0 +1,219 @@
+"""One real step of TRL's own trainer on a real fleet: what the mean of the group and the advantages become."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trl_sums
+from datasets import Dataset
+from fleet import Fleet, eventually
+from tiny_model import tiny_model, tiny_tokenizer
+from trl import GRPOConfig, GRPOTrainer
+
+import corral
+import corral.trl
+
+APPEND = "for each in $(seq {}); do echo x >> calls; done"
+Disturb = Callable[[str], None]
+
+
+class Scripted(GRPOTrainer):
+    """All of it is TRL's but what the model writes: each rollout the command that the test gives it, and then an answer."""
+
+    commands: Sequence[str]
+    scored: dict[str, Any]
+
+    def _generate_single_turn(self, prompt_ids: list[list[int]], *_: Any, **__: Any) -> Any:
+        said = [
+            self._said(number, self.processing_class.decode(ids)) for number, ids in enumerate(prompt_ids)
+        ]
+        ids = [self.processing_class(text)["input_ids"] for text in said]
+        return ids, None
+
+    def _said(self, number: int, prompt: str) -> str:
+        if "<tool_response>" in prompt:
+            return "done<|im_end|>"
+        call = {"name": "shell", "arguments": {"command": self.commands[number]}}
+        return f"<tool_call>\n{json.dumps(call)}\n</tool_call><|im_end|>"
+
+    def _generate_and_score_completions(self, inputs: Any) -> Any:
+        self.scored = super()._generate_and_score_completions(inputs)
+        return self.scored
+
+
+@pytest.fixture
+def client(fleet: Fleet, run: str) -> corral.sync.Client:
+    return corral.sync.Client(fleet.url, fleet.key, run)
+
+
+@pytest.fixture
+def play(
+    client: corral.sync.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Scripted]:
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+
+    def one_step(
+        commands: Sequence[str],
+        name: str = "counting",
+        reward_funcs: Any = corral.trl.reward,
+        disturb: Disturb | None = None,
+    ) -> Scripted:
+        tokenizer = tiny_tokenizer()
+        row = {"prompt": [{"role": "user", "content": "Append lines to calls."}], "id": "lines"}
+        arguments = GRPOConfig(
+            output_dir=str(tmp_path),
+            per_device_train_batch_size=len(commands),
+            num_generations=len(commands),
+            max_completion_length=1024,
+            max_steps=1,
+            logging_steps=1,
+            scale_rewards="none",
+            save_strategy="no",
+            report_to="none",
+            use_cpu=True,
+            bf16=False,
+        )
+        trainer = Scripted(
+            model=tiny_model(tokenizer),
+            processing_class=tokenizer,
+            args=arguments,
+            train_dataset=Dataset.from_list([row]),
+            environment_factory=corral.trl.environment(name, client=client),
+            reward_funcs=reward_funcs,
+        )
+        trainer.commands = commands
+        if disturb is None:
+            trainer.train()
+        else:
+            watching = threading.Thread(target=_disturbs_the_last, args=(trainer, disturb))
+            watching.start()
+            trainer.train()
+            watching.join()
+        return trainer
+
+    return one_step
+
+
+def _disturbs_the_last(trainer: Scripted, disturb: Disturb) -> None:
+    def last() -> str | None:
+        taken = getattr(trainer, "environments", None) or []
+        rollout = taken[-1]._rollout if len(taken) == len(trainer.commands) else None
+        return None if rollout is None else rollout.rollout_id
+
+    disturb(eventually(last, "the last rollout is made"))
+
+
+def killed_when(fleet: Fleet, run: str, is_so: Callable[[Any], bool]) -> Disturb:
+    def disturb(rollout: str) -> None:
+        def look() -> bool:
+            told = fleet.rollout(rollout, run)
+            return "error" not in told and is_so(told)
+
+        eventually(look, "it is where it is to be killed", within_s=120)
+        fleet.kill_sandbox_of(rollout)
+
+    return disturb
+
+
+def expect_one_lost(fleet: Fleet, run: str, trainer: Scripted) -> None:
+    assert trainer.scored["advantages"].tolist() == [-1, 1, 0, 0]
+    [logged] = [line for line in trainer.state.log_history if "reward" in line]
+    assert logged["reward"] == 2.0
+    report = fleet.report(run)
+    assert (report["scored"], report["discarded"]) == (3, 1)
+    assert report["blame"] == {"infrastructure": 1}
+    assert [line["mean"] for line in report["groups"]] == [2.0]
+
+
+def commands(last: str) -> list[str]:
+    return [*(APPEND.format(times) for times in (1, 3, 2)), last]
+
+
+def test_killed_in_a_command_the_trainer_reads_two(fleet: Fleet, run: str, play: Callable[..., Scripted]):
+    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1)
+    trainer = play(commands("echo x >> calls; sleep 4"), disturb=disturb)
+    expect_one_lost(fleet, run, trainer)
+
+
+def test_killed_while_it_is_graded_the_trainer_reads_two(
+    fleet: Fleet, run: str, play: Callable[..., Scripted]
+):
+    disturb = killed_when(fleet, run, lambda told: told["state"] == "grading")
+    expect_one_lost(fleet, run, play(commands(APPEND.format(4)), "slow-grader", disturb=disturb))
+
+
+def test_a_second_reward_does_not_bring_a_lost_one_back(
+    fleet: Fleet, run: str, play: Callable[..., Scripted]
+):
+    @corral.trl.unless_lost
+    def form(completions: Sequence[Any], **_: Any) -> list[float]:
+        return [0.0 for _ in completions]
+
+    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1)
+    both = [form, corral.trl.reward]
+    trainer = play(commands("echo x >> calls; sleep 4"), reward_funcs=both, disturb=disturb)
+    expect_one_lost(fleet, run, trainer)
+
+
+def test_where_the_trainer_grades_its_rewards_are_in_the_report_and_the_lost_one_has_none(
+    fleet: Fleet, run: str, play: Callable[..., Scripted]
+):
+    @corral.trl.unless_lost
+    def own(**_: Any) -> list[float]:
+        return [1.0, 3.0, 2.0, 4.0]
+
+    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1)
+    trainer = play(commands("sleep 4"), "own-score", reward_funcs=own, disturb=disturb)
+    expect_one_lost(fleet, run, trainer)
+
+
+def test_the_models_own_time_out_is_told_to_it_and_scored(
+    fleet: Fleet, run: str, play: Callable[..., Scripted]
+):
+    trainer = play([APPEND.format(3), "echo x >> calls; sleep 60"])
+    assert trainer.scored["advantages"].tolist() == [1, -1]
+    assert fleet.report(run)["discarded"] == 0
+
+
+def test_tools_are_told_as_the_fleet_describes_them(client: corral.sync.Client):
+    from transformers.utils import get_json_schema
+
+    made = corral.trl.environment("counting", client=client)()
+    told = get_json_schema(made.shell)["function"]
+    [described] = client.tools("counting")["functions"]
+    assert told["name"] == described["function"]["name"]
+    assert told["description"] == " ".join(described["function"]["description"].split())
+    assert told["parameters"]["required"] == described["function"]["parameters"]["required"]
+    assert told["parameters"]["properties"].keys() == described["function"]["parameters"]["properties"].keys()
+
+
+def test_a_wrong_key_or_environment_stops_the_job_before_its_first_step(
+    fleet: Fleet, client: corral.sync.Client
+):
+    with pytest.raises(corral.Misuse, match="unknown_environment"):
+        corral.trl.environment("no-such", client=client)
+    with pytest.raises(corral.Misuse, match="unauthorized"):
+        corral.trl.environment("counting", client=corral.sync.Client(fleet.url, "corral_trainer_wrong"))
+
+
+def test_the_example_trains_a_step(fleet: Fleet, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, value in {"CORRAL_URL": fleet.url, "CORRAL_KEY": fleet.key, "CORRAL_RUN": run}.items():
+        monkeypatch.setenv(name, value)
+    # Of the file's own trainer only what the model writes is replaced.
+    monkeypatch.setattr(trl_sums, "GRPOTrainer", Scripted)
+    tokenizer = tiny_tokenizer()
+    options = {"max_steps": 1, "per_device_train_batch_size": 2, "num_generations": 2, "use_cpu": True}
+    arguments = GRPOConfig(
+        output_dir=str(tmp_path), report_to="none", save_strategy="no", bf16=False, **options
+    )
+    trainer = trl_sums.trainer_of(tiny_model(tokenizer), args=arguments, processing_class=tokenizer)
+    assert isinstance(trainer, Scripted)
+    trainer.commands = ["echo $((6 * 7))"] * 2
+    trainer.train()
+    report = fleet.report(run)
+    assert (report["scored"], report["discarded"]) == (2, 0)

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+
+/** What is tested with one virtual environment: the client alone, or its adapter for a framework beside the real package. */
+export type Suite = {
+  readonly name: string;
+  /** The oldest Python that has what the lock names. */
+  readonly oldest: `3.${number}`;
+  readonly lock: string;
+  /** What pytest is given where nobody names tests; below `clients/python`. */
+  readonly tests: string;
+  /** For pyright: what is checked beside the packages of this environment. */
+  readonly types: string;
+  /** Played by `--all` only. */
+  readonly isSlow: boolean;
+};
+
+export const client = join(import.meta.dirname, '../../clients/python');
+
+const adapter = (name: string, isSlow = false): Suite => ({
+  name,
+  oldest: '3.12',
+  lock: join(client, `locks/${name}.txt`),
+  tests: `tests/with_${name}`,
+  types: join(client, `tests/with_${name}/pyrightconfig.json`),
+  isSlow,
+});
+
+/** It also builds the package and has what formats and lints all of it. */
+export const core: Suite = {
+  name: 'core',
+  oldest: '3.11',
+  lock: join(client, 'locks/core.txt'),
+  tests: 'tests',
+  types: client,
+  isSlow: false,
+};
+
+export const suites: readonly Suite[] = [core, adapter('verifiers'), adapter('trl', true)];
+
+/**
+ * What the words after `npm run test:clients --` choose: suites by their names, all of them by `--all`, else what is not
+ * slow. The rest goes to pytest, and to the core's alone where no suite is named.
+ */
+export function choose(args: readonly string[]): { suites: readonly Suite[]; rest: readonly string[] } {
+  const named = suites.filter(({ name }) => args.includes(name));
+  const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => name === arg));
+  if (named.length > 0) return { suites: named, rest };
+  if (args.includes('--all')) return { suites, rest };
+  return { suites: rest.length > 0 ? [core] : suites.filter(({ isSlow }) => !isSlow), rest };
+}
