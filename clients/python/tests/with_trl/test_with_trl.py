@@ -29,11 +29,9 @@ class Scripted(GRPOTrainer):
     scored: dict[str, Any]
 
     def _generate_single_turn(self, prompt_ids: list[list[int]], *_: Any, **__: Any) -> Any:
-        said = [
-            self._said(number, self.processing_class.decode(ids)) for number, ids in enumerate(prompt_ids)
-        ]
-        ids = [self.processing_class(text)["input_ids"] for text in said]
-        return ids, None
+        tokenizer: Any = self.processing_class
+        said = [self._said(number, tokenizer.decode(ids)) for number, ids in enumerate(prompt_ids)]
+        return [tokenizer(text)["input_ids"] for text in said], None
 
     def _said(self, number: int, prompt: str) -> str:
         if "<tool_response>" in prompt:
