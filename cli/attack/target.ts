@@ -62,6 +62,7 @@ export function comparedBy(grader: Grader): readonly Compared[] {
     case 'penalty':
       return comparedBy(grader.grader);
     case 'none':
+    case 'calls':
     case 'command':
     case 'http':
       return [];
