@@ -39,8 +39,11 @@ export const forges = stubOf(hunt, 0);
 /** The same in place of the work. It ends badly: what it is paid was not paid for its exit code. */
 export const forgesAndFails = stubOf(hunt, 1);
 
-/** In place of the work too: leaves somebody who goes on writing after the grader has. */
-export const haunts = stubOf(stay, 1);
+/**
+ * In place of the work too: leaves somebody who goes on writing after the grader has. It ends only once that one has a
+ * session of its own, since whoever is still in its group is killed with it.
+ */
+export const haunts = stubOf(`${stay}\nsleep 0.5`, 1);
 
 /** From a call: somebody who outlives it, and waits for the grader to come. */
 export const lurks = `cat > /tmp/stay.sh <<'END_OF_STAY'\n${stay}\nEND_OF_STAY
