@@ -5,6 +5,7 @@ import { type CallStory, endOf, type RolloutStory } from '#src/reports/rollout-s
 import { bytes, duration, score, timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { visibleLine } from '../print/visible.ts';
+import { describeWhy } from './describe-why.ts';
 import { describeMissing, indented, labelled, textWidth, wrap } from './screen.ts';
 
 /** One screen: what became of the rollout, and why; of one that can be scored, call by call with blame. */
@@ -50,7 +51,8 @@ function scorable(story: RolloutStory, width: number): readonly string[] {
     ...(Object.keys(evidence).length === 0 ? [] : [['evidence', describeEvidence(evidence)] as const]),
   ]);
   const table = () => describeCalls(calls, story.keyIds.length > 1, width);
-  return [...facts, '', calls.length === 0 ? 'no call is known to have reached a sandbox' : table()];
+  const why = story.why === null ? [] : ['', ...describeWhy(story.why, width)];
+  return [...facts, ...why, '', calls.length === 0 ? 'no call is known to have reached a sandbox' : table()];
 }
 
 const describeEvidence = (evidence: Evidence): string =>

@@ -37,6 +37,7 @@ export function storyOfAnswer(answer: RolloutAnswer): RolloutStory {
     suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
     broken: answer.broken,
     evidence: answer.taint?.evidence ?? {},
+    why: null,
     calls: answer.calls.map(answeredCall).sort((a, b) => a.startedAtMs - b.startedAtMs),
     keyIds: [],
     closedByKey: null,
@@ -121,6 +122,7 @@ function storyOfEvents(key: RolloutKey, events: readonly RolloutEvent[]): Rollou
     suspected: verdict?.suspected ?? null,
     broken: null,
     evidence: evidenceOf(settled, verdict),
+    why: verdict?.why ?? null,
     calls: calls.toSorted((one, other) => one.startedAtMs - other.startedAtMs),
     keyIds: [...new Set(events.flatMap(({ keyId }) => keyId ?? []))],
     closedByKey: closed?.keyId ?? null,
@@ -176,6 +178,7 @@ export function withLog(
     suspected: story.suspected ?? own.suspected,
     discardedAtMs: story.discardedAtMs ?? own.discardedAtMs,
     evidence: isTold || story.verdict?.kind !== 'discard' ? story.evidence : own.evidence,
+    why: own.why,
     // Of a rollout that is over the fleet forgets the calls first, and where they ran.
     sandbox: story.sandbox ?? own.sandbox,
     boot: story.boot ?? own.boot,

@@ -192,3 +192,45 @@ test('a list has those that the fleet knows, and after them those that only the 
   const another = { ...other, attempt: 2 };
   expect(withEnded([known], [one, other, another])).toEqual([known, one, another]);
 });
+
+test('a scored rollout says on one screen what was answered, what was true, and what each part of its grader says', () => {
+  const why = {
+    itemId: 'task-7',
+    item: '{"id":"task-7","files":["a.ts"]}',
+    answer: { 'output_json.files': '["b.ts"]\u001b[2J' },
+    reference: { 'item.files': '["a.ts"]' },
+    parts: [
+      { part: 'weighted', score: 0, reason: 'the mean of 2 parts by weight' },
+      { part: 'weighted > 1 f1', score: 0, reason: '0 of 1 expected are among 1 answered' },
+      { part: 'weighted > 2 command', score: 0, reason: 'by its score file' },
+    ],
+    stderr: `${'\n'.repeat(50)}3 tests failed\u0007\nthe last line\n`,
+  };
+  const scored: RolloutEvent = {
+    ...common,
+    kind: 'verdict',
+    key: keyOf('r1'),
+    verdict: { kind: 'scorable' },
+    score: 0,
+    suspected: null,
+    evidence: { turn: 1 },
+    why,
+  };
+  const [story] = storiesOfEvents([good, JSON.parse(JSON.stringify(scored)) as RolloutEvent]);
+  if (story === undefined) throw new Error('no story');
+  expect(story.why).toEqual(why);
+  const screen = describeStory(story, 100);
+  for (const said of [
+    'item         task-7',
+    'answer       output_json.files = ["b.ts"]\\u001b[2J',
+    'reference    item.files = ["a.ts"]',
+    'weighted > 1 f1',
+    '0 of 1 expected are among 1 answered',
+    '3 tests failed\\u0007',
+    'the last line',
+  ])
+    expect(screen).toContain(said);
+  expect(screen.split('\n').length).toBeLessThan(40);
+  const fleet = { ...story, source: 'fleet', why: null } as const;
+  expect(withLog(fleet, { told: [story], missing: [] }).why).toEqual(why);
+});

@@ -1,5 +1,5 @@
 import { Failure } from '../failure/failure.ts';
-import type { Json } from '../model/grader.ts';
+import type { Grader, Json } from '../model/grader.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
@@ -10,6 +10,7 @@ import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
+import { toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
@@ -33,7 +34,9 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
   const inTime = <Read>(read: () => Promise<Read>) =>
     retrying(deps, retryPolicies.gradingStep, read, { until: job.deadline });
   const story = once(() => inTime(() => readStory(deps.calls, job.rollout.key)));
-  return evaluate(job.environment.grader, {
+  let stderr = '';
+  const { grader } = job.environment;
+  const evaluation = await evaluate(grader, {
     get sample() {
       return readSample(job.sample);
     },
@@ -41,10 +44,50 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
     toolCalls: job.rollout.calls,
     story,
     costs: () => inTime(() => readCosts(deps.calls, job.rollout.key)),
-    runCommand: async (leaf) =>
-      runCommandGrader(deps, job, leaf, leaf.readsRollout ? wholeRollout(job, await story()) : null),
+    runCommand: async (leaf) => {
+      const whole = leaf.readsRollout ? wholeRollout(job, await story()) : null;
+      const ended = await runCommandGrader(deps, job, leaf, whole);
+      stderr = ended.stderr;
+      return ended.grade;
+    },
     askJudge: async (leaf) => askJudge(deps, job, leaf, leaf.calls ? writtenStory(await story()) : {}),
   });
+  if (evaluation.kind === 'discarded') return evaluation;
+  const asked = { grader, item: job.item, sample: readSample(job.sample), stderr };
+  return { ...evaluation, why: toldWhy(asked, evaluation, secretsOf(deps, grader)) };
+}
+
+/** What a judge is sent in its headers; graders in sandboxes are given none. */
+function secretsOf({ secret }: EvaluateDeps, grader: Grader): ReadonlyMap<string, string> {
+  const names = secretNames(grader);
+  return new Map(
+    names.flatMap((name) => {
+      const value = secret(name);
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}
+
+function secretNames(grader: Grader): readonly string[] {
+  switch (grader.kind) {
+    case 'http':
+      return Object.values(grader.headers).flatMap((value) =>
+        typeof value === 'string' ? [] : [value.secret],
+      );
+    case 'gate':
+      return [...grader.all, grader.grader].flatMap(secretNames);
+    case 'weighted':
+      return grader.parts.flatMap((part) => secretNames(part.grader));
+    case 'penalty':
+      return secretNames(grader.grader);
+    case 'none':
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'calls':
+    case 'command':
+      return [];
+  }
 }
 
 /** Several parts of one grader look at the same. */

@@ -10,6 +10,7 @@ import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
 import type { RolloutEvent } from '../ports/event-log.ts';
+import type { ToldWhy } from '../ports/told-why.ts';
 
 /**
  * A grading in the words of this room: what was asked for, its turns, the sample that came with it and what of one is
@@ -70,6 +71,8 @@ type Graded = {
   readonly suspected: Suspected | null;
   /** Why there is no score. */
   readonly evidence?: Evidence;
+  /** Why it is what it is. */
+  readonly why?: ToldWhy;
 };
 
 /** The one line that the event log keeps of a verdict that grading reached. */
@@ -91,5 +94,6 @@ export function gradedEvent(
     suspected: graded.suspected,
     evidence: { ...graded.evidence, turn: job.turn, calls: job.rollout.calls },
     openedAtMs: job.rollout.placedAtMs,
+    ...(graded.why && { why: graded.why }),
   };
 }

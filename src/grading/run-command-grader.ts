@@ -11,7 +11,7 @@ import {
   type GradeTurn,
   longestScoreBytes,
 } from '../protocol/sandboxd/wire.ts';
-import type { CommandGrade, Leaf } from './graders/evaluation.ts';
+import type { CommandEnd, CommandGrade, Leaf } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
@@ -41,12 +41,14 @@ export async function runCommandGrader(
   job: GradeJob,
   leaf: Leaf<'command'>,
   rollout: string | null,
-): Promise<CommandGrade> {
-  if (job.rollout.broken !== null) return brokenByPolicy(job.rollout.broken);
+): Promise<CommandEnd> {
+  if (job.rollout.broken !== null) return { grade: brokenByPolicy(job.rollout.broken), stderr: '' };
   try {
-    return gradeOf(leaf, await run(deps, job, leaf, rollout));
+    const answer = await run(deps, job, leaf, rollout);
+    const stderr = answer === 'running' ? '' : answer.stderr.head + answer.stderr.tail;
+    return { grade: gradeOf(leaf, answer), stderr };
   } catch (thrown) {
-    if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
+    if (thrown instanceof PolicyBrokeIt) return { grade: brokenByPolicy(thrown.message), stderr: '' };
     if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
     throw thrown;
   }

@@ -7,6 +7,7 @@ import type { CallId, RunId, TenantId } from '../model/ids.ts';
 import type { Wanted } from '../protocol/fleet/events.ts';
 import type { CallSummary } from './fleet/records.ts';
 import type { Epoch, RolloutKey } from '../model/rollout.ts';
+import type { ToldWhy } from './told-why.ts';
 
 /** `keyId`: the public id of the API key whose request it was, never the secret; null: nobody's, the fleet did it by itself. */
 type Told = { readonly atMs: number; readonly keyId: string | null };
@@ -40,6 +41,8 @@ export type RolloutEvent =
       readonly evidence: Evidence;
       /** When the rollout took its place, for what shows how long it was; older events do not say. */
       readonly openedAtMs?: number;
+      /** Of one that a grader scored; older events do not say. */
+      readonly why?: ToldWhy;
     })
   /** Somebody ended it by a request, before it ended by itself. */
   | (OfRollout & { readonly kind: 'rollout_closed'; readonly by: 'finished' | 'deleted' });

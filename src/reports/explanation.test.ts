@@ -50,6 +50,7 @@ function story(change: Partial<RolloutStory> = {}): RolloutStory {
     score: null,
     suspected: null,
     broken: null,
+    why: null,
     evidence: { node: 'n1' },
     calls: [call('c1'), lostCall],
     keyIds: [],

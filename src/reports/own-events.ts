@@ -1,5 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { EventLog } from '../ports/event-log.ts';
+import { withoutWhy } from './without-why.ts';
 import { answerAt, questionAt, type Told, type Wanted, wantedOf } from '../protocol/fleet/events.ts';
 
 export type OwnEventsOptions = {
@@ -42,7 +43,9 @@ export class OwnEvents {
       if (lines === null) return nothing(onlyStdout);
       void clock.sleep(searchMs, until).then(() => ended.abort());
       let bytes = 0;
-      for await (const line of lines) {
+      for await (const found of lines) {
+        // Of a whole run nobody reads why, which would fill the room that its events have.
+        const line = wanted.rollout === null ? withoutWhy(found) : found;
         bytes += Buffer.byteLength(line) + 1;
         if (bytes > mostBytes) return some(`it told ${mostBytes} bytes; older events are left out`);
         yield line;

@@ -2,6 +2,7 @@ import { type Blame, type FailureCode, failures } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
+import type { ToldWhy } from '../ports/told-why.ts';
 
 /** Where a report comes from: the fleet's own state, or the event log when that has forgotten or does not run. */
 export type Source = 'fleet' | 'event log';
@@ -64,6 +65,8 @@ export type RolloutStory = {
   /** The policy broke its own sandbox, and how: its own failure, and no discard. */
   readonly broken: string | null;
   readonly evidence: Evidence;
+  /** Why its score is what it is; only the event log knows. */
+  readonly why: ToldWhy | null;
   readonly calls: readonly CallStory[];
   /** Keys that acted on it, the first first; empty where the source knows none. */
   readonly keyIds: readonly string[];

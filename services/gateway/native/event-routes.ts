@@ -8,6 +8,7 @@ import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { type Authentication, grantOf, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
+import { toldLines } from './told-lines.ts';
 
 /** What the fleet's event logs tell, as lines of JSON, each with its newline. */
 export type EventRoutesDeps = {
@@ -33,9 +34,9 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
     async (request, reply) => {
       const rollout = takeRollout(request, request.params.id, 'the rollout id');
       const run = namedRun(request.headers['x-corral-run']);
-      return reply
-        .type('application/x-ndjson')
-        .send(streamOf(deps.tell({ tenant: grantOf(request).tenant, run, rollout })));
+      const { tenant, scopes } = grantOf(request);
+      const told = toldLines(deps.tell({ tenant, run, rollout }), 'rollout', scopes);
+      return reply.type('application/x-ndjson').send(streamOf(told));
     },
   );
 
@@ -44,8 +45,9 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
     { schema: { summary: 'The same of all its rollouts', params: RunParams, response: lines } },
     async (request, reply) => {
       const run = runId(idText(request.params.run, 'the run name'));
-      const { tenant } = grantOf(request);
-      return reply.type('application/x-ndjson').send(streamOf(deps.tell({ tenant, run, rollout: null })));
+      const { tenant, scopes } = grantOf(request);
+      const told = toldLines(deps.tell({ tenant, run, rollout: null }), 'run', scopes);
+      return reply.type('application/x-ndjson').send(streamOf(told));
     },
   );
 }

@@ -57,6 +57,7 @@ function storyOf({ record, verdict, calls }: RolloutView): RolloutStory {
     suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
     broken: record.broken,
     evidence: record.taint?.evidence ?? {},
+    why: null,
     calls: calls.map(callStoryOf),
     // Fleet state does not keep who asked; the event log does.
     keyIds: [],

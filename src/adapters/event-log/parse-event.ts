@@ -41,6 +41,18 @@ const Verdict = Type.Union([
   Type.Object({ kind: Type.Literal('discard'), code: Type.String(), cause: Type.Optional(Type.String()) }),
 ]);
 
+const Texts = Type.Record(Type.String(), Type.String());
+const Why = Type.Object({
+  itemId: nullable(Type.String()),
+  item: Type.String(),
+  answer: Texts,
+  reference: Texts,
+  parts: Type.Array(
+    Type.Object({ part: Type.String(), score: nullable(Type.Number()), reason: Type.String() }),
+  ),
+  stderr: Type.String(),
+});
+
 const eventCheck = Compile(
   Type.Union([
     Type.Object({
@@ -64,6 +76,7 @@ const eventCheck = Compile(
       score: nullable(Type.Number()),
       suspected: Suspected,
       evidence: Scalars,
+      why: Type.Optional(Why),
     }),
     Type.Object({
       ...ofRollout,

@@ -61,6 +61,13 @@ function referenceAt(item: Item | null, path: ReferencePath): Json {
   return found;
 }
 
+/** The same for a person: as JSON, or that there is none. */
+export function referenceText(item: Item | null, path: ReferencePath): string {
+  const [, ...fields] = path.split('.');
+  const found = fields.reduce(fieldOf, item ?? undefined);
+  return found === undefined ? '(missing)' : typeof found === 'string' ? found : JSON.stringify(found);
+}
+
 /** The reference as a list of texts. Throws `item_missing` where it is neither a text, a number nor a list of them. */
 export function textsAt(item: Item | null, path: ReferencePath): readonly string[] {
   const found = referenceAt(item, path);

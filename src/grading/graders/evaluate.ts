@@ -85,13 +85,15 @@ async function gradeByGate(grader: Leaf<'gate'>, evaluatePart: EvaluatePart): Pr
     if (checked.kind === 'discarded') return checked;
     suspected ??= checked.suspected;
     if (checked.score < fullScore) {
-      const detail = { kind: 'gate', score: 0, stopped_at: index, check: checked.detail };
+      const reason = `check ${index + 1} of ${grader.all.length} did not pass`;
+      const detail = { kind: 'gate', score: 0, stopped_at: index, check: checked.detail, reason };
       return { kind: 'scored', score: 0, detail, suspected };
     }
   }
   const graded = await evaluatePart(grader.grader);
   if (graded.kind === 'discarded') return graded;
-  const detail = { kind: 'gate', score: graded.score, passed: graded.detail };
+  const reason = 'every check passed';
+  const detail = { kind: 'gate', score: graded.score, passed: graded.detail, reason };
   return { ...graded, detail, suspected: suspected ?? graded.suspected };
 }
 
@@ -107,7 +109,8 @@ async function gradeByWeights(grader: Leaf<'weighted'>, evaluatePart: EvaluatePa
   const score = parts.reduce((sum, { weight, scored }) => sum + weight * scored.score, 0) / total;
   const detail = parts.map(({ weight, scored }) => ({ weight, ...scored.detail }));
   const suspected = parts.find(({ scored }) => scored.suspected !== null)?.scored.suspected ?? null;
-  return { kind: 'scored', score, detail: { kind: 'weighted', score, parts: detail }, suspected };
+  const reason = `the mean of ${parts.length} parts by weight`;
+  return { kind: 'scored', score, detail: { kind: 'weighted', score, parts: detail, reason }, suspected };
 }
 
 /**
@@ -127,9 +130,20 @@ async function gradeByPenalty(
   const floor = Math.min(grader.floor, before.score);
   const score = Math.max(floor, before.score - beyond * grader.each - surcharge);
   const seen = spent ? { time_ms: spent.timeMs, bytes: spent.bytes } : {};
-  const detail = { kind: 'penalty', score, tool_calls: toolCalls, beyond, ...seen, before: before.detail };
+  const reason = reasonOfPenalty(before.score, score, beyond, surcharge);
+  const told = { tool_calls: toolCalls, beyond, ...seen, before: before.detail, reason };
+  const detail = { kind: 'penalty', score, ...told };
   return { ...before, score, detail };
 }
+
+function reasonOfPenalty(before: number, after: number, beyond: number, surcharge: number): string {
+  if (before === after) return 'nothing was taken off';
+  const calls = beyond > 0 ? [`${beyond} calls beyond the free ones`] : [];
+  const costs = surcharge > 0 ? [`${round(surcharge)} for time and bytes`] : [];
+  return `${round(before - after)} taken off: ${[...calls, ...costs].join(', ')}`;
+}
+
+const round = (amount: number): number => Math.round(amount * 10_000) / 10_000;
 
 const chargeOf = (spent: number, surcharge: Surcharge | undefined): number =>
   surcharge ? (Math.max(0, spent - surcharge.free) / surcharge.per) * surcharge.each : 0;
@@ -140,7 +154,7 @@ const chargeOf = (spent: number, surcharge: Surcharge | undefined): number =>
  */
 function gradeByCommand(leaf: Leaf<'command'>, grade: CommandGrade): Evaluation {
   if (grade.kind === 'scored') {
-    const detail = { kind: 'command', score: grade.score };
+    const detail = { kind: 'command', score: grade.score, reason: 'by its score file' };
     return { kind: 'scored', score: grade.score, detail, suspected: null };
   }
   const worth = worthOf(leaf, grade.how);
@@ -169,7 +183,8 @@ function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad'
 function gradeByJudge({ onRefused }: Leaf<'http'>, judged: Judged): Evaluation {
   if (judged.kind === 'scored') {
     const { score } = judged;
-    return { kind: 'scored', score, detail: { kind: 'http', score }, suspected: null };
+    const detail = { kind: 'http', score, reason: 'by the judge' };
+    return { kind: 'scored', score, detail, suspected: null };
   }
   const { reason } = judged;
   if (onRefused === 'discard') return { kind: 'discarded', suspected: 'answer', reason };

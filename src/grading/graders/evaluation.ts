@@ -1,6 +1,7 @@
 import type { Suspected } from '#src/failure/suspected.ts';
 import type { Grader, Item, Json } from '#src/model/grader.ts';
 import type { Judged } from '#src/ports/judge.ts';
+import type { ToldWhy } from '#src/ports/told-why.ts';
 import type { Story } from '../story.ts';
 
 /** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */
@@ -8,6 +9,9 @@ export type Sample = { readonly [key: string]: Json };
 
 /** What a grader of this kind is, whatever stands around it. */
 export type Leaf<Kind extends Grader['kind']> = Extract<Grader, { readonly kind: Kind }>;
+
+/** With what its program said on stderr, for a person; the policy may have had a hand in it. */
+export type CommandEnd = { readonly grade: CommandGrade; readonly stderr: string };
 
 /** How a command grader ended. What `bad` is worth is written in the environment, because the policy may have caused it. */
 export type CommandGrade =
@@ -47,6 +51,8 @@ export type Scored = {
   readonly detail: { readonly [key: string]: Json };
   /** Set when a grader ended badly and the environment gave that a score: the policy may have done it. */
   readonly suspected: Suspected | null;
+  /** For the event log alone. */
+  readonly why?: ToldWhy;
 };
 
 export type Discarded = {

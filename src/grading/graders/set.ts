@@ -14,8 +14,15 @@ export function gradeBySet(grader: Leaf<'f1' | 'recall'>, { sample, item }: Comp
   const answer = grader.most === undefined ? given : firstOf(given, grader.most, truth.size);
   const hits = answer.intersection(truth).size;
   const score = grader.kind === 'f1' ? f1(hits, answer.size, truth.size) : recall(hits, truth.size);
-  const detail = { kind: grader.kind, score, hits, answered: given.size, expected: truth.size };
+  const reason = reasonOf(hits, truth.size, answer.size, given.size);
+  const detail = { kind: grader.kind, score, hits, answered: given.size, expected: truth.size, reason };
   return { kind: 'scored', score, detail, suspected: null };
+}
+
+function reasonOf(hits: number, expected: number, counted: number, given: number): string {
+  if (given === 0) return `nothing was answered that could be read, and ${expected} were expected`;
+  const first = counted < given ? `, the first ${counted} of them` : '';
+  return `${hits} of ${expected} expected are among ${given} answered${first}`;
 }
 
 /** Nothing expected and nothing answered is a perfect answer. */

@@ -11,7 +11,19 @@ export function gradeByText(grader: TextGrader, { sample, item }: Compared): Sco
   const answer = textOf(answerAt(sample, grader.answer));
   const scores = accepted.map((reference) => (answer === null ? 0 : match(grader, answer, reference)));
   const score = Math.max(0, ...scores);
-  return { kind: 'scored', score, detail: { kind: 'text', match: grader.match, score }, suspected: null };
+  const reason = reasonOf(grader, answer, score);
+  return {
+    kind: 'scored',
+    score,
+    detail: { kind: 'text', match: grader.match, score, reason },
+    suspected: null,
+  };
+}
+
+function reasonOf({ match: how, answer: path }: TextGrader, answer: string | null, score: number): string {
+  if (answer === null) return `nothing was answered in ${path}`;
+  if (score === 1) return `matches (${how})`;
+  return score > 0 ? `is near (${how})` : `does not match (${how})`;
 }
 
 function textOf(answer: Json | undefined): string | null {

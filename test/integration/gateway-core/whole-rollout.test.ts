@@ -216,3 +216,23 @@ test('calls are composed with other graders, and of those that look at none noth
     { arguments: null, output: null },
   ]);
 });
+
+test('the event log is told why a score is what it is, with the grader’s last words; the trainer is told no reference', async () => {
+  await using world = await CoreWorld.start({ grader: { ...verifier, onExit: 0 } });
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  world.link.behaviour = () => answering({ stderr: 'expected yes, got no', grade: ran });
+  const grade = await world.grade('trace_1', 'no');
+  expect(JSON.stringify(grade)).not.toContain('yes');
+  expect(world.events.at(-1)).toMatchObject({
+    kind: 'verdict',
+    score: 0.75,
+    why: {
+      itemId: 'item-1',
+      item: '{"id":"item-1","answer":"yes"}',
+      answer: { output_text: 'no' },
+      parts: [{ part: 'command', score: 0.75, reason: 'by its score file' }],
+      stderr: 'expected yes, got no',
+    },
+  });
+});

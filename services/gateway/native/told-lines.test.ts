@@ -1,0 +1,39 @@
+import { describe, expect, test } from 'vitest';
+import type { Scope } from '#src/access/keys.ts';
+import { toldLines } from './told-lines.ts';
+
+const verdict = { kind: 'verdict', score: 0, why: { item: '{"answer":"42"}', stderr: 'expected 42' } };
+const lines = [
+  `${JSON.stringify({ kind: 'call_settled', lastCommand: 'echo \\"why\\":' })}\n`,
+  `${JSON.stringify(verdict)}\n`,
+  '{"why": broken 42\n',
+];
+
+async function* written() {
+  yield* lines;
+}
+
+async function told(of: 'rollout' | 'run', scopes: readonly Scope[]): Promise<string> {
+  let text = '';
+  for await (const line of toldLines(written(), of, scopes)) text += line;
+  return text;
+}
+
+describe('why a rollout has its score', () => {
+  test('is told, of one rollout, to the key that looks after the tenant', async () => {
+    expect(await told('rollout', ['admin'])).toBe(lines.join(''));
+  });
+
+  test.each<[string, 'rollout' | 'run', readonly Scope[]]>([
+    ['a key that plays rollouts', 'rollout', ['native', 'rft:tools', 'rft:grade', 'fleet']],
+    ['whoever reads a whole run', 'run', ['admin']],
+  ])('is not told to %s, who gets all else', async (_who, of, scopes) => {
+    const text = await told(of, scopes);
+    expect(text).not.toContain('42');
+    const [call, event] = text
+      .split('\n')
+      .map((line) => (line === '' ? null : (JSON.parse(line) as unknown)));
+    expect(call).toEqual({ kind: 'call_settled', lastCommand: 'echo \\"why\\":' });
+    expect(event).toEqual({ kind: 'verdict', score: 0 });
+  });
+});

@@ -1,0 +1,122 @@
+import type { Grader, Item, Json } from '../model/grader.ts';
+import type { PartReason, ToldWhy } from '../ports/told-why.ts';
+import { answerAt, referenceText } from './graders/compared.ts';
+import type { Sample, Scored } from './graders/evaluation.ts';
+
+/** What one screen shows; the policy decides how long its answer is, and its grader's stderr too. */
+const mostItemCharacters = 16_384;
+const mostTextCharacters = 2_000;
+const mostReasonCharacters = 300;
+const mostParts = 32;
+
+type Asked = {
+  readonly grader: Grader;
+  readonly item: Item | null;
+  readonly sample: Sample;
+  readonly stderr: string;
+};
+
+/** `secrets`: by name, what must be in no log, whoever said it. */
+export function toldWhy(
+  { grader, item, sample, stderr }: Asked,
+  { detail }: Pick<Scored, 'detail'>,
+  secrets: ReadonlyMap<string, string>,
+): ToldWhy {
+  const clean = (text: string, most: number) => redacted(text, secrets).slice(0, most).toWellFormed();
+  const texts = (paths: readonly string[], at: (path: string) => string) =>
+    Object.fromEntries([...new Set(paths)].map((path) => [path, clean(at(path), mostTextCharacters)]));
+  const compared = comparedBy(grader);
+  const answers = compared.flatMap(({ answer }) => answer ?? []);
+  const { id = null } = item ?? {};
+  return {
+    itemId: typeof id === 'string' || typeof id === 'number' ? clean(String(id), mostReasonCharacters) : null,
+    item: clean(JSON.stringify(item), mostItemCharacters),
+    answer: texts(answers.length === 0 ? ['output_text'] : answers, (path) => shown(answerAt(sample, path))),
+    reference: texts(
+      compared.map(({ reference }) => reference),
+      (path) => referenceText(item, path),
+    ),
+    parts: reasonsIn(detail)
+      .slice(0, mostParts)
+      .map(({ part, score, reason }) => ({ part, score, reason: clean(reason, mostReasonCharacters) })),
+    stderr: redacted(stderr, secrets).slice(-mostTextCharacters).toWellFormed(),
+  };
+}
+
+/** However deep a policy has nested what it answers: what shows it must not fail where what grades it did not. */
+function shown(value: Json | undefined): string {
+  try {
+    return shownWhole(value);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return '(nested too deeply to be shown)';
+    throw thrown;
+  }
+}
+
+const shownWhole = (value: Json | undefined): string =>
+  value === undefined
+    ? '(nothing that could be read)'
+    : typeof value === 'string'
+      ? value
+      : JSON.stringify(value);
+
+/** Our own keys, too: a grader that was given one to try may print it. */
+const ownKey = /corral_[\w-]{1,64}_[\w-]{16,}/g;
+
+function redacted(text: string, secrets: ReadonlyMap<string, string>): string {
+  const named = [...secrets].reduce(
+    (said, [name, value]) => (value === '' ? said : said.replaceAll(value, `[secret ${name}]`)),
+    text,
+  );
+  return named.replaceAll(ownKey, '[API key]');
+}
+
+type Compared = { readonly answer: string | null; readonly reference: string };
+
+function comparedBy(grader: Grader): readonly Compared[] {
+  switch (grader.kind) {
+    case 'f1':
+    case 'recall':
+    case 'text':
+      return [grader];
+    case 'calls':
+      return grader.asks === 'opened' ? [{ answer: null, reference: grader.reference }] : [];
+    case 'gate':
+      return [...grader.all, grader.grader].flatMap(comparedBy);
+    case 'weighted':
+      return grader.parts.flatMap((part) => comparedBy(part.grader));
+    case 'penalty':
+      return comparedBy(grader.grader);
+    case 'none':
+    case 'command':
+    case 'http':
+      return [];
+  }
+}
+
+type Detail = Scored['detail'];
+
+/** Every part of a composed grader in a line of its own, the outermost first. */
+export function reasonsIn(detail: Detail, above = ''): readonly PartReason[] {
+  const { kind, score, reason } = detail;
+  const part = `${above}${typeof kind === 'string' ? kind : 'grader'}`;
+  const own = {
+    part,
+    score: typeof score === 'number' ? score : null,
+    reason: typeof reason === 'string' ? reason : '',
+  };
+  return [own, ...partsOf(detail).flatMap(([name, inner]) => reasonsIn(inner, `${part} > ${name}`))];
+}
+
+/** As the composing graders of `evaluate.ts` put their parts into a detail. */
+function partsOf({ before, check, passed, parts }: Detail): readonly (readonly [string, Detail])[] {
+  const inner = [before, check, passed].flatMap((one) => (isDetail(one) ? [['', one] as const] : []));
+  const listed = Array.isArray(parts) ? (parts as readonly Json[]) : [];
+  return [
+    ...inner,
+    ...listed.flatMap((one, index) => (isDetail(one) ? [[`${index + 1} `, one] as const] : [])),
+  ];
+}
+
+const isDetail = (value: Json | undefined): value is Detail =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
