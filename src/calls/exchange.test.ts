@@ -4,12 +4,14 @@ import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
+import { Failure } from '../failure/failure.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
 import { bootId, callId, sandboxId } from '../model/ids.ts';
+import type { RecordedCall } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { exchange } from './exchange.ts';
+import { exchange, type ExchangeDeps } from './exchange.ts';
 import { trackedCall } from './plan-call.ts';
 import type { Running } from './work.ts';
 
@@ -34,7 +36,7 @@ function running(ask: Running['ask']): Running {
 
 const untilMs = 31_000;
 
-async function exchanged(ask: Running['ask'], forMs: number, world = deps) {
+async function exchanged(ask: Running['ask'], forMs: number, world: ExchangeDeps = deps) {
   const exchanging = exchange(world, running(ask), Deadline.in(clock, untilMs));
   await clock.advance(forMs);
   return exchanging;
@@ -115,4 +117,50 @@ const cut: Running['ask'] = () =>
 
 test('a sandbox that fell silent after it was sent the call, while its rollout was given another: unknown, and told at once', async () => {
   expect(await exchanged(cut, 2_000, movedOn)).toMatchObject({ kind: 'unknown' });
+});
+
+/** Another life of the sandbox answers, and nobody can be told that the one which was meant is gone. */
+const replaced: Running['ask'] = () => Promise.reject(new LinkError({ kind: 'other_boot', boot: 'boot-2' }));
+const away = () => Promise.reject(new Failure('state_unavailable', 'Redis is away'));
+
+test('a loss that fleet state cannot be told of until the deadline is no unknown outcome: the failure leaves, and a repeat tells it', async () => {
+  const deaf = { ...deps, lifecycle: { lose: away } };
+  const exchanging = exchange(deaf, running(replaced), Deadline.in(clock, untilMs));
+  const told = expect(exchanging).rejects.toMatchObject({ code: 'state_unavailable' });
+  await clock.advance(untilMs + 3_000);
+  await told;
+});
+
+const lost: RecordedCall = {
+  digest: 'digest',
+  answer: null,
+  epoch: null,
+  summary: {
+    call: callId('c1'),
+    tool: 'shell',
+    state: 'settled',
+    outcome: 'infrastructure_failure',
+    code: 'sandbox_lost',
+    admitted: 'unknown',
+    exitCode: null,
+    startedAtMs: 1,
+    durationMs: null,
+    waitedMs: 0,
+    outputBytes: 0,
+    sandbox: null,
+  },
+};
+
+test('a loss that fleet state hears of at the second try is told once, and the call ends as the loss says', async () => {
+  let asked = 0;
+  let known: RecordedCall | null = null;
+  const lose = async () => {
+    asked += 1;
+    if (asked === 1) return away();
+    known = lost;
+    return { kind: 'none' } as const;
+  };
+  const world = { ...deps, lifecycle: { lose }, calls: { lookup: async () => known } };
+  expect(await exchanged(replaced, 1_000, world)).toMatchObject({ kind: 'settled_elsewhere' });
+  expect(asked).toBe(2);
 });

@@ -198,8 +198,8 @@ async function afterTrouble(
     case 'lose': {
       const lost = targetOf(running.rollout);
       const evidence = { seen_by: 'gateway', detail: error.message, ...step.evidence };
-      // Where fleet state cannot be told now, the next try finds the same.
-      await orNull(() => deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, evidence));
+      // Where fleet state cannot be told of it now, the next try finds the same.
+      await deps.lifecycle.lose(lost.sandbox, lost.boot, step.cause, evidence);
       return true;
     }
     case 'conflict':

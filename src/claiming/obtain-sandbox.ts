@@ -7,7 +7,7 @@ import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
 import type { SandboxPreparation } from './prepare-sandbox.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { GivenUp, NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
+import { NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
@@ -69,7 +69,7 @@ async function occupyOne(
   const { failure } = prepared;
   if (!prepared.another) throw failure;
   const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);
-  throw isKept(reply, rollout) ? failure : new NotYet(new GivenUp(failure));
+  throw isKept(reply, rollout) ? failure : new NotYet(failure);
 }
 
 /** The template has had too many swaps of late. */

@@ -109,26 +109,37 @@ test('what a try says is to be made again is, whatever its code, and its failure
   expect(atMs).toEqual([0, 200, 400]);
 });
 
-test('what was given up inside is not begun anew by a wait around it, and says the same', async () => {
-  const inner = new Failure('sandboxd_unreachable', 'all refused', { evidence: { trouble: 'not_sent' } });
-  const { thrown, atMs } = await tried(
-    failing(99, () => new GivenUp(inner)),
-    10_000,
-  );
-  expect(thrown).toMatchObject({ code: inner.code, message: inner.message, evidence: inner.evidence });
-  expect(atMs).toEqual([0]);
+test('what was tried as often as may be leaves for good: a wait around it does not begin anew, and says the same', async () => {
+  const refused = new Failure('sandboxd_unreachable', 'all refused', { evidence: { trouble: 'not_sent' } });
+  const inner = { ...policy, mostTries: 3 };
+  const asked: number[] = [];
+  const outer = () =>
+    tried(
+      failing(99, () => new NotYet(refused)),
+      10_000,
+      { rule: inner },
+    ).then(({ thrown, atMs }) => {
+      asked.push(atMs.length);
+      throw thrown;
+    });
+  const { thrown, atMs } = await tried(outer, 10_000);
+  expect(thrown).toMatchObject({ code: refused.code, message: refused.message, evidence: refused.evidence });
+  expect([atMs, asked]).toEqual([[0], [3]]);
+});
+
+test('what only had no time left may be begun anew by a wait that has', async () => {
+  const rule = { ...policy, mostTries: 3, withinMs: 50 };
+  const refusing = failing(99, () => new NotYet(notYet('sandboxd_unreachable')));
+  const { thrown } = await tried(refusing, 10_000, { rule });
+  expect(thrown).not.toBeInstanceOf(GivenUp);
 });
 
 test('waits that share a number of tries have so many together', async () => {
   const limits = { tries: noneFailed() };
   const rule = { ...policy, mostTries: 3 };
-  const refusing = failing(99, () => new NotYet(new GivenUp(notYet('sandboxd_unreachable'))));
-  const first = await tried(
-    failing(2, () => new NotYet(notYet())),
-    10_000,
-    { rule, limits },
-  );
-  const second = await tried(refusing, 10_000, { rule, limits });
+  const refused = () => new NotYet(notYet('sandboxd_unreachable'));
+  const first = await tried(failing(2, refused), 10_000, { rule, limits });
+  const second = await tried(failing(99, refused), 10_000, { rule, limits });
   expect([first.atMs.length, second.atMs.length]).toEqual([3, 1]);
   expect(second.thrown).toBeInstanceOf(GivenUp);
 });

@@ -68,11 +68,17 @@ export async function retrying<Result>(
       const remainingMs = Math.min(within.remainingMs, until?.remainingMs ?? Number.POSITIVE_INFINITY);
       const tried = { thrown, failed: tries.failed, remainingMs };
       const pauseMs = mayHelp && hurry?.aborted !== true ? pauseAfter(policy, tried, random) : null;
-      if (pauseMs === null) throw thrown instanceof NotYet ? thrown.failure : thrown;
+      if (pauseMs === null) throw lastFailure(policy, tried);
       onAgain?.(thrown);
       await clock.sleep(pauseMs, hurry);
     }
   }
+}
+
+/** What leaves after the last try: where there were as many as may be, for good. */
+function lastFailure({ mostTries }: RetryPolicy, { thrown, failed }: Tried): unknown {
+  const failure = thrown instanceof NotYet ? thrown.failure : thrown;
+  return failed >= mostTries && failure instanceof Failure ? new GivenUp(failure) : failure;
 }
 
 export type Tried = {

@@ -154,9 +154,9 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   },
   sentCall: {
     what: 'sending a call, or asking for its answer',
-    on: 'a connection that breaks; a sandbox that is full, or refuses our key',
+    on: 'a connection that breaks; a sandbox that is full, or refuses our key; a Redis that cannot be told of a loss',
     until: 'the command’s timeout and 30 s; each word of the sandbox that it still runs adds up to 30 s',
-    again: named,
+    again: isOneOf('state_unavailable', 'recovering'),
     mostTries: always,
     pauses: usual,
     withinMs: always,
