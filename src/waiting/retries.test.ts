@@ -134,10 +134,11 @@ test('what only had no time left may be begun anew by a wait that has', async ()
   expect(thrown).not.toBeInstanceOf(GivenUp);
 });
 
+const refused = () => new NotYet(notYet('sandboxd_unreachable'));
+
 test('waits that share a number of tries have so many together', async () => {
   const limits = { tries: noneFailed() };
   const rule = { ...policy, mostTries: 3 };
-  const refused = () => new NotYet(notYet('sandboxd_unreachable'));
   const first = await tried(failing(2, refused), 10_000, { rule, limits });
   const second = await tried(failing(99, refused), 10_000, { rule, limits });
   expect([first.atMs.length, second.atMs.length]).toEqual([3, 1]);
