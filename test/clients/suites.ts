@@ -35,7 +35,7 @@ export const core: Suite = {
   isSlow: false,
 };
 
-export const suites: readonly Suite[] = [core, adapter('verifiers'), adapter('trl', true)];
+export const suites: readonly Suite[] = [core, adapter('harbor'), adapter('verifiers'), adapter('trl', true)];
 
 /**
  * What the words after `npm run test:clients --` choose: suites by their names, all of them by `--all`, else what is not

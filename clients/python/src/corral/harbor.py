@@ -1,0 +1,224 @@
+"""Corral for Harbor: `--environment-import-path corral.harbor:CorralEnvironment --ek environment=harbor`.
+
+What was lost is Harbor's `HealthcheckError`, in every later call too: the trial's cause is `sandbox_failed`, it has no reward,
+and `TrialResult.reward_valid` is false. What the policy did is an exit code, 124 for a time-out.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import tarfile
+import uuid
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from harbor.environments.base import BaseEnvironment, ExecResult, HealthcheckError, transfer_tar_filter
+from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
+from harbor.models.trial.error_policy import FailureCause
+from harbor.models.trial.paths import EnvironmentPaths
+from harbor.models.trial.result import TrialResult
+
+from .client import Client
+from .errors import CorralError, Discarded, Misuse, Refused, Unavailable
+from .results import CallResult
+from .rollout import Rollout
+
+__all__ = ["CorralEnvironment", "reward_of"]
+
+# The longest that the fleet lets a command run; Harbor's tests have no time-out of their own.
+LONGEST_COMMAND_S: Final = 3600.0
+# An image for one machine has links there to folders below /tmp, for its root is read-only.
+FOLDERS: Final = "/logs /tests /solution"
+MAKE_FOLDERS: Final = f'for each in {FOLDERS}; do [ -d "$each" ] || mkdir -p "$(readlink "$each" || echo "$each")" || exit; done'
+
+
+@contextmanager
+def _told() -> Generator[None]:
+    try:
+        yield
+    except Refused:
+        raise
+    except Misuse as misuse:
+        # An error of a trial would be one more discard; this one ends the job.
+        raise SystemExit(f"corral: {misuse}") from misuse
+    except CorralError as lost:
+        raise HealthcheckError(str(lost)) from lost
+
+
+async def reward_of(trial: TrialResult, *, name: str = "reward", taken_away: float = 0.0) -> float | None:
+    """A trial's reward; None for what was lost, which belongs in no mean. `taken_away`: what it is worth that the policy made
+    its own grading impossible, which Harbor tells like a loss. The fleet is asked which it was."""
+    if trial.reward_valid and trial.verifier_result is not None:
+        return (trial.verifier_result.rewards or {}).get(name)
+    if trial.failure_cause not in (FailureCause.VERIFIER_FAILED, FailureCause.UNCLASSIFIED):
+        return None
+    try:
+        # Nothing is opened by asking.
+        verdict = await Rollout("", rollout_id=str(trial.id)).verdict()
+    except (Discarded, Unavailable):
+        return None
+    return taken_away if verdict.scorable else None
+
+
+class CorralEnvironment(BaseEnvironment):
+    """A sandbox of the fleet's environment that the keyword `environment` names; the row has the task's name as `id`, and its
+    `docker_image` as `image`."""
+
+    def __init__(self, *given: Any, environment: str, **named: Any) -> None:
+        self._environment: Final = environment
+        self._rollout_or_none: Rollout | None = None
+        self._has_verified = False
+        super().__init__(*given, **named)
+
+    @staticmethod
+    def type() -> str:
+        return "corral"
+
+    @classmethod
+    def preflight(cls) -> None:
+        with _told():
+            Client()
+
+    @classmethod
+    def resource_capabilities(cls) -> EnvironmentResourceCapabilities:
+        return EnvironmentResourceCapabilities()
+
+    @property
+    def capabilities(self) -> EnvironmentCapabilities:
+        return EnvironmentCapabilities(disable_internet=True)
+
+    def _validate_definition(self) -> None:
+        if not self.task_env_config.docker_image:
+            raise ValueError(f"{self.environment_name} has no docker_image, and Corral builds no Dockerfile")
+
+    @property
+    def _rollout(self) -> Rollout:
+        if self._rollout_or_none is None:
+            raise HealthcheckError("the environment was not started")
+        return self._rollout_or_none
+
+    async def start(self, force_build: bool) -> None:
+        if not self.session_id.endswith("__env"):
+            raise SystemExit("corral: a verifier with an environment of its own is not supported")
+        item = {"id": self.environment_name, "image": self.task_env_config.docker_image}
+        with _told():
+            self._rollout_or_none = Rollout(
+                self._environment,
+                item=item,
+                # A trial that is tried again has another context.
+                rollout_id=f"{self.context_id or uuid.uuid4()}",
+                client=Client(),
+            )
+            made = await self._rollout.exec(MAKE_FOLDERS)
+        if made.return_code != 0:
+            raise SystemExit(f"corral: {item['image']} has no writable {FOLDERS}: {made.stderr.strip()}")
+        await self.ensure_dirs(self._mount_targets(writable_only=True))
+        await self._upload_environment_dir_after_start()
+
+    async def stop(self, delete: bool) -> None:
+        if self._rollout_or_none is None:
+            return
+        try:
+            if self._has_verified and (reward := self._reward()) is not None:
+                await self._rollout.score(reward)
+        except CorralError as error:
+            self.logger.warning(f"the fleet did not take the reward: {error}")
+        finally:
+            await self._rollout.finish()
+
+    async def exec(
+        self,
+        command: str,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout_sec: int | None = None,
+        user: str | int | None = None,
+    ) -> ExecResult:
+        wanted = self._resolve_user(user)
+        if wanted not in (None, "root", 0, "0"):
+            raise SystemExit(f"corral: commands run as the sandbox's one user, and the task wants {wanted!r}")
+        try:
+            result = await self._run(
+                command, cwd or self.task_env_config.workdir, self._merge_env(env), timeout_sec
+            )
+        except Refused as refused:
+            return ExecResult(stdout="", stderr=str(refused), return_code=126)
+        return ExecResult(stdout=result.stdout, stderr=result.stderr, return_code=result.return_code)
+
+    async def _run(
+        self,
+        command: str,
+        cwd: str | None = None,
+        env: dict[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> CallResult:
+        with _told():
+            return await self._rollout.exec(
+                command, cwd=cwd, env=env, timeout_s=timeout_s or LONGEST_COMMAND_S
+            )
+
+    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+        with _told(), self._not_lost(f"{target_path} was not written"):
+            await self._rollout.exec(["mkdir", "-p", "--", str(PurePosixPath(target_path).parent)])
+            await self._rollout.write(target_path, Path(source_path).read_bytes())  # noqa: ASYNC240
+
+    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            archive.add(source_dir, arcname=".")
+        path = _passing()
+        with _told(), self._not_lost(f"{target_dir} was not written"):
+            await self._rollout.write(path, packed.getvalue())
+            await self._rollout.exec(
+                ["sh", "-c", 'mkdir -p -- "$1" && tar -xof "$2" -C "$1"; rm -f "$2"', "sh", target_dir, path]
+            )
+
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        with _told(), self._not_lost(f"{source_path} was not read"):
+            Path(target_path).write_bytes(await self._rollout.read(source_path))  # noqa: ASYNC240
+
+    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        path = _passing()
+        with _told(), self._not_lost(f"{source_dir} was not read"):
+            await self._rollout.exec(["tar", "-cf", path, "-C", source_dir, "."])
+            packed = await self._rollout.read(path)
+            await self._rollout.exec(["rm", "-f", path])
+            self._unpack(packed, Path(target_dir))
+        self._has_verified |= PurePosixPath(source_dir) == EnvironmentPaths().verifier_dir
+
+    def _unpack(self, packed: bytes, target: Path) -> None:
+        target.mkdir(parents=True, exist_ok=True)
+        try:
+            with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+                archive.extractall(target, filter=transfer_tar_filter)  # noqa: S202
+        except (tarfile.TarError, OSError, ValueError) as error:
+            self.logger.warning(f"the policy's archive cannot be unpacked: {error}")
+
+    @contextmanager
+    def _not_lost(self, what: str) -> Generator[None]:
+        """What the policy did to its files must not look like a lost sandbox, which any exception here does to Harbor: then
+        the tests or the reward are missing, and that is the policy's."""
+        try:
+            yield
+        except Refused as refused:
+            self.logger.warning(f"{what}: {refused}")
+
+    def _reward(self) -> float | None:
+        """What Harbor's verifier has read, where it is one number."""
+        try:
+            if self.trial_paths.reward_json_path.exists():
+                told = json.loads(self.trial_paths.reward_json_path.read_text())
+                reward = float(told["reward"] if isinstance(told, dict) else told)
+            else:
+                reward = float(self.trial_paths.reward_text_path.read_text())
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return reward if math.isfinite(reward) else None
+
+
+def _passing() -> str:
+    return f"/tmp/.corral-{uuid.uuid4().hex}.tar"  # noqa: S108

@@ -1,0 +1,39 @@
+"""An agent that runs the commands that its trial's number has in the test, each by Harbor's own `exec`."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import ClassVar
+
+from harbor.agents.base import BaseAgent
+from harbor.agents.installed.base import NonZeroAgentExitCodeError
+from harbor.environments.base import BaseEnvironment, ExecResult
+from harbor.models.agent.context import AgentContext
+
+
+class ScriptedAgent(BaseAgent):
+    commands: ClassVar[Sequence[str]] = ()
+    timeout_sec: ClassVar[int | None] = None
+    fails_after: ClassVar[bool] = False
+    numbers: ClassVar[itertools.count[int]] = itertools.count()
+    seen: ClassVar[list[ExecResult]] = []
+    last: ClassVar[list[str]] = []
+
+    @staticmethod
+    def name() -> str:
+        return "scripted"
+
+    def version(self) -> str:
+        return "1"
+
+    async def setup(self, environment: BaseEnvironment) -> None:
+        """Nothing to install."""
+
+    async def run(self, instruction: str, environment: BaseEnvironment, context: AgentContext) -> None:
+        number = next(self.numbers)
+        if number == len(self.commands) - 1:
+            self.last.append(str(environment.context_id))
+        self.seen.append(await environment.exec(self.commands[number], timeout_sec=self.timeout_sec))
+        if self.fails_after:
+            raise NonZeroAgentExitCodeError("the agent's own program failed")

@@ -1,0 +1,194 @@
+"""Harbor itself runs four trials of one task on a real fleet: which rewards a trainer may take."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import pytest
+from fleet import REPOSITORY, Fleet, eventually
+from harbor.job import Job
+from harbor.models.job.config import JobConfig
+from harbor.models.trial.result import TrialResult
+from scripted_agent import ScriptedAgent
+
+from corral.harbor import reward_of
+
+APPEND = "for each in $(seq {}); do echo x >> calls; done"
+TEST = "#!/bin/sh\nsleep {}\nwc -l < calls > /logs/verifier/reward.txt\n"
+Disturb = Callable[[str], Awaitable[None]]
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A root as small as can be, with the folders that Harbor writes in as links to where a sandbox is writable."""
+    root = tmp_path_factory.mktemp("root")
+    for folder in (
+        "bin",
+        "proc",
+        "dev",
+        "sys",
+        "tmp",
+        "etc",
+        "usr",
+        "run",
+        "workspace",
+        "home",
+        "lib",
+        "lib64",
+    ):
+        (root / folder).mkdir()
+    shutil.copy("/usr/bin/busybox", root / "bin/busybox")
+    for applet in subprocess.run(
+        ["busybox", "--list"], capture_output=True, text=True, check=True
+    ).stdout.split():
+        if applet != "busybox":
+            (root / "bin" / applet).symlink_to("busybox")
+    for folder in ("logs", "tests", "solution"):
+        (root / folder).symlink_to(f"/tmp/{folder}")
+    for each in (root, *root.parents):
+        if each.is_relative_to("/tmp") and each != Path("/tmp"):
+            each.chmod(0o755)
+    return f"rootfs:{root}"
+
+
+@pytest.fixture(autouse=True)
+def address(fleet: Fleet, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"CORRAL_URL": fleet.url, "CORRAL_KEY": fleet.key, "CORRAL_RUN": run}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HARBOR_TELEMETRY", "0")
+
+
+@pytest.fixture
+def task(tmp_path: Path, image: str) -> Path:
+    folder = tmp_path / "appending"
+    for each in ("tests", "environment"):
+        (folder / each).mkdir(parents=True)
+    (folder / "instruction.md").write_text("Append lines to calls.\n")
+    (folder / "task.toml").write_text(f'version = "1.0"\n[environment]\ndocker_image = "{image}"\n')
+    (folder / "tests/test.sh").write_text(TEST.format(0))
+    return folder
+
+
+async def play(
+    task: Path, commands: Sequence[str], disturb: Disturb | None = None, timeout_sec: int | None = None
+) -> list[TrialResult]:
+    ScriptedAgent.commands, ScriptedAgent.numbers = commands, itertools.count()
+    ScriptedAgent.timeout_sec, ScriptedAgent.seen, ScriptedAgent.last = timeout_sec, [], []
+    config = JobConfig.model_validate(
+        {
+            "jobs_dir": task.parent / "jobs",
+            "n_attempts": len(commands),
+            "quiet": True,
+            "tasks": [{"path": task}],
+            "agents": [{"import_path": "scripted_agent:ScriptedAgent"}],
+            "environment": {
+                "import_path": "corral.harbor:CorralEnvironment",
+                "kwargs": {"environment": "harbor"},
+            },
+        }
+    )
+    job = await Job.create(config)
+    running = asyncio.create_task(job.run())
+    if disturb is not None:
+        last = await asyncio.to_thread(eventually, lambda: ScriptedAgent.last[:1], "the last agent runs")
+        await disturb(last[0])
+    result = await running
+    trials = job.job_dir.glob("*/result.json")
+    assert result.finished_at is not None
+    return [TrialResult.model_validate_json(path.read_text()) for path in trials]
+
+
+def killed_when(fleet: Fleet, run: str, is_so: Callable[[Any], bool]) -> Disturb:
+    async def disturb(rollout: str) -> None:
+        def look() -> bool:
+            told = fleet.rollout(rollout, run)
+            return "error" not in told and is_so(told)
+
+        await asyncio.to_thread(eventually, look, "it is where it is to be killed")
+        fleet.kill_sandbox_of(rollout)
+
+    return disturb
+
+
+async def expect_one_lost(fleet: Fleet, run: str, trials: Sequence[TrialResult]) -> None:
+    rewards = [await reward_of(trial) for trial in trials]
+    assert sorted(rewards, key=str) == [1, 2, 3, None]
+    assert mean(each for each in rewards if each is not None) == 2.0
+    [lost] = [trial for trial in trials if not trial.reward_valid]
+    assert (lost.verifier_result, str(lost.failure_cause)) == (None, "sandbox_failed")
+    report = fleet.report(run)
+    assert (report["scored"], report["discarded"]) == (3, 1)
+    assert report["blame"] == {"infrastructure": 1}
+    assert [line["mean"] for line in report["groups"]] == [2.0]
+
+
+def commands(last: str) -> list[str]:
+    return [*(APPEND.format(times) for times in (1, 3, 2)), last]
+
+
+async def test_killed_in_a_command_the_trial_has_no_reward(fleet: Fleet, run: str, task: Path):
+    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1)
+    await expect_one_lost(fleet, run, await play(task, commands("echo x >> calls; sleep 5"), disturb))
+
+
+async def test_killed_while_it_is_graded_the_trial_has_no_reward(fleet: Fleet, run: str, task: Path):
+    (task / "tests/test.sh").write_text(TEST.format(6))
+    since: dict[int, float] = {}
+
+    def is_tested(told: Any) -> bool:
+        # No other command of this trial takes so long.
+        now = time.monotonic()
+        return told["in_flight"] == 1 and now - since.setdefault(len(told["calls"]), now) > 1.5
+
+    disturb = killed_when(fleet, run, is_tested)
+    await expect_one_lost(fleet, run, await play(task, commands(APPEND.format(4)), disturb))
+
+
+async def test_the_models_own_time_out_is_an_exit_code_and_scored(fleet: Fleet, run: str, task: Path):
+    [trial] = await play(task, ["echo x >> calls; sleep 60"], timeout_sec=1)
+    assert [each.return_code for each in ScriptedAgent.seen] == [124]
+    assert (await reward_of(trial), fleet.report(run)["scored"], fleet.report(run)["discarded"]) == (1, 1, 0)
+
+
+async def test_a_policy_that_takes_away_what_is_graded_is_no_lost_sandbox(fleet: Fleet, run: str, task: Path):
+    [trial] = await play(task, ["rm -rf /tmp/logs /tmp/tests; echo x > /tmp/logs; echo x > /tmp/tests"])
+    assert (trial.reward_valid, await reward_of(trial)) == (False, 0)
+    assert fleet.report(run)["discarded"] == 0
+
+
+async def test_lost_in_grading_after_the_policys_own_failure_is_no_zero(fleet: Fleet, run: str, task: Path):
+    """Harbor keeps the first exception of a trial, which is the policy's here."""
+    (task / "tests/test.sh").write_text(TEST.format(6))
+    ScriptedAgent.fails_after = True
+    try:
+        disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1 and len(told["calls"]) > 5)
+        [trial] = await play(task, [APPEND.format(1)], disturb)
+    finally:
+        ScriptedAgent.fails_after = False
+    assert (trial.reward_valid, await reward_of(trial)) == (False, None)
+
+
+def test_a_wrong_key_ends_the_job(task: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CORRAL_KEY", "corral_trainer_wrong")
+    with pytest.raises(SystemExit, match="unauthorized"):
+        asyncio.run(play(task, [APPEND.format(1)]))
+
+
+def test_the_example_runs_as_its_page_says(fleet: Fleet, run: str, task: Path, tmp_path: Path):
+    (task / "solution").mkdir()
+    (task / "solution/solve.sh").write_text(f"#!/bin/sh\n{APPEND.format(2)}\n")
+    example = REPOSITORY / "clients/python/examples/harbor_rewards.py"
+    played = subprocess.run(
+        [sys.executable, example, task, "oracle"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert played.stdout.strip().endswith("rewards [2.0, 2.0, 2.0, 2.0], lost 0, mean 2.0"), played.stderr
+    assert fleet.report(run)["scored"] == 4
