@@ -38,6 +38,10 @@ def environment(name: str, *, client: sync.Client | None = None) -> Callable[[],
 
 def reward(completions: Sequence[Any], environments: Sequence[Any], **_: Any) -> list[float | None]:
     """For `reward_funcs`: the environment's own grader, for all rollouts of the batch at once."""
+    if any(isinstance(one, _Environment) and one._is_graded_here for one in environments):
+        raise ValueError(
+            "this environment has no grader: give a reward function of your own, that is unless_lost"
+        )
     return _all_of([_settling(*each, None) for each in zip(environments, completions, strict=True)])
 
 

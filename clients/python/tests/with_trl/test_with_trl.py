@@ -190,6 +190,12 @@ def test_tools_are_told_as_the_fleet_describes_them(client: corral.sync.Client):
     assert told["parameters"]["properties"].keys() == described["function"]["parameters"]["properties"].keys()
 
 
+def test_where_nobody_grades_the_job_is_told_so_and_does_not_train_on_nothing(client: corral.sync.Client):
+    made = corral.trl.environment("own-score", client=client)()
+    with pytest.raises(ValueError, match="no grader"):
+        corral.trl.reward(completions=["done"], environments=[made])
+
+
 def test_a_wrong_key_or_environment_stops_the_job_before_its_first_step(
     fleet: Fleet, client: corral.sync.Client
 ):
