@@ -66,10 +66,8 @@ function exposed(target: Target): readonly Script[] {
       ({ kind }) => (kind === 'text' ? textOf(value) : list),
       value,
     );
-    return [
-      say(said),
-      ...(work.length === 0 ? [] : [{ steps: work.map((step) => worked(step, field)), answer: () => said }]),
-    ];
+    const working = { steps: work.map((step) => worked(step, field)), answer: () => said };
+    return work.length === 0 ? say(said) : [say(said), working];
   });
 }
 

@@ -41,11 +41,12 @@ test('what is right is the row’s own reference, else what the grader compares 
   expect(truthOf({ row, environment: { ...environment, grader: command } })).toBeUndefined();
 });
 
+const tool = (name: string, ...required: readonly string[]) => ({
+  type: 'function' as const,
+  function: { name, description: '', parameters: { type: 'object', required } },
+});
+
 test('a policy runs what it likes by a tool that needs a command and nothing else', () => {
-  const tool = (name: string, ...required: readonly string[]) => ({
-    type: 'function' as const,
-    function: { name, description: '', parameters: { type: 'object', required } },
-  });
   const job = (...functions: readonly ReturnType<typeof tool>[]) => ({
     tools: [],
     grader: null,
