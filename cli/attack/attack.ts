@@ -46,10 +46,14 @@ export async function attackEnvironment(connection: Connection, plan: AttackPlan
     const nothing = await baseline(proof, played);
     const work = referenceWork(policies);
     const { run, read } = toolsOf(proof.job);
-    const targets = played.map((row): Target => {
-      const others = rows.filter((other) => !isDeepStrictEqual(other, row));
-      return { run, read, row, others, environment: known, work };
-    });
+    const targets = played.map((row): Target => ({
+      run,
+      read,
+      row,
+      others: rows.filter((other) => !isDeepStrictEqual(other, row)),
+      environment: known,
+      work,
+    }));
     const tries = await tryAll(proof, targets, nothing, plan);
     const lines = attacks.map((attack): AttackLine => {
       const own = tries.filter((each) => each.attack === attack);

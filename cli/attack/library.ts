@@ -66,8 +66,8 @@ function exposed(target: Target): readonly Script[] {
       ({ kind }) => (kind === 'text' ? textOf(value) : list),
       value,
     );
-    const working = { steps: work.map((step) => worked(step, field)), answer: () => said };
-    return work.length === 0 ? say(said) : [say(said), working];
+    const replayed: Script = { steps: work.map((step) => worked(step, field)), answer: () => said };
+    return work.length === 0 ? [say(said)] : [say(said), replayed];
   });
 }
 

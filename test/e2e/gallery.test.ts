@@ -40,4 +40,6 @@ test.each(['code-edit-planning', 'script-tests'])(
     expect(printed).toMatch(/paid as nothing is\.$/);
     expect(exitCode).toBe(exitCodes.done);
   },
+  // Some fifty rollouts, of which some make their grader wait as long as it will.
+  300_000,
 );

@@ -119,6 +119,7 @@ test.each(Object.entries(planted))(
     );
     expect(exitCode).toBe(exitCodes.notInOrder);
   },
+  240_000,
 );
 
 test.each(Object.entries(planted).filter(([, { work }]) => work !== null))(
