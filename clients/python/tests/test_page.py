@@ -36,7 +36,7 @@ async def test_what_was_lost_is_left_out_as_the_page_shows(fleet: Fleet, run: st
         fleet.kill_sandbox_of(rollout.rollout_id)
         return (await rollout.grade()).score
 
-    async with corral.Rollout("shell", client=fleet.client(run)) as rollout:
+    async with corral.Rollout("shell", item={"answer": "42"}, client=fleet.client(run)) as rollout:
         reward = (await play(1, {"corral": corral, "play": lost, "rollout": rollout}))["reward"]
     assert reward is None
     assert mean(each for each in (1, 3, 2, reward) if each is not None) == 2.0
