@@ -44,11 +44,14 @@ const decoys = Array.from({ length: 2000 }, (_, index) => `candidate-${index + 1
 const listed = ({ environment: { grader } }: Target, entries: readonly string[]): Script =>
   say(answerWith(grader, ({ kind }) => (kind === 'text' ? entries.join('\n') : entries), entries.join('\n')));
 
-/** Facts of all rows; where one row's are a good part of them, to know them all is to know the answer. */
+/** Of so many facts as all rows have together, f1 pays one row's 2 / (n + 1), which is less than a step from 39 on. */
+const rowsShare = 39;
+
+/** Facts of all rows; where one row's are a good part of them, to know them all is to know much of the answer. */
 function byHeart(target: Target): readonly Script[] {
   const own = new Set(leavesOf(truthOf(target)));
   const all = new Set([target.row, ...target.others].flatMap((row) => leavesOf(truthOf({ ...target, row }))));
-  return own.size > 0 && all.size >= own.size * 4 ? [listed(target, [...all])] : [];
+  return own.size > 0 && all.size >= own.size * rowsShare ? [listed(target, [...all])] : [];
 }
 
 /** What the sandbox is shown of the row, said as the answer, and worked with as if it were the reference. */
