@@ -59,7 +59,7 @@ describe('a sandbox in an image of busybox alone', () => {
 
   test("has the template's folders, the policy's to write and closed to the grader", async () => {
     await using sandbox = await startPodSandbox(cluster, { image, folders: ['/logs/verifier', '/tests'] });
-    const script = 'echo 1 > /logs/verifier/reward.txt; cat /logs/verifier/reward.txt; stat -c %a:%u /tests';
+    const script = 'echo 1 > /logs/verifier/reward.txt; cat /logs/verifier/reward.txt; stat -c %a:%g /tests';
     expect(await sandbox.sh(script)).toBe('1\n770:1000\n');
     expect(await sandbox.sh('cat /logs/verifier/reward.txt', 'grader')).toContain('ermission denied');
   });
