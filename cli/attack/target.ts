@@ -1,5 +1,6 @@
 import type { Environment } from '#src/model/environment.ts';
 import type { Grader, Json } from '#src/model/grader.ts';
+import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import type { Policy } from '../ladder/policies.ts';
 import type { Step } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
@@ -46,28 +47,11 @@ export function toolsOf({ functions }: TrainingJob): Tools {
 export const referenceWork = (policies: readonly Policy[]): readonly Step[] =>
   policies.find(({ kind, steps }) => kind === 'reference' && steps.length > 0)?.steps ?? [];
 
-type Compared = Extract<Grader, { kind: 'f1' | 'recall' | 'text' }>;
+type Compared = Extract<GraderLeaf, { kind: 'f1' | 'recall' | 'text' }>;
 
 /** The parts of a grader that compare a place of the answer with a place of the row. */
-export function comparedBy(grader: Grader): readonly Compared[] {
-  switch (grader.kind) {
-    case 'f1':
-    case 'recall':
-    case 'text':
-      return [grader];
-    case 'gate':
-      return [...grader.all, grader.grader].flatMap(comparedBy);
-    case 'weighted':
-      return grader.parts.flatMap((part) => comparedBy(part.grader));
-    case 'penalty':
-      return comparedBy(grader.grader);
-    case 'none':
-    case 'calls':
-    case 'command':
-    case 'http':
-      return [];
-  }
-}
+export const comparedBy = (grader: Grader): readonly Compared[] =>
+  graderLeaves(grader).filter((leaf) => 'answer' in leaf);
 
 /** An answer in the shape that the grader reads, with this value wherever it looks; plain text where nothing says how. */
 export function answerWith(grader: Grader, value: (compared: Compared) => Json, plain: Json): Json {

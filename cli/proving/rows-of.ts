@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import type { Environment } from '#src/model/environment.ts';
-import type { Grader } from '#src/model/grader.ts';
+import { graderLeaves } from '#src/model/grader-leaves.ts';
 import { CommandError } from '../command-error.ts';
 import { parseRows, type Row } from './rows.ts';
 import { sampleItem } from './sample-item.ts';
@@ -38,27 +38,8 @@ export function readRows(file: string): readonly Row[] {
 /** The answers of which its judges are asked where they refuse another: each must have a score. */
 export async function harmlessAnswersOf(environment: string, folder: string): Promise<readonly string[]> {
   const found = await environmentIn(folder, environment);
-  return found === undefined ? [] : [...new Set(controlsOf(found.grader))];
-}
-
-function controlsOf(grader: Grader): readonly string[] {
-  switch (grader.kind) {
-    case 'http':
-      return [grader.control];
-    case 'gate':
-      return [...grader.all, grader.grader].flatMap(controlsOf);
-    case 'weighted':
-      return grader.parts.flatMap((part) => controlsOf(part.grader));
-    case 'penalty':
-      return controlsOf(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'calls':
-    case 'command':
-      return [];
-  }
+  const leaves = found === undefined ? [] : graderLeaves(found.grader);
+  return [...new Set(leaves.flatMap((leaf) => (leaf.kind === 'http' ? leaf.control : [])))];
 }
 
 /** Where its file is at hand. */

@@ -1,5 +1,7 @@
 import { type Environment, isOpen } from '#src/model/environment.ts';
 import type { Grader, Item, Json } from '#src/model/grader.ts';
+import { topLevelField } from '#src/model/grader-fields.ts';
+import { type GraderLeaf, graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
 
 /**
  * A dataset row that fits the environment, for a preflight without real rows: every field that it exposes and every
@@ -24,26 +26,13 @@ function imageField(template: Environment['template']): readonly (readonly [stri
 }
 
 function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {
-  switch (grader.kind) {
-    case 'f1':
-    case 'recall':
-      return [[fieldOf(grader.reference), ['corral-preflight']]];
-    case 'text':
-      return [[fieldOf(grader.reference), grader.match === 'numeric' ? '1' : 'corral-preflight']];
-    case 'calls':
-      return grader.asks === 'opened' ? [[fieldOf(grader.reference), ['corral-preflight']]] : [];
-    case 'gate':
-      return [...grader.all, grader.grader].flatMap(gradedFields);
-    case 'weighted':
-      return grader.parts.flatMap((part) => gradedFields(part.grader));
-    case 'penalty':
-      return gradedFields(grader.grader);
-    case 'none':
-    case 'command':
-    case 'http':
-      return [];
-  }
+  return graderLeaves(grader).flatMap((leaf) => {
+    const reference = referenceOf(leaf);
+    return reference === null ? [] : [[topLevelField(reference), unmatched(leaf)] as const];
+  });
 }
 
-/** `item.files` → `files`; a deeper path gets only its first field, which is as far as a made-up row goes. */
-const fieldOf = (path: string): string => path.replace(/^item\./, '').split('.')[0] ?? path;
+function unmatched(leaf: GraderLeaf): Json {
+  if (leaf.kind !== 'text') return ['corral-preflight'];
+  return leaf.match === 'numeric' ? '1' : 'corral-preflight';
+}

@@ -1,4 +1,4 @@
-import type { PartReason, ToldWhy } from '#src/ports/told-why.ts';
+import type { PartReason, ToldWhy } from '#src/ports/event-log.ts';
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { visibleLine } from '../print/visible.ts';

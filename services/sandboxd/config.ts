@@ -1,4 +1,5 @@
 import { graderMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
+import { foldersIn } from '#src/protocol/sandboxd/folders-variable.ts';
 import type { UserIsolation } from '#src/protocol/sandboxd/wire.ts';
 
 /** `root`: commands run under sandboxd's own id because the environment chose so. */
@@ -53,7 +54,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     tokenSha256: required(env, 'CORRAL_TOKEN_SHA256', /^[0-9a-f]{64}$/, '64 hex characters', complain),
     listen: parseListen(env['CORRAL_LISTEN'] ?? '', complain),
     workspace: env['CORRAL_WORKSPACE'] ?? imageFolder(ownFolder),
-    folders: (env['CORRAL_FOLDERS'] ?? '').split(':').filter((folder) => folder !== ''),
+    folders: foldersIn(env),
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
     policyUid: parseId(env, 'CORRAL_POLICY_UID', 1000, complain),
     policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),

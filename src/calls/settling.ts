@@ -6,7 +6,7 @@ import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
-import { readsCalls } from '../model/reads-calls.ts';
+import { readsCalls } from '../model/grader-leaves.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';

@@ -85,6 +85,13 @@ describe('a file that says the least', () => {
 });
 
 describe('paths', () => {
+  test('of a sandbox’s own folders are its template’s; a file that names none has a template without', async () => {
+    const withFolders = minimal().replace('image: host', 'image: host, folders: [/logs/verifier]');
+    const { environment } = await loaded({ 'a.yaml': withFolders });
+    expect(environment.template).toMatchObject({ folders: ['/logs/verifier'] });
+    expect((await loaded({ 'a.yaml': minimal() })).environment.template).not.toHaveProperty('folders');
+  });
+
   test('of folders and files are relative to the YAML file', async () => {
     const yaml = `
 name: plain
@@ -145,37 +152,6 @@ describe('digest and version', () => {
       await environmentOf(`${minimal()}pool: { min_ready: 9 }\n`),
     ];
     expect(second.version).toBe(first.version);
-  });
-});
-
-/** Its sandbox has these folders, and a data folder. */
-const withFolders = (folders: string) =>
-  minimal().replace(
-    'image: host',
-    `image: host, folders: [${folders}], data: [{ source: ., target: /data }]`,
-  );
-
-const templateOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment.template;
-
-describe('folders of a sandbox', () => {
-  test('make it another sandbox; none leave it the one that it was', async () => {
-    expect(await templateOf(minimal())).not.toHaveProperty('folders');
-    expect(await templateOf(withFolders(''))).not.toHaveProperty('folders');
-    expect(await templateOf(withFolders('/logs/verifier'))).toMatchObject({ folders: ['/logs/verifier'] });
-  });
-
-  test.each([
-    ['/etc/app', '/etc'],
-    ['/opt', '/opt/corral'],
-    ['/workspace/logs', '/workspace'],
-    ['/run', '/run'],
-    ['/usr/local/bin', '/usr'],
-    ['/data/inner', '/data'],
-    ['/logs/../etc', 'no plain path'],
-    ['/logs/', 'no plain path'],
-    ['/logs, /logs/verifier', '/logs'],
-  ])('%s hide what is there, or each other: the author is told', async (folders, said) => {
-    expect((await mistakes(withFolders(folders))).join('\n')).toContain(said);
   });
 });
 

@@ -1,5 +1,6 @@
 import { Failure } from '../failure/failure.ts';
 import type { Grader, Json } from '../model/grader.ts';
+import { graderLeaves } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { Judge, Judged } from '../ports/judge.ts';
@@ -59,35 +60,15 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
 
 /** What a judge is sent in its headers; graders in sandboxes are given none. */
 function secretsOf({ secret }: EvaluateDeps, grader: Grader): ReadonlyMap<string, string> {
-  const names = secretNames(grader);
+  const headers = graderLeaves(grader).flatMap((leaf) =>
+    leaf.kind === 'http' ? Object.values(leaf.headers) : [],
+  );
   return new Map(
-    names.flatMap((name) => {
-      const value = secret(name);
-      return value === undefined ? [] : [[name, value] as const];
+    headers.flatMap((header) => {
+      const value = typeof header === 'string' ? undefined : secret(header.secret);
+      return typeof header === 'string' || value === undefined ? [] : [[header.secret, value] as const];
     }),
   );
-}
-
-function secretNames(grader: Grader): readonly string[] {
-  switch (grader.kind) {
-    case 'http':
-      return Object.values(grader.headers).flatMap((value) =>
-        typeof value === 'string' ? [] : [value.secret],
-      );
-    case 'gate':
-      return [...grader.all, grader.grader].flatMap(secretNames);
-    case 'weighted':
-      return grader.parts.flatMap((part) => secretNames(part.grader));
-    case 'penalty':
-      return secretNames(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'calls':
-    case 'command':
-      return [];
-  }
 }
 
 /** Several parts of one grader look at the same. */

@@ -14,7 +14,7 @@ import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { Evaluation } from './graders/evaluation.ts';
 import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
-import { needsSandbox } from './graders/evaluate.ts';
+import { needsSandbox } from '../model/grader-leaves.ts';
 import { checkStillThere, type StillThereDeps } from './still-there.ts';
 
 export type GradeDeps = ObtainDeps &

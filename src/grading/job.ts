@@ -9,8 +9,7 @@ import type { Sample } from './graders/evaluation.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
-import type { RolloutEvent } from '../ports/event-log.ts';
-import type { ToldWhy } from '../ports/told-why.ts';
+import type { RolloutEvent, ToldWhy } from '../ports/event-log.ts';
 
 /**
  * A grading in the words of this room: what was asked for, its turns, the sample that came with it and what of one is

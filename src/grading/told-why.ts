@@ -1,5 +1,6 @@
 import type { Grader, Item, Json } from '../model/grader.ts';
-import type { PartReason, ToldWhy } from '../ports/told-why.ts';
+import { graderLeaves, referenceOf } from '../model/grader-leaves.ts';
+import type { PartReason, ToldWhy } from '../ports/event-log.ts';
 import { answerAt, referenceText } from './graders/compared.ts';
 import type { Sample, Scored } from './graders/evaluation.ts';
 
@@ -25,15 +26,15 @@ export function toldWhy(
   const clean = (text: string, most: number) => redacted(text, secrets).slice(0, most).toWellFormed();
   const texts = (paths: readonly string[], at: (path: string) => string) =>
     Object.fromEntries([...new Set(paths)].map((path) => [path, clean(at(path), mostTextCharacters)]));
-  const compared = comparedBy(grader);
-  const answers = compared.flatMap(({ answer }) => answer ?? []);
+  const leaves = graderLeaves(grader);
+  const answers = leaves.flatMap((leaf) => ('answer' in leaf ? leaf.answer : []));
   const { id = null } = item ?? {};
   return {
     itemId: typeof id === 'string' || typeof id === 'number' ? clean(String(id), mostReasonCharacters) : null,
     item: clean(JSON.stringify(item), mostItemCharacters),
     answer: texts(answers.length === 0 ? ['output_text'] : answers, (path) => shown(answerAt(sample, path))),
     reference: texts(
-      compared.map(({ reference }) => reference),
+      leaves.flatMap((leaf) => referenceOf(leaf) ?? []),
       (path) => referenceText(item, path),
     ),
     parts: reasonsIn(detail)
@@ -69,29 +70,6 @@ function redacted(text: string, secrets: ReadonlyMap<string, string>): string {
     text,
   );
   return named.replaceAll(ownKey, '[API key]');
-}
-
-type Compared = { readonly answer: string | null; readonly reference: string };
-
-function comparedBy(grader: Grader): readonly Compared[] {
-  switch (grader.kind) {
-    case 'f1':
-    case 'recall':
-    case 'text':
-      return [grader];
-    case 'calls':
-      return grader.asks === 'opened' ? [{ answer: null, reference: grader.reference }] : [];
-    case 'gate':
-      return [...grader.all, grader.grader].flatMap(comparedBy);
-    case 'weighted':
-      return grader.parts.flatMap((part) => comparedBy(part.grader));
-    case 'penalty':
-      return comparedBy(grader.grader);
-    case 'none':
-    case 'command':
-    case 'http':
-      return [];
-  }
 }
 
 type Detail = Scored['detail'];

@@ -1,6 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
 import type { EventLog } from '../ports/event-log.ts';
-import { withoutWhy } from './without-why.ts';
 import { answerAt, questionAt, type Told, type Wanted, wantedOf } from '../protocol/fleet/events.ts';
 
 export type OwnEventsOptions = {
@@ -55,6 +54,23 @@ export class OwnEvents {
       this.#searches -= 1;
       ended.abort();
     }
+  }
+}
+
+const whyMark = '"why":';
+
+/**
+ * An event's line without why its rollout has the score that it has: that is most of what a line has, and it has the truth of a
+ * dataset row. A line that is no JSON has come from somebody else's file, and is no event to anybody.
+ */
+export function withoutWhy(line: string): string {
+  if (!line.includes(whyMark)) return line;
+  const end = line.endsWith('\n') ? '\n' : '';
+  try {
+    const { why: _why, ...rest } = JSON.parse(line) as { readonly kind?: unknown; readonly why?: unknown };
+    return rest.kind === 'verdict' ? JSON.stringify(rest) + end : line;
+  } catch {
+    return end;
   }
 }
 

@@ -2,13 +2,14 @@ import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { isIdText, runId, type RunId } from '#src/model/ids.ts';
+import type { Scope } from '#src/access/keys.ts';
+import { withoutWhy } from '#src/reports/own-events.ts';
 import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
 import { RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { type Authentication, grantOf, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
-import { toldLines } from './told-lines.ts';
 
 /** What the fleet's event logs tell, as lines of JSON, each with its newline. */
 export type EventRoutesDeps = {
@@ -74,4 +75,18 @@ function namedRun(header: string | readonly string[] | undefined): RunId | null 
   if (header === undefined) return null;
   if (typeof header === 'string' && isIdText(header)) return runId(header);
   throw invalid('the run name must be 1 to 256 printable characters without spaces');
+}
+
+/**
+ * Event lines as the bearer of a key may read them. Why a rollout has its score holds the truth of its dataset row, and a
+ * grader's own words about it: that is for whoever looks after the tenant (`admin`), and not for the key that plays rollouts,
+ * which may lie where a policy finds it. Of a whole run nobody is told.
+ */
+export async function* toldLines(
+  lines: AsyncIterable<string>,
+  of: 'rollout' | 'run',
+  scopes: readonly Scope[],
+): AsyncGenerator<string> {
+  const whole = of === 'rollout' && scopes.includes('admin');
+  for await (const line of lines) yield whole ? line : withoutWhy(line);
 }

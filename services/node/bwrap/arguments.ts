@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { Template } from '#src/model/environment.ts';
-import { foldersVariable } from '#src/protocol/sandboxd/payload-layout.ts';
+import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import type { RootStep } from './root-layout.ts';

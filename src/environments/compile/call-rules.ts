@@ -1,5 +1,6 @@
 import type { Environment } from '#src/model/environment.ts';
-import type { CallSelector, CallsQuestion, Grader } from '#src/model/grader.ts';
+import type { CallSelector } from '#src/model/grader.ts';
+import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import type { Report } from '../mistakes.ts';
 
 /** A grader that waits for calls of a tool, or an argument, that nobody has gives 0 for ever; so that is a mistake. */
@@ -7,7 +8,7 @@ export function checkCallsGraded(
   { grader, tools }: Pick<Environment, 'grader' | 'tools'>,
   report: Report,
 ): void {
-  for (const { tool, argument } of questionsIn(grader).flatMap(selectorsOf)) {
+  for (const { tool, argument } of graderLeaves(grader).flatMap(selectorsOf)) {
     const known = Object.hasOwn(tools, tool) ? tools[tool] : undefined;
     if (known === undefined && tool !== trainersOwn)
       report(['grader'], `looks at calls of ${tool}, which is no tool here`);
@@ -21,26 +22,7 @@ export function checkCallsGraded(
 /** What the trainer runs by itself on the native face goes by this name. */
 const trainersOwn = 'exec';
 
-function selectorsOf(question: CallsQuestion): readonly CallSelector[] {
-  return question.asks === 'opened' ? question.tools : [...question.edits, ...question.checks];
-}
-
-function questionsIn(grader: Grader): readonly CallsQuestion[] {
-  switch (grader.kind) {
-    case 'calls':
-      return [grader];
-    case 'gate':
-      return [...grader.all, grader.grader].flatMap(questionsIn);
-    case 'weighted':
-      return grader.parts.flatMap((part) => questionsIn(part.grader));
-    case 'penalty':
-      return questionsIn(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'command':
-    case 'http':
-      return [];
-  }
+function selectorsOf(leaf: GraderLeaf): readonly CallSelector[] {
+  if (leaf.kind !== 'calls') return [];
+  return leaf.asks === 'opened' ? leaf.tools : [...leaf.edits, ...leaf.checks];
 }

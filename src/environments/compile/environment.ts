@@ -1,5 +1,6 @@
 import type { Environment, Limits } from '#src/model/environment.ts';
 import { aroundGraderMs, type Grader } from '#src/model/grader.ts';
+import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import { graderFields, reservedField } from '#src/model/grader-fields.ts';
 import { environmentName } from '#src/model/ids.ts';
 import { versionOf } from '../digest.ts';
@@ -149,7 +150,11 @@ function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): E
  * refuses is asked for the harmless answer as often again.
  */
 function longestGradeMs(grader: Grader): number {
-  switch (grader.kind) {
+  return sum(graderLeaves(grader).map(longestMs));
+}
+
+function longestMs(leaf: GraderLeaf): number {
+  switch (leaf.kind) {
     case 'none':
     case 'f1':
     case 'recall':
@@ -157,15 +162,9 @@ function longestGradeMs(grader: Grader): number {
     case 'calls':
       return 0;
     case 'command':
-      return grader.timeoutMs + aroundGraderMs;
+      return leaf.timeoutMs + aroundGraderMs;
     case 'http':
-      return grader.timeoutMs * (grader.retries + 1) * 2;
-    case 'gate':
-      return sum([...grader.all, grader.grader].map(longestGradeMs));
-    case 'weighted':
-      return sum(grader.parts.map((part) => longestGradeMs(part.grader)));
-    case 'penalty':
-      return longestGradeMs(grader.grader);
+      return leaf.timeoutMs * (leaf.retries + 1) * 2;
   }
 }
 

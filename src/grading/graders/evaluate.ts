@@ -53,27 +53,6 @@ async function evaluateKind(grader: Grader, context: GradingContext): Promise<Ev
   }
 }
 
-/** Whether some part of a grader runs inside the rollout's sandbox. */
-export function needsSandbox(grader: Grader): boolean {
-  switch (grader.kind) {
-    case 'command':
-      return true;
-    case 'gate':
-      return [...grader.all, grader.grader].some(needsSandbox);
-    case 'weighted':
-      return grader.parts.some((part) => needsSandbox(part.grader));
-    case 'penalty':
-      return needsSandbox(grader.grader);
-    case 'none':
-    case 'f1':
-    case 'recall':
-    case 'text':
-    case 'http':
-    case 'calls':
-      return false;
-  }
-}
-
 /** A check passes with a full score; floating sums of weights may miss 1 by this much. */
 const fullScore = 1 - 1e-9;
 

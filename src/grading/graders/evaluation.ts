@@ -1,7 +1,7 @@
 import type { Suspected } from '#src/failure/suspected.ts';
 import type { Grader, Item, Json } from '#src/model/grader.ts';
 import type { Judged } from '#src/ports/judge.ts';
-import type { ToldWhy } from '#src/ports/told-why.ts';
+import type { ToldWhy } from '#src/ports/event-log.ts';
 import type { Story } from '../story.ts';
 
 /** What the trainer sends of a rollout, chat-completions-like: `choices`, `output_text`, `output_json`, `output_tools`. */

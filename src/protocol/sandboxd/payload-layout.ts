@@ -27,13 +27,6 @@ export const payloadMountPoint = '/opt/corral';
 /** Where graders work in every sandbox: disk of their own, below folders that only root may write. */
 export const graderMountPoint = '/run/corral-grader';
 
-/** How sandboxd is told of its template's folders; their paths have no colon. */
-export function foldersVariable({ folders = [] }: { readonly folders?: readonly string[] }): {
-  readonly CORRAL_FOLDERS?: string;
-} {
-  return folders.length === 0 ? {} : { CORRAL_FOLDERS: folders.join(':') };
-}
-
 /** A program of the payload, where that is mounted at `mountPoint`. */
 export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
   `${mountPoint}/${payloadLayout.code}/${entry}.cjs`;

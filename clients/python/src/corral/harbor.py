@@ -13,6 +13,7 @@ import tarfile
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
@@ -23,30 +24,18 @@ from harbor.models.trial.paths import EnvironmentPaths
 from harbor.models.trial.result import TrialResult
 
 from .client import Client
-from .errors import CorralError, Discarded, Misuse, Refused, Unavailable
+from .errors import CorralError, Discarded, Refused, Unavailable
 from .results import CallResult
 from .rollout import Rollout
+from .telling import LONGEST_COMMAND_S, told_as
 
 __all__ = ["CorralEnvironment", "reward_of"]
 
-# The longest that the fleet lets a command run; Harbor's tests have no time-out of their own.
-LONGEST_COMMAND_S: Final = 3600.0
-# An image for one machine has links there to folders below /tmp, for its root is read-only.
+# The fleet's environment has them as `sandbox.folders`, or the image has them.
 FOLDERS: Final = "/logs /tests /solution"
-MAKE_FOLDERS: Final = f'for each in {FOLDERS}; do [ -d "$each" ] || mkdir -p "$(readlink "$each" || echo "$each")" || exit; done'
+FOLDERS_ARE_THERE: Final = f'for each in {FOLDERS}; do mkdir -p "$each" && [ -w "$each" ] || exit 1; done'
 
-
-@contextmanager
-def _told() -> Generator[None]:
-    try:
-        yield
-    except Refused:
-        raise
-    except Misuse as misuse:
-        # An error of a trial would be one more discard; this one ends the job.
-        raise SystemExit(f"corral: {misuse}") from misuse
-    except CorralError as lost:
-        raise HealthcheckError(str(lost)) from lost
+_told: Final = partial(told_as, HealthcheckError)
 
 
 async def reward_of(trial: TrialResult, *, name: str = "reward", taken_away: float = 0.0) -> float | None:
@@ -113,9 +102,11 @@ class CorralEnvironment(BaseEnvironment):
                 rollout_id=f"{self.context_id or uuid.uuid4()}",
                 client=Client(),
             )
-            made = await self._rollout.exec(MAKE_FOLDERS)
-        if made.return_code != 0:
-            raise SystemExit(f"corral: {item['image']} has no writable {FOLDERS}: {made.stderr.strip()}")
+            there = await self._rollout.exec(FOLDERS_ARE_THERE)
+        if there.return_code != 0:
+            raise SystemExit(
+                f"corral: {self._environment} has no writable {FOLDERS}: give its sandbox folders {there.stderr.strip()}"
+            )
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         await self._upload_environment_dir_after_start()
 
@@ -193,7 +184,8 @@ class CorralEnvironment(BaseEnvironment):
     def _unpack(self, packed: bytes, target: Path) -> None:
         target.mkdir(parents=True, exist_ok=True)
         try:
-            with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
+            # Never unpacked twice: the policy could have put a small archive there that is a large one.
+            with tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
                 archive.extractall(target, filter=transfer_tar_filter)  # noqa: S202
         except (tarfile.TarError, OSError, ValueError) as error:
             self.logger.warning(f"the policy's archive cannot be unpacked: {error}")
@@ -208,16 +200,24 @@ class CorralEnvironment(BaseEnvironment):
             self.logger.warning(f"{what}: {refused}")
 
     def _reward(self) -> float | None:
-        """What Harbor's verifier has read, where it is one number."""
+        paths = self.trial_paths
         try:
-            if self.trial_paths.reward_json_path.exists():
-                told = json.loads(self.trial_paths.reward_json_path.read_text())
-                reward = float(told["reward"] if isinstance(told, dict) else told)
-            else:
-                reward = float(self.trial_paths.reward_text_path.read_text())
-        except (OSError, ValueError, KeyError, TypeError):
+            if paths.reward_json_path.exists():
+                return number_in(paths.reward_json_path.read_text(), is_json=True)
+            return number_in(paths.reward_text_path.read_text())
+        except (OSError, UnicodeError):
             return None
-        return reward if math.isfinite(reward) else None
+
+
+def number_in(text: str, *, is_json: bool = False) -> float | None:
+    """What Harbor's verifier has left, where it is one finite number. The policy may have had a hand in it: digits without
+    end and lists in lists without end are no number, and no error."""
+    try:
+        told = json.loads(text) if is_json else text
+        reward = float(told["reward"] if isinstance(told, dict) else told)
+    except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
+        return None
+    return reward if math.isfinite(reward) else None
 
 
 def _passing() -> str:

@@ -10,8 +10,8 @@ the policy did, its time-outs too, is text for the model, and is scored.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, Final
 
@@ -24,13 +24,11 @@ from verifiers.v1.harnesses.utils.compaction import is_context_overflow
 from verifiers.v1.runtimes.docker import DockerRuntimeInfo
 
 from .client import Client
-from .errors import CorralError, Misuse, Refused
+from .errors import Refused
 from .rollout import LONGEST_FILE_BYTES, Rollout
+from .telling import LONGEST_COMMAND_S, told_as
 
 __all__ = ["CorralEnv", "CorralEnvConfig", "CorralHarness", "CorralRuntime", "grade"]
-
-# The longest that the fleet lets a command run. Runtimes of verifiers know no time-out of a command.
-LONGEST_COMMAND_S: Final = 3600.0
 
 
 class CorralEnvConfig(vf.SingleAgentEnvConfig):
@@ -89,18 +87,7 @@ async def _ask_the_fleet(box: CorralRuntime, trace: vf.Trace) -> None:
         trace.record_error(lost)
 
 
-@contextmanager
-def _told() -> Generator[None]:
-    """`Refused` is the policy's and goes on as it is: whoever scores 0 for a missing file must not catch what was lost."""
-    try:
-        yield
-    except Refused:
-        raise
-    except Misuse as misuse:
-        # An error of a rollout would be one more discard; this one ends the job.
-        raise SystemExit(f"corral: {misuse}") from misuse
-    except CorralError as lost:
-        raise vf.SandboxError(str(lost)) from lost
+_told: Final = partial(told_as, vf.SandboxError)
 
 
 class CorralRuntime(vf.Runtime):

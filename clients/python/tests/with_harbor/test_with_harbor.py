@@ -20,7 +20,7 @@ from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
 from scripted_agent import ScriptedAgent
 
-from corral.harbor import reward_of
+from corral.harbor import number_in, reward_of
 
 APPEND = "for each in $(seq {}); do echo x >> calls; done"
 TEST = "#!/bin/sh\nsleep {}\nwc -l < calls > /logs/verifier/reward.txt\n"
@@ -29,7 +29,7 @@ Disturb = Callable[[str], Awaitable[None]]
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A root as small as can be, with the folders that Harbor writes in as links to where a sandbox is writable."""
+    """A root as small as can be; the folders that Harbor writes in are the environment's."""
     root = tmp_path_factory.mktemp("root")
     for folder in (
         "bin",
@@ -52,8 +52,6 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> str:
     ).stdout.split():
         if applet != "busybox":
             (root / "bin" / applet).symlink_to("busybox")
-    for folder in ("logs", "tests", "solution"):
-        (root / folder).symlink_to(f"/tmp/{folder}")
     for each in (root, *root.parents):
         if each.is_relative_to("/tmp") and each != Path("/tmp"):
             each.chmod(0o755)
@@ -160,9 +158,14 @@ async def test_the_models_own_time_out_is_an_exit_code_and_scored(fleet: Fleet, 
 
 
 async def test_a_policy_that_takes_away_what_is_graded_is_no_lost_sandbox(fleet: Fleet, run: str, task: Path):
-    [trial] = await play(task, ["rm -rf /tmp/logs /tmp/tests; echo x > /tmp/logs; echo x > /tmp/tests"])
+    [trial] = await play(task, ["rm -rf /logs/* /tests/*; echo x > /logs/verifier; chmod 0 /tests"])
     assert (trial.reward_valid, await reward_of(trial)) == (False, 0)
     assert fleet.report(run)["discarded"] == 0
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, "1" + "0" * 400, '{"reward": 1e999}', "NaN", "null", "{}", '"one"'])
+def test_what_a_policy_may_leave_as_its_reward_is_no_number_and_no_error(text: str):
+    assert (number_in(text, is_json=True), number_in('{"reward": 0.5}', is_json=True)) == (None, 0.5)
 
 
 async def test_lost_in_grading_after_the_policys_own_failure_is_no_zero(fleet: Fleet, run: str, task: Path):

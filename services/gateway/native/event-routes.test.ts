@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Scope } from '#src/access/keys.ts';
-import { toldLines } from './told-lines.ts';
+import { toldLines } from './event-routes.ts';
 
 const verdict = { kind: 'verdict', score: 0, why: { item: '{"answer":"42"}', stderr: 'expected 42' } };
 const lines = [

@@ -1,0 +1,54 @@
+import type { Grader } from './grader.ts';
+
+/** A grader that gives a score by itself, and is no composition of others. */
+export type GraderLeaf = Exclude<Grader, { readonly kind: 'gate' | 'weighted' | 'penalty' }>;
+
+/** What a grader is composed of, in the order in which it is asked. */
+export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
+  switch (grader.kind) {
+    case 'gate':
+      return [...grader.all, grader.grader].flatMap(graderLeaves);
+    case 'weighted':
+      return grader.parts.flatMap((part) => graderLeaves(part.grader));
+    case 'penalty':
+      return graderLeaves(grader.grader);
+    case 'none':
+    case 'f1':
+    case 'recall':
+    case 'text':
+    case 'calls':
+    case 'command':
+    case 'http':
+      return [grader];
+  }
+}
+
+/** Whether some part looks at what the rollout's calls said: only then is that kept. */
+export const readsCalls = (grader: Grader): boolean =>
+  graderLeaves(grader).some(
+    (leaf) =>
+      leaf.kind === 'calls' ||
+      (leaf.kind === 'command' && leaf.readsRollout === true) ||
+      (leaf.kind === 'http' && leaf.calls === true),
+  );
+
+/** Whether some part runs inside the rollout's sandbox. */
+export function needsSandbox(grader: Grader): boolean {
+  return graderLeaves(grader).some(({ kind }) => kind === 'command');
+}
+
+/** Where in the row the leaf finds what it compares with; null where it gets the whole row, or compares with nothing of it. */
+export function referenceOf(leaf: GraderLeaf): string | null {
+  switch (leaf.kind) {
+    case 'f1':
+    case 'recall':
+    case 'text':
+      return leaf.reference;
+    case 'calls':
+      return leaf.asks === 'opened' ? leaf.reference : null;
+    case 'none':
+    case 'command':
+    case 'http':
+      return null;
+  }
+}
