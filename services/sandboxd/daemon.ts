@@ -4,6 +4,7 @@ import { Journal } from './calls/journal.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
+import { Turns } from './grading/turns.ts';
 import { Leaders } from './processes/leaders.ts';
 import { sweepAll } from './processes/sweep.ts';
 import { isolationOf } from './users.ts';
@@ -28,6 +29,7 @@ export type Daemon = {
   readonly journal: Journal;
   readonly done: Done;
   readonly leaders: Leaders;
+  readonly turns: Turns;
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;
 };
@@ -42,9 +44,10 @@ export function createDaemon(
   end: (exitCode: number) => void,
 ): Daemon {
   const leaders = new Leaders();
-  const journal = new Journal(journalLimits, callStarter(config, env, leaders));
+  const turns = new Turns();
+  const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns));
   const done = { probed: false, filesPut: 0 };
-  return { config, env, boot, binding: new Binding(), journal, done, leaders, end };
+  return { config, env, boot, binding: new Binding(), journal, done, leaders, turns, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

@@ -11,13 +11,21 @@ import { WireError } from './wire-error.ts';
 const longestTransferMs = 600_000;
 
 /** Bytes in, as the user. Throws `file_error` where the path is at fault. */
-export async function putFile(
+export const putFile = (
   config: Config,
   user: CommandUser,
   path: string,
   body: IncomingMessage,
+): Promise<FileReply> => bytesIn(config, user, ['put', path], body);
+
+/** The body to a helper, which says how many bytes it wrote. */
+export async function bytesIn(
+  config: Config,
+  user: CommandUser,
+  request: readonly string[],
+  body: IncomingMessage,
 ): Promise<FileReply> {
-  const helper = await startHelper(config, user, ['put', path], longestTransferMs);
+  const helper = await startHelper(config, user, request, longestTransferMs);
   const { child, stdout } = helper.process;
   const said = new Capture(replyBytes);
   stdout.on('data', (chunk: Buffer) => said.push(chunk));
@@ -45,13 +53,21 @@ function brokenOff(body: IncomingMessage): Promise<never> {
 }
 
 /** Bytes out, as the user; the answer's head is written with the first of them, so that a fault still is a 422. */
-export async function getFile(
+export const getFile = (
   config: Config,
   user: CommandUser,
   path: string,
   response: ServerResponse,
+): Promise<void> => bytesOut(config, user, ['get', path], response);
+
+/** What a helper prints. */
+export async function bytesOut(
+  config: Config,
+  user: CommandUser,
+  request: readonly string[],
+  response: ServerResponse,
 ): Promise<void> {
-  const helper = await startHelper(config, user, ['get', path], longestTransferMs);
+  const helper = await startHelper(config, user, request, longestTransferMs);
   try {
     const chunks = helper.process.stdout[Symbol.asyncIterator]();
     const first = await chunks.next();

@@ -6,8 +6,9 @@ import {
   templateDigest,
   type TemplateDigest,
 } from '../model/ids.ts';
-import type { Environment, Template } from '../model/environment.ts';
+import type { Environment, OpenTemplate, Template } from '../model/environment.ts';
 import type { EnvironmentYaml } from './schema/environment.ts';
+import type { SandboxYaml } from './schema/sandbox.ts';
 
 /** sha256 of everything a sandbox is created from: sandboxes of one digest are interchangeable until they are bound. */
 export function digestOf(template: Omit<Template, 'digest'>): TemplateDigest {
@@ -21,16 +22,21 @@ export function digestOf(template: Omit<Template, 'digest'>): TemplateDigest {
  */
 export function versionOf(
   environment: Omit<Environment, 'version'>,
-  { sandbox }: EnvironmentYaml,
+  { sandbox, grader_sandbox }: EnvironmentYaml,
 ): EnvironmentVersion {
-  const asWritten = {
-    ...environment.template,
-    digest: undefined,
-    image: sandbox.image,
-    data: sandbox.data ?? [],
-  };
-  return environmentVersion(sha256({ ...environment, template: asWritten, pool: null }));
+  const { template, graderTemplate } = environment;
+  const graders = graderTemplate && { graderTemplate: asWritten(graderTemplate, grader_sandbox ?? sandbox) };
+  return environmentVersion(
+    sha256({ ...environment, template: asWritten(template, sandbox), ...graders, pool: null }),
+  );
 }
+
+const asWritten = (template: Template | OpenTemplate, { image, data = [] }: SandboxYaml) => ({
+  ...template,
+  digest: undefined,
+  image,
+  data,
+});
 
 /**
  * sha256 of everything that a folder of environments says, so that processes can tell whether they have read the same.

@@ -1,6 +1,7 @@
 import { hash as digestOf } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 
 /**
  * Reads files and remembers what it found, so that one can ask later whether they still say the same. By content and
@@ -36,6 +37,20 @@ export class FilesRead {
     return is;
   }
 
+  /** Names of folders in a folder, but for those that are an editor's or the kubelet's own. */
+  foldersIn(path: string): readonly string[] {
+    const names = foldersNow(path);
+    this.#remember(path, 'folders', names.join('\n'));
+    return names;
+  }
+
+  /** All files below a folder, by relative path; a text where one cannot be read, or they are too many. */
+  tree(path: string): FileTree | string {
+    const found = treeNow(path);
+    this.#remember(path, 'tree', treeText(found));
+    return found;
+  }
+
   /** Whether everything that was read would be found as it was. */
   async unchanged(): Promise<boolean> {
     for (const { path, look, fingerprint } of this.#found.values()) {
@@ -65,7 +80,50 @@ const looks = {
         () => false,
       ),
     ),
+  folders: async (path: string) => foldersNow(path).join('\n'),
+  tree: async (path: string) => treeText(treeNow(path)),
 };
+
+export type FileTree = Readonly<Record<string, Buffer>>;
+
+/** Of one folder: what is more is a repository, and belongs into an image. */
+const mostFilesOfTree = 2_000;
+
+const foldersNow = (path: string): readonly string[] =>
+  entriesOf(path)
+    .filter((name) => !name.startsWith('.') && isFolderNow(join(path, name)))
+    .toSorted();
+
+const isFolderNow = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+function entriesOf(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+function treeNow(path: string): FileTree | string {
+  try {
+    const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted();
+    const files = names.filter((name) => statSync(join(path, name)).isFile());
+    if (files.length > mostFilesOfTree) return `holds ${files.length} files; at most ${mostFilesOfTree}`;
+    return Object.fromEntries(files.map((name) => [name, readFileSync(join(path, name))]));
+  } catch (thrown) {
+    return `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  }
+}
+
+function treeText(tree: FileTree | string): string {
+  if (typeof tree === 'string') return tree;
+  return digestOf(
+    'sha256',
+    Object.entries(tree)
+      .map(([name, bytes]) => `${name} ${digestOf('sha256', bytes)}`)
+      .join('\n'),
+  );
+}
 
 const namesIn = async (folder: string) => (await readdir(folder).catch((): string[] => [])).toSorted();
 

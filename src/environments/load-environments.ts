@@ -75,5 +75,7 @@ function folderOf(file: string, files: FilesRead): Folder {
     absolute,
     text: (path) => files.textNow(absolute(path)),
     isFolder: (path) => files.isFolder(absolute(path)),
+    foldersIn: (path) => files.foldersIn(absolute(path)),
+    tree: (path) => files.tree(absolute(path)),
   };
 }

@@ -64,6 +64,29 @@ export type CallsQuestion =
 /** So much off a score for every `per` beyond what is free. */
 export type Surcharge = { readonly free: number; readonly per: number; readonly each: number };
 
+/** A file's content: its text, or bytes that are none. */
+export type FileContent = string | { readonly base64: string };
+
+/** Hidden files of each row: what a row says in its field is a name in `folders`, and never a path. */
+export type RowFiles = {
+  readonly field: string;
+  /** Value of the field → relative path → content. */
+  readonly folders: Readonly<Record<string, Readonly<Record<string, FileContent>>>>;
+};
+
+/** What a grader in a sandbox of its own gets of the policy's. */
+export type FreshGrading = {
+  /**
+   * Below the workspace, or absolute below another writable folder. `*` stands for anything in one name; a path without it
+   * must be there.
+   */
+  readonly artifacts: readonly string[];
+  /** Of all of them together. */
+  readonly mostBytes: number;
+  /** The score where they cannot be had as they are named: that is the policy's doing. */
+  readonly onArtifacts: number;
+};
+
 export type Grader =
   /** The trainer computes the score itself and brings it when it finishes the rollout. Stands alone, never as a part. */
   | { readonly kind: 'none' }
@@ -95,6 +118,10 @@ export type Grader =
       readonly argv: readonly string[];
       /** Placed where the policy's user cannot read: file name → text. */
       readonly files: Readonly<Record<string, string>>;
+      /** Beside them the files of the dataset row; left out where there are none. */
+      readonly rowFiles?: RowFiles;
+      /** It works in a sandbox where the policy never was; left out where it works in the policy's own. */
+      readonly fresh?: FreshGrading;
       readonly timeoutMs: number;
       readonly onExit: OnBad;
       readonly onTimeout: OnBad;

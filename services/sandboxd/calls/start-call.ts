@@ -7,7 +7,7 @@ import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { enterable } from '../command/enterable.ts';
 import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
-import { Turns } from '../grading/turns.ts';
+import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/launch.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
@@ -18,9 +18,13 @@ import type { StartCall } from './journal.ts';
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
  * a turn of its own, whose code is loaded by the first.
  */
-export function callStarter(config: Config, env: NodeJS.ProcessEnv, leaders: Leaders): StartCall {
+export function callStarter(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  leaders: Leaders,
+  turns: Turns,
+): StartCall {
   const deps = { config, env, leaders };
-  const turns = new Turns();
   const memory = memoryFiles(config.cgroupEvents);
   return async (callId, request, cancel) => {
     const before = memory && readMemoryAccount(memory);

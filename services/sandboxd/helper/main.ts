@@ -4,6 +4,8 @@
  *   tool NAME   a built-in tool; its arguments as JSON on stdin, its text on stdout
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   get PATH    the file on stdout
+ *   take-artifacts WANTED   what they name, as tar on stdout
+ *   place-artifacts        tar on stdin becomes files below the folder; the number of bytes as JSON on stdout
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
@@ -27,6 +29,14 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'get': {
       const { getFile } = await import('./get-file.ts');
       return getFile(object);
+    }
+    case 'take-artifacts': {
+      const { takeArtifacts } = await import('./artifacts.ts');
+      return takeArtifacts(folder, object);
+    }
+    case 'place-artifacts': {
+      const { placeArtifacts } = await import('./artifacts.ts');
+      return placeArtifacts(folder);
     }
     case 'place-grader': {
       const { placeGrader } = await import('./grader-files.ts');

@@ -1,4 +1,5 @@
 import {
+  type ArtifactsRequest,
   type BindRequest,
   type BuiltinAction,
   type CallRequest,
@@ -6,6 +7,7 @@ import {
   type ConfirmRequest,
   type ExecAction,
   type GradeAction,
+  type GraderFile,
   longestLifeMs,
   maxBindLabel,
   maxCallLabel,
@@ -83,17 +85,44 @@ function parseAction(value: unknown): CallRequest['action'] {
 }
 
 function parseGrade({ turn, argv, files, stdin, rollout }: shape.Fields): GradeAction {
-  const texts = shape.texts(files, 'action.files');
-  const inFolder = Object.keys(texts).find((name) => name.includes('/') || name === '.' || name === '..');
-  if (inFolder !== undefined)
-    throw new WireError('invalid_request', `a grader's file cannot be called ${inFolder}`);
   return {
     kind: 'grade',
     turn: shape.whole(turn, 'action.turn', 0, Number.MAX_SAFE_INTEGER),
     argv: shape.argv(argv, 'action.argv'),
-    files: texts,
+    files: parseGraderFiles(files),
     stdin: shape.text(stdin, 'action.stdin'),
     ...(rollout === undefined ? {} : { rollout: shape.text(rollout, 'action.rollout') }),
+  };
+}
+
+function parseGraderFiles(value: unknown): GradeAction['files'] {
+  const files = Object.entries(shape.fields(value, 'action.files')).map(([name, content]) => {
+    if (!staysBelow(name)) throw new WireError('invalid_request', `a grader's file cannot be called ${name}`);
+    return [name, contentOf(content, `action.files.${name}`)] as const;
+  });
+  return Object.fromEntries(files);
+}
+
+/** A relative path whose names are names. */
+const staysBelow = (path: string) =>
+  !path.includes('\0') && path.split('/').every((name) => name !== '' && name !== '.' && name !== '..');
+
+const contentOf = (value: unknown, name: string): GraderFile =>
+  typeof value === 'string' ? value : { base64: shape.text(shape.fields(value, name)['base64'], name) };
+
+const mostPaths = 1024;
+const mostArtifactBytes = 1024 ** 3;
+const mostArtifacts = 100_000;
+
+export function parseArtifacts(body: unknown): ArtifactsRequest {
+  const { turn, paths, mostBytes, mostFiles } = shape.fields(body, 'the body');
+  const named = shape.list(paths, 'paths', shape.text);
+  shape.whole(named.length, 'the number of paths', 1, mostPaths);
+  return {
+    turn: shape.whole(turn, 'turn', 0, Number.MAX_SAFE_INTEGER),
+    paths: named,
+    mostBytes: shape.whole(mostBytes, 'mostBytes', 0, mostArtifactBytes),
+    mostFiles: shape.whole(mostFiles, 'mostFiles', 0, mostArtifacts),
   };
 }
 

@@ -16,6 +16,7 @@ import { missingPrograms } from '../programs/missing.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
 import {
+  parseArtifacts,
   parseBind,
   parseCall,
   parseCallId,
@@ -61,6 +62,8 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/files$/, admission: 'epoch', handle: fileIn },
   { method: 'GET', path: /^\/files$/, admission: 'epoch', handle: fileOut },
+  { method: 'POST', path: /^\/artifacts$/, admission: 'epoch', handle: artifactsOut },
+  { method: 'PUT', path: /^\/artifacts$/, admission: 'epoch', handle: artifactsIn },
 ];
 
 function health({ daemon }: Exchange): Reply {
@@ -155,4 +158,21 @@ async function fileOut({ daemon, request, query, response }: Exchange): Promise<
   const { getFile } = await import('../files.ts');
   await getFile(daemon.config, user, path, response);
   return null;
+}
+
+async function artifactsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const wanted = parseArtifacts(await readJson(request));
+  daemon.journal.beginGrading();
+  const { takeArtifacts } = await import('../grading/artifacts.ts');
+  await takeArtifacts(daemon, wanted, response, gone);
+  return null;
+}
+
+async function artifactsIn({ daemon, request }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  daemon.journal.requireUngraded();
+  const { bytesIn } = await import('../files.ts');
+  daemon.done.filesPut += 1;
+  return { status: 200, body: await bytesIn(daemon.config, 'policy', ['place-artifacts'], request) };
 }

@@ -12,6 +12,8 @@ import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
+import { checkArtifacts, graderTemplateOf } from './grader-sandbox.ts';
+import { compilePool } from './pool.ts';
 import { compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
 import { compileTools, longestTimeoutMs } from './tools.ts';
@@ -19,19 +21,21 @@ import { compileTools, longestTimeoutMs } from './tools.ts';
 /** An environment from its YAML, which has the right shape. What else is wrong is reported; the result counts only if nothing was. */
 export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report: Report): Environment {
   const expose = yaml.expose ?? [];
+  const grader = compileGrader(yaml.grader, { place: ['grader'], folder, report });
   const environment = {
     name: environmentName(yaml.name),
     description: yaml.description ?? '',
     template: compileTemplate(yaml.sandbox, folder, report),
+    ...graderTemplateOf(yaml, grader, folder, report),
     setup: compileSetup(yaml, expose, report),
     expose,
     tools: compileTools(yaml.tools ?? {}, expose, report),
     limits: compileLimits(yaml),
-    grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
+    grader,
     unseenCalls: yaml.unseen_calls ?? 'discard',
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
-    pool: compilePool(yaml, report),
+    pool: compilePool(yaml, grader, report),
   };
   if (yaml.tools === undefined && yaml.grader.kind !== 'none') {
     report(
@@ -42,6 +46,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
   checkExposed(environment, report);
   checkTimes(environment, report);
   checkCallsGraded(environment, report);
+  checkArtifacts(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
 }
 
@@ -130,20 +135,6 @@ function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
 }
 
 type Timed = Pick<Environment, 'limits' | 'tools' | 'grader'>;
-
-function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): Environment['pool'] {
-  const max = pool.max ?? 100;
-  const eachRowHasItsOwn = typeof sandbox.image !== 'string';
-  const minReady = pool.min_ready ?? (eachRowHasItsOwn ? 0 : 1);
-  if (minReady > max) report(['pool', 'min_ready'], 'must not be above max');
-  if (minReady > 0 && eachRowHasItsOwn) {
-    report(
-      ['pool', 'min_ready'],
-      'must be 0 where each row names its image: nobody knows which to keep ready; announce bursts with their items',
-    );
-  }
-  return { minReady, max, maxAgeMs: parseDurationMs(pool.max_age ?? '1h') };
-}
 
 /**
  * How long a grader may take when each of its parts takes all of its time. Parts run one after another. A judge that

@@ -57,6 +57,7 @@ export const TemplateBody = Type.Unsafe<Template>(
       env: Type.Record(Type.String({ pattern: '^[^=\\u0000]+$' }), Type.String({ pattern: '^[^\\u0000]*$' })),
       data: Type.Array(Type.Object({ source: AbsolutePath, target: AbsolutePath }, closed)),
       folders: Type.Optional(Type.Array(AbsolutePath)),
+      role: Type.Optional(Type.Literal('grader')),
       prepare: Type.Array(Argv),
       startTimeoutMs: Amount,
     },
@@ -70,7 +71,7 @@ export const OwnerBody = Type.Object(
     run: Type.Unsafe<RunId>(Type.String()),
     rollout: Type.Unsafe<RolloutId>(Type.String()),
     attempt: Type.Integer(),
-    role: Type.Literal('policy'),
+    role: Type.Union([Type.Literal('policy'), Type.Literal('grader')]),
   },
   closed,
 );

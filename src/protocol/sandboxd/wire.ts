@@ -15,6 +15,9 @@
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
  *   PUT    /files?path=&user=               bytes in: {@link FileReply} | 422 file_error
  *   GET    /files?path=&user=               bytes out, streamed | 422 file_error
+ *   POST   /artifacts     {@link ArtifactsRequest}  kills all that lives, as a grade does, then what was left behind as tar, of
+ *                                           regular files only | 422 file_error. An older sandboxd has no such endpoint
+ *   PUT    /artifacts                       tar in, as the policy's user, below its workspace: {@link FileReply} | 422 file_error
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -23,8 +26,8 @@
  * files) says with {@link ownerHeader} for which: bound to another it is 409 bound_elsewhere, because fleet state may be
  * wrong about who lives here, after a failover, and this sandbox is not.
  *
- * A grade is a call too ({@link GradeAction}). Once one was received no other kind of call is taken: what ran later could
- * not be part of what was graded.
+ * A grade is a call too ({@link GradeAction}). Once one was received, or artifacts were taken, no other kind of call is taken:
+ * what ran later could not be part of what was graded.
  *
  * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room.
  */
@@ -195,12 +198,28 @@ export type GradeAction = {
   readonly kind: 'grade';
   readonly turn: number;
   readonly argv: readonly string[];
-  /** The grader's own files, name to text; a name has no folders. */
-  readonly files: Readonly<Record<string, string>>;
+  /** The grader's own files by relative path. One of before takes texts alone, and names without folders; it refuses the rest. */
+  readonly files: Readonly<Record<string, GraderFile>>;
   /** UTF-8 text for stdin. */
   readonly stdin: string;
   /** JSON for the file that `CORRAL_ROLLOUT` names; a grader that does not ask for it has neither. */
   readonly rollout?: string;
+};
+
+/** A file's text, or bytes that are none. */
+export type GraderFile = string | { readonly base64: string };
+
+/**
+ * What is to be taken out for a grader elsewhere. Relative paths are below the workspace; `*` stands for anything in one name;
+ * a folder is all below it, and with a slash at its end must be one. A path without `*` must be there, as a file or a folder
+ * and no link. Links, devices and what else is no file are left out where they are found. `errno` of a refusal: ENOENT,
+ * EACCES, EFBIG (too many bytes or files), EINVAL (neither file nor folder), EBUSY (a process could not be killed).
+ */
+export type ArtifactsRequest = {
+  readonly turn: number;
+  readonly paths: readonly string[];
+  readonly mostBytes: number;
+  readonly mostFiles: number;
 };
 
 /**
