@@ -6,6 +6,7 @@ import { RolloutCache } from '#src/claiming/rollout-cache.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '#src/claiming/waiting-room.ts';
+import { ArtifactRoom } from '#src/grading/artifacts.ts';
 import { type EvaluateDeps, evaluateJob } from '#src/grading/evaluate-job.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
@@ -98,7 +99,22 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     work,
     record,
   };
-  const evaluating: EvaluateDeps = { claims, calls, lifecycle, link, judge, secret, clock, random };
+  const evaluating: EvaluateDeps = {
+    claims,
+    calls,
+    lifecycle,
+    grades,
+    link,
+    room,
+    preparation,
+    lastStartFailure,
+    wakes,
+    artifactRoom: new ArtifactRoom(artifactBytes),
+    judge,
+    secret,
+    clock,
+    random,
+  };
   const grading: GatewayCoreDeps['grading'] = {
     claims,
     calls,
@@ -142,6 +158,9 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     },
   };
 }
+
+/** Of a gateway's memory, for what graders elsewhere are to see: half of what bodies of held requests may have. */
+const artifactBytes = 256 * 1024 * 1024;
 
 /** A judge that refuses an answer works as well as one that scores it. */
 function counted(judge: Judge, work: WorkMetrics): Judge {

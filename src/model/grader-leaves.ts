@@ -45,7 +45,9 @@ export function freshLeaves(grader: Grader): readonly FreshLeaf[] {
 type CommandLeaf = Extract<GraderLeaf, { readonly kind: 'command' }>;
 export type FreshLeaf = CommandLeaf & { readonly fresh: FreshGrading };
 
-const isFresh = (leaf: GraderLeaf): leaf is FreshLeaf => leaf.kind === 'command' && leaf.fresh !== undefined;
+/** Whether it works where the policy never was. */
+export const isFresh = (leaf: GraderLeaf): leaf is FreshLeaf =>
+  leaf.kind === 'command' && leaf.fresh !== undefined;
 
 /** Whether nothing needs the policy's sandbox any more once the artifacts were taken out of it. */
 export function outlivesItsSandbox(grader: Grader): boolean {

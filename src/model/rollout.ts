@@ -62,6 +62,9 @@ export const roleOf = (text: string | undefined): Role | undefined => roles.find
 /** The rollout itself, whichever of its sandboxes is meant. */
 export const rolloutOfKey = (key: RolloutKey): RolloutKey => rolloutKey({ ...ownerOf(key), role: 'policy' });
 
+/** Its record that holds a grader's sandbox. */
+export const graderKey = (key: RolloutKey): RolloutKey => rolloutKey({ ...ownerOf(key), role: 'grader' });
+
 /** Which incarnation of a sandbox answered. */
 export type Epoch = { readonly sandbox: SandboxId; readonly boot: BootId };
 

@@ -1,4 +1,5 @@
 import type {
+  ArtifactsRequest,
   BindReply,
   BindRequest,
   CallAnswer,
@@ -96,4 +97,16 @@ export interface SandboxLink {
     user: CommandUser,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
+  /** What the policy has left, as tar, after everything of it was killed; no more calls are taken but grades. */
+  takeArtifacts(
+    target: SandboxTarget,
+    request: ArtifactsRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
+  /** Tar in, as the policy's user; again is fine until a grade begins. */
+  putArtifacts(
+    target: SandboxTarget,
+    body: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<FileReply>;
 }

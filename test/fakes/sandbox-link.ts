@@ -8,12 +8,15 @@ import {
   type SandboxTarget,
 } from '#src/ports/sandbox-link.ts';
 import type {
+  ArtifactsRequest,
   BindReply,
   BindRequest,
   CallAnswer,
   CallRequest,
   Identity,
 } from '#src/protocol/sandboxd/wire.ts';
+import { type Artifact, tarOf } from '#src/grading/artifacts.ts';
+import { readTar } from '#src/protocol/sandboxd/tar.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
 
 export { answering } from './sandbox-life.ts';
@@ -51,6 +54,8 @@ export class FakeSandboxLink implements SandboxLink {
       cancel: (target, call) => this.cancel(target, call),
       putFile: (target, path, body) => this.putFile(target, path, body),
       getFile: (target, path) => this.getFile(target, path),
+      takeArtifacts: (target, request) => this.takeArtifacts(target, request),
+      putArtifacts: (target, body) => this.putArtifacts(target, body),
     };
   }
 
@@ -142,6 +147,18 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 
+  takeArtifacts(target: SandboxTarget, { paths }: ArtifactsRequest): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('takeArtifacts', target, (life) => tarOf(life.take(paths)));
+  }
+
+  async putArtifacts(target: SandboxTarget, body: AsyncIterable<Uint8Array>) {
+    const files = await filesIn(body);
+    return this.#ask('putArtifacts', target, (life) => {
+      for (const { path, bytes } of files) life.put(path, bytes);
+      return { bytes: files.reduce((sum, { bytes }) => sum + bytes.length, 0) };
+    });
+  }
+
   async #ask<Answer>(
     method: keyof SandboxLink,
     target: SandboxTarget,
@@ -198,6 +215,8 @@ export class FakeSandboxLink implements SandboxLink {
 const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'call',
   'attach',
+  'takeArtifacts',
+  'putArtifacts',
   'confirm',
   'cancel',
   'putFile',
@@ -222,4 +241,13 @@ async function* chunksOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 
 function refusal({ status, code, message, errno }: WireError): LinkError {
   return new LinkError({ kind: 'refused', status, code, message, ...(errno !== undefined && { errno }) });
+}
+
+async function filesIn(tar: AsyncIterable<Uint8Array>): Promise<readonly Artifact[]> {
+  const files: Artifact[] = [];
+  for await (const { path, mode, content } of readTar(tar)) {
+    const bytes = Buffer.concat(await Array.fromAsync(content));
+    files.push({ path, executable: (mode & 0o111) !== 0, bytes });
+  }
+  return files;
 }

@@ -18,7 +18,8 @@ export async function takeArtifacts(
 ): Promise<void> {
   const taken = await turns.alone(turn, gone, async () => {
     const { survivors } = await sweepAll(config, leaders);
-    if (survivors > 0) throw new WireError('file_error', `${survivors} processes could not be killed`, 'EBUSY');
+    if (survivors > 0)
+      throw new WireError('file_error', `${survivors} processes could not be killed`, 'EBUSY');
     await bytesOut(config, 'policy', ['take-artifacts', JSON.stringify(wanted)], response);
     return 'taken';
   });

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { endOfTar, padding, readTar, tarEntry } from '#src/protocol/sandboxd/tar.ts';
+import { endOfTar, readTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
 import { reportErrno } from './report-errno.ts';
 import { writeOut } from './write-out.ts';
 
@@ -39,9 +39,16 @@ type Found = { readonly path: string; readonly source: string; readonly stats: S
 async function* tarOf(files: ReadonlyMap<string, Found>): AsyncGenerator<Uint8Array> {
   for (const { path, source, stats } of files.values()) {
     const mode = (stats.mode & anyExecutes) === 0 ? plainMode : executableMode;
-    yield tarEntry({ path, kind: 'file', mode, mtimeS: Math.trunc(stats.mtimeMs / 1000), bytes: stats.size });
-    if (stats.size > 0) yield* createReadStream(source, { flags: 'r', end: stats.size - 1 }) as AsyncIterable<Buffer>;
-    yield padding(stats.size);
+    yield tarHeader({
+      path,
+      kind: 'file',
+      mode,
+      mtimeS: Math.trunc(stats.mtimeMs / 1000),
+      bytes: stats.size,
+    });
+    if (stats.size > 0)
+      yield* createReadStream(source, { flags: 'r', end: stats.size - 1 }) as AsyncIterable<Buffer>;
+    yield tarPadding(stats.size);
   }
   yield endOfTar;
 }
@@ -96,7 +103,11 @@ class Artifacts {
     const stats = lstatSync(at.source);
     if (stats.isDirectory()) return this.#takeFolder(at);
     if (stats.isFile() && !wanted.endsWith('/')) return this.#takeFile(at);
-    if (isNamed) throw fault('EINVAL', `${at.told} is ${wanted.endsWith('/') ? 'no folder' : 'neither a file nor a folder'}`);
+    if (isNamed)
+      throw fault(
+        'EINVAL',
+        `${at.told} is ${wanted.endsWith('/') ? 'no folder' : 'neither a file nor a folder'}`,
+      );
   }
 
   #takeFolder(folder: Place): void {
@@ -154,7 +165,8 @@ const below = ({ told, source }: Place, name: string): Place => ({
 function matches(pattern: string, name: string): boolean {
   const [first = '', ...others] = pattern.split('*');
   const last = others.pop() ?? '';
-  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last)) return false;
+  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last))
+    return false;
   let from = first.length;
   for (const part of others) {
     const at = name.indexOf(part, from);

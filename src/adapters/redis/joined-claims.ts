@@ -65,7 +65,7 @@ function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
 function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
   const [wave, nowMs, sandbox, boot, address] = given;
-  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, item, ...asked } = request;
+  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, turn: _turn, item, ...asked } = request;
   const atMs = numberOf(nowMs);
   return {
     ...asked,
@@ -112,7 +112,8 @@ function byKind(requests: readonly ClaimRequest[]): { readonly kinds: Values[]; 
 
 /** Equal for claims that say the same; the row's digest stands for the row, which may be a megabyte. */
 function nameOf(request: ClaimRequest, row: string): string {
-  const { face, environment, version, template, itemKey, tags, idleMs, hardLifeMs, recordOnly } = request;
+  const { face, environment, version, template, itemKey, tags, idleMs, hardLifeMs, recordOnly, turn } =
+    request;
   return JSON.stringify([
     face,
     environment,
@@ -124,13 +125,14 @@ function nameOf(request: ClaimRequest, row: string): string {
     hardLifeMs,
     tagsText(tags),
     recordOnly,
+    turn,
   ]);
 }
 
-/** The eleven values of one kind of claim. */
+/** The twelve values of one kind of claim. */
 function valuesOf(request: ClaimRequest, row: string): Values {
   const { face, environment, version, template, itemKey, item, tags } = request;
-  const { idleMs, hardLifeMs, recordOnly = false } = request;
+  const { idleMs, hardLifeMs, recordOnly = false, turn = '' } = request;
   return [
     face,
     environment,
@@ -143,6 +145,7 @@ function valuesOf(request: ClaimRequest, row: string): Values {
     Math.round(hardLifeMs),
     tagsText(tags),
     recordOnly ? 1 : '',
+    turn,
   ];
 }
 

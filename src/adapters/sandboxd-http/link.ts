@@ -49,6 +49,10 @@ export function createSandboxdHttpLink(
     putFile: (target, path, body, user, signal) =>
       ask(context, target, { method: 'PUT', path: filePath(path, user), bytes: body }, fileReply, signal),
     getFile: (target, path, user, signal) => askForBytes(context, target, get(filePath(path, user)), signal),
+    takeArtifacts: (target, request, signal) =>
+      askForBytes(context, target, post('/artifacts', request), signal),
+    putArtifacts: (target, body, signal) =>
+      ask(context, target, { method: 'PUT', path: '/artifacts', bytes: body }, fileReply, signal),
     close: () => pools.close(),
   };
 }

@@ -152,6 +152,8 @@ function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad'
       return leaf.onOutOfMemory;
     case 'broken':
       return leaf.onBroken;
+    case 'artifacts':
+      return leaf.fresh?.onArtifacts ?? leaf.onBroken;
   }
 }
 

@@ -18,7 +18,8 @@ export type CommandGrade =
   | { readonly kind: 'scored'; readonly score: number }
   | {
       readonly kind: 'bad';
-      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken';
+      /** `artifacts`: what its grader elsewhere was to see is not as the environment names it. */
+      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken' | 'artifacts';
       /** For a person: "exit code 2", "no score file". */
       readonly reason: string;
     };

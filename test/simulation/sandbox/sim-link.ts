@@ -1,5 +1,7 @@
 import { WireError } from '#services/sandboxd/wire-error.ts';
+import { tarOf } from '#src/grading/artifacts.ts';
 import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { readTar } from '#src/protocol/sandboxd/tar.ts';
 import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Daemon } from './daemon.ts';
@@ -46,6 +48,23 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
     },
     getFile: (target, path, _user, signal) =>
       askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
+    takeArtifacts: (target, request, signal) => {
+      const serve = (daemon: Daemon) => tarOf(daemon.leftBehind(request.turn));
+      return askFor(target, { what: `take artifacts ${request.turn}`, serve }, signal);
+    },
+    putArtifacts: async (target, body, signal) => {
+      const bytes = Buffer.concat(await Array.fromAsync(body));
+      const files = await Array.fromAsync(readTar(bytesOf(bytes)), async ({ path, content }) => {
+        const text = Buffer.concat(await Array.fromAsync(content)).toString('utf8');
+        return [path, text] as const;
+      });
+      const serve = (daemon: Daemon) => {
+        daemon.journal.requireUngraded();
+        for (const [path, text] of files) daemon.files.set(path, text);
+        return { bytes: bytes.length };
+      };
+      return askFor(target, { what: 'put artifacts', serve, repeatable: false }, signal);
+    },
   };
 }
 
@@ -72,8 +91,8 @@ function getFile(daemon: Daemon, path: string): string {
   return text;
 }
 
-async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
-  yield Buffer.from(text, 'utf8');
+async function* bytesOf(content: string | Buffer): AsyncIterable<Uint8Array> {
+  yield typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
 }
 
 async function answerWithin(

@@ -10,7 +10,7 @@ script('claim', function(ARGV)
   local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
   local readySpent, lacking, granted = {}, {}, {}
   local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local valuesEach = 11
+  local valuesEach = 12
   local firstClaim = 4 + kindCount * valuesEach
 
   local function later(command, name, first, second)
@@ -93,12 +93,12 @@ script('claim', function(ARGV)
   end
 
   local function kindAt(index)
-    local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
+    local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly, turn =
       unpack(ARGV, index, index + valuesEach - 1)
     local shortestMs = math.min(tonumber(idleMs), tonumber(hardLifeMs))
     return {
       face = face, environment = environment, version = version, template = template, itemKey = itemKey, item = item,
-      row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '',
+      row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '', turn = turn,
       leaseUntilMs = digits(nowMs + idleMs), hardEndMs = digits(nowMs + hardLifeMs), leaseEndsMs = digits(nowMs + shortestMs),
     }
   end
@@ -172,6 +172,7 @@ script('claim', function(ARGV)
   end
 
   local function listInRun(id, run)
+    if isGrader(id) then return '0' end
     local known = theRun(run)
     known.rollouts = known.rollouts + 1
     local ordinal = digits(known.rollouts)
@@ -221,6 +222,31 @@ script('claim', function(ARGV)
     return claimReply(claim.id)
   end
 
+  -- Of a grader only the turn that lasts may claim: one that was given up meanwhile would take a later one's sandbox.
+  local function isOver(claim)
+    local state, turn, gradeUntilMs, tainted = read(rolloutOf(claim.id), 'state', 'gradeTurn', 'gradeUntilMs', 'taintCode')
+    return state ~= 'grading' or tainted or turn ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
+  end
+
+  -- Beside its rollout's record, in no run's list and no group. Whoever stands in its line waits for graders' sandboxes alone.
+  local function openGrader(claim)
+    local sandbox = not anybodyWaits(claim.template) and popReady(claim.template)
+    if not sandbox and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
+    write(claim.id, 'turn', claim.turn)
+    return sandbox and createHeld(claim, 0, sandbox) or createWaiting(claim, 0)
+  end
+
+  local function claimGrader(claim)
+    if isOver(claim) then return refused(claim, 'grader_failed') end
+    local state, turn = read(claim.id, 'state', 'turn')
+    if state and turn ~= claim.turn then
+      writeJoined()
+      dropGrader(claim.id)
+      state = nil
+    end
+    return state and claimAgain(claim, state) or openGrader(claim)
+  end
+
   local isFull = redis.call('EXISTS', key.full) == 1
 
   local function open(claim)
@@ -247,10 +273,11 @@ script('claim', function(ARGV)
   local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
 
   local function answer(claim)
+    if isGrader(claim.id) then return claimGrader(claim) end
     local environment, state
     if anyKnown then environment, state = read(claim.id, 'environment', 'state') end
-    local isOver = state and not isOpen(state)
-    if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
+    local hasEnded = state and not isOpen(state)
+    if theRun(claim.run).closed and not hasEnded then return refused(claim, 'run_closed') end
     if not environment then
       local code = anybodyUnsure and unsureCode(claim.id)
       return code and refused(claim, code) or open(claim)
