@@ -1,8 +1,7 @@
 import { undisturbed } from '../calls/next-step.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
-import { aroundGraderMs } from '../model/grader.ts';
-import type { Item } from '../model/grader.ts';
+import { aroundGraderMs, type Item } from '../model/grader.ts';
 import { type CallId, callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';

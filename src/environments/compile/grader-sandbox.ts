@@ -1,5 +1,4 @@
-import type { Environment, Template } from '#src/model/environment.ts';
-import { isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpen, type Template } from '#src/model/environment.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
 import { digestOf } from '../digest.ts';
