@@ -52,6 +52,8 @@ function rolloutText({ owner, expiresInMs, calls, ...found }: FoundRollout): str
     ...found,
     id: rolloutKey(owner),
     expiresInMs: Math.round(expiresInMs),
+    // As text: Lua takes an empty list for an empty object.
+    tags: found.label.tags && JSON.stringify(found.label.tags),
     calls: calls.map((call) => ({ ...call, tool: storedTool(call.tool) })),
   });
 }

@@ -197,7 +197,7 @@ unguarded('restore-rollout', function(ARGV)
       'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
       'generation', label.generation - 1, 'state', 'waiting')
     if label.hadRow then write(id, 'hadRow', '1') end
-    if label.tags then write(id, 'tags', cjson.encode(label.tags)) end
+    if found.tags then write(id, 'tags', found.tags) end
     enterWave()
     trimRun(run)
   end
