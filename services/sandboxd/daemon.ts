@@ -7,6 +7,7 @@ import type { Config } from './config.ts';
 import { Turns } from './grading/turns.ts';
 import { Leaders } from './processes/leaders.ts';
 import { sweepAll } from './processes/sweep.ts';
+import { Uploads } from './uploads.ts';
 import { isolationOf } from './users.ts';
 
 const journalLimits = {
@@ -27,6 +28,7 @@ export type Daemon = {
   readonly boot: string;
   readonly binding: Binding;
   readonly journal: Journal;
+  readonly uploads: Uploads;
   readonly done: Done;
   readonly leaders: Leaders;
   readonly turns: Turns;
@@ -47,7 +49,8 @@ export function createDaemon(
   const turns = new Turns();
   const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns));
   const done = { probed: false, filesPut: 0 };
-  return { config, env, boot, binding: new Binding(), journal, done, leaders, turns, end };
+  const uploads = new Uploads(maxCallsOfLife);
+  return { config, env, boot, binding: new Binding(), journal, uploads, done, leaders, turns, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

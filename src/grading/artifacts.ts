@@ -1,5 +1,5 @@
 import { targetOf } from '../claiming/target.ts';
-import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import { endOfTar, readTar, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { brokenProtocol, graderFailed, wantsOfMemory } from './run-command-grader.ts';
@@ -21,7 +21,12 @@ export type Artifacts =
     };
 
 /** `path`: below the workspace, or absolute below another folder of the environment's; never with `..`. */
-export type Artifact = { readonly path: string; readonly executable: boolean; readonly bytes: Buffer };
+export type Artifact = {
+  readonly path: string;
+  readonly executable: boolean;
+  readonly mtimeS: number;
+  readonly bytes: Buffer;
+};
 
 export type ArtifactsDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'takeArtifacts'> };
 
@@ -81,7 +86,7 @@ function refused({ code, message, errno = '' }: Refusal): Artifacts {
 async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {
   const files: Artifact[] = [];
   let bytes = 0;
-  for await (const { path, kind, mode, content } of readTar(tar)) {
+  for await (const { path, kind, mode, mtimeS, content } of readTar(tar)) {
     if (kind !== 'file' || path.split('/').includes('..')) throw brokenProtocol(`${path} is no artifact`);
     const chunks: Uint8Array[] = [];
     for await (const chunk of content) {
@@ -89,17 +94,30 @@ async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promi
       if (bytes > mostBytes) throw brokenProtocol(`there are more than ${mostBytes} bytes`);
       chunks.push(chunk);
     }
-    files.push({ path, executable: (mode & 0o111) !== 0, bytes: Buffer.concat(chunks) });
+    files.push({ path, executable: (mode & 0o111) !== 0, mtimeS, bytes: Buffer.concat(chunks) });
     if (files.length > mostFiles) throw brokenProtocol(`there are more than ${mostFiles} files`);
   }
   return files;
 }
 
-/** As another sandbox takes them. */
+/** To where they were, in another sandbox. A part of them may be there when it throws. */
+export async function putArtifacts(
+  link: Pick<SandboxLink, 'putFile'>,
+  target: SandboxTarget,
+  files: readonly Artifact[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const path of ['.', '/'] as const) {
+    const there = files.filter((file) => file.path.startsWith('/') === (path === '/'));
+    if (there.length === 0) continue;
+    await link.putFile(target, { path, user: 'policy', form: 'archive' }, tarOf(there), signal);
+  }
+}
+
 export async function* tarOf(files: readonly Artifact[]): AsyncGenerator<Uint8Array> {
-  for (const { path, executable, bytes } of files) {
+  for (const { path, executable, mtimeS, bytes } of files) {
     const mode = executable ? 0o755 : 0o644;
-    yield tarHeader({ path, kind: 'file', mode, mtimeS: 0, bytes: bytes.length });
+    yield tarHeader({ path, kind: 'file', mode, mtimeS, bytes: bytes.length });
     yield bytes;
     yield tarPadding(bytes.length);
   }

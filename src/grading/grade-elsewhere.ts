@@ -14,7 +14,7 @@ import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { GivenUp, noneFailed, NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { type Artifacts, tarOf } from './artifacts.ts';
+import { type Artifacts, putArtifacts } from './artifacts.ts';
 import type { CommandEnd } from './graders/evaluation.ts';
 import type { GradeJob } from './job.ts';
 import {
@@ -31,7 +31,7 @@ import { PolicyBrokeIt } from './still-there.ts';
 export type ElsewhereDeps = ObtainDeps & {
   readonly grades: Pick<GradeStore, 'releaseGrader'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
-  readonly link: Pick<SandboxLink, 'call' | 'putArtifacts'>;
+  readonly link: Pick<SandboxLink, 'call' | 'putFile'>;
   readonly wakes: Pick<Wakes, 'on'>;
 };
 
@@ -141,7 +141,7 @@ async function gradeIn(
   const target = targetOf(claim);
   const place = (gone: AbortSignal) => {
     const signal = AbortSignal.any([gone, AbortSignal.timeout(placingMs)]);
-    return refusedArtifacts(deps.link.putArtifacts(target, tarOf(files), signal));
+    return refusedArtifacts(putArtifacts(deps.link, target, files, signal));
   };
   const refused = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
   if (refused !== null) return badEnd('artifacts', refused);

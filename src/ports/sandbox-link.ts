@@ -4,7 +4,7 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
-  CommandUser,
+  FilePlace,
   FileReply,
   Identity,
   PrepareReply,
@@ -13,6 +13,11 @@ import type {
 } from '../protocol/sandboxd/wire.ts';
 import type { BootId, CallId, SandboxId } from '../model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
+
+/** `call`: the caller's own id of it, by which it is written once however often it is sent. */
+export type FileIn = FilePlace & { readonly call?: CallId };
+/** More than `mostBytes` are refused before the first. */
+export type FileOut = FilePlace & { readonly mostBytes: number };
 
 /** Which sandboxd to speak to. `boot: null` only where it is being learnt (identity, probe before ready). */
 export type SandboxTarget = {
@@ -86,27 +91,15 @@ export interface SandboxLink {
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
   putFile(
     target: SandboxTarget,
-    path: string,
+    to: FileIn,
     body: AsyncIterable<Uint8Array>,
-    user: CommandUser,
     signal: AbortSignal,
   ): Promise<FileReply>;
-  getFile(
-    target: SandboxTarget,
-    path: string,
-    user: CommandUser,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<Uint8Array>>;
+  getFile(target: SandboxTarget, from: FileOut, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
   /** What the policy has left, as tar, after everything of it was killed; no more calls are taken but grades. */
   takeArtifacts(
     target: SandboxTarget,
     request: ArtifactsRequest,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
-  /** Tar in, as the policy's user; again is fine until a grade begins. */
-  putArtifacts(
-    target: SandboxTarget,
-    body: AsyncIterable<Uint8Array>,
-    signal: AbortSignal,
-  ): Promise<FileReply>;
 }

@@ -6,6 +6,8 @@ import {
   type LinkTrouble,
   type SandboxLink,
   type SandboxTarget,
+  type FileIn,
+  type FileOut,
 } from '#src/ports/sandbox-link.ts';
 import type {
   ArtifactsRequest,
@@ -15,8 +17,7 @@ import type {
   CallRequest,
   Identity,
 } from '#src/protocol/sandboxd/wire.ts';
-import { type Artifact, tarOf } from '#src/grading/artifacts.ts';
-import { readTar } from '#src/protocol/sandboxd/tar.ts';
+import { tarOf } from '#src/grading/artifacts.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
 
 export { answering } from './sandbox-life.ts';
@@ -52,10 +53,9 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
-      putFile: (target, path, body) => this.putFile(target, path, body),
-      getFile: (target, path) => this.getFile(target, path),
+      putFile: (target, to, body) => this.putFile(target, to, body),
+      getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
-      putArtifacts: (target, body) => this.putArtifacts(target, body),
     };
   }
 
@@ -135,28 +135,17 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
-  async putFile(target: SandboxTarget, path: string, body: AsyncIterable<Uint8Array>) {
+  async putFile(target: SandboxTarget, to: FileIn, body: AsyncIterable<Uint8Array>) {
     const bytes = Buffer.concat(await Array.fromAsync(body));
-    return this.#ask('putFile', target, (life) => {
-      life.put(path, bytes);
-      return { bytes: bytes.length };
-    });
+    return this.#ask('putFile', target, (life) => life.put(to, bytes));
   }
 
-  getFile(target: SandboxTarget, path: string): Promise<AsyncIterable<Uint8Array>> {
+  getFile(target: SandboxTarget, { path }: FileOut): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 
   takeArtifacts(target: SandboxTarget, { paths }: ArtifactsRequest): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('takeArtifacts', target, (life) => tarOf(life.take(paths)));
-  }
-
-  async putArtifacts(target: SandboxTarget, body: AsyncIterable<Uint8Array>) {
-    const files = await filesIn(body);
-    return this.#ask('putArtifacts', target, (life) => {
-      for (const { path, bytes } of files) life.put(path, bytes);
-      return { bytes: files.reduce((sum, { bytes }) => sum + bytes.length, 0) };
-    });
   }
 
   async #ask<Answer>(
@@ -216,7 +205,6 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'call',
   'attach',
   'takeArtifacts',
-  'putArtifacts',
   'confirm',
   'cancel',
   'putFile',
@@ -241,13 +229,4 @@ async function* chunksOf(bytes: Uint8Array): AsyncIterable<Uint8Array> {
 
 function refusal({ status, code, message, errno }: WireError): LinkError {
   return new LinkError({ kind: 'refused', status, code, message, ...(errno !== undefined && { errno }) });
-}
-
-async function filesIn(tar: AsyncIterable<Uint8Array>): Promise<readonly Artifact[]> {
-  const files: Artifact[] = [];
-  for await (const { path, mode, content } of readTar(tar)) {
-    const bytes = Buffer.concat(await Array.fromAsync(content));
-    files.push({ path, executable: (mode & 0o111) !== 0, bytes });
-  }
-  return files;
 }

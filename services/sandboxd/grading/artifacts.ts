@@ -20,7 +20,7 @@ export async function takeArtifacts(
     const { survivors } = await sweepAll(config, leaders);
     if (survivors > 0)
       throw new WireError('file_error', `${survivors} processes could not be killed`, 'EBUSY');
-    await bytesOut(config, 'policy', ['take-artifacts', JSON.stringify(wanted)], response);
+    await bytesOut(config, 'policy', ['take-artifacts', JSON.stringify(wanted)], response, false);
     return 'taken';
   });
   if (taken === null) throw new WireError('graded', 'a later turn of the same rollout took over');

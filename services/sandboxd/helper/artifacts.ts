@@ -4,14 +4,12 @@ import {
   createReadStream,
   fstatSync,
   lstatSync,
-  mkdirSync,
   openSync,
   opendirSync,
   type Stats,
 } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { endOfTar, readTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
+import { isAbsolute, join } from 'node:path';
+import { endOfTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
 import { reportErrno } from './report-errno.ts';
 import { writeOut } from './write-out.ts';
 
@@ -182,23 +180,5 @@ function statOf(path: string): Stats | null {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
     throw error;
-  }
-}
-
-/** Makes files of the tar on stdin; nothing but files, and none that its name leads out of the folder. Returns the exit code. */
-export async function placeArtifacts(folder: string): Promise<0 | 1> {
-  try {
-    let bytes = 0;
-    for await (const { path, kind, mode, bytes: size, content } of readTar(process.stdin)) {
-      if (kind !== 'file' || path.split('/').includes('..')) throw fault('EINVAL', `${path} is no artifact`);
-      const target = resolve(folder, path);
-      mkdirSync(dirname(target), { recursive: true });
-      await writeFile(target, content, { mode });
-      bytes += size;
-    }
-    process.stdout.write(JSON.stringify({ bytes }));
-    return 0;
-  } catch (error) {
-    return reportErrno(error);
   }
 }

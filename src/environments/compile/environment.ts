@@ -10,6 +10,7 @@ import type { EnvironmentYaml } from '../schema/environment.ts';
 import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { compileDataset } from './dataset.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
 import { checkArtifacts, graderTemplateOf } from './grader-sandbox.ts';
@@ -36,6 +37,8 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, grader, report),
+    // Left out where it is left out, so that versions stay what they were.
+    ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };
   if (yaml.tools === undefined && yaml.grader.kind !== 'none') {
     report(

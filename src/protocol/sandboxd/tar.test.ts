@@ -66,8 +66,9 @@ describe('what is written', () => {
 
 const pathOf = ({ kind, path }: TarEntry) => (kind === 'folder' ? `${path}/` : path);
 
+const source = () => join(folder, 'source');
+
 describe('what others write', () => {
-  const source = () => join(folder, 'source');
   beforeAll(() => {
     mkdirSync(join(source(), 'f'.repeat(90), 'g'.repeat(90)), { recursive: true });
     writeFileSync(join(source(), 'f'.repeat(90), 'g'.repeat(90), 'long'), 'long');

@@ -118,7 +118,7 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
     if (header.every((byte) => byte === 0)) return source.drain();
     const { type, entry } = parse(header);
     if (type === 'x' || type === 'L' || type === 'K') {
-      told = { ...told, ...tell(type, await telling(source, entry.bytes)) };
+      Object.assign(told, tell(type, await telling(source, entry.bytes)));
     } else if (type === 'g') {
       await telling(source, entry.bytes);
     } else {

@@ -197,7 +197,9 @@ export class Daemon {
   leftBehind(turn: number): readonly Artifact[] {
     this.journal.beginGrading();
     this.#world.story.tell(this.sandbox, `gives its artifacts to turn ${turn}`);
-    return [{ path: callsFile, executable: false, bytes: Buffer.from(String(this.#callsOfModel())) }];
+    return [
+      { path: callsFile, executable: false, mtimeS: 0, bytes: Buffer.from(String(this.#callsOfModel())) },
+    ];
   }
 
   /** Ids with a space are the product's own calls. */
