@@ -19,7 +19,7 @@ import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
-import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
+import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
 import { toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
@@ -45,6 +45,9 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
     return { kind: 'scored', score: brought, detail: { kind: 'none', score: brought }, suspected: null };
   const bytes = tooLongBytes(job.sample);
   if (bytes !== null) return tooLong(job.environment.onTooLong, bytes);
+  // What a row lacks is told before anything is taken or claimed for it.
+  for (const leaf of graderLeaves(job.environment.grader))
+    if (leaf.kind === 'command') filesOfRow(leaf, job.item);
   const fresh = freshLeaves(job.environment.grader).map((leaf) => leaf.fresh);
   if (fresh.length === 0) return evaluateWith(deps, job, null);
   const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];

@@ -22,7 +22,6 @@ import {
   brokenByPolicy,
   brokenProtocol,
   endOf,
-  type GradingCall,
   gradingCall,
   untilGraded,
 } from './run-command-grader.ts';
@@ -56,8 +55,7 @@ export async function gradeElsewhere(
   artifacts: Artifacts,
 ): Promise<CommandEnd> {
   if (artifacts.kind === 'bad') return badEnd(artifacts.how, artifacts.reason);
-  // The same in each sandbox: none of them knows of another's calls.
-  const graded = { job, leaf, files: artifacts.files, call: gradingCall(deps.random, job, leaf, rollout) };
+  const graded = { job, leaf, rollout, files: artifacts.files };
   const until = job.deadline.earlier(leaf.timeoutMs + aroundGraderMs);
   try {
     const attempt = () => gradeInOne(deps, graded, until);
@@ -74,7 +72,7 @@ export async function gradeElsewhere(
 type Graded = {
   readonly job: GradeJob;
   readonly leaf: FreshLeaf;
-  readonly call: GradingCall;
+  readonly rollout: string | null;
   readonly files: Extract<Artifacts, { readonly kind: 'taken' }>['files'];
 };
 
@@ -135,7 +133,7 @@ function graderSide({ environment, claim, rollout, turn }: GradeJob): {
 
 async function gradeIn(
   deps: ElsewhereDeps,
-  { leaf, files, call: { call, request } }: Graded,
+  { job, leaf, rollout, files }: Graded,
   claim: RolloutRecord,
 ): Promise<CommandEnd> {
   const target = targetOf(claim);
@@ -145,6 +143,7 @@ async function gradeIn(
   };
   const refused = await whileItIsOurs(deps, claim, place).catch(beforeItRan);
   if (refused !== null) return badEnd('artifacts', refused);
+  const { call, request } = gradingCall(deps.random, job, leaf, rollout);
   const ask = (waitMs: number, patience: () => AbortSignal) =>
     whileItIsOurs(deps, claim, async (gone) =>
       undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, patience()]))),

@@ -67,7 +67,7 @@ async function run(
   );
 }
 
-export type GradingCall = { readonly call: CallId; readonly request: CallRequest };
+type GradingCall = { readonly call: CallId; readonly request: CallRequest };
 
 /** A run of its own, several of one turn too; the space keeps the id apart from every caller's. Throws `item_missing`. */
 export function gradingCall(
@@ -84,8 +84,8 @@ export function gradingCall(
   return { call, request: { digest: call, action, timeoutMs, keepBytes } };
 }
 
-/** What a row says is looked up among the folders that the environment was read with: it is never a path. */
-function filesOfRow({ rowFiles }: Leaf<'command'>, item: Item | null): CallRequestFiles {
+/** What a row says is looked up among the folders that the environment was read with: it is never a path. Throws `item_missing`. */
+export function filesOfRow({ rowFiles }: Leaf<'command'>, item: Item | null): CallRequestFiles {
   if (rowFiles === undefined) return {};
   const { field, folders } = rowFiles;
   const named = item?.[field];

@@ -169,3 +169,6 @@ export type Grader =
  * grader is done is nobody's score, and no ending that an environment has a word for.
  */
 export const aroundGraderMs = 60_000;
+
+/** What one that works where the policy never was takes besides: for the artifacts, and for a sandbox, cold where it must be. */
+export const aroundFreshMs = 120_000;

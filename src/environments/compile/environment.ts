@@ -1,5 +1,5 @@
 import type { Environment, Limits } from '#src/model/environment.ts';
-import { aroundGraderMs, type Grader } from '#src/model/grader.ts';
+import { aroundFreshMs, aroundGraderMs, type Grader } from '#src/model/grader.ts';
 import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import { graderFields, reservedField } from '#src/model/grader-fields.ts';
 import { environmentName } from '#src/model/ids.ts';
@@ -156,7 +156,7 @@ function longestMs(leaf: GraderLeaf): number {
     case 'calls':
       return 0;
     case 'command':
-      return leaf.timeoutMs + aroundGraderMs;
+      return leaf.timeoutMs + aroundGraderMs + (leaf.fresh === undefined ? 0 : aroundFreshMs);
     case 'http':
       return leaf.timeoutMs * (leaf.retries + 1) * 2;
   }

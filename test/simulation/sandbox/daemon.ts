@@ -27,6 +27,8 @@ export type DaemonWorld = {
   readonly story: Story;
   /** The sandbox has used up its memory: all its processes are gone. */
   readonly exhausted: (sandbox: string) => void;
+  /** A grader begins in a sandbox of its own. */
+  readonly graderBegins: (sandbox: string) => void;
 };
 
 /**
@@ -179,6 +181,7 @@ export class Daemon {
       cancel.addEventListener('abort', () => finish({ kind: 'cancelled' }), { once: true });
     });
     this.#ends.set(call, ended);
+    if (this.binding.owner?.role === 'grader') this.#world.graderBegins(this.sandbox);
     return ended;
   }
 
