@@ -56,10 +56,15 @@ export async function gradeElsewhere(
 ): Promise<CommandEnd> {
   if (artifacts.kind === 'bad') return badEnd(artifacts.how, artifacts.reason);
   const graded = { job, leaf, rollout, files: artifacts.files };
+  const tries = noneFailed();
   const until = job.deadline.earlier(leaf.timeoutMs + aroundGraderMs);
   try {
     const attempt = () => gradeInOne(deps, graded, until);
-    return await retrying(deps, retryPolicies.graderSandbox, attempt, { until });
+    const end = await retrying(deps, retryPolicies.graderSandbox, attempt, { until, tries });
+    return toldWhere(
+      end,
+      tries.failed === 0 ? '' : `, after ${tries.failed} that were lost or not to be had`,
+    );
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
     if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
@@ -148,7 +153,13 @@ async function gradeIn(
     whileItIsOurs(deps, claim, async (gone) =>
       undisturbed(await deps.link.call(target, call, request, waitMs, AbortSignal.any([gone, patience()]))),
     );
-  return endOf(leaf, await untilGraded(leaf, ask));
+  return toldWhere(endOf(leaf, await untilGraded(leaf, ask)), `in sandbox ${target.sandbox} of its own`);
+}
+
+/** For whoever asks why a score is what it is. */
+function toldWhere({ grade, stderr }: CommandEnd, more: string): CommandEnd {
+  if (grade.kind === 'bad') return { grade, stderr };
+  return { grade: { ...grade, where: `${grade.where ?? ''}${more}` }, stderr };
 }
 
 /** As long as they may take to be taken. */

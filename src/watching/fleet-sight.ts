@@ -1,5 +1,5 @@
 import { type EnvironmentCatalog, isOpen } from '../model/environment.ts';
-import type { EnvironmentName, TemplateDigest } from '../model/ids.ts';
+import { environmentName, type EnvironmentName, type TemplateDigest } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetMemory } from '../ports/fleet/memory.ts';
 import type { StateServer } from '../ports/fleet/server.ts';
@@ -54,7 +54,12 @@ function templatesOf(catalog: SightPorts['catalog']): ReadonlyMap<TemplateDigest
   return new Map(
     catalog
       .all()
-      .flatMap(({ name, template }) => (isOpen(template) ? [] : [[template.digest, name] as const])),
+      .flatMap(({ name, template, graderTemplate }) => [
+        ...(isOpen(template) ? [] : [[template.digest, name] as const]),
+        ...(graderTemplate === undefined
+          ? []
+          : [[graderTemplate.digest, environmentName(`${name} (grader)`)] as const]),
+      ]),
   );
 }
 

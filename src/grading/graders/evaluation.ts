@@ -15,7 +15,8 @@ export type CommandEnd = { readonly grade: CommandGrade; readonly stderr: string
 
 /** How a command grader ended. What `bad` is worth is written in the environment, because the policy may have caused it. */
 export type CommandGrade =
-  | { readonly kind: 'scored'; readonly score: number }
+  /** `where`: of one in a sandbox of its own, for a person. */
+  | { readonly kind: 'scored'; readonly score: number; readonly where?: string }
   | {
       readonly kind: 'bad';
       /** `artifacts`: what its grader elsewhere was to see is not as the environment names it. */

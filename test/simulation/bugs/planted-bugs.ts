@@ -127,8 +127,8 @@ const plantedBugsByName = {
   'a verdict does not ask for the taint': { core: takesAllForScorable },
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
-    "if state == 'claimed' or (state == 'active' and not dispatched) then",
-    "if isGrader(id) then id = rolloutOf(id) state = 'grading' end\n  if state == 'claimed' or (state == 'active' and not dispatched) then",
+    '-- What the policy left behind did it, as it ran under its grader',
+    "if isGrader(id) then taint(rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { 'none', false } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
   // These were real. The first one was found under load, and the simulator was blind for it.
