@@ -51,16 +51,12 @@ async function look({ watch, memory, server, catalog }: SightPorts): Promise<Fle
 
 /** Those of environments whose rows name their images are not known before a row comes. */
 function templatesOf(catalog: SightPorts['catalog']): ReadonlyMap<TemplateDigest, EnvironmentName> {
-  return new Map(
-    catalog
-      .all()
-      .flatMap(({ name, template, graderTemplate }) => [
-        ...(isOpen(template) ? [] : [[template.digest, name] as const]),
-        ...(graderTemplate === undefined
-          ? []
-          : [[graderTemplate.digest, environmentName(`${name} (grader)`)] as const]),
-      ]),
-  );
+  const named = new Map<TemplateDigest, EnvironmentName>();
+  for (const { name, template, graderTemplate } of catalog.all()) {
+    if (!isOpen(template)) named.set(template.digest, name);
+    if (graderTemplate !== undefined) named.set(graderTemplate.digest, environmentName(`${name} (grader)`));
+  }
+  return named;
 }
 
 const nameOf = ({ environment, chosenFor }: WatchedTemplate, catalog: SightPorts['catalog']) =>

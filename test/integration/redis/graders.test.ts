@@ -149,13 +149,14 @@ describe('the loss of a grader’s sandbox', () => {
   });
 });
 
-describe('the loss of the policy’s sandbox under a turn of grading', () => {
-  const lose = async () => {
-    const { epoch } = await recordOf(world.fleet, key);
-    if (epoch === null) throw new Error('it has no sandbox');
-    return world.fleet.lifecycle.lose(epoch.sandbox, null, 'node_lost', {});
-  };
+/** The policy's, by its node. */
+const lose = async () => {
+  const { epoch } = await recordOf(world.fleet, key);
+  if (epoch === null) throw new Error('it has no sandbox');
+  return world.fleet.lifecycle.lose(epoch.sandbox, null, 'node_lost', {});
+};
 
+describe('the loss of the policy’s sandbox under a turn of grading', () => {
   test('is a taint before its artifacts were taken, and lets the grader’s go', async () => {
     await graded();
     await world.supply(1, graders);
