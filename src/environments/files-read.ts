@@ -88,6 +88,8 @@ export type FileTree = Readonly<Record<string, Buffer>>;
 
 /** Of one folder: what is more is a repository, and belongs into an image. */
 const mostFilesOfTree = 2_000;
+/** Beside a sample in the body of one grade. */
+const mostBytesOfTree = 4 * 1024 * 1024;
 
 const foldersNow = (path: string): readonly string[] =>
   entriesOf(path)
@@ -109,6 +111,8 @@ function treeNow(path: string): FileTree | string {
     const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted();
     const files = names.filter((name) => statSync(join(path, name)).isFile());
     if (files.length > mostFilesOfTree) return `holds ${files.length} files; at most ${mostFilesOfTree}`;
+    const bytes = files.reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
+    if (bytes > mostBytesOfTree) return `has ${bytes} bytes; a row may have ${mostBytesOfTree}`;
     return Object.fromEntries(files.map((name) => [name, readFileSync(join(path, name))]));
   } catch (thrown) {
     return `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`;

@@ -48,10 +48,10 @@ function graderPool(
   }
   const most = grader?.max ?? Math.max(1, Math.floor(max / graderShare));
   const ready = grader?.min_ready ?? 1;
-  if (most >= max)
+  if (most > max / 2)
     report(
       ['pool', 'grader', 'max'],
-      `must be below pool.max, ${max}, of which it is a part: the rest is the policy's`,
+      `must be at most half of pool.max, ${max}, of which it is a part: the rest is the policy's`,
     );
   if (ready > most) report(['pool', 'grader', 'min_ready'], 'must not be above its max');
   return { minReady: ready, max: most };

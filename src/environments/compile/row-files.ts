@@ -5,8 +5,6 @@ import type { InHand, Yaml } from './grader.ts';
 
 /** They are part of the environment, which every gateway and controller has in memory, and go to a grade by row. */
 const mostBytesOfAll = 8 * 1024 * 1024;
-/** Beside a sample in the body of one grade. */
-const mostBytesOfRow = 4 * 1024 * 1024;
 
 /**
  * The hidden files of all rows, by what a row says of itself. A row's word chooses among names that were read here, once,
@@ -29,8 +27,6 @@ export function rowFilesOf(
     const files = typeof tree === 'string' ? {} : tree;
     if (typeof tree === 'string') report(where, `names ${above}${name}/, which ${tree}`);
     const bytes = Object.values(files).reduce((sum, { length }) => sum + length, 0);
-    if (bytes > mostBytesOfRow)
-      report(where, `has ${bytes} bytes in ${above}${name}/; a row may have ${mostBytesOfRow}`);
     allBytes += bytes;
     return [
       name,

@@ -75,7 +75,7 @@ const TextGrader = strict({
 /** Each may be a walk of its own. */
 const mostArtifactNames = 64;
 
-const rowFolder = String.raw`^(?:[A-Za-z0-9._-]+/)*\{item\.[A-Za-z_][A-Za-z0-9_-]*\}/$`;
+const rowFolder = String.raw`^(?:(?!\.{1,2}/)[A-Za-z0-9._-]+/)*\{item\.[A-Za-z_][A-Za-z0-9_-]*\}/$`;
 
 /** The files by name, and in `from` those of each row: it is not the name of a file. */
 const GraderFiles = Type.Object(
