@@ -174,7 +174,8 @@ class CorralEnvironment(BaseEnvironment):
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         if self._row is not None and PurePosixPath(target_dir) == EnvironmentPaths().tests_dir:
             # Its tests would give no reward, and that would look like the policy's doing.
-            raise SystemExit(f"corral: {self.environment_name} is graded by the fleet: {run it with --verifier-import-path corral.harbor:CorralVerifier")
+            use = "run it with --verifier-import-path corral.harbor:CorralVerifier"
+            raise SystemExit(f"corral: {self.environment_name} is graded by the fleet: {use}")
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w") as archive:
             archive.add(source_dir, arcname=".")

@@ -228,9 +228,9 @@ async def test_a_task_that_the_fleet_wrote_is_graded_by_the_fleet(fleet: Fleet, 
     assert [line["item"] for line in report["groups"]] == ["six-by-seven"]
 
 
-async def test_a_task_that_the_fleet_wrote_ends_a_job_that_would_grade_it_by_itself(
+def test_a_task_that_the_fleet_wrote_ends_a_job_that_would_grade_it_by_itself(
     fleet: Fleet, run: str, written: Path
 ):
     with pytest.raises(SystemExit, match="CorralVerifier"):
-        await play(written, ["echo forty-two > answer.txt"], environment="asked")
+        asyncio.run(play(written, ["echo forty-two > answer.txt"], environment="asked"))
     assert fleet.report(run)["scored"] == 0
