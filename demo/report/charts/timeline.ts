@@ -1,7 +1,7 @@
 import type { ScatterSeriesOption } from 'echarts';
 import type { Findings } from '../report.ts';
 import type { RolloutRecord } from '#demo/trainer/record.ts';
-import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from './drawing.ts';
+import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from '#cli/drawing/svg.ts';
 
 const rowHeightPx = 13;
 const barHeightPx = 8;
