@@ -1,6 +1,6 @@
 import type { LineSeriesOption } from 'echarts';
 import { quantile } from './quantile.ts';
-import { drawSvg, legend, tones, valueAxis } from './svg.ts';
+import { drawSvg, legend, valueAxis } from './svg.ts';
 
 /** For each kind, the share that took no longer than each time. */
 export function drawShares(
