@@ -10,6 +10,7 @@ import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
+import { addStudyCommand } from './commands/study.ts';
 import { addTopCommand } from './commands/top.ts';
 import { addUpCommand } from './commands/up.ts';
 import { processTerminal, type Terminal, withoutOrders } from './print/terminal.ts';
@@ -37,6 +38,7 @@ export function createProgram(terminal: Terminal): Command {
   addPreflightCommand(program, terminal);
   addLadderCommand(program, terminal);
   addAttackCommand(program, terminal);
+  addStudyCommand(program, terminal);
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);

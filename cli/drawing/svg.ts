@@ -22,6 +22,14 @@ export const tones = {
   green: '#5a9e4b',
 } as const;
 
+/** The tones in an order in which neighbours differ. */
+export const toneOf = (index: number): string =>
+  [tones.blue, tones.orange, tones.teal, tones.violet, tones.gold, tones.green, tones.grey][index % 7] ??
+  tones.grey;
+
+/** A cross, drawn as a path because echarts has none of its own. */
+export const cross = 'path://M0 2 L2 0 L6 4 L10 0 L12 2 L8 6 L12 10 L10 12 L6 8 L2 12 L0 10 L4 6 Z';
+
 /** Width of the page's column; the page scales a drawing down, never up. */
 export const chartWidth = 1040;
 

@@ -5,6 +5,8 @@ import { readOutput } from '../proving/read-answers.ts';
 import type { StudiedCall } from './rollout.ts';
 import type { CountTokens } from './tokens.ts';
 
+/** A tool call or a grade. */
+const OfRollout = Type.Object({ trace_id: Type.String() });
 const ToolCall = Type.Object({
   type: Type.Literal('function_call'),
   call_id: Type.String(),
@@ -36,6 +38,7 @@ export function recording(client: HttpClient, countTokens: CountTokens, nowMs: (
   const send: HttpClient['send'] = async (request) => {
     const { body } = request;
     const startedMs = nowMs();
+    if (Value.Check(OfRollout, body)) traceOf(body.trace_id, startedMs);
     const answer = await client.send(request);
     if (Value.Check(ToolCall, body)) {
       const output = readOutput(answer);
