@@ -40,8 +40,12 @@ export function drawSvg(option: EChartsOption, height: number): string {
   chart.setOption({ animation: false, backgroundColor: 'transparent', textStyle, ...option });
   const svg = chart.renderToSVGString({ useViewBox: true });
   chart.dispose();
-  return svg;
+  return svg.replaceAll(forScripts, '');
 }
+
+/** What lights up under a pointer, and marks by which a script would find its way: a third of the text, and nothing to see. */
+const forScripts =
+  /<style >\s*<!\[CDATA\[[^]*?\]\]>\s*<\/style>\n?| (?:class="zr\d|ecmeta_\w+=")[^"]*"| pointer-events="visible"/g;
 
 export function valueAxis(name: string) {
   return {

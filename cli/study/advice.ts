@@ -88,7 +88,9 @@ function mendSpread(spread: number, always0: number, always1: number): string {
   return `${filter}; ${why}`;
 }
 
-function adviceOnBest({ name, bestOfK }: SubjectStudy): Advice | null {
+function adviceOnBest({ name, bestOfK, withoutChance }: SubjectStudy): Advice | null {
+  // Its copies are one copy.
+  if (withoutChance) return null;
   const [one, last] = [bestOfK[0], bestOfK.at(-1)];
   if (one === undefined || last === undefined || last.k < 2) return null;
   const gain = last.mean - one.mean;
@@ -242,7 +244,7 @@ function adviceOnParts({ parts }: SubjectStudy): Advice | null {
   const constant = inner.filter((part) => part.constant);
   const found =
     constant.length === 0
-      ? `All ${inner.length} parts of the grader differ between rollouts.`
+      ? `What the grader is made of differs between rollouts (${inner.map(({ part }) => part).join(', ')}).`
       : `${constant.map(({ part, mean }) => `${part} (${shown(mean)})`).join(', ')}: the same in every rollout.`;
   if (constant.length === 0) return { topic: 'parts', weight: 'good', found, todo: null };
   return {

@@ -1,6 +1,6 @@
 import { escaped, pageOf } from '../drawing/page.ts';
 import { bytes, duration } from '../print/amounts.ts';
-import { visibleLine } from '../print/visible.ts';
+import { visibleLines } from '../print/visible.ts';
 import type { Advice, Topic } from './advice.ts';
 import { drawBestOfK } from './charts/best.ts';
 import { drawHistogram, drawToolCalls } from './charts/calls.ts';
@@ -16,8 +16,8 @@ export function studyPage(study: Study): string {
   const [first] = study.subjects;
   const headline = adviceOf(study, 'spread')?.found ?? `Nothing was seen of ${study.environment}.`;
   const body = [
-    `<h1>${text(headline)}</h1>`,
-    `<p class="lead">${text(leadOf(study))}</p>`,
+    `<h1>${escaped(headline)}</h1>`,
+    `<p class="lead">${escaped(leadOf(study))}</p>`,
     ...(first === undefined ? [] : [tiles(first)]),
     `<section><h2>What to do</h2>${adviceList(study.advice)}</section>`,
     subjectsSection(study.subjects),
@@ -25,16 +25,15 @@ export function studyPage(study: Study): string {
     datasetSection(study),
     burstSection(study),
     discardsSection(study),
-    `<footer>${text(footerOf(study))}</footer>`,
+    `<footer>${escaped(footerOf(study))}</footer>`,
   ];
-  return pageOf(
+  const page = pageOf(
     `Study of ${study.environment}`,
     body.filter((part) => part !== ''),
   );
+  // Also what drawings say: a page obeys some characters as a terminal does.
+  return visibleLines(page);
 }
-
-/** Nothing of a policy's, a row's or a trainer's is anything but words of the page. */
-const text = (said: string): string => escaped(visibleLine(said));
 
 const adviceOf = ({ advice }: Study, topic: Topic): Advice | undefined =>
   advice.find((one) => one.topic === topic);
@@ -66,7 +65,7 @@ function tiles({ scored, discarded, mean, shares, traces, levels }: SubjectStudy
     ['calls a rollout, P95', `${traces.perRollout?.toFixed(1) ?? '–'}, ${traces.p95 ?? '–'}`],
     ['scored / discarded', `${scored} / ${discarded.rollouts}`],
   ];
-  const cells = facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${text(value)}</dd></div>`);
+  const cells = facts.map(([name, value]) => `<div><dt>${name}</dt><dd>${escaped(value)}</dd></div>`);
   return `<dl class="tiles">${cells.join('')}</dl>`;
 }
 
@@ -75,7 +74,7 @@ function adviceList(advice: readonly Advice[]): string {
   const sorted = [...advice].sort((a, b) => order.indexOf(a.weight) - order.indexOf(b.weight));
   const items = sorted.map(
     ({ weight, found, todo }) =>
-      `<li class="${weight}">${text(found)}${todo === null ? '' : `<span class="todo">To do: ${text(todo)}.</span>`}</li>`,
+      `<li class="${weight}">${escaped(found)}${todo === null ? '' : `<span class="todo">To do: ${escaped(todo)}.</span>`}</li>`,
   );
   return `<ul class="advice">${items.join('')}</ul>`;
 }
@@ -84,7 +83,7 @@ type Cell = string | { readonly number: string };
 
 /** A section with its sentence over it; drawings and tables as they come. */
 function section(title: string, note: string, ...parts: readonly string[]): string {
-  return `<section><h2>${text(title)}</h2><p class="note">${text(note)}</p>${parts.join('')}</section>`;
+  return `<section><h2>${escaped(title)}</h2><p class="note">${escaped(note)}</p>${parts.join('')}</section>`;
 }
 
 const figure = (svg: string): string => `<figure>${svg}</figure>`;
@@ -94,8 +93,8 @@ function tableOf(heads: readonly Cell[], rows: readonly (readonly Cell[])[]): st
     row
       .map((cell) =>
         typeof cell === 'string'
-          ? `<${tag}>${text(cell)}</${tag}>`
-          : `<${tag} class="number">${text(cell.number)}</${tag}>`,
+          ? `<${tag}>${escaped(cell)}</${tag}>`
+          : `<${tag} class="number">${escaped(cell.number)}</${tag}>`,
       )
       .join('');
   const lines = [cells('th', heads), ...rows.map((row) => cells('td', row))];

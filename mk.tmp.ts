@@ -1,0 +1,11 @@
+import { writeFileSync } from 'node:fs';
+import { searcherAndReader } from '#test/builders/study-rollouts.ts';
+import { usualAssumptions } from '#cli/study/burst.ts';
+import { studyDataset } from '#cli/study/dataset.ts';
+import { studyPage } from '#cli/study/page.ts';
+import { studyOf } from '#cli/study/study.ts';
+const { searcher, reader } = searcherAndReader();
+const q = 'what did the company pay for its buildings in this year and in the one before';
+const rows = Array.from({ length: 40 }, (_, i) => ({ id: `question-${i}`, question: i < 3 ? q : `${q} ${i} of ${i * 7} pages ${i * 31} words`, document: `ETR/20${i}` }));
+const study = studyOf({ environment: 'finance-docs', subjects: [searcher, reader], against: reader, dataset: studyDataset(rows, [{ id: 'e1', question: q, document: 'ETR/204' }, { id: 'e2', question: 'else', document: 'X' }], { hidden: [], origins: [] }), assumed: usualAssumptions, missing: [] });
+writeFileSync('/tmp/study2.html', studyPage(study));
