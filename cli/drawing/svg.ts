@@ -90,7 +90,8 @@ export const legend = (more: object = {}) => ({
   left: 0,
   itemWidth: 12,
   itemHeight: 12,
-  itemGap: 18,
+  // Letters are measured without the reader's font, and some are wider than that.
+  itemGap: 28,
   textStyle: { color: ink.text },
   ...more,
 });

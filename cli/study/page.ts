@@ -55,13 +55,12 @@ function footerOf({ missing, subjects }: Study): string {
   return [who, ...missing.map((part) => `Not all was told: ${part}.`)].join(' ');
 }
 
-function tiles({ scored, discarded, mean, shares, traces, levels }: SubjectStudy): string {
+function tiles({ scored, discarded, mean, shares, traces }: SubjectStudy): string {
   const facts: readonly (readonly [string, string])[] = [
     ['items with spread', percent(shares.spread)],
     ['always 0', percent(shares.always0)],
     ['always 1', percent(shares.always1)],
     ['mean reward', shown(mean)],
-    ['levels of the score', String(levels.length)],
     ['calls a rollout, P95', `${traces.perRollout?.toFixed(1) ?? '–'}, ${traces.p95 ?? '–'}`],
     ['scored / discarded', `${scored} / ${discarded.rollouts}`],
   ];

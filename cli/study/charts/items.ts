@@ -9,6 +9,8 @@ export const mostBars = 400;
 export function drawItems(items: readonly ItemSpread[]): string {
   const shown = evenly(items, mostBars);
   const few = shown.length <= 30;
+  // Rewards end at 1 nearly always, and an axis that ends elsewhere makes two reports look different.
+  const top = Math.max(1, ...shown.map(({ best }) => best));
   return drawSvg(
     {
       legend: legend(),
@@ -24,7 +26,7 @@ export function drawItems(items: readonly ItemSpread[]): string {
         axisTick: { show: false },
         axisLine: { lineStyle: { color: ink.grid } },
       },
-      yAxis: { ...valueAxis('reward'), min: 0, max: topOf(shown) },
+      yAxis: { ...valueAxis('reward'), min: 0, max: top },
       series: [
         {
           type: 'bar',
@@ -41,7 +43,7 @@ export function drawItems(items: readonly ItemSpread[]): string {
           renderItem: whisker,
           encode: { x: 0, y: [1, 2] },
           data: shown.flatMap(({ mean, deviation }, index) =>
-            deviation > 0 ? [[index, Math.max(0, mean - deviation), mean + deviation]] : [],
+            deviation > 0 ? [[index, Math.max(0, mean - deviation), Math.min(top, mean + deviation)]] : [],
           ),
           z: 3,
         },
@@ -69,10 +71,6 @@ const whisker: CustomSeriesRenderItem = (_params, api) => {
     style: { stroke: ink.text, lineWidth: 1.4 },
   };
 };
-
-/** Rewards end at 1 nearly always, and an axis that ends elsewhere makes two reports look different. */
-const topOf = (items: readonly ItemSpread[]): number =>
-  Math.max(1, ...items.map(({ best, mean, deviation }) => Math.max(best, mean + deviation)));
 
 /** So many of a list, at even distances, its ends among them. */
 export function evenly<Each>(list: readonly Each[], most: number): readonly Each[] {

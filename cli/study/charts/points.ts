@@ -49,8 +49,8 @@ export function drawQuadrants({ differences, counts }: Quadrants): string {
   const corner = (text: string, left: boolean, top: boolean) => ({
     type: 'text' as const,
     silent: true,
-    [left ? 'left' : 'right']: left ? 70 : 44,
-    [top ? 'top' : 'bottom']: top ? 40 : 66,
+    [left ? 'left' : 'right']: left ? 62 : 36,
+    [top ? 'top' : 'bottom']: 10,
     style: { text, fill: ink.quiet, fontSize: 13, fontFamily: 'inherit' },
   });
   return drawSvg(
@@ -89,4 +89,10 @@ export function drawQuadrants({ differences, counts }: Quadrants): string {
   );
 }
 
-const short = { color: ink.quiet, formatter: (value: number) => String(Number(value.toFixed(2))) };
+/** The ends of the axes are wherever the outermost dot needs them, and no round numbers. */
+const short = {
+  color: ink.quiet,
+  showMinLabel: false,
+  showMaxLabel: false,
+  formatter: (value: number) => String(Number(value.toFixed(2))),
+};

@@ -84,7 +84,7 @@ export function drawBigrams(bigrams: readonly Bigram[]): string {
           type: 'heatmap',
           data: cells.map(([x = 0, y = 0, times = 0]) => ({
             value: [x, y, times],
-            itemStyle: { color: tones.blue, opacity: 0.15 + (0.85 * times) / most },
+            itemStyle: { color: `rgba(74, 134, 197, ${(0.15 + (0.85 * times) / most).toFixed(2)})` },
           })),
           label: {
             show: true,
