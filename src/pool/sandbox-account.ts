@@ -7,8 +7,8 @@ import type { ProviderEvent } from '../ports/sandbox-provider.ts';
 /** How a sandbox ended, as the provider says. */
 export type End = { readonly cause: LossCause; readonly evidence: Evidence };
 
-/** It may be lost, and the provider cannot tell: then `End` is what it was if nobody answers at the address. */
-export type Doubt = End & { readonly address: SandboxAddress };
+/** It may be lost, and the provider cannot tell: then its end is this one if nobody answers at the address. */
+export type Doubt = End & { readonly address: SandboxAddress; silentSinceMs: number | null };
 
 /**
  * What the provider's watch has said so far of each sandbox: a controller's one memory of it. Starts wait in it for their
@@ -47,7 +47,8 @@ export class SandboxAccount {
         return;
       case 'doubted': {
         const { sandbox, address, cause, evidence } = event;
-        return void this.doubts.set(sandbox, { address, cause, evidence });
+        const { silentSinceMs = null } = this.doubts.get(sandbox) ?? {};
+        return void this.doubts.set(sandbox, { address, cause, evidence, silentSinceMs });
       }
       case 'trusted':
         return void this.doubts.delete(event.sandbox);

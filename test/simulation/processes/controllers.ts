@@ -11,7 +11,6 @@ import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { SimProcess } from '../engine/process.ts';
 import { environments } from '../environment.ts';
-import { comparing } from './beside.ts';
 import type { ProcessFleet } from '../fleet/process-fleet.ts';
 
 export type ControllerParts = {
@@ -41,7 +40,7 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
   return {
     ...fleet,
     memory: boundless,
-    provider: comparing(provider),
+    provider,
     link,
     queue,
     tokens,
