@@ -12,6 +12,7 @@ import { addRolloutsCommand } from './commands/rollouts.ts';
 import { addRowsCommand } from './commands/rows.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
+import { addStudyCommand } from './commands/study.ts';
 import { addTopCommand } from './commands/top.ts';
 import { addUpCommand } from './commands/up.ts';
 import { processTerminal, type Terminal, withoutOrders } from './print/terminal.ts';
@@ -40,6 +41,7 @@ export function createProgram(terminal: Terminal): Command {
   addLadderCommand(program, terminal);
   addAttackCommand(program, terminal);
   addRowsCommand(program, terminal);
+  addStudyCommand(program, terminal);
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);

@@ -51,6 +51,7 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
+      output: (target) => this.output(target),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
     };
@@ -132,6 +133,13 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
+  /** What it runs prints little. */
+  output(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('output', target, () => {
+      throw new WireError('answer_confirmed', 'its output had to make way');
+    });
+  }
+
   async putFile(target: SandboxTarget, to: FileIn, body: AsyncIterable<Uint8Array>) {
     const bytes = Buffer.concat(await Array.fromAsync(body));
     return this.#ask('putFile', target, (life) => life.put(to, bytes));
@@ -199,6 +207,7 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'attach',
   'confirm',
   'cancel',
+  'output',
   'putFile',
   'getFile',
 ]);

@@ -12,6 +12,8 @@ import {
   maxCallLabel,
   maxCallsOfLife,
   maxKeptBytes,
+  maxOutputBytes,
+  type OutputStream,
   type PrepareRequest,
   type ProbeDepth,
   type WireOwner,
@@ -61,12 +63,15 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, label } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, outputBytes, label } = shape.fields(body, 'the body');
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
     timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
     keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
+    ...(outputBytes === undefined
+      ? {}
+      : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
   };
 }
@@ -165,6 +170,10 @@ export function parseMostBytes(query: URLSearchParams): number {
 export function parseUploadId(query: URLSearchParams): string | null {
   const call = query.get('call');
   return call === null ? null : parseId(call, 'call');
+}
+
+export function parseStream(query: URLSearchParams): OutputStream {
+  return shape.oneOf(query.get('stream') ?? undefined, 'stream', ['stdout', 'stderr']);
 }
 
 /** The id in a path, percent-encoded there. */

@@ -6,10 +6,8 @@ and `TrialResult.reward_valid` is false. What the policy did is an exit code, 12
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import tarfile
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,7 +15,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from harbor.environments.base import BaseEnvironment, ExecResult, HealthcheckError, transfer_tar_filter
+from harbor.environments.base import BaseEnvironment, ExecResult, HealthcheckError
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.models.trial.error_policy import FailureCause
 from harbor.models.trial.paths import EnvironmentPaths
@@ -176,37 +174,20 @@ class CorralEnvironment(BaseEnvironment):
             # Its tests would give no reward, and that would look like the policy's doing.
             use = "run it with --verifier-import-path corral.harbor:CorralVerifier"
             raise SystemExit(f"corral: {self.environment_name} is graded by the fleet: {use}")
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            archive.add(source_dir, arcname=".")
-        path = _passing()
         with _told(), self._not_lost(f"{target_dir} was not written"):
-            await self._rollout.write(path, packed.getvalue())
-            await self._rollout.exec(
-                ["sh", "-c", 'mkdir -p -- "$1" && tar -xof "$2" -C "$1"; rm -f "$2"', "sh", target_dir, path]
-            )
+            await self._rollout.upload_dir(source_dir, target_dir)
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         with _told(), self._not_lost(f"{source_path} was not read"):
             Path(target_path).write_bytes(await self._rollout.read(source_path))  # noqa: ASYNC240
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        path = _passing()
+        Path(target_dir).mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240
         with _told(), self._not_lost(f"{source_dir} was not read"):
-            await self._rollout.exec(["tar", "-cf", path, "-C", source_dir, "."])
-            packed = await self._rollout.read(path)
-            await self._rollout.exec(["rm", "-f", path])
-            self._unpack(packed, Path(target_dir))
+            left_out = await self._rollout.download_dir(source_dir, target_dir)
+            if left_out:
+                self.logger.debug(f"links of {source_dir} were left out: {left_out}")
         self._has_verified |= PurePosixPath(source_dir) == EnvironmentPaths().verifier_dir
-
-    def _unpack(self, packed: bytes, target: Path) -> None:
-        target.mkdir(parents=True, exist_ok=True)
-        try:
-            # Never unpacked twice: the policy could have put a small archive there that is a large one.
-            with tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
-                archive.extractall(target, filter=transfer_tar_filter)  # noqa: S202
-        except (tarfile.TarError, OSError, ValueError) as error:
-            self.logger.warning(f"the policy's archive cannot be unpacked: {error}")
 
     @contextmanager
     def _not_lost(self, what: str) -> Generator[None]:
@@ -261,7 +242,3 @@ def number_in(text: str, *, is_json: bool = False) -> float | None:
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
         return None
     return reward if math.isfinite(reward) else None
-
-
-def _passing() -> str:
-    return f"/tmp/.corral-{uuid.uuid4().hex}.tar"  # noqa: S108
