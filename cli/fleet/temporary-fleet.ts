@@ -32,9 +32,10 @@ export async function metricsOf(fleet: { readonly controllerUrl: string }): Prom
   return reply.body.text();
 }
 
-const readyLine = /^corral_fleet_pool\{[^}]*state="ready"[^}]*\} (\d+)$/gm;
-
 /** Sandboxes of all templates that wait for a rollout, by those metrics. */
 export function readyIn(metrics: string): number {
-  return [...metrics.matchAll(readyLine)].reduce((sum, [, count]) => sum + Number(count), 0);
+  const lines = metrics
+    .split('\n')
+    .filter((line) => line.startsWith('corral_fleet_pool{') && line.includes('state="ready"'));
+  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }

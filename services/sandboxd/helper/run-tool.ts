@@ -2,10 +2,10 @@ import { text } from 'node:stream/consumers';
 import { readFile } from './tools/read-file.ts';
 import { search } from './tools/search.ts';
 import { ToolArguments, ToolError } from './tools/tool-arguments.ts';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { walk } from './tools/walk.ts';
+import { writeOut } from './write-out.ts';
 
 /** A tool yields its text piece by piece, so that a large file is never in memory as a whole. */
 export type BuiltinTool = (values: ToolArguments) => AsyncIterable<string | Uint8Array> | Iterable<string>;
@@ -48,13 +48,6 @@ function explain(error: unknown): string {
   if (!('code' in error)) return error.message;
   const reason = reasons[String(error.code)] ?? error.message;
   return 'path' in error ? `${reason}: ${String(error.path)}` : reason;
-}
-
-/** Writes all pieces to stdout, waiting whenever the reader is slower. */
-async function writeOut(pieces: AsyncIterable<string | Uint8Array> | Iterable<string>): Promise<void> {
-  for await (const piece of pieces) {
-    if (!process.stdout.write(piece)) await once(process.stdout, 'drain');
-  }
 }
 
 /** `{path, content}`: replaces or creates a file, and the folders above it. */
