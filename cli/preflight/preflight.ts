@@ -8,7 +8,7 @@ import { checkEgress } from './egress/check-egress.ts';
 import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from '../proving/rows.ts';
-import { environmentIn, harmlessAnswersOf, rowsOf } from '../proving/rows-of.ts';
+import { environmentIn, harmlessAnswersOf, type RowChoice, rowsOf } from '../proving/rows-of.ts';
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkWritable } from './writable/check-writable.ts';
@@ -16,8 +16,8 @@ import { checkWritable } from './writable/check-writable.ts';
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */
   readonly only: string | undefined;
-  /** Dataset rows to try; null = what each environment brings, see `rowsOf`. */
-  readonly rows: readonly Row[] | null;
+  /** Which rows of each environment, see `rowsOf`. */
+  readonly rows: RowChoice;
   /** Folder of environment files. */
   readonly environmentsDir: string;
   /** How long one request is held on its way; 0 = not at all. */
@@ -39,7 +39,7 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;
-      const tried = plan.rows ?? (await rowsOf(name, plan.environmentsDir));
+      const tried = await rowsOf(name, plan.environmentsDir, plan.rows);
       if (!(await namesItsImage(name, tried, plan.environmentsDir))) {
         checks.push(notTried(name, plan.only));
         continue;
@@ -73,7 +73,8 @@ async function namesItsImage(environment: string, rows: readonly Row[], folder: 
 
 /** No fault among others; who asked for just this one must not take it for tried. */
 function notTried(environment: string, only: string | undefined): Check {
-  const detail = 'not tried: each row names its image, so give it rows: corral preflight --items rows.jsonl';
+  const detail =
+    'not tried: its rows name their images, and there is none here; give some: corral preflight --items rows.jsonl';
   return { environment, what: 'an image', ok: only === undefined, detail, tookMs: 0 };
 }
 
@@ -97,6 +98,6 @@ async function checkWayTo(
   run: string,
   { rows, environmentsDir, holdS }: PreflightPlan,
 ): Promise<readonly Check[]> {
-  const [row] = rows ?? (await rowsOf(environment, environmentsDir));
+  const [row] = await rowsOf(environment, environmentsDir, { ...rows, most: 1 });
   return checkWay({ client, environment, rolloutId: `${run}-way`, run, item: row?.item ?? {}, holdS });
 }

@@ -9,8 +9,8 @@ test('every environment that we ship loads, says what it is for, and keeps its a
   const environments = (await loadEnvironments(gallery)).all();
   expect(environments.map(({ name }) => name)).toEqual([
     'code-edit-planning',
+    'column-total',
     'sandbox',
-    'script-tests',
     'shell',
   ]);
   for (const { description, expose, grader } of environments) {

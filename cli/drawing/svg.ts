@@ -22,6 +22,14 @@ export const tones = {
   green: '#5a9e4b',
 } as const;
 
+/** The tones in an order in which neighbours differ. */
+export const toneOf = (index: number): string =>
+  [tones.blue, tones.orange, tones.teal, tones.violet, tones.gold, tones.green, tones.grey][index % 7] ??
+  tones.grey;
+
+/** A cross, drawn as a path because echarts has none of its own. */
+export const cross = 'path://M0 2 L2 0 L6 4 L10 0 L12 2 L8 6 L12 10 L10 12 L6 8 L2 12 L0 10 L4 6 Z';
+
 /** Width of the page's column; the page scales a drawing down, never up. */
 export const chartWidth = 1040;
 
@@ -32,8 +40,12 @@ export function drawSvg(option: EChartsOption, height: number): string {
   chart.setOption({ animation: false, backgroundColor: 'transparent', textStyle, ...option });
   const svg = chart.renderToSVGString({ useViewBox: true });
   chart.dispose();
-  return svg;
+  return svg.replaceAll(forScripts, '');
 }
+
+/** What lights up under a pointer, and marks by which a script would find its way: a third of the text, and nothing to see. */
+const forScripts =
+  /<style >\s*<!\[CDATA\[[^]*?\]\]>\s*<\/style>\n?| (?:class="zr\d|ecmeta_\w+=")[^"]*"| pointer-events="visible"/g;
 
 export function valueAxis(name: string) {
   return {
@@ -78,7 +90,8 @@ export const legend = (more: object = {}) => ({
   left: 0,
   itemWidth: 12,
   itemHeight: 12,
-  itemGap: 18,
+  // Letters are measured without the reader's font, and some are wider than that.
+  itemGap: 28,
   textStyle: { color: ink.text },
   ...more,
 });

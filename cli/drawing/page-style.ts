@@ -21,5 +21,16 @@ dd { margin: 0; font-size: 20px; white-space: nowrap; font-weight: 600; font-var
 table { border-collapse: collapse; width: 100%; font-size: 14px; }
 th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--grid); }
 th { color: var(--quiet); font-weight: 500; }
+.advice { list-style: none; margin: 0; padding: 0; }
+.advice li { padding: 10px 0 10px 30px; border-bottom: 1px solid var(--grid); position: relative; }
+.advice li:last-child { border-bottom: 0; }
+.advice li::before { position: absolute; left: 4px; font-weight: 700; }
+.advice .bad::before { content: "✕"; color: #d6453d; }
+.advice .look::before { content: "→"; color: #e0863a; }
+.advice .good::before { content: "✓"; color: #5a9e4b; }
+.advice .todo { color: var(--quiet); display: block; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+figure + figure, figure + .wide, .wide + figure { margin-top: 20px; }
 footer { color: var(--quiet); font-size: 13px; }
 `;
