@@ -35,7 +35,9 @@ export function addStudyCommand(program: Command, terminal: Terminal): void {
     const page = await writePage(study, options.out ?? `out/study/${environment}.html`);
     const told = { ...study, report: page };
     show(terminal, options.json, told, () => describeStudy(study, terminal.width));
-    (options.json ? terminal.remark : terminal.result)(`report: ${page}`);
+    const where = `report: ${page}`;
+    if (options.json) terminal.remark(where);
+    else terminal.result(where);
     if (options.open) openPage(page);
   });
 }

@@ -213,7 +213,7 @@ function adviceOnRepeats({ traces }: SubjectStudy): Advice | null {
   const share = repeats.repeated / repeats.calls;
   const [most] = bigrams;
   const habit =
-    most === undefined ? '' : `; most often ${most.then} follows ${most.first} (${most.times} times)`;
+    most === undefined ? '' : `; most often ${most.next} follows ${most.first} (${most.times} times)`;
   const found = `${repeats.repeated} of ${repeats.calls} calls repeat an earlier one of their rollout${habit}.`;
   if (share <= 0.1) return { topic: 'repeats', weight: 'good', found, todo: null };
   const todo =

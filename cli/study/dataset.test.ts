@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { studyDataset } from './dataset.ts';
 import { alikePairs, jaccard, likenessBound, shinglesOf, type WordedRow } from './likeness.ts';
@@ -24,10 +24,10 @@ describe('rows that are nearly the same', () => {
   });
 
   test('are those that comparing each with each would find', () => {
-    const word = fc.constantFrom('a', 'b', 'c');
-    const text = fc.array(word, { minLength: 1, maxLength: 9 });
-    fc.assert(
-      fc.property(fc.array(text, { maxLength: 12 }), fc.array(text, { maxLength: 5 }), (one, other) => {
+    const word = constantFrom('a', 'b', 'c');
+    const text = array(word, { minLength: 1, maxLength: 9 });
+    assert(
+      property(array(text, { maxLength: 12 }), array(text, { maxLength: 5 }), (one, other) => {
         const rows = named(one, 'row');
         const others = named(other, 'other');
         expect(pairNames(alikePairs(rows))).toEqual(bruteForce(rows, null));
@@ -43,9 +43,10 @@ const named = (texts: readonly (readonly string[])[], kind: string): readonly Wo
 const pairNames = (pairs: ReturnType<typeof alikePairs>) =>
   pairs.map(({ one, other }) => `${one}, ${other}`).toSorted();
 
+const alike = (one: WordedRow, other: WordedRow) =>
+  jaccard([...shinglesOf(one.words)], [...shinglesOf(other.words)]) >= likenessBound;
+
 function bruteForce(rows: readonly WordedRow[], others: readonly WordedRow[] | null): readonly string[] {
-  const alike = (one: WordedRow, other: WordedRow) =>
-    jaccard([...shinglesOf(one.words)], [...shinglesOf(other.words)]) >= likenessBound;
   const pairs =
     others === null
       ? rows.flatMap((one, index) => rows.slice(index + 1).map((other) => [one, other] as const))

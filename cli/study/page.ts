@@ -277,11 +277,12 @@ function datasetSection(study: Study): string {
   );
 }
 
+const measured = (value: number | null) => (value === null ? 'not told' : duration(value * 1000));
+
 function burstSection(study: Study): string {
   const { burst } = study;
   if (burst === null) return '';
   const { assumed, callS, gradeS } = burst;
-  const measured = (value: number | null) => (value === null ? 'not told' : duration(value * 1000));
   const rows: readonly (readonly Cell[])[] = [
     ['rollouts in a step', n(String(assumed.rolloutsPerStep)), 'assumed'],
     ['copies of an item', n(String(assumed.copiesPerItem)), 'assumed'],

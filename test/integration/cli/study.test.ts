@@ -57,6 +57,8 @@ const rows = [
 ];
 const evaluation = [{ id: 'e', word: 'pear', answer: 'pear', first: 'p', document: 'fruit' }];
 
+const jsonl = (list: readonly object[]) => list.map((row) => JSON.stringify(row)).join('\n');
+
 let corral: FleetOfTest;
 let folder = '';
 const at = (name: string) => join(folder, name);
@@ -68,7 +70,6 @@ beforeAll(async () => {
   }
   writeFileSync(at('words/policies.yaml'), policies);
   writeFileSync(at('stuck/policies.yaml'), stuckPolicies);
-  const jsonl = (list: readonly object[]) => list.map((row) => JSON.stringify(row)).join('\n');
   writeFileSync(at('words.items.jsonl'), jsonl(rows));
   writeFileSync(at('eval.jsonl'), jsonl(evaluation));
   writeFileSync(at('stuck.items.jsonl'), jsonl([{ id: 'a', answer: '7' }]));
@@ -134,20 +135,22 @@ describe('of a ladder', () => {
   });
 });
 
+async function runOf(run: string, answers: Readonly<Record<string, readonly string[]>>) {
+  for (const [id, copies] of Object.entries(answers)) {
+    for (const [copy, said] of copies.entries()) await playOne(run, `${run}-${id}-${copy}`, id, said);
+  }
+}
+
+async function playOne(run: string, rollout: string, id: string, said: string) {
+  const item = rows.find((row) => row.id === id) ?? {};
+  const headers = { 'x-corral-run': run };
+  const ofRollout = { trace: rollout, environment: 'words', item };
+  await corral.rft.call({ ...ofRollout, call: 'call_1', command: 'cat word' }, headers);
+  const sample = { output_text: said, output_tools: [{ id: 'call_1' }] };
+  await corral.rft.grade({ ...ofRollout, sample }, headers);
+}
+
 describe('of a recorded run', () => {
-  const runOf = async (run: string, answers: Readonly<Record<string, readonly string[]>>) => {
-    for (const [id, copies] of Object.entries(answers)) {
-      for (const [copy, said] of copies.entries()) await playOne(run, `${run}-${id}-${copy}`, id, said);
-    }
-  };
-  const playOne = async (run: string, rollout: string, id: string, said: string) => {
-    const item = rows.find((row) => row.id === id) ?? {};
-    const headers = { 'x-corral-run': run };
-    const ofRollout = { trace: rollout, environment: 'words', item };
-    await corral.rft.call({ ...ofRollout, call: 'call_1', command: 'cat word' }, headers);
-    const sample = { output_text: said, output_tools: [{ id: 'call_1' }] };
-    await corral.rft.grade({ ...ofRollout, sample }, headers);
-  };
   beforeAll(async () => {
     await runOf('before', { a: ['apple', 'pear'], b: ['x', 'y'] });
     await runOf('after', { a: ['apple', 'apple'], b: ['bean', 'y'] });
