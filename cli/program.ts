@@ -8,6 +8,7 @@ import { addLadderCommand } from './commands/ladder.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
+import { addRowsCommand } from './commands/rows.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
 import { addStudyCommand } from './commands/study.ts';
@@ -38,6 +39,7 @@ export function createProgram(terminal: Terminal): Command {
   addPreflightCommand(program, terminal);
   addLadderCommand(program, terminal);
   addAttackCommand(program, terminal);
+  addRowsCommand(program, terminal);
   addStudyCommand(program, terminal);
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);

@@ -1,4 +1,4 @@
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FleetEvent, startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
 import type { Random } from '#src/ports/random.ts';
@@ -48,10 +48,9 @@ async function writeFiles(stateDir: string, namespace: string, image: string) {
   const cluster = join(stateDir, 'cluster.yaml');
   await mkdir(environments);
   const file = `${environment}.yaml`;
-  const items = `${environment}.items.jsonl`;
   const text = await readFile(join(environmentsDir, file), 'utf8');
   await writeFile(join(environments, file), withImage(text, image));
-  await copyFile(join(environmentsDir, items), join(environments, items));
+  await cp(join(environmentsDir, environment), join(environments, environment), { recursive: true });
   await writeFile(cluster, `{ namespace: ${namespace}, sandboxd: baked }\n`);
   return { environments, cluster };
 }

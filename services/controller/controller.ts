@@ -8,7 +8,7 @@ import { createRecovery } from './recovery-loops.ts';
 import { createRemoval } from './removal-loops.ts';
 import type { ControllerSettings } from './settings.ts';
 import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
-import { createPresence } from '#src/pool/presence.ts';
+import { SandboxAccount } from '#src/pool/sandbox-account.ts';
 
 export type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
@@ -33,9 +33,9 @@ const plansMs = 10_000;
  *   unsure   asks again those that did not answer it then
  *   plans    which templates there are, and how many of each are kept ready
  *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
- *   watch    the provider's events ─▶ presence (who waits for a start) and losses (who lost a sandbox)
+ *   watch    the provider's events ─▶ the account of sandboxes, which starts, losses, doubts, leaving and drain read
  *   doubts   asks the sandboxes of which the provider is in doubt
- *   losses, drain, overdue, garbage, retire    sandboxes on their way out
+ *   losses, leaving, drain, overdue, garbage, retire    sandboxes on their way out
  *   expire, grants, runs, labels               rollouts on theirs, and whose sandbox is whose
  *   overdue calls                              calls that no gateway has settled: their sandboxes are asked
  *   memory   makes room in fleet state before it is full
@@ -44,15 +44,15 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   const stopping = new AbortController();
   const loops = createLoops(ports, stopping.signal);
   const book = createPlanBook(ports.environments, ports.clock, settings);
-  const presence = createPresence();
+  const account = new SandboxAccount();
   const known = new KnownSandboxes(ports.pool);
 
   createRecovery(ports, loops, { book, known });
   const plans = loops.run('plans', plansMs, () => book.refresh());
-  const removal = createRemoval(ports, loops, { presence, book, known });
+  const removal = createRemoval(ports, loops, { account, book, known });
   createExpiry(ports, loops, { book, known });
   createMemoryWatch(ports, loops);
-  const launching = createLaunching(ports, loops, { presence, book, startBudget: settings.startBudget });
+  const launching = createLaunching(ports, loops, { account, book, startBudget: settings.startBudget });
 
   const forgetHints = ports.pool.onWork(() => {
     launching.poke();

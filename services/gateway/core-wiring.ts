@@ -6,7 +6,7 @@ import { RolloutCache } from '#src/claiming/rollout-cache.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '#src/claiming/waiting-room.ts';
-import { type EvaluateDeps, evaluateJob } from '#src/grading/evaluate-job.ts';
+import { type EvaluateDeps, evaluateJob, whyNoScore } from '#src/grading/evaluate-job.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { Wakes } from '#src/claiming/wakes.ts';
@@ -111,6 +111,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lastStartFailure,
     ongoing: ongoingGrades,
     evaluate: (job) => evaluateJob(evaluating, job),
+    whyNot: (job, reason) => whyNoScore(evaluating, job, reason),
     awaitCall: (work, rollout, call, deadline) =>
       attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),
     clock,

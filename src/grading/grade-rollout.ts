@@ -3,7 +3,7 @@ import { rowOf } from '../claiming/dataset-row.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import { suspectedIn } from '../failure/suspected.ts';
-import type { FleetEvent } from '../ports/event-log.ts';
+import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
@@ -129,10 +129,12 @@ async function takeTurn(
   const item = work.item ?? (await rowOf(deps.claims, begun.rollout));
   const job = { ...work, item, rollout: begun.rollout, turn: begun.turn, deadline };
   const beganMs = deps.clock.monotonicMs();
+  let evaluation: Evaluation | null = null;
   try {
-    return await storeGrade(deps, job, await deps.evaluate(job), unseen);
+    evaluation = await deps.evaluate(job);
+    return await storeGrade(deps, job, evaluation, unseen);
   } catch (thrown) {
-    throw await gradingFailed(deps, job, asFailure(thrown));
+    throw await gradingFailed(deps, job, asFailure(thrown), evaluation?.why);
   } finally {
     deps.work.graded(work.environment.name, deps.clock.monotonicMs() - beganMs);
   }
@@ -201,7 +203,12 @@ async function storeGrade(
  * Counts the failed turn; what is told is why this turn failed. A veto that came while the grader ran is no turn of it,
  * and where fleet state could not be asked until the end, the turn ends there by its own time.
  */
-async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): Promise<Failure> {
+async function gradingFailed(
+  deps: GradeDeps,
+  job: GradeJob,
+  failure: Failure,
+  known: ToldWhy | undefined,
+): Promise<Failure> {
   if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering')
     return failure;
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
@@ -210,7 +217,8 @@ async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): 
   if (turnsLeft === 0) {
     const suspected = suspectedIn(failure.evidence);
     const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
-    deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence }, deps.clock.nowMs()));
+    const why = known ?? deps.whyNot(job, failure.message);
+    deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence, why }, deps.clock.nowMs()));
   }
   return failure;
 }

@@ -105,7 +105,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'protocol',
     files: /^src\/protocol\//,
-    may: ['src/model/', 'src/failure/'],
+    // What a rollout is, whoever is told of it.
+    may: ['src/model/', 'src/failure/', 'src/protocol/rollout/'],
     own: /^src\/protocol\/[^/]+\//,
     packages: ['typebox'],
     builtins: false,

@@ -1,4 +1,4 @@
-import type { JudgeRequest } from '#src/ports/judge.ts';
+import { type JudgeRequest, withoutSecrets } from '#src/ports/judge.ts';
 import type { Post } from './post.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { meaningOf } from './status.ts';
@@ -8,7 +8,7 @@ import { meaningOf } from './status.ts';
  * `mayBeAnswer`: this answer may be why; of the others everybody's would be.
  */
 export type Asked =
-  | { readonly kind: 'score'; readonly score: number }
+  | { readonly kind: 'score'; readonly score: number; readonly said?: string }
   | ({ readonly kind: 'again'; readonly afterMs: number | null } & Trouble)
   /** It answered 200 without a score: a model as judge may be talked into that. */
   | ({ readonly kind: 'nonsense'; readonly afterMs: null } & Trouble)
@@ -25,7 +25,7 @@ export async function askOnce(
 ): Promise<Asked> {
   try {
     const { status, text, retryAfter } = await post(request, signal);
-    return judged(status, text, retryAfterMs(retryAfter, nowMs));
+    return judged(status, withoutSecrets(text, request.secrets), retryAfterMs(retryAfter, nowMs));
   } catch (error) {
     return signal.aborted
       ? again('gave no answer in time', true)
@@ -40,7 +40,7 @@ function judged(status: number, text: string, afterMs: number | null): Asked {
   if (meaning === 'ours') return { kind: 'final', reason: said, mayBeAnswer: false };
   if (meaning === 'refused') return { kind: 'refused', reason: said, mayBeAnswer: true };
   const score = scoreIn(text);
-  if (score !== null) return { kind: 'score', score };
+  if (score !== null) return { kind: 'score', ...score };
   const reason = `gave no finite score: ${text.slice(0, 200)}`;
   return { kind: 'nonsense', reason, afterMs: null, mayBeAnswer: true };
 }
@@ -52,12 +52,18 @@ const again = (reason: string, mayBeAnswer: boolean, afterMs: number | null = nu
   afterMs,
 });
 
-/** `{"score": 0.5}`; JSON has no NaN, but 1e999 is Infinity. */
-function scoreIn(text: string): number | null {
+/** Of a judge's reason: what one line of a person's screen has room for, and then some. */
+const mostSaidCharacters = 1_000;
+
+/** `{"score": 0.5, "reason": "two of four"}`; JSON has no NaN, but 1e999 is Infinity. */
+function scoreIn(text: string): { readonly score: number; readonly said?: string } | null {
   try {
     const answer: unknown = JSON.parse(text);
     if (typeof answer !== 'object' || answer === null || !('score' in answer)) return null;
-    return typeof answer.score === 'number' && Number.isFinite(answer.score) ? answer.score : null;
+    const { score } = answer;
+    if (typeof score !== 'number' || !Number.isFinite(score)) return null;
+    const said = 'reason' in answer && typeof answer.reason === 'string' ? answer.reason : '';
+    return said === '' ? { score } : { score, said: said.slice(0, mostSaidCharacters) };
   } catch {
     return null;
   }

@@ -59,6 +59,8 @@ export type Discarded = {
   readonly kind: 'discarded';
   readonly suspected: Suspected;
   readonly reason: string;
+  /** For the event log alone. */
+  readonly why?: ToldWhy;
 };
 
 export type Evaluation = Scored | Discarded;

@@ -39,12 +39,18 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
-    putFile: async (target, path, body, _user, signal) => {
+    output: (target, call, _stream, signal) => {
+      const serve = () => {
+        throw new WireError('answer_confirmed', 'its output had to make way');
+      };
+      return askFor(target, { what: `output of ${call}`, serve }, signal);
+    },
+    putFile: async (target, { path }, body, signal) => {
       const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
       const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
       return askFor(target, { what: 'put file', serve, repeatable: false }, signal);
     },
-    getFile: (target, path, _user, signal) =>
+    getFile: (target, { path }, signal) =>
       askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
   };
 }
