@@ -95,7 +95,7 @@ const mostBytes = 16 * 1024 * 1024;
 
 export function chatEndpoint(settings: EndpointSettings, clock: Pick<Clock, 'sleep'>): Endpoint {
   const dispatcher = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
-  const url = `${settings.url.replace(/\/+$/, '').replace(/\/chat\/completions$/, '')}/chat/completions`;
+  const url = `${settings.url.endsWith('/') ? settings.url.slice(0, -1) : settings.url}/chat/completions`;
   return {
     close: () => dispatcher.destroy(),
     reply: async (messages, tools) => {

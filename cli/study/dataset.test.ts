@@ -20,7 +20,7 @@ describe('rows that are nearly the same', () => {
 
   test('a short question with another year is another question', () => {
     const rows = [{ q: 'what was the revenue of ETR in 2014' }, { q: 'what was the revenue of ETR in 2015' }];
-    expect(studyDataset(rows, null, nothing).nearDuplicates).toBe(1 - 1);
+    expect(studyDataset(rows, null, nothing).nearDuplicates).toBe(0);
   });
 
   test('are those that comparing each with each would find', () => {
@@ -57,6 +57,17 @@ function bruteForce(rows: readonly WordedRow[], others: readonly WordedRow[] | n
     .toSorted();
 }
 
+test('of a prompt only the row’s own fields are compared: its other words are in every row', () => {
+  const note = Array.from({ length: 80 }, (_, index) => `word${index}`).join(' ');
+  const rows = [
+    { id: 'a', question: 'how many shares are there', note },
+    { id: 'b', question: 'who is the auditor', note },
+  ];
+  expect(studyDataset(rows, null, nothing).nearDuplicates).toBe(2);
+  const prompt = { user: `${note} {item.question}` };
+  expect(studyDataset(rows, null, { ...nothing, prompt }).nearDuplicates).toBe(0);
+});
+
 describe('train and eval', () => {
   const train = [
     { id: 1, question: `${long} 2014`, document: 'ETR/2014' },
@@ -70,8 +81,14 @@ describe('train and eval', () => {
     ];
     const { overlap } = studyDataset(train, evaluation, nothing);
     expect(overlap).toMatchObject({ evalRows: 2, alike: 1, pairs: [{ one: '1', other: '9' }] });
-    expect(overlap?.fields).toEqual([
-      { field: 'document', shared: 1, values: 3, evalRows: 1, examples: ['ETR/2014'] },
+    expect(overlap?.shared).toEqual([
+      {
+        by: 'document',
+        shared: 1,
+        train: { rows: 1, of: 2 },
+        eval: { rows: 1, of: 2 },
+        examples: ['"ETR/2014"'],
+      },
     ]);
   });
 
@@ -80,6 +97,6 @@ describe('train and eval', () => {
       ...nothing,
       origins: ['nowhere'],
     });
-    expect(overlap?.fields).toEqual([]);
+    expect(overlap).toMatchObject({ shared: [], origins: ['nowhere'] });
   });
 });

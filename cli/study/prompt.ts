@@ -1,48 +1,47 @@
 import { readFileSync } from 'node:fs';
+import { type Prompt, promptFields, promptOf } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { graderFields, reservedField } from '#src/model/grader-fields.ts';
 import { CommandError } from '../command-error.ts';
-import { fill, namedIn } from '../proving/fill.ts';
 import type { Row } from '../proving/rows.ts';
 import type { Message } from './chat-endpoint.ts';
 
 /**
- * What a model is told of a row: the text of a file with the row's fields in it; without one, the environment's description and
- * the fields that its sandbox may see. Nobody but the author knows which other fields are the truth.
+ * What a model is told of a row: a text that somebody named, else the prompt of the environment's dataset; without either, its
+ * description and the fields that its sandbox may see. Which other fields are the truth nobody knows but the author.
  */
-export function promptOf(
-  known: Environment | undefined,
-  file: string | undefined,
-): (row: Row) => readonly Message[] {
-  const system = known?.description ?? '';
-  const opening: readonly Message[] = system === '' ? [] : [{ role: 'system', content: system }];
-  if (file !== undefined) {
-    const template = templateIn(file, known);
-    return (row) => [...opening, { role: 'user', content: written(fill(template, { row, outputs: [] })) }];
-  }
-  if (known === undefined || system === '')
+export function promptFor(known: Environment | undefined, file: string | null): Prompt {
+  if (file !== null) return checked({ user: readPrompt(file) }, known, file);
+  const own = known?.dataset?.prompt;
+  if (own !== undefined) return own;
+  const description = known?.description ?? '';
+  if (known === undefined || description === '')
     throw new CommandError(
       'there is no prompt',
       'yours',
-      'give one with --prompt, a text with {item.field} in it',
+      'write dataset: {prompt} into the environment, or give a text with {item.field} in it with --prompt',
     );
-  return ({ item }) => {
-    const shown = Object.fromEntries(known.expose.map((field) => [field, item[field] ?? null]));
-    return [...opening, { role: 'user', content: JSON.stringify(shown) }];
-  };
+  const fields = known.expose.map((field) => `${field}: {item.${field}}`);
+  return { system: description, user: fields.length === 0 ? 'Begin.' : fields.join('\n') };
 }
 
-const written = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value));
-
-function templateIn(file: string, known: Environment | undefined): string {
-  const text = readPrompt(file);
-  const truths = known === undefined ? [] : graderFields(known.grader).map((field) => `item.${field}`);
-  const secret = namedIn(text).find((path) =>
-    [...truths, reservedField].some((truth) => path === truth || path.startsWith(`${truth}.`)),
+export function tellRow(prompt: Prompt, { item }: Row): readonly Message[] {
+  const told = promptOf(prompt, item);
+  if ('messages' in told) return told.messages;
+  throw new CommandError(
+    `the prompt names ${told.missing.map((field) => `{item.${field}}`).join(', ')}, which row ${JSON.stringify(item['id'] ?? item).slice(0, 80)} does not have`,
+    'yours',
+    'give every row what the prompt names',
   );
-  if (secret === undefined) return text;
+}
+
+/** As the prompt of a dataset is checked when it is loaded. */
+function checked(prompt: Prompt, known: Environment | undefined, file: string): Prompt {
+  const secret = new Set([reservedField, ...(known === undefined ? [] : graderFields(known.grader))]);
+  const told = promptFields(prompt).find((path) => secret.has(path.split('.')[0] ?? ''));
+  if (told === undefined) return prompt;
   const next = 'take it out: a model that is told the truth says nothing of the task';
-  throw new CommandError(`${file} names {${secret}}, with which the grader compares`, 'yours', next);
+  throw new CommandError(`${file} names {item.${told}}, with which the grader compares`, 'yours', next);
 }
 
 function readPrompt(file: string): string {

@@ -1,4 +1,4 @@
-import { drawSvg, ink, tones, valueAxis } from '../../drawing/svg.ts';
+import { drawSvg, ink, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { Difference, Quadrants } from '../compare.ts';
 import type { Latency } from '../study.ts';
 import { evenly } from './items.ts';

@@ -1,4 +1,4 @@
-import { drawSvg, ink, legend, tones, valueAxis } from '../../drawing/svg.ts';
+import { drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { Amounts, Bigram, ToolUse } from '../traces.ts';
 
 /** Mean and P95 of what one call says, by tool; in tokens where they are known. */
