@@ -11,6 +11,7 @@ import {
   type ScriptedReply,
 } from '#test/support/chat-endpoint.ts';
 import { runCorral } from '#test/support/command-line.ts';
+import { scriptOf } from '#test/support/documented-commands.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 const sandbox = '{ image: host, disk: 64Mi, memory: 256Mi, processes: 64 }';
@@ -337,4 +338,32 @@ describe('of a model behind an endpoint', () => {
     ]);
     expect(telling.endpoint.requests).toHaveLength(0);
   });
+});
+
+test('every command of the page about it runs', async () => {
+  const endpoint = await scriptedEndpoint(answers);
+  const names: readonly (readonly [string, string])[] = [
+    ['code-edit-planning', 'words'],
+    ['first-word', 'looks-twice'],
+    ['rare-words', 'says-nothing'],
+    ['last-night', 'after'],
+    ['nightly', 'before'],
+    ['events.jsonl', at('events.jsonl')],
+    ['https://models.example.com/v1', `${endpoint.url} --prompt ${at('prompt.txt')}`],
+  ];
+  const page = readFileSync(join(import.meta.dirname, '../../../docs/study.md'), 'utf8');
+  const commands = scriptOf(page, false).trim().split('\n');
+  expect(commands).toHaveLength(5);
+  for (const command of commands) {
+    const here = names.reduce((line, [name, ours]) => line.replaceAll(name, ours), command);
+    const [begin, args] = here.split(' study ');
+    expect(begin).toBe('npm run corral --');
+    // One rollout of a row shows as well as four that the command runs.
+    const few = command.includes('--copies') ? [] : ['--copies', '1'];
+    expect([command, (await study(...(args ?? '').split(' '), ...few)).exitCode]).toEqual([
+      command,
+      exitCodes.done,
+    ]);
+  }
+  await endpoint.close();
 });
