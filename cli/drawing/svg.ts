@@ -40,12 +40,17 @@ export function drawSvg(option: EChartsOption, height: number): string {
   chart.setOption({ animation: false, backgroundColor: 'transparent', textStyle, ...option });
   const svg = chart.renderToSVGString({ useViewBox: true });
   chart.dispose();
-  return svg.replaceAll(forScripts, '');
+  return withoutScripting(svg);
 }
 
 /** What lights up under a pointer, and marks by which a script would find its way: a third of the text, and nothing to see. */
-const forScripts =
-  /<style >\s*<!\[CDATA\[[^]*?\]\]>\s*<\/style>\n?| (?:class="zr\d|ecmeta_\w+=")[^"]*"| pointer-events="visible"/g;
+function withoutScripting(svg: string): string {
+  const [drawn = '', ...styled] = svg.split('<style >');
+  const rest = styled.map((part) => part.slice(part.indexOf('</style>') + '</style>'.length));
+  return [drawn, ...rest].join('').replaceAll(forScripts, '');
+}
+
+const forScripts = / (?:class="zr[\w-]{1,40}|ecmeta_\w{1,40}="[^"]{0,80})"/g;
 
 export function valueAxis(name: string) {
   return {

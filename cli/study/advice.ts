@@ -213,7 +213,7 @@ function adviceOnRepeats({ traces }: SubjectStudy): Advice | null {
   const share = repeats.repeated / repeats.calls;
   const [most] = bigrams;
   const habit =
-    most === undefined ? '' : `; most often ${most.then} follows ${most.first} (${most.times} times)`;
+    most === undefined ? '' : `; most often ${most.next} follows ${most.first} (${most.times} times)`;
   const found = `${repeats.repeated} of ${repeats.calls} calls repeat an earlier one of their rollout${habit}.`;
   if (share <= 0.1) return { topic: 'repeats', weight: 'good', found, todo: null };
   const todo =
@@ -310,41 +310,27 @@ function adviceOnOverlap({ dataset }: Looked): Advice | null {
       found: 'There are no rows for evaluation.',
       todo: 'keep some apart, by document or repository, and name them with --eval: the reward on training rows says what was learnt by heart, too',
     };
-  const shared = overlap.fields.filter((field) => field.shared > 0);
-  const [pair] = overlap.pairs;
+  const { evalRows, alike, pairs, shared, origins } = overlap;
+  const [pair] = pairs;
   const said = [
     ...(pair === undefined
       ? []
       : [
-          `${overlap.alike} of ${counted(overlap.evalRows, 'row')} for evaluation are nearly one of training (${pair.other}, ${pair.one})`,
+          `${alike} of ${counted(evalRows, 'row')} for evaluation are nearly one of training (${pair.other}, ${pair.one})`,
         ]),
     ...shared.map(
-      ({ field, evalRows, examples }) =>
-        `${evalRows} of ${overlap.evalRows} share their ${field} with training (${examples[0] ?? ''})`,
+      ({ by, eval: part, examples }) =>
+        `${part.rows} of ${part.of} for evaluation share their ${by} with training (${examples[0] ?? ''})`,
     ),
   ];
-  if (said.length === 0) {
-    const by = overlap.fields.map(({ field }) => field);
-    const fields =
-      by.length === 0
-        ? 'by content (no field says where they come from: --group)'
-        : `by content nor by ${by.join(', ')}`;
-    return {
-      topic: 'overlap',
-      weight: 'good',
-      found: `Train and eval do not overlap, neither ${fields}.`.replace(
-        'neither by content (',
-        'by content (',
-      ),
-      todo: null,
-    };
+  if (said.length > 0) {
+    const todo = 'split by where rows come from, or the evaluation measures memory';
+    return { topic: 'overlap', weight: 'bad', found: `${said.join('; ')}.`, todo };
   }
-  return {
-    topic: 'overlap',
-    weight: 'bad',
-    found: `${said.join('; ')}.`,
-    todo: 'split by where rows come from, or the evaluation measures memory',
-  };
+  const nowhere = origins.length === 0;
+  const found = `Train and eval share no text${nowhere ? '' : ` and no ${origins.join(', no ')}`}.`;
+  const todo = nowhere ? 'say by which field rows belong together (dataset: disjoint, or --group)' : null;
+  return { topic: 'overlap', weight: nowhere ? 'look' : 'good', found, todo };
 }
 
 function adviceOnAgainst({ against }: Looked): Advice | null {

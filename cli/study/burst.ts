@@ -1,5 +1,4 @@
-import type { Subject } from './rollout.ts';
-import { mean, sum } from './rollout.ts';
+import { mean, type Subject, sum } from './rollout.ts';
 
 /*
  * What a training step will ask of a fleet. Calls and their seconds are as they were studied; how a step looks and how long a

@@ -1,4 +1,6 @@
+import { at, type Prompt, promptFields } from '#src/model/dataset.ts';
 import type { Item } from '#src/model/grader.ts';
+import { type Overlap, overlapOf } from '../rows/overlap.ts';
 import { type AlikePair, alikePairs, wordedRows } from './likeness.ts';
 
 export type DatasetStudy = {
@@ -7,26 +9,27 @@ export type DatasetStudy = {
   readonly nearDuplicates: number;
   readonly pairs: readonly AlikePair[];
   /** Null: no rows of an evaluation were given. */
-  readonly overlap: Overlap | null;
+  readonly overlap: EvalOverlap | null;
 };
 
-export type Overlap = {
+export type EvalOverlap = {
   readonly evalRows: number;
   /** Rows of the evaluation that are nearly one of training. */
   readonly alike: number;
   readonly pairs: readonly AlikePair[];
-  /** Where rows come from, by fields that tell it. */
-  readonly fields: readonly SharedField[];
+  /** What both have in common exactly: ids, whole rows, prompts, and where they come from. */
+  readonly shared: readonly Overlap[];
+  /** Fields by which it was looked where rows come from. */
+  readonly origins: readonly string[];
 };
 
-export type SharedField = {
-  readonly field: string;
-  /** Values that rows of both have. */
-  readonly shared: number;
-  readonly values: number;
-  /** Rows of the evaluation that have one of those. */
-  readonly evalRows: number;
-  readonly examples: readonly string[];
+export type SeenSo = {
+  /** What the grader alone sees. */
+  readonly hidden: readonly string[];
+  /** Fields that rows of both must not share; none: those that are called so. */
+  readonly origins: readonly string[];
+  /** What the model is told; absent: perhaps all fields. */
+  readonly prompt?: Prompt;
 };
 
 /** What tells where a row comes from, by the names that datasets use. */
@@ -44,53 +47,39 @@ const originNames = [
 ];
 const pairsTold = 5;
 
-/** `hidden`: what the grader alone sees. `origins`: fields that rows must not share; none: those that are called so. */
+/** `evaluation`: null where none are kept for it. */
 export function studyDataset(
   train: readonly Item[],
   evaluation: readonly Item[] | null,
-  { hidden, origins }: { readonly hidden: readonly string[]; readonly origins: readonly string[] },
+  so: SeenSo,
 ): DatasetStudy {
-  const rows = wordedRows(train, hidden);
+  const rows = wordsSeen(train, so);
   const pairs = alikePairs(rows);
   return {
     rows: train.length,
     nearDuplicates: new Set(pairs.flatMap(({ one, other }) => [one, other])).size,
     pairs: pairs.slice(0, pairsTold),
-    overlap: evaluation === null ? null : overlapOf(),
+    overlap: evaluation === null ? null : overlapWith(train, evaluation, so),
   };
-
-  function overlapOf(): Overlap {
-    const others = evaluation ?? [];
-    const across = alikePairs(rows, wordedRows(others, hidden));
-    const fields = origins.length > 0 ? origins : originNames;
-    return {
-      evalRows: others.length,
-      alike: new Set(across.map(({ other }) => other)).size,
-      pairs: across.slice(0, pairsTold),
-      fields: fields.flatMap((field) => sharedField(field, train, others) ?? []),
-    };
-  }
 }
 
-function sharedField(field: string, train: readonly Item[], evaluation: readonly Item[]): SharedField | null {
-  const [ours, theirs] = [valuesOf(train, field), valuesOf(evaluation, field)];
-  if (ours.length === 0 || theirs.length === 0) return null;
-  const known = new Set(ours.flat());
-  const shared = [...new Set(theirs.flat())].filter((value) => known.has(value)).toSorted();
+/** Of a prompt, the row's own fields in it: its other words are in every row, and would make all of them alike. */
+const wordsSeen = (items: readonly Item[], { hidden, prompt }: SeenSo) =>
+  wordedRows(items, hidden, prompt === undefined ? null : promptFields(prompt));
+
+const has = (items: readonly Item[], field: string): boolean =>
+  items.some((item) => at(item, field) !== undefined);
+
+function overlapWith(train: readonly Item[], evaluation: readonly Item[], so: SeenSo): EvalOverlap {
+  const across = alikePairs(wordsSeen(train, so), wordsSeen(evaluation, so));
+  const usual = originNames.filter((field) => has(train, field) && has(evaluation, field));
+  const origins = so.origins.length > 0 ? so.origins : usual;
+  const { prompt } = so;
   return {
-    field,
-    shared: shared.length,
-    values: new Set([...ours.flat(), ...theirs.flat()]).size,
-    evalRows: theirs.filter((values) => values.some((value) => known.has(value))).length,
-    examples: shared.slice(0, pairsTold),
+    evalRows: evaluation.length,
+    alike: new Set(across.map(({ other }) => other)).size,
+    pairs: across.slice(0, pairsTold),
+    shared: overlapOf(train, evaluation, { disjoint: origins, ...(prompt === undefined ? {} : { prompt }) }),
+    origins,
   };
 }
-
-/** Of rows that have it: one value, or a list of some. */
-const valuesOf = (items: readonly Item[], field: string): readonly (readonly string[])[] =>
-  items.flatMap((item) => {
-    const value = item[field];
-    if (value === undefined || value === null) return [];
-    const list = Array.isArray(value) ? value : [value];
-    return [list.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))];
-  });

@@ -1,3 +1,4 @@
+import { at } from '#src/model/dataset.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 
 /*
@@ -8,14 +9,18 @@ import type { Item, Json } from '#src/model/grader.ts';
 /** A row as its words: what the model is told of it, without its id and without the truth. */
 export type WordedRow = { readonly name: string; readonly words: readonly string[] };
 
-/** `hidden`: fields that no model sees. A row without an id is named by its place. */
-export function wordedRows(items: readonly Item[], hidden: readonly string[]): readonly WordedRow[] {
+/** `hidden`: fields that no model sees. `told`: paths of those that it sees, null: all others. A row without an id is named by its place. */
+export function wordedRows(
+  items: readonly Item[],
+  hidden: readonly string[],
+  told: readonly string[] | null,
+): readonly WordedRow[] {
   const unseen = new Set(['id', ...hidden]);
   return items.map((item, index) => {
-    const seen = Object.entries(item).filter(([field]) => !unseen.has(field));
+    const fields = told ?? Object.keys(item).filter((field) => !unseen.has(field));
     const { id = null } = item;
     const name = typeof id === 'string' || typeof id === 'number' ? String(id) : `row ${index + 1}`;
-    return { name, words: wordsOf(seen.map(([, value]) => textIn(value)).join(' ')) };
+    return { name, words: wordsOf(fields.map((field) => textIn(at(item, field) ?? null)).join(' ')) };
   });
 }
 

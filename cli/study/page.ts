@@ -258,10 +258,11 @@ function datasetSection(study: Study): string {
       n(percent(likeness)),
     ]),
   ];
-  const shared = (overlap?.fields ?? []).map(({ field, shared: both, values, evalRows, examples }) => [
-    field,
-    n(`${both} of ${values}`),
-    n(`${evalRows} of ${overlap?.evalRows ?? 0}`),
+  const shared = (overlap?.shared ?? []).map(({ by, shared: values, train, eval: apart, examples }) => [
+    by,
+    n(String(values)),
+    n(`${train.rows} of ${train.of}`),
+    n(`${apart.rows} of ${apart.of}`),
     examples.join(', '),
   ]);
   const title = [adviceOf(study, 'duplicates')?.found, adviceOf(study, 'overlap')?.found]
@@ -273,15 +274,19 @@ function datasetSection(study: Study): string {
     rows.length === 0 ? '' : tableOf(['rows of', 'one', 'other', n('alike')], rows),
     shared.length === 0
       ? ''
-      : tableOf(['field', n('values in both'), n('rows for evaluation'), 'for instance'], shared),
+      : tableOf(
+          ['both have the same', n('values'), n('rows of training'), n('of evaluation'), 'for instance'],
+          shared,
+        ),
   );
 }
+
+const measured = (value: number | null) => (value === null ? 'not told' : duration(value * 1000));
 
 function burstSection(study: Study): string {
   const { burst } = study;
   if (burst === null) return '';
   const { assumed, callS, gradeS } = burst;
-  const measured = (value: number | null) => (value === null ? 'not told' : duration(value * 1000));
   const rows: readonly (readonly Cell[])[] = [
     ['rollouts in a step', n(String(assumed.rolloutsPerStep)), 'assumed'],
     ['copies of an item', n(String(assumed.copiesPerItem)), 'assumed'],

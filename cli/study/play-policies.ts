@@ -53,7 +53,7 @@ export async function playPolicies(
     const recorded = recording(proof.client, playing.countTokens, () => systemClock.monotonicMs());
     const subjects: Subject[] = [];
     for (const policy of policies) {
-      const work = copiesOf(playing).map((copy) => ({ ...copy, id: `${policy.name}-${copy.id}` }));
+      const work = copiesOf(playing, policy.name);
       const rollouts = await eachOf(work, playing.atOnce, ({ row, id, copy }) =>
         playOne({ proof, recorded, policy, row, id, copy }),
       );
@@ -70,13 +70,13 @@ export async function playPolicies(
 }
 
 /** Every copy of every row, by a name that sorts as they are played. */
-export function copiesOf({ rows, copies }: Pick<Playing, 'rows' | 'copies'>) {
+export function copiesOf({ rows, copies }: Pick<Playing, 'rows' | 'copies'>, who: string) {
   const digits = String(rows.length).length;
   return rows.flatMap((row, index) =>
     Array.from({ length: copies }, (_, at) => ({
       row,
       copy: at + 1,
-      id: `${String(index + 1).padStart(digits, '0')}-${String(at + 1).padStart(2, '0')}`,
+      id: `${who}-${String(index + 1).padStart(digits, '0')}-${String(at + 1).padStart(2, '0')}`,
     })),
   );
 }

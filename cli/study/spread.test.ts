@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { copiesOf, rolloutOf } from '#test/builders/study-rollouts.ts';
 import { bestOfK, itemsOf, levelsOf, partsOf, sharesOf } from './spread.ts';
@@ -54,9 +54,9 @@ describe('best of k', () => {
   });
 
   test('begins at the mean, ends at the best, never falls, and is the mean over all choices', () => {
-    const scores = fc.array(fc.constantFrom(0, 0.25, 0.5, 1), { minLength: 2, maxLength: 6 });
-    fc.assert(
-      fc.property(scores, (copies) => {
+    const scores = array(constantFrom(0, 0.25, 0.5, 1), { minLength: 2, maxLength: 6 });
+    assert(
+      property(scores, (copies) => {
         const curve = bestOfK(itemsOf(copiesOf({ a: copies }))).map(({ mean }) => mean);
         for (const [index, value] of curve.entries()) {
           expect(value).toBeCloseTo(meanOfBest(copies, index + 1), 9);
@@ -77,7 +77,7 @@ function subsets(list: readonly number[], k: number): readonly (readonly number[
   const [first, ...rest] = list;
   if (k === 0) return [[]];
   if (first === undefined) return [];
-  return [...subsets(rest, k - 1).map((chosen) => [first, ...chosen]), ...subsets(rest, k)];
+  return [...subsets(rest, k - 1).map((chosen) => [first].concat(chosen)), ...subsets(rest, k)];
 }
 
 test('levels are the scores that were given, whatever a sum of floats made of them', () => {
@@ -88,8 +88,9 @@ test('levels are the scores that were given, whatever a sum of floats made of th
   ]);
 });
 
+const part = (name: string, score: number | null) => ({ part: name, score, reason: '' });
+
 test('a part that is the same in every rollout is told as constant', () => {
-  const part = (name: string, score: number | null) => ({ part: name, score, reason: '' });
   const rollouts = [0, 1].map((score) =>
     rolloutOf(`r${score}`, 'a', score, {
       parts: [part('gate', score), part('gate > style', 1), part('gate > x', null)],

@@ -20,8 +20,12 @@ const adviceOf = (rollouts: readonly StudiedRollout[], topic: string) =>
   studyOf(asked(rollouts)).advice.find((one) => one.topic === topic);
 
 /** Copies whose traces differ, as a model's would. */
-const varied = (items: Parameters<typeof copiesOf>[0]) =>
-  copiesOf(items).map((rollout, index) => ({ ...rollout, calls: [callOf('search', String(index))] }));
+const varied = (items: Readonly<Record<string, readonly (number | null)[]>>) =>
+  Object.entries(items).flatMap(([item, scores]) =>
+    scores.map((score, copy) =>
+      rolloutOf(`${item}-${copy}`, item, score, { calls: [callOf('search', String(copy))] }),
+    ),
+  );
 
 const { searcher, reader } = searcherAndReader();
 const both = studyOf(asked([], { subjects: [searcher, reader], against: reader }));
@@ -118,12 +122,13 @@ test('the burst and its cost follow from what was seen and what is assumed', () 
   expect(burst?.callsPerSecond).toBeCloseTo(200 / 30, 9);
 });
 
+/** Drawings are numbered as they are drawn. */
+const page = (drawn: Study) => studyPage(drawn).replaceAll(/zr\d+/g, 'zr');
+
 test('the same rollouts give the same study and the same page, in whatever order they come', () => {
   const turned = { ...searcher, rollouts: searcher.rollouts.toReversed() };
   const study = studyOf(asked([], { subjects: [turned, reader], against: reader }));
   expect(study).toEqual(both);
-  // Drawings are numbered as they are drawn.
-  const page = (drawn: Study) => studyPage(drawn).replaceAll(/zr\d+/g, 'zr');
   expect(page(study)).toBe(page(both));
 });
 

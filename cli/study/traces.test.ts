@@ -44,8 +44,8 @@ test('which tool follows which is counted inside a rollout, the most frequent fi
     rolloutOf('b', 'x', 1, { calls: calls.slice(0, 1) }),
   ]);
   expect(bigrams).toEqual([
-    { first: 'search', then: 'cat', times: 2 },
-    { first: 'cat', then: 'search', times: 1 },
+    { first: 'search', next: 'cat', times: 2 },
+    { first: 'cat', next: 'search', times: 1 },
   ]);
 });
 

@@ -129,7 +129,7 @@ const textOf = (call: StudiedCall): string | null =>
   call.arguments === null ? null : `${call.tool} ${call.arguments}`;
 
 /** One tool after another: what a policy has made a habit of. */
-export type Bigram = { readonly first: string; readonly then: string; readonly times: number };
+export type Bigram = { readonly first: string; readonly next: string; readonly times: number };
 
 function bigramsOf(rollouts: readonly StudiedRollout[]): readonly Bigram[] {
   const pairs = rollouts.flatMap(({ calls }) =>
@@ -137,8 +137,8 @@ function bigramsOf(rollouts: readonly StudiedRollout[]): readonly Bigram[] {
   );
   return [...Map.groupBy(pairs, (pair) => pair)]
     .map(([pair, all]) => {
-      const [first, then] = JSON.parse(pair) as [string, string];
-      return { first, then, times: all.length };
+      const [first, next] = JSON.parse(pair) as [string, string];
+      return { first, next, times: all.length };
     })
-    .toSorted((a, b) => b.times - a.times || (a.first + a.then < b.first + b.then ? -1 : 1));
+    .toSorted((a, b) => b.times - a.times || (a.first + a.next < b.first + b.next ? -1 : 1));
 }

@@ -1,4 +1,4 @@
-import { drawSvg, legend, toneOf, valueAxis } from '../../drawing/svg.ts';
+import { drawSvg, legend, toneOf, valueAxis } from '#cli/drawing/svg.ts';
 import type { SubjectStudy } from '../study.ts';
 
 /** What the best of k copies is paid, for each subject. */

@@ -1,4 +1,4 @@
-import { drawSvg, ink, legend, toneOf, tones, valueAxis } from '../../drawing/svg.ts';
+import { drawSvg, ink, legend, toneOf, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { SubjectStudy } from '../study.ts';
 import type { Traces } from '../traces.ts';
 

@@ -1,5 +1,5 @@
 import type { CustomSeriesRenderItem } from 'echarts';
-import { cross, drawSvg, ink, legend, tones, valueAxis } from '../../drawing/svg.ts';
+import { cross, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { ItemSpread } from '../spread.ts';
 
 /** More bars than that are no wider than a line on the page. */

@@ -1,4 +1,4 @@
-import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from '../../drawing/svg.ts';
+import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { PartSpread } from '../spread.ts';
 
 /** One row a part of the grader: from its lowest to its highest score, and its mean. */

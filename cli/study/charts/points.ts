@@ -1,4 +1,4 @@
-import { drawSvg, ink, tones, valueAxis } from '../../drawing/svg.ts';
+import { drawSvg, ink, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { Difference, Quadrants } from '../compare.ts';
 import type { Latency } from '../study.ts';
 import { evenly } from './items.ts';
@@ -46,13 +46,6 @@ export function drawQuadrants({ differences, counts }: Quadrants): string {
     lineStyle: { color: ink.quiet, type: 'solid' as const },
     label: { show: false },
   };
-  const corner = (text: string, left: boolean, top: boolean) => ({
-    type: 'text' as const,
-    silent: true,
-    [left ? 'left' : 'right']: left ? 62 : 36,
-    [top ? 'top' : 'bottom']: 10,
-    style: { text, fill: ink.quiet, fontSize: 13, fontFamily: 'inherit' },
-  });
   return drawSvg(
     {
       grid: { left: 62, right: 36, top: 34, bottom: 54 },
@@ -88,6 +81,15 @@ export function drawQuadrants({ differences, counts }: Quadrants): string {
     380,
   );
 }
+
+/** Beside the plot, where no dot is. */
+const corner = (text: string, left: boolean, top: boolean) => ({
+  type: 'text' as const,
+  silent: true,
+  [left ? 'left' : 'right']: left ? 62 : 36,
+  [top ? 'top' : 'bottom']: 10,
+  style: { text, fill: ink.quiet, fontSize: 13, fontFamily: 'inherit' },
+});
 
 /** The ends of the axes are wherever the outermost dot needs them, and no round numbers. */
 const short = {

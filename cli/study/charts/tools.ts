@@ -1,4 +1,4 @@
-import { drawSvg, ink, legend, tones, valueAxis } from '../../drawing/svg.ts';
+import { drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
 import type { Amounts, Bigram, ToolUse } from '../traces.ts';
 
 /** Mean and P95 of what one call says, by tool; in tokens where they are known. */
@@ -49,9 +49,9 @@ const mostTools = 12;
 /** Which tool follows which: the darker, the more often. */
 export function drawBigrams(bigrams: readonly Bigram[]): string {
   const byUse = Map.groupBy(
-    bigrams.flatMap(({ first, then, times }) => [
+    bigrams.flatMap(({ first, next, times }) => [
       { tool: first, times },
-      { tool: then, times },
+      { tool: next, times },
     ]),
     ({ tool }) => tool,
   );
@@ -60,8 +60,8 @@ export function drawBigrams(bigrams: readonly Bigram[]): string {
     .toSorted((a, b) => b.times - a.times || (a.tool < b.tool ? -1 : 1))
     .slice(0, mostTools)
     .map(({ tool }) => tool);
-  const cells = bigrams.flatMap(({ first, then, times }) => {
-    const [x, y] = [tools.indexOf(then), tools.indexOf(first)];
+  const cells = bigrams.flatMap(({ first, next, times }) => {
+    const [x, y] = [tools.indexOf(next), tools.indexOf(first)];
     return x < 0 || y < 0 ? [] : [[x, y, times]];
   });
   const most = Math.max(1, ...cells.map(([, , times]) => times ?? 0));
