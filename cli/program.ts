@@ -6,6 +6,7 @@ import { addClusterCommand } from './commands/cluster.ts';
 import { addKeysCommand } from './commands/keys.ts';
 import { addLadderCommand } from './commands/ladder.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
+import { addRegradeCommand } from './commands/regrade.ts';
 import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
 import { addRowsCommand } from './commands/rows.ts';
@@ -44,6 +45,7 @@ export function createProgram(terminal: Terminal): Command {
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);
+  addRegradeCommand(program, terminal);
   addRolloutsCommand(program, terminal);
   addRolloutCommand(program, terminal);
   addKeysCommand(program, terminal);

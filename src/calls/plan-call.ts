@@ -2,7 +2,7 @@ import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
 import type { CallId } from '../model/ids.ts';
-import { readsCalls } from '../model/grader-leaves.ts';
+import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
 import { type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
@@ -128,7 +128,7 @@ export function trackedCall(
 }
 
 function saidOf({ environment }: Pick<ResolvedRollout, 'environment'>, written: Written): KeptText | null {
-  return readsCalls(environment.grader) ? keptArguments(written) : null;
+  return keepsCalls(environment) ? keptArguments(written) : null;
 }
 
 function toolTodo(

@@ -1,10 +1,10 @@
 import { Failure } from '../failure/failure.ts';
-import type { Grader, Json } from '../model/grader.ts';
+import type { Grader, Item, Json } from '../model/grader.ts';
 import { graderLeaves } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
-import type { Judge, Judged } from '../ports/judge.ts';
+import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
@@ -12,7 +12,7 @@ import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
-import { toldWhy } from './told-why.ts';
+import { redacted, toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
@@ -92,6 +92,10 @@ export function whyNoScore(
   return toldWhy(asked, { detail: { kind: grader.kind, reason } }, secretsOf(deps, grader));
 }
 
+/** A text that leaves for a log or a file, without what the environment's judges are sent in secret. */
+export const withoutSecretsOf = (deps: Pick<EvaluateDeps, 'secret'>, grader: Grader, text: string): string =>
+  redacted(text, secretsOf(deps, grader));
+
 /** What a judge is sent in its headers; graders in sandboxes are given none. */
 function secretsOf({ secret }: Pick<EvaluateDeps, 'secret'>, grader: Grader): ReadonlyMap<string, string> {
   const headers = graderLeaves(grader).flatMap((leaf) =>
@@ -112,7 +116,10 @@ function once<Read>(read: () => Promise<Read>): () => Promise<Read> {
 }
 
 /** The sample goes on as it came, however deep it is and whatever numbers it holds. */
-function wholeRollout({ sample, rollout }: GradeJob, story: Story): string {
+export function wholeRollout(
+  { sample, rollout }: Pick<GradeJob, 'sample' | 'rollout'>,
+  story: Story,
+): string {
   const said = answerAt(readSample(sample), 'output_text');
   const others = { rollout: rollout.owner.rollout, output_text: typeof said === 'string' ? said : null };
   return `{"sample":${textOf(sample)},${JSON.stringify({ ...others, ...writtenStory(story) }).slice(1)}`;
@@ -127,23 +134,40 @@ function tooLong(score: number, bytes: number): Evaluation {
 type Told = { readonly [name: string]: Json };
 
 function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, calls: Told): Promise<Judged> {
+  const { item, rollout } = job;
+  const asked = { sample: textOf(job.sample), item, traceId: rollout.owner.rollout, calls };
+  const request = judgeRequest(leaf, asked, deps.secret);
+  return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
+}
+
+type AskedOfJudge = {
+  /** JSON, which goes on as it came, however deep it is and whatever numbers it holds. */
+  readonly sample: string;
+  readonly item: Item | null;
+  readonly traceId: string;
+  readonly calls: Told;
+};
+
+/** What a judge is sent. Throws `grader_failed` where it needs a secret that is not here. */
+export function judgeRequest(
+  leaf: Leaf<'http'>,
+  { sample, item, traceId, calls }: AskedOfJudge,
+  secret: EvaluateDeps['secret'],
+): JudgeRequest {
   const { url, timeoutMs, retries } = leaf;
-  const common = { item: job.item, trace_id: job.rollout.owner.rollout };
-  const asking = (sample: string, told: Told) =>
-    `{"sample":${sample},${JSON.stringify({ ...common, ...told }).slice(1)}`;
-  // The sample goes on as it came, however deep it is and whatever numbers it holds.
-  const body = asking(textOf(job.sample), calls);
+  const asking = (answer: string, told: Told) =>
+    `{"sample":${answer},${JSON.stringify({ item, trace_id: traceId, ...told }).slice(1)}`;
+  const body = asking(sample, calls);
   // Without calls: they are the policy's, and may be what is refused.
   const nothing = leaf.calls ? writtenStory(noStory) : {};
   const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
-  const secrets = secretsOf(deps, leaf);
-  const request = { url, headers: headersOf(deps, leaf), secrets, body, control, timeoutMs, retries };
-  return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
+  const secrets = secretsOf({ secret }, leaf);
+  return { url, headers: headersOf({ secret }, leaf), secrets, body, control, timeoutMs, retries };
 }
 
 const textOf = (sample: Written): string => (typeof sample === 'string' ? sample : '{}');
 
-function headersOf(deps: EvaluateDeps, leaf: Leaf<'http'>): Record<string, string> {
+function headersOf(deps: Pick<EvaluateDeps, 'secret'>, leaf: Leaf<'http'>): Record<string, string> {
   const resolved = Object.entries(leaf.headers).map(([name, value]) => {
     if (typeof value === 'string') return [name, value];
     const secret = deps.secret(value.secret);

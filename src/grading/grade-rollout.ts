@@ -13,6 +13,7 @@ import { NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { Evaluation } from './graders/evaluation.ts';
+import type { Keep } from './keep-rollout.ts';
 import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
 import { needsSandbox } from '../model/grader-leaves.ts';
 import { checkStillThere, type StillThereDeps } from './still-there.ts';
@@ -25,6 +26,8 @@ export type GradeDeps = ObtainDeps &
     /** Runs the environment's grader; throws `grader_failed` when it gives no finite number. */
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
+    /** Takes down what there is to be kept, before its score is stored; never throws. */
+    readonly toKeep: (job: GradeJob) => Promise<Keep>;
     readonly work: Pick<WorkMetrics, 'graded'>;
   };
 
@@ -186,11 +189,15 @@ async function storeGrade(
   }
   const until = Deadline.in(deps.clock, job.environment.limits.gradeMs);
   const { score, suspected } = evaluation;
+  const keep = await deps.toKeep(job);
   const store = () =>
     deps.grades.score(job.rollout.key, job.turn, score, { suspected, calls_unseen: unseen });
   const stored = await retrying(deps, retryPolicies.gradingStep, store, { until });
   if (stored === null) return null;
-  if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
+  if (stored.first) {
+    deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
+    keep(score);
+  }
   const detail = {
     ...evaluation.detail,
     ...(unseen > 0 && { calls_unseen: unseen }),

@@ -79,7 +79,7 @@ const shownWhole = (value: Json | undefined): string =>
 /** Our own keys, too: a grader that was given one to try may print it. */
 const ownKey = /corral_[\w-]{1,64}_[\w-]{16,}/g;
 
-const redacted = (text: string, secrets: ReadonlyMap<string, string>): string =>
+export const redacted = (text: string, secrets: ReadonlyMap<string, string>): string =>
   withoutSecrets(text, secrets).replaceAll(ownKey, '[API key]');
 
 type Detail = Scored['detail'];

@@ -113,6 +113,8 @@ export type Environment = {
   /** The score of a rollout whose final answer is too long to be graded. */
   readonly onTooLong: number;
   readonly texts: Texts;
+  /** Whether graded rollouts are kept as their grader saw them, for a newer grader; absent: they are not. */
+  readonly keep?: true;
   /** Its rows and its prompt, of which a fleet knows the digests; absent: they are the trainer's own. */
   readonly dataset?: Dataset;
   readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };

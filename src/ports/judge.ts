@@ -11,10 +11,12 @@ export interface Judge {
 
 /** What is said without these secrets; each is named in its place. */
 export const withoutSecrets = (text: string, secrets: ReadonlyMap<string, string> = new Map()): string =>
-  [...secrets].reduce(
-    (said, [name, value]) => (value === '' ? said : said.replaceAll(value, `[secret ${name}]`)),
-    text,
-  );
+  [...secrets].reduce((said, [name, value]) => {
+    if (value === '') return said;
+    const instead = `[secret ${name}]`;
+    // As it is, and as JSON has it.
+    return said.replaceAll(value, instead).replaceAll(JSON.stringify(value).slice(1, -1), instead);
+  }, text);
 
 export type JudgeRequest = {
   readonly url: string;

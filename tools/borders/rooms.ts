@@ -240,6 +240,9 @@ export const rooms: readonly Room[] = [
       'src/access/',
       'src/reports/',
       'src/adapters/event-log/',
+      // A rollout that was kept is graded again by the same graders, and by the same judges.
+      'src/grading/',
+      'src/adapters/judge-http/',
       // Pure functions, of what an operator gives to kubectl.
       'src/adapters/kubernetes/manifests/',
       // Where the API server is, as kubectl finds it, and how it is asked: before a fleet is there, and after it.

@@ -21,7 +21,17 @@ from corral.routes import ROUTES, Route
 SENT: dict[Route, set[str]] = {
     routes.OPEN: {"rollout_id", "attempt", "environment", "item", "group", "step", "labels"},
     routes.CALL: {"call_id", "name", "arguments", "timeout_s"},
-    routes.EXEC: {"call_id", "argv", "command", "cwd", "env", "stdin", "timeout_s", "user", "max_output_bytes"},
+    routes.EXEC: {
+        "call_id",
+        "argv",
+        "command",
+        "cwd",
+        "env",
+        "stdin",
+        "timeout_s",
+        "user",
+        "max_output_bytes",
+    },
     routes.GRADE: {"sample"},
     routes.FINISH: {"score"},
     routes.PREWARM: {"environment", "count", "items", "needed_at"},

@@ -34,6 +34,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, report),
+    ...(yaml.keep === true && { keep: true as const }),
     // Left out where it is left out, so that versions stay what they were.
     ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };

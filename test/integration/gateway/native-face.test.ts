@@ -188,7 +188,7 @@ describe('calls', () => {
       stdout: 'cut',
       truncated: { stdout: true, stderr: false, totalBytes: 9e6 },
     });
-    const text = `${'"\u0001ü\n'.repeat(100_000)}`;
+    const text = '"\u0001ü\n'.repeat(100_000);
     const bytes = Buffer.from(text);
     // Cut in the middle of a character.
     gateway.core.file = [bytes.subarray(0, 3), bytes.subarray(3)];
@@ -416,12 +416,18 @@ describe('a failure of the core', () => {
   it.each(failureCodes.filter((code) => code !== 'still_running'))(
     '%s leaves as its row says',
     async (code) => {
+      const row = failureRow(code);
       gateway.core.failure = new Failure(code, 'a reason');
-      const answer = await send('POST', '/v1/rollouts/trace_1/calls', call);
-      expect(answer).toMatchObject({
-        status: failureRow(code).native,
-        body: { error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} } },
+      const headers = { ...gateway.headersOf('native'), 'content-type': 'application/json' };
+      const sent = { method: 'POST', headers, body: JSON.stringify(call) };
+      const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/calls`, sent);
+      expect(answer.status).toBe(row.native);
+      expect(await answer.json()).toMatchObject({
+        error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} },
       });
+      // Whoever may come again is told when; nobody else is invited to.
+      const isLater = row.native === 503 && row.retry !== 'no';
+      expect(answer.headers.get('retry-after')).toEqual(isLater ? expect.stringMatching(/^\d+$/) : null);
     },
   );
 });

@@ -66,4 +66,6 @@ def _place(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> b
 
 
 def _refused(what: str) -> Refused:
-    return Refused(own_failure("invalid_request", f"the archive of the sandbox is no whole one: {what}", "model"))
+    return Refused(
+        own_failure("invalid_request", f"the archive of the sandbox is no whole one: {what}", "model")
+    )

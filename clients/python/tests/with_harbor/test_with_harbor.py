@@ -170,7 +170,9 @@ async def test_a_policy_that_takes_away_what_is_graded_is_no_lost_sandbox(fleet:
     assert fleet.report(run)["discarded"] == 0
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "1" + "0" * 400, '{"reward": 1e999}', "NaN", "null", "{}", '"one"'])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "1" + "0" * 400, '{"reward": 1e999}', "NaN", "null", "{}", '"one"']
+)
 def test_what_a_policy_may_leave_as_its_reward_is_no_number_and_no_error(text: str):
     assert (number_in(text, is_json=True), number_in('{"reward": 0.5}', is_json=True)) == (None, 0.5)
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { untilEnded } from './until-ended.ts';
+import { untilEnded } from './prepare-sandbox.ts';
 
 const answer = { ending: { kind: 'exited', exitCode: 0 } } as CallAnswer;
 

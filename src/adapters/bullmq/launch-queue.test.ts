@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freeSlots } from './slots.ts';
+import { freeSlots } from './launch-queue.ts';
 
 test.each([
   { taken: [], count: 2, max: 4, slots: ['slot-0', 'slot-1'], why: 'an empty queue gets the lowest slots' },

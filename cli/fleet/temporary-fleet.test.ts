@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { readyIn } from './demo-fleet.ts';
+import { readyIn } from './temporary-fleet.ts';
 
 it('counts what is ready of all templates, and nothing that is on its way', () => {
   const metrics = [

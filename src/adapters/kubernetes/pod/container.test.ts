@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { podRequest } from '#test/fakes/pod-request.ts';
-import { resources } from './resources.ts';
+import { resources } from './container.ts';
 
 it('asks for what the template requests, and for all of its disk', () => {
   const { template } = podRequest({

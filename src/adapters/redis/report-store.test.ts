@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sumsOf } from './run-sums.ts';
+import { sumsOf } from './report-store.ts';
 
 test('counters become sums by outcome, code and blame; codes outside the failure table are the model’s', () => {
   const fields = new Map([

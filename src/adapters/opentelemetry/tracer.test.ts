@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createSpanClock } from './span-clock.ts';
+import { createSpanClock } from './tracer.ts';
 
 function clocks() {
   const machine = { wallMs: 1_000_000, monotonicMs: 50 };
