@@ -8,6 +8,7 @@ import { addLadderCommand } from './commands/ladder.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
 import { addRolloutCommand } from './commands/rollout.ts';
 import { addRolloutsCommand } from './commands/rollouts.ts';
+import { addRowsCommand } from './commands/rows.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addRunsCommand } from './commands/runs.ts';
 import { addTopCommand } from './commands/top.ts';
@@ -37,6 +38,7 @@ export function createProgram(terminal: Terminal): Command {
   addPreflightCommand(program, terminal);
   addLadderCommand(program, terminal);
   addAttackCommand(program, terminal);
+  addRowsCommand(program, terminal);
   addTopCommand(program, terminal);
   addRunsCommand(program, terminal);
   addRunCommand(program, terminal);

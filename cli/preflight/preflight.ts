@@ -7,7 +7,7 @@ import { checkEgress } from './egress/check-egress.ts';
 import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from '../proving/rows.ts';
-import { harmlessAnswersOf, rowsOf } from '../proving/rows-of.ts';
+import { harmlessAnswersOf, type RowChoice, rowsOf } from '../proving/rows-of.ts';
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkWritable } from './writable/check-writable.ts';
@@ -15,8 +15,8 @@ import { checkWritable } from './writable/check-writable.ts';
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */
   readonly only: string | undefined;
-  /** Dataset rows to try; null = what each environment brings, see `rowsOf`. */
-  readonly rows: readonly Row[] | null;
+  /** Which rows of each environment, see `rowsOf`. */
+  readonly rows: RowChoice;
   /** Folder of environment files. */
   readonly environmentsDir: string;
   /** How long one request is held on its way; 0 = not at all. */
@@ -37,7 +37,7 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;
-      const tried = plan.rows ?? (await rowsOf(name, plan.environmentsDir));
+      const tried = await rowsOf(name, plan.environmentsDir, plan.rows);
       const harmless = await harmlessAnswersOf(name, plan.environmentsDir);
       checks.push(...(await checkEnvironment({ client, environment: name, job, harmless }, tried, run)));
       const item = tried[0]?.item ?? {};
@@ -76,6 +76,6 @@ async function checkWayTo(
   run: string,
   { rows, environmentsDir, holdS }: PreflightPlan,
 ): Promise<readonly Check[]> {
-  const [row] = rows ?? (await rowsOf(environment, environmentsDir));
+  const [row] = await rowsOf(environment, environmentsDir, { ...rows, most: 1 });
   return checkWay({ client, environment, rolloutId: `${run}-way`, run, item: row?.item ?? {}, holdS });
 }

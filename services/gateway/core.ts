@@ -11,7 +11,8 @@ import type { Prewarm, Prewarmed } from '#src/claiming/prewarm.ts';
 import type { Grade } from '#src/grading/job.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
-import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
+import type { FileIn, FileOut } from '#src/ports/sandbox-link.ts';
+import type { FileReply } from '#src/protocol/sandboxd/wire.ts';
 
 export type { CallResult, Caller, Grade, RolloutRef };
 
@@ -91,16 +92,10 @@ export interface GatewayCore {
   putFile(
     caller: Caller,
     rollout: RolloutRef,
-    path: string,
+    to: FileIn,
     body: AsyncIterable<Uint8Array>,
-    user: CommandUser,
-  ): Promise<{ readonly bytes: number }>;
-  getFile(
-    caller: Caller,
-    rollout: RolloutRef,
-    path: string,
-    user: CommandUser,
-  ): Promise<AsyncIterable<Uint8Array>>;
+  ): Promise<FileReply>;
+  getFile(caller: Caller, rollout: RolloutRef, from: FileOut): Promise<AsyncIterable<Uint8Array>>;
   view(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
   heartbeat(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
   /** Finishes with a score of the trainer's own, for an environment without a grader; the same again is idempotent. */

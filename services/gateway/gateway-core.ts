@@ -145,11 +145,11 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       if (grade.replayed) deps.work.replayed(caller.face);
       return grade;
     },
-    async putFile(caller, ref, path, body, user) {
-      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), path, body, user);
+    async putFile(caller, ref, to, body) {
+      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), to, body);
     },
-    async getFile(caller, ref, path, user) {
-      return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), path, user);
+    async getFile(caller, ref, from) {
+      return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), from);
     },
     async view(caller, ref) {
       return viewOf(await find(caller, ref));

@@ -6,6 +6,7 @@ import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
 import { Leaders } from './processes/leaders.ts';
 import { sweepAll } from './processes/sweep.ts';
+import { Uploads } from './uploads.ts';
 import { isolationOf } from './users.ts';
 
 const journalLimits = {
@@ -26,6 +27,7 @@ export type Daemon = {
   readonly boot: string;
   readonly binding: Binding;
   readonly journal: Journal;
+  readonly uploads: Uploads;
   readonly done: Done;
   readonly leaders: Leaders;
   /** Ends this process; called when the binding's time has passed. */
@@ -44,7 +46,8 @@ export function createDaemon(
   const leaders = new Leaders();
   const journal = new Journal(journalLimits, callStarter(config, env, leaders));
   const done = { probed: false, filesPut: 0 };
-  return { config, env, boot, binding: new Binding(), journal, done, leaders, end };
+  const uploads = new Uploads(maxCallsOfLife);
+  return { config, env, boot, binding: new Binding(), journal, uploads, done, leaders, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

@@ -1,4 +1,5 @@
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
+import type { Dataset } from './dataset.ts';
 import type { Grader } from './grader.ts';
 
 /** What a sandbox is created from; pools, waiting lines and breakers are kept by its digest. */
@@ -97,6 +98,8 @@ export type Environment = {
   /** The score of a rollout whose final answer is too long to be graded. */
   readonly onTooLong: number;
   readonly texts: Texts;
+  /** Its rows and its prompt, of which a fleet knows the digests; absent: they are the trainer's own. */
+  readonly dataset?: Dataset;
   readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };
 };
 

@@ -3,7 +3,7 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
-  CommandUser,
+  FilePlace,
   FileReply,
   Identity,
   PrepareReply,
@@ -12,6 +12,11 @@ import type {
 } from '../protocol/sandboxd/wire.ts';
 import type { BootId, CallId, SandboxId } from '../model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
+
+/** `call`: the caller's own id of it, by which it is written once however often it is sent. */
+export type FileIn = FilePlace & { readonly call?: CallId };
+/** More than `mostBytes` are refused before the first. */
+export type FileOut = FilePlace & { readonly mostBytes: number };
 
 /** Which sandboxd to speak to. `boot: null` only where it is being learnt (identity, probe before ready). */
 export type SandboxTarget = {
@@ -85,15 +90,9 @@ export interface SandboxLink {
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
   putFile(
     target: SandboxTarget,
-    path: string,
+    to: FileIn,
     body: AsyncIterable<Uint8Array>,
-    user: CommandUser,
     signal: AbortSignal,
   ): Promise<FileReply>;
-  getFile(
-    target: SandboxTarget,
-    path: string,
-    user: CommandUser,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<Uint8Array>>;
+  getFile(target: SandboxTarget, from: FileOut, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }

@@ -45,11 +45,11 @@ export class FakeGatewayCore implements GatewayCore {
   close: GatewayCore['close'] = (...args) => this.#answer('close', args, aView());
   environments: GatewayCore['environments'] = () => [];
 
-  putFile: GatewayCore['putFile'] = async (caller, rollout, path, body, user) => {
+  putFile: GatewayCore['putFile'] = async (caller, rollout, to, body) => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of body) chunks.push(chunk);
     this.received = Buffer.concat(chunks);
-    return this.#answer('putFile', [caller, rollout, path, user], { bytes: this.received.length });
+    return this.#answer('putFile', [caller, rollout, to], { bytes: this.received.length, entries: 1 });
   };
 
   getFile: GatewayCore['getFile'] = async (...args) => {

@@ -6,6 +6,8 @@ import {
   type LinkTrouble,
   type SandboxLink,
   type SandboxTarget,
+  type FileIn,
+  type FileOut,
 } from '#src/ports/sandbox-link.ts';
 import type {
   BindReply,
@@ -49,8 +51,8 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
-      putFile: (target, path, body) => this.putFile(target, path, body),
-      getFile: (target, path) => this.getFile(target, path),
+      putFile: (target, to, body) => this.putFile(target, to, body),
+      getFile: (target, from) => this.getFile(target, from),
     };
   }
 
@@ -130,15 +132,12 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
-  async putFile(target: SandboxTarget, path: string, body: AsyncIterable<Uint8Array>) {
+  async putFile(target: SandboxTarget, to: FileIn, body: AsyncIterable<Uint8Array>) {
     const bytes = Buffer.concat(await Array.fromAsync(body));
-    return this.#ask('putFile', target, (life) => {
-      life.put(path, bytes);
-      return { bytes: bytes.length };
-    });
+    return this.#ask('putFile', target, (life) => life.put(to, bytes));
   }
 
-  getFile(target: SandboxTarget, path: string): Promise<AsyncIterable<Uint8Array>> {
+  getFile(target: SandboxTarget, { path }: FileOut): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 

@@ -5,6 +5,7 @@ import {
   type CommandUser,
   type ConfirmRequest,
   type ExecAction,
+  type FilePlace,
   type GradeAction,
   longestLifeMs,
   maxBindLabel,
@@ -149,21 +150,30 @@ export function parseWaitMs(query: URLSearchParams): number {
   return shape.whole(Number(query.get('waitMs') ?? 0), 'waitMs', 0, longestWaitMs);
 }
 
-export function parseFileQuery(query: URLSearchParams): {
-  readonly path: string;
-  readonly user: CommandUser;
-} {
+export function parseFilePlace(query: URLSearchParams, form: FilePlace['form']): FilePlace {
   const path = shape.text(query.get('path') ?? undefined, 'path');
-  return { path, user: parseUser(query.get('user') ?? 'policy', 'user') };
+  return { path, user: parseUser(query.get('user') ?? 'policy', 'user'), form };
+}
+
+/** The most bytes that the asker takes; absent: an older gateway, which looks to it itself. */
+export function parseMostBytes(query: URLSearchParams): number {
+  const most = Number.MAX_SAFE_INTEGER;
+  return shape.whole(Number(query.get('mostBytes') ?? most), 'mostBytes', 0, most);
+}
+
+/** The caller's own id of an upload; null where it has none. */
+export function parseUploadId(query: URLSearchParams): string | null {
+  const call = query.get('call');
+  return call === null ? null : parseId(call, 'call');
 }
 
 /** The id in a path, percent-encoded there. */
 export function parseCallId(segment: string): string {
-  const callId = decode(segment);
-  return shape.text(
-    callId.length > 0 && callId.length <= longestIdLength ? callId : undefined,
-    'the call id',
-  );
+  return parseId(decode(segment), 'the call id');
+}
+
+function parseId(id: string, name: string): string {
+  return shape.text(id.length > 0 && id.length <= longestIdLength ? id : undefined, name);
 }
 
 function decode(segment: string): string {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type BindReply,
+  type FilePlace,
   type Health,
   ownerHeader,
   type ProbeReply,
@@ -20,10 +21,12 @@ import {
   parseCall,
   parseCallId,
   parseConfirm,
-  parseFileQuery,
+  parseFilePlace,
   parseLook,
+  parseMostBytes,
   parsePrepare,
   parseProbeDepth,
+  parseUploadId,
   parseWaitMs,
 } from './requests.ts';
 
@@ -59,8 +62,8 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
   { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
-  { method: 'PUT', path: /^\/files$/, admission: 'epoch', handle: fileIn },
-  { method: 'GET', path: /^\/files$/, admission: 'epoch', handle: fileOut },
+  { method: 'PUT', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesIn },
+  { method: 'GET', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesOut },
 ];
 
 function health({ daemon }: Exchange): Reply {
@@ -139,20 +142,27 @@ function cancelCall({ daemon, request, caught }: Exchange): Reply {
   return { status: 202 };
 }
 
-async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
+async function bytesIn({ daemon, request, query, caught }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
   daemon.journal.requireUngraded();
-  const { path, user } = parseFileQuery(query);
+  const place = parseFilePlace(query, formOf(caught));
   const { putFile } = await import('../files.ts');
-  // Counted when it begins: one that breaks off may have left a part.
-  daemon.done.filesPut += 1;
-  return { status: 200, body: await putFile(daemon.config, user, path, request) };
+  const body = await daemon.uploads.once(parseUploadId(query), place, () => {
+    // Counted when it begins: one that breaks off may have left a part.
+    daemon.done.filesPut += 1;
+    return putFile(daemon.config, place, request);
+  });
+  // A repeat is answered without a look at what it sent.
+  request.resume();
+  return { status: 200, body };
 }
 
-async function fileOut({ daemon, request, query, response }: Exchange): Promise<Reply> {
+async function bytesOut({ daemon, request, query, caught, response }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
-  const { path, user } = parseFileQuery(query);
   const { getFile } = await import('../files.ts');
-  await getFile(daemon.config, user, path, response);
+  const place = parseFilePlace(query, formOf(caught));
+  await getFile(daemon.config, place, parseMostBytes(query), response);
   return null;
 }
+
+const formOf = (caught: string): FilePlace['form'] => (caught === 'archive' ? 'archive' : 'file');

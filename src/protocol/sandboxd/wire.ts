@@ -13,8 +13,10 @@
  *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
- *   PUT    /files?path=&user=               bytes in: {@link FileReply} | 422 file_error
- *   GET    /files?path=&user=               bytes out, streamed | 422 file_error
+ *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
+ *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
+ *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
+ *                                           off in the sandbox. An older sandboxd has neither
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -157,7 +159,16 @@ export type PrepareReply = { readonly ok: true; readonly durationMs: number };
  */
 export type ProbeDepth = 'whole' | 'brief';
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };
-export type FileReply = { readonly bytes: number };
+/** `entries`: of an archive. */
+export type FileReply = { readonly bytes: number; readonly entries?: number };
+
+/** Where bytes go or come from: one file, or an archive of all that is below a folder. */
+export type FilePlace = {
+  /** Relative paths are below the workspace, the grader's below its own folder. */
+  readonly path: string;
+  readonly user: CommandUser;
+  readonly form: 'file' | 'archive';
+};
 export type StillRunning = { readonly state: 'running' };
 
 /**

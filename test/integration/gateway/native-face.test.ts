@@ -300,7 +300,8 @@ describe('files', () => {
     });
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
-    expect(gateway.core.calls[0]?.args.slice(2)).toEqual(['/etc/x', 'grader']);
+    const from = { form: 'file', path: '/etc/x', user: 'grader', mostBytes: 4 * 1024 * 1024 };
+    expect(gateway.core.calls[0]?.args.slice(2)).toEqual([from]);
   });
 
   it('beyond the limit are refused, and the connection lives on', async () => {
@@ -310,6 +311,34 @@ describe('files', () => {
       error: { code: 'payload_too_large', rollout_id: 'trace_1' },
     });
     expect((await put(Buffer.from('ok'))).status).toBe(200);
+  });
+
+  it('take an id of the caller’s to the sandbox, which knows a repeat by it', async () => {
+    await put(Buffer.from('x'), 'a?call_id=u1');
+    expect(gateway.core.calls[0]?.args[2]).toEqual({ form: 'file', path: 'a', user: 'policy', call: 'u1' });
+    expect((await put(Buffer.from('x'), 'a?call_id=two%20words')).status).toBe(400);
+  });
+
+  it('go in and out as an archive of a folder', async () => {
+    const at = (query: string) => `${gateway.url}/v1/rollouts/trace_1/archive?${query}`;
+    const headers = gateway.headersOf('native');
+    const sent = { method: 'PUT', headers: { ...headers, 'content-type': 'application/x-tar' } };
+    const answer = await fetch(at('path=/tests&call_id=u2'), { ...sent, body: new Uint8Array(1024) });
+    expect(await answer.json()).toEqual({ path: '/tests', bytes: 1024, entries: 1 });
+    const place = { form: 'archive', path: '/tests', user: 'policy' };
+    expect(gateway.core.calls[0]?.args[2]).toEqual({ ...place, call: 'u2' });
+    gateway.core.file = [Buffer.from('tar')];
+    const back = await fetch(at('path=/tests&attempt=2'), { headers });
+    expect(back.headers.get('content-type')).toBe('application/x-tar');
+    expect(await back.text()).toBe('tar');
+    expect(gateway.core.calls[1]?.args.slice(1)).toEqual([
+      { rollout: 'trace_1', attempt: 2 },
+      { ...place, mostBytes: 4 * 1024 * 1024 },
+    ]);
+    const large = await fetch(at('path=x'), { ...sent, body: new Uint8Array(5 * 1024 * 1024) });
+    expect(large.status).toBe(413);
+    for (const query of ['', 'path=', 'path=a%00b'])
+      expect((await fetch(at(query), { headers })).status).toBe(400);
   });
 
   it('of unknown length beyond the limit are refused while they come', async () => {

@@ -39,12 +39,12 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
-    putFile: async (target, path, body, _user, signal) => {
+    putFile: async (target, { path }, body, signal) => {
       const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
       const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
       return askFor(target, { what: 'put file', serve, repeatable: false }, signal);
     },
-    getFile: (target, path, _user, signal) =>
+    getFile: (target, { path }, signal) =>
       askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
   };
 }
