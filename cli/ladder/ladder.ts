@@ -1,3 +1,5 @@
+import { promptFields } from '#src/model/dataset.ts';
+import type { Environment } from '#src/model/environment.ts';
 import { graderFields } from '#src/model/grader-fields.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
@@ -8,6 +10,7 @@ import type { Row } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
 import { completed, loadPolicies, policiesFile, type Policy } from './policies.ts';
+import type { Secrets } from './scripted.ts';
 
 export type LadderPlan = {
   readonly environment: string;
@@ -63,7 +66,7 @@ export async function whatIsPlayed(
 ) {
   const known = await environmentIn(environmentsDir, environment);
   const file = policiesFile(environmentsDir, environment);
-  const given = loadPolicies(file, known === undefined ? [] : graderFields(known.grader));
+  const given = loadPolicies(file, secretsOf(known));
   const real = realRowsOf(environment, known, environmentsDir, rows);
   if (real === null) {
     throw new CommandError(
@@ -79,6 +82,13 @@ export async function whatIsPlayed(
     'yours',
     `write ${file}, or give each row corral: {reference, cheating}; see docs/proving.md`,
   );
+}
+
+/** Where its file is not at hand, nobody can say what is secret but the row's own `corral`. */
+function secretsOf(known: Environment | undefined): Secrets {
+  const prompt = known?.dataset?.prompt;
+  const told = prompt === undefined ? null : promptFields(prompt).map((path) => path.split('.')[0] ?? '');
+  return { graded: known === undefined ? [] : graderFields(known.grader), told };
 }
 
 function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
@@ -104,12 +114,15 @@ async function climb(
 ): Promise<readonly Seen[]> {
   const copies = policies.flatMap((policy) =>
     rows.flatMap((row, index) =>
-      Array.from({ length: policy.copies }, (_, copy) => ({ policy, row, id: `${index + 1}-${copy + 1}` })),
+      Array.from({ length: policy.copies }, (_, before) => {
+        const copy = before + 1;
+        return { policy, row, copy, id: `${index + 1}-${copy}` };
+      }),
     ),
   );
-  const played = await eachOf(copies, atOnce, async ({ policy, row, id }) => {
+  const played = await eachOf(copies, atOnce, async ({ policy, row, copy, id }) => {
     const traceId = `${proof.run}-${policy.name}-${id}`;
-    return { policy, ...(await playOne(proof, traceId, policy, row)) };
+    return { policy, ...(await playOne(proof, traceId, policy, row, copy)) };
   });
   return policies.map(({ name, kind, expect }) => {
     const own = played.filter(({ policy }) => policy.name === name);
@@ -132,8 +145,9 @@ async function playOne(
   traceId: string,
   policy: Policy,
   row: Row,
+  copy: number,
 ): Promise<{ readonly ended: Played; readonly broken: string | null }> {
-  const ended = await play(proof, traceId, row, policy);
+  const ended = await play(proof, traceId, row, policy, copy);
   if (policy.kind !== 'nothing' || 'lost' in ended) return { ended, broken: null };
   const { client, environment } = proof;
   const untouched = { client, environment, item: row.item, rolloutId: `${traceId}-untouched` };

@@ -13,19 +13,19 @@ const { pages } = makeLibrary(seed);
 const database = new DatabaseSync(join(folder, 'pages.db'));
 database.exec(`
   PRAGMA synchronous = off;
-  CREATE VIRTUAL TABLE pages USING fts5(path, text, cells, tokenize = 'porter unicode61');
-  CREATE TABLE documents (path TEXT PRIMARY KEY, content TEXT) WITHOUT ROWID;
+  CREATE VIRTUAL TABLE pages USING fts5(path, text, cells, content = '', tokenize = 'porter unicode61');
+  CREATE TABLE documents (id INTEGER PRIMARY KEY, path TEXT UNIQUE, content TEXT);
   CREATE TABLE folders (folder TEXT, name TEXT, PRIMARY KEY (folder, name)) WITHOUT ROWID;
 `);
 const addPage = database.prepare('INSERT INTO pages (rowid, path, text, cells) VALUES (?, ?, ?, ?)');
-const addDocument = database.prepare('INSERT INTO documents VALUES (?, ?)');
+const addDocument = database.prepare('INSERT INTO documents VALUES (?, ?, ?)');
 const addName = database.prepare('INSERT OR IGNORE INTO folders VALUES (?, ?)');
 database.exec('BEGIN');
 for (const [index, page] of pages.entries()) {
   const { filename, pre_text, post_text, table } = page;
   const cells = table.map((row) => row.join(' ')).join('\n');
   addPage.run(index + 1, filename, [...pre_text, ...post_text].join('\n'), cells);
-  addDocument.run(filename, contentOf(page));
+  addDocument.run(index + 1, filename, contentOf(page));
   const names = filename.split('/');
   for (const [depth, name] of names.entries()) addName.run(names.slice(0, depth).join('/'), name);
 }
