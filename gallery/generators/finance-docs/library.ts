@@ -19,7 +19,7 @@ export type Library = { readonly pages: readonly Page[]; readonly rows: readonly
 
 const reportsOfCompany = 4;
 /** The first report of a company is of one of these years. */
-const firstYears = [2006, 2013] as const;
+const firstYears = [2005, 2014] as const;
 /** Some pages are asked about twice, most never: 1,100 questions of 2,800 pages. */
 const questionsPerPage = 0.4;
 

@@ -109,14 +109,14 @@ function together(given: Given): Sum | null {
 const kinds = [level, difference, growth, growth, share, share, together] as const;
 
 /**
- * Unevenly, as the answers of a real set are: with signs and without, as a percentage or as its ratio, some finer than the
- * rest and some coarser. A tenth of a percent, or of a million, is the rule that the prompt tells.
+ * Unevenly, as the answers of a real set are: with signs and without, as a percentage or as its ratio, and one in eight finer
+ * than the rest. A tenth of a percent, or of a million, is the rule that the prompt tells.
  */
 function written({ value, percent }: Sum, chance: Chance): string {
   const turn = chance.next();
-  const decimals = turn < 0.82 ? 1 : turn < 0.94 ? 2 : 0;
+  const decimals = turn < 0.88 ? 1 : 2;
   if (!percent) {
-    const amount = roundTo(value, Math.max(decimals, 1));
+    const amount = roundTo(value, decimals);
     return chance.happens(0.4) ? `$ ${amount}` : String(amount);
   }
   const hundredths = roundTo(value * 100, decimals);

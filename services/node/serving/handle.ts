@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { sandboxIdPattern } from '#src/protocol/node/parts.ts';
 import { CreateBody, LabelBody } from '#src/protocol/node/wire.ts';
+import type { BuiltData } from '../data/built-data.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { answer, BadRequest, readBody } from './answers.ts';
@@ -9,6 +10,7 @@ import type { Handle } from './serve.ts';
 import { streamWatch } from './stream-watch.ts';
 
 export type Served = {
+  readonly data: BuiltData;
   readonly sandboxes: Sandboxes;
   readonly feed: Feed;
   readonly limitations: readonly string[];
@@ -16,11 +18,11 @@ export type Served = {
 
 /** The endpoints of `protocol/node/wire.ts`. */
 export function createHandle(served: Served): Handle {
-  const { sandboxes, feed, limitations } = served;
+  const { sandboxes, feed, limitations, data } = served;
   return async (request, response) => {
     const [first, id, part, ...rest] = segments(request);
     if (first === 'sandboxes' && id !== undefined && rest.length === 0) {
-      return onSandbox(sandboxes, idOf(id), part, request, response);
+      return onSandbox(served, idOf(id), part, request, response);
     }
     if (request.method !== 'GET' || id !== undefined) throw unknownEndpoint(request);
     switch (first ?? '') {
@@ -28,6 +30,8 @@ export function createHandle(served: Served): Handle {
         return answer(response, 204);
       case 'limitations':
         return answer(response, 200, { limitations });
+      case 'data':
+        return answer(response, 200, { data: data.states() });
       case 'sandboxes':
         return answer(response, 200, { sandboxes: sandboxes.list() });
       case 'watch':
@@ -39,16 +43,18 @@ export function createHandle(served: Served): Handle {
 }
 
 async function onSandbox(
-  sandboxes: Sandboxes,
+  { sandboxes, data }: Pick<Served, 'sandboxes' | 'data'>,
   sandbox: SandboxId,
   part: string | undefined,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   switch (`${request.method ?? ''} ${part ?? ''}`) {
-    case 'PUT ':
-      sandboxes.create({ sandbox, ...(await readBody(request, CreateBody)) });
+    case 'PUT ': {
+      const { template, tokenSha256 } = await readBody(request, CreateBody);
+      sandboxes.create({ sandbox, template: await data.placed(template), tokenSha256 });
       return answer(response, 202);
+    }
     case 'PUT label': {
       const { owner, expiresAtMs } = await readBody(request, LabelBody);
       sandboxes.label(sandbox, owner, expiresAtMs);

@@ -55,10 +55,10 @@ function imageOf({ image, data }: Template): string {
       image: kind,
     });
   }
-  const [folder] = data;
+  const folder = data.find((each) => !('image' in each));
   if (folder !== undefined) {
-    refuse(`data: ${folder.source} is a folder of one machine: put it into the image`, {
-      data: folder.source,
+    refuse(`the data at ${folder.target} is made of folders of one machine: name an image that holds it`, {
+      data: folder.target,
     });
   }
   return image.reference;
