@@ -26,6 +26,8 @@ export type RungReport = {
   readonly kind: string;
   readonly rollouts: number;
   readonly mean: number | null;
+  /** Mean over the rows of the best copy of each. */
+  readonly best: number | null;
   readonly min: number | null;
   readonly max: number | null;
   /** Mean of a scored rollout. */
@@ -104,7 +106,11 @@ function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
   }
 }
 
-type Seen = Rung & { readonly calls: readonly number[] };
+type Seen = Rung & {
+  readonly calls: readonly number[];
+  /** The best score of each row that has one. */
+  readonly best: readonly number[];
+};
 
 async function climb(
   proof: Proof,
@@ -122,7 +128,7 @@ async function climb(
   );
   const played = await eachOf(copies, atOnce, async ({ policy, row, copy, id }) => {
     const traceId = `${proof.run}-${policy.name}-${id}`;
-    return { policy, ...(await playOne(proof, traceId, policy, row, copy)) };
+    return { policy, row, ...(await playOne(proof, traceId, policy, row, copy)) };
   });
   return policies.map(({ name, kind, expect }) => {
     const own = played.filter(({ policy }) => policy.name === name);
@@ -133,6 +139,12 @@ async function climb(
       expect,
       scores: scored.map(({ score }) => score),
       calls: scored.map(({ calls }) => calls),
+      best: rows.flatMap((row) => {
+        const ofRow = own.flatMap(({ row: played, ended }) =>
+          played === row && 'score' in ended ? [ended.score] : [],
+        );
+        return ofRow.length === 0 ? [] : [Math.max(...ofRow)];
+      }),
       lost: own.flatMap(({ ended }) => ('lost' in ended ? [ended.lost] : [])),
       broken: own.find(({ broken }) => broken !== null)?.broken ?? null,
     };
@@ -155,7 +167,7 @@ async function playOne(
 }
 
 function reportOf(
-  { name, kind, scores, lost, calls, expect }: Seen,
+  { name, kind, scores, lost, calls, best, expect }: Seen,
   mistakes: readonly string[],
 ): RungReport {
   const some = scores.length > 0;
@@ -164,6 +176,7 @@ function reportOf(
     kind,
     rollouts: scores.length + lost.length,
     mean: meanOf(scores),
+    best: meanOf(best),
     min: some ? Math.min(...scores) : null,
     max: some ? Math.max(...scores) : null,
     calls: meanOf(calls),

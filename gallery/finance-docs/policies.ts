@@ -72,7 +72,12 @@ export const policies: Readonly<Record<string, ScriptedPolicy>> = {
     return [...page.matchAll(/\d[\d.]*/g)].map(([number]) => number).join(' ');
   },
   'looks-for-the-rows': async ({ call }) => {
-    const paths = ['../val.jsonl', '../../gallery/finance-docs/eval.jsonl', '/data/finance-docs', '/etc/passwd'];
+    const paths = [
+      '../val.jsonl',
+      '../../gallery/finance-docs/eval.jsonl',
+      '/data/finance-docs',
+      '/etc/passwd',
+    ];
     const seen: string[] = [];
     for (const path of paths) seen.push(await call('cat', { path }));
     return seen.join('\n');

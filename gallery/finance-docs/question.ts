@@ -14,8 +14,14 @@ const ways: readonly (readonly [Asked['wants'], RegExp])[] = [
   ['level', /^What was (?<who>.+)'s figure for (?<line>.+) in (?<year>\d{4})/],
   ['level', /^How much did (?<who>.+) report in (?<year>\d{4}) as (?<line>[^,?]+)/],
   ['difference', /^By how much did (?<line>.+) of (?<who>.+) change from (?<before>\d{4}) to (?<year>\d{4})/],
-  ['growth', /^What was the percentage change in (?<line>.+) of (?<who>.+) from (?<before>\d{4}) to (?<year>\d{4})/],
-  ['growth', /^By what percentage did (?<line>.+) at (?<who>.+) grow or shrink between (?<before>\d{4}) and (?<year>\d{4})/],
+  [
+    'growth',
+    /^What was the percentage change in (?<line>.+) of (?<who>.+) from (?<before>\d{4}) to (?<year>\d{4})/,
+  ],
+  [
+    'growth',
+    /^By what percentage did (?<line>.+) at (?<who>.+) grow or shrink between (?<before>\d{4}) and (?<year>\d{4})/,
+  ],
   ['share', /^What percentage of the (?:.+) of (?<who>.+) in (?<year>\d{4}) was (?<line>[^?]+)/],
   ['sum', /^What do (?<line>.+) of (?<who>.+) come to in (?<year>\d{4})/],
 ];

@@ -14,7 +14,12 @@ export type Sheet = {
 export function sheetIn(output: string): Sheet | null {
   const path = /^path: (?<ticker>[^/\n]+)\/(?<year>\d+)\//.exec(output)?.groups;
   const lines = output.split('\n').filter((line) => line.startsWith('|'));
-  const [head, ...rows] = lines.map((line) => line.slice(1, -1).split('|').map((cell) => cell.trim()));
+  const [head, ...rows] = lines.map((line) =>
+    line
+      .slice(1, -1)
+      .split('|')
+      .map((cell) => cell.trim()),
+  );
   if (path === undefined || head === undefined) return null;
   return {
     ticker: path['ticker'] ?? '',
@@ -59,10 +64,26 @@ type Skill = { readonly careful: boolean };
 /** So much of a label a careful reader wants to see in the question: "lease" alone does not mean every lease. */
 const leastCovered = 0.5;
 
-const plain = new Set(['the', 'of', 'and', 'to', 'in', 'on', 'is', 'this', 'its', 'year', 'cost', 'what', 'other']);
+const plain = new Set([
+  'the',
+  'of',
+  'and',
+  'to',
+  'in',
+  'on',
+  'is',
+  'this',
+  'its',
+  'year',
+  'cost',
+  'what',
+  'other',
+]);
 
 const wordsOf = (text: string): readonly string[] =>
-  (text.toLowerCase().match(/[a-z]+/g) ?? []).filter((word) => word.length > 2).map((word) => word.slice(0, 6));
+  (text.toLowerCase().match(/[a-z]+/g) ?? [])
+    .filter((word) => word.length > 2)
+    .map((word) => word.slice(0, 6));
 
 /** The row whose label has most of the words; undefined where none has any. */
 function rowFor(line: string, { rows }: Sheet, { careful }: Skill) {

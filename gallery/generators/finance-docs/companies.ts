@@ -14,8 +14,28 @@ export type Company = {
 
 const families = [
   ...['Harlan', 'Corvane', 'Meridell', 'Ostwick', 'Tamarack', 'Bellhaven', 'Quillon', 'Draycott', 'Fenwick'],
-  ...['Halvorsen', 'Kestrel', 'Larkmoor', 'Marlowe', 'Northgate', 'Pembury', 'Redfern', 'Silverton', 'Thornbury'],
-  ...['Ashgrove', 'Underhill', 'Vantor', 'Westmark', 'Yarrow', 'Zephyrine', 'Calloway', 'Dunmore', 'Eastlake'],
+  ...[
+    'Halvorsen',
+    'Kestrel',
+    'Larkmoor',
+    'Marlowe',
+    'Northgate',
+    'Pembury',
+    'Redfern',
+    'Silverton',
+    'Thornbury',
+  ],
+  ...[
+    'Ashgrove',
+    'Underhill',
+    'Vantor',
+    'Westmark',
+    'Yarrow',
+    'Zephyrine',
+    'Calloway',
+    'Dunmore',
+    'Eastlake',
+  ],
   ...['Foxglove', 'Granville', 'Hollis', 'Ironbridge', 'Juniper', 'Kingsley', 'Lockhart', 'Montrose'],
 ];
 

@@ -14,7 +14,12 @@ export type Question = {
 type Asked = { readonly company: Company; readonly schedule: Schedule; readonly figures: Figures };
 
 /** What is asked for, and its true value: millions of dollars, or a share of one. */
-type Sum = { readonly asks: string; readonly value: number; readonly percent: boolean; readonly program: string };
+type Sum = {
+  readonly asks: string;
+  readonly value: number;
+  readonly percent: boolean;
+  readonly program: string;
+};
 
 export function askAbout({ company, schedule, figures }: Asked, chance: Chance): Question | null {
   const sum = chance.pick(kinds)({ schedule, figures, chance });
@@ -102,7 +107,12 @@ function together(given: Given): Sum | null {
   const [one, other] = [found?.first.values[0], found?.second.values[0]];
   if (found === null || one === undefined || other === undefined) return null;
   const asks = `What do ${found.asked} and ${found.other} of {who} come to in ${given.figures.years[0]}`;
-  return { asks, value: millions(given.figures, one + other), percent: false, program: `add(${one}, ${other})` };
+  return {
+    asks,
+    value: millions(given.figures, one + other),
+    percent: false,
+    program: `add(${one}, ${other})`,
+  };
 }
 
 /** Percentages are what FinQA asks for most. */
