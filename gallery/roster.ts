@@ -1,6 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { financeRows } from './generators/finance-docs/rows.ts';
+import { visitRows } from './generators/icd10/rows.ts';
+import { readCodes } from './generators/icd10/source.ts';
+import { codesFolder, fetchCodes } from './icd10/fetch-codes.ts';
 
 /** Rows of an environment of the gallery; no document, repository or patient is in both. */
 export type Rows = { readonly train: readonly object[]; readonly eval: readonly object[] };
@@ -9,7 +12,11 @@ export const galleryFolder = import.meta.dirname;
 
 /** What makes the rows of each; `dataset` in its YAML has their digests, so that other rows are told at once. */
 export const gallery = {
-  'finance-docs': () => financeRows(),
+  'finance-docs': financeRows,
+  icd10: () => {
+    fetchCodes();
+    return visitRows(readCodes(codesFolder));
+  },
 } as const satisfies Readonly<Record<string, () => Rows | Promise<Rows>>>;
 
 export type GalleryName = keyof typeof gallery;
