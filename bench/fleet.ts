@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { type Fleet, type RunningFleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { inOwnFolder, metricsOf, readyIn } from '#cli/fleet/temporary-fleet.ts';
 
 const repository = join(import.meta.dirname, '..');
 
@@ -32,10 +31,11 @@ export async function startFleetFor(
   folder: string,
   pool: Readonly<Record<string, { minReady: number; max: number }>> = {},
 ): Promise<BenchFleet> {
-  const stateDir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
   const environmentsDir = join(repository, folder);
   const payloadDir = join(repository, 'out/payload');
-  const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, pool });
+  const fleet = await inOwnFolder('bench', (stateDir) =>
+    startFleet({ environmentsDir, stateDir, payloadDir, pool }),
+  );
   const client = createBenchClient(fleet, 'bench');
   return {
     fleet,
@@ -43,7 +43,6 @@ export async function startFleetFor(
     [Symbol.asyncDispose]: async () => {
       await client.close();
       await fleet.stop();
-      await rm(stateDir, { recursive: true, force: true });
     },
   };
 }
@@ -67,7 +66,7 @@ export function createBenchClient(fleet: RunningFleet, environment: string): Ben
       arguments: JSON.stringify({ command }),
       trace_id: rollout,
     });
-  const metrics = async () => (await request(`${fleet.controllerUrl}/metrics`)).body.text();
+  const metrics = () => metricsOf(fleet);
   return {
     tryCall,
     call: async (rollout, call, command) => {
@@ -94,12 +93,4 @@ async function untilWarm(metrics: () => Promise<string>, count: number): Promise
     await sleep(200);
   }
   throw new Error(`the pool did not reach ${count} ready sandboxes in ${warmDeadlineMs / 60_000} minutes`);
-}
-
-/** Sum of the pool's gauge over all templates. */
-function readyIn(metrics: string): number {
-  const lines = metrics
-    .split('\n')
-    .filter((line) => line.startsWith('corral_fleet_pool{') && line.includes('state="ready"'));
-  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }

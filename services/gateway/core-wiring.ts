@@ -7,7 +7,8 @@ import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '#src/claiming/waiting-room.ts';
 import { ArtifactRoom } from '#src/grading/artifacts.ts';
-import { type EvaluateDeps, evaluateJob } from '#src/grading/evaluate-job.ts';
+import { type EvaluateDeps, evaluateJob, whyNoScore, withoutSecretsOf } from '#src/grading/evaluate-job.ts';
+import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { Wakes } from '#src/claiming/wakes.ts';
@@ -15,6 +16,7 @@ import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
 import type { TemplateDigest } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
@@ -27,6 +29,8 @@ import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import type { WorkMetrics } from '#src/ports/work-metrics.ts';
 import { every } from '#src/platform/every.ts';
 import { callDigest } from '#src/tools/call-digest.ts';
+import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
+import { queryChecks } from '#src/tools/action.ts';
 import { setupCommands } from '#src/tools/setup-commands.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';
 import { gatewayCore, type GatewayCoreDeps } from './gateway-core.ts';
@@ -48,6 +52,8 @@ export type GatewayWorld = {
   readonly secret: (name: string) => string | undefined;
   readonly work: WorkMetrics;
   readonly record: (event: FleetEvent) => void;
+  /** Left out: nothing is kept. */
+  readonly keep?: KeepRollout;
   /** Trouble that no request is told of, because the next try mends it. */
   readonly onTrouble: (error: unknown) => void;
 };
@@ -115,6 +121,13 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     clock,
     random,
   };
+  const keeping: KeepDeps = {
+    calls,
+    clock,
+    keep: world.keep ?? (() => undefined),
+    redact: ({ environment }, text) => withoutSecretsOf(evaluating, environment.grader, text),
+    onTrouble,
+  };
   const grading: GatewayCoreDeps['grading'] = {
     claims,
     calls,
@@ -127,6 +140,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lastStartFailure,
     ongoing: ongoingGrades,
     evaluate: (job) => evaluateJob(evaluating, job),
+    toKeep: (job) => toKeep(keeping, job),
+    whyNot: (job, reason) => whyNoScore(evaluating, job, reason),
     awaitCall: (work, rollout, call, deadline) =>
       attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),
     clock,
@@ -197,13 +212,18 @@ const canonical = (value: unknown) => canonicalize(value) ?? 'null';
 /** One setup command may take as long as all of them, and says at most this much of itself. */
 const setupKeepBytes = 4_096;
 
-const setupOf: SetupOf = (environment, row) =>
-  setupCommands(environment, row).map((action) => ({
-    digest: callDigest('setup', action.argv),
-    action,
-    timeoutMs: environment.setup.timeoutMs,
-    keepBytes: setupKeepBytes,
-  }));
+const setupOf: SetupOf = (environment, row) => {
+  const { timeoutMs } = environment.setup;
+  const commands = setupCommands(environment, row).map((action): CallRequest => {
+    const digest = callDigest('setup', action.argv);
+    return { digest, action, timeoutMs, keepBytes: setupKeepBytes };
+  });
+  const queries = queryChecks(environment.tools).map(({ tool, action }): CallRequest => {
+    const digest = callDigest('setup', [tool, action.database, action.sql]);
+    return { digest, action, timeoutMs, keepBytes: setupKeepBytes, label: tool };
+  });
+  return [...commands, ...queries];
+};
 
 async function lastStartFailureOf(pool: GatewayWorld['pool'], template: TemplateDigest) {
   const [counts] = await pool.counts([template]);

@@ -1,6 +1,12 @@
-import { type Identity, maxCallsOfLife, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
+import {
+  type Identity,
+  maxCallsOfLife,
+  maxOutputBytes,
+  protocolVersion,
+} from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
+import { Outputs } from './calls/outputs.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
@@ -19,6 +25,9 @@ const journalLimits = {
   calls: maxCallsOfLife,
 };
 
+/** Two commands at a time, each with two streams; taken only by what they print. */
+const outputRoomBytes = 2 * 2 * maxOutputBytes;
+
 /** All that one life of sandboxd knows; made once by `main.ts`. */
 export type Daemon = {
   readonly config: Config;
@@ -28,6 +37,7 @@ export type Daemon = {
   readonly boot: string;
   readonly binding: Binding;
   readonly journal: Journal;
+  readonly outputs: Outputs;
   readonly uploads: Uploads;
   readonly done: Done;
   readonly leaders: Leaders;
@@ -47,10 +57,11 @@ export function createDaemon(
 ): Daemon {
   const leaders = new Leaders();
   const turns = new Turns();
-  const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns));
+  const outputs = new Outputs(outputRoomBytes);
+  const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns, outputs));
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
-  return { config, env, boot, binding: new Binding(), journal, uploads, done, leaders, turns, end };
+  return { config, env, boot, binding: new Binding(), journal, outputs, uploads, done, leaders, turns, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

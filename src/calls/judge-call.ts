@@ -76,7 +76,7 @@ function dependencyFailed(work: Tracked, answer: CallAnswer): Settlement {
 }
 
 function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
-  const { ending, stdout, stderr, evidence } = answer;
+  const { ending, stdout, stderr, evidence, kept } = answer;
   const { texts, limits } = work.environment;
   return {
     callId: work.call,
@@ -87,10 +87,11 @@ function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
     stdout: work.keepStreams ? textOf(stdout) : '',
     stderr: work.keepStreams ? textOf(stderr) : '',
     truncated: {
-      stdout: stdout.cutBytes > 0,
-      stderr: stderr.cutBytes > 0,
+      stdout: stdout.totalBytes > (kept?.stdout ?? stdout.totalBytes - stdout.cutBytes),
+      stderr: stderr.totalBytes > (kept?.stderr ?? stderr.totalBytes - stderr.cutBytes),
       totalBytes: stdout.totalBytes + stderr.totalBytes,
     },
+    ...(kept && { kept }),
     timedOut: ending.kind === 'timed_out',
     outOfMemoryKilled: (evidence.outOfMemoryKills ?? 0) > 0,
     durationMs: Math.round(evidence.durationMs),

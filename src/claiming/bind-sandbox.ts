@@ -14,7 +14,7 @@ export type BindDeps = RetryDeps & {
 };
 
 /**
- * Binds a granted sandbox to its rollout. A bind that timed out may have landed: it is sent again, and the same owner
+ * Binds a granted sandbox to its rollout. A bind that timed out may have been accepted: it is sent again, and the same owner
  * is accepted again. A wake-up of the rollout between two tries that fail says that the sandbox is gone, most likely,
  * so the next failure is the last. Returns which of the `programs` are not there. Throws what the link throws.
  */

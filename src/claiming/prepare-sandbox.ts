@@ -7,7 +7,6 @@ import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import { untilEnded } from '../waiting/until-ended.ts';
 import { type BindDeps, bindSandbox } from './bind-sandbox.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { fixedPrograms, programsMissing } from './missing-programs.ts';
@@ -63,7 +62,8 @@ export class SandboxPreparation {
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
-      return { kind: 'refused', failure, another: !refusesUs(thrown) };
+      const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
+      return { kind: 'refused', failure, another };
     }
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
   }
@@ -95,7 +95,7 @@ export class SandboxPreparation {
       const answer = await untilEnded(step.timeoutMs + killGraceMs, (waitMs, signal) =>
         this.#deps.link.call(target, setupCall(index), step, waitMs, signal),
       );
-      if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, answer);
+      if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, step, answer);
     }
   }
 }
@@ -115,6 +115,12 @@ function refusesUs(thrown: unknown): boolean {
   return status === 401 || (status === 400 && code !== 'protocol_mismatch');
 }
 
+/** A sandboxd of before takes no query; one that is started now does. */
+function knowsNoQueries(thrown: unknown, steps: readonly CallRequest[]): boolean {
+  if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return false;
+  return thrown.trouble.status === 400 && steps.some(({ action }) => action.kind === 'query');
+}
+
 function unreachable(error: LinkError): Failure {
   return new Failure(
     'sandboxd_unreachable',
@@ -130,9 +136,13 @@ function succeeded(answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && answer.ending.exitCode === 0;
 }
 
-function setupFailed(index: number, answer: CallAnswer | 'running'): Failure {
+function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer | 'running'): Failure {
   const seen = answer === 'running' ? 'still running' : describeEnding(answer);
-  return new Failure('setup_failed', `setup step ${index + 1} of the environment failed: ${seen}`, {
+  const what =
+    action.kind === 'query'
+      ? `its database ${action.database} cannot be asked`
+      : `setup step ${index + 1} of the environment failed`;
+  return new Failure('setup_failed', `${what}: ${seen}`, {
     evidence: { step: index + 1, seen },
   });
 }
@@ -142,4 +152,24 @@ function describeEnding(answer: CallAnswer): string {
   if (ending.kind === 'not_started') return `not started: ${ending.message}`;
   const how = ending.kind === 'exited' ? `exit code ${ending.exitCode}` : ending.kind.replace('_', ' ');
   return stderr.head === '' ? how : `${how}: ${stderr.head.slice(0, 500)}`;
+}
+
+/** Starts a run, or attaches to it; `running` when `waitMs` passed first. */
+type AskForEnd = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
+
+/** sandboxd holds one request for ten minutes at most, and a network in between needs a margin. */
+const longestHoldMs = 540_000;
+/** For the answer itself, beyond the wait: a busy machine and a large output. */
+const answerGraceMs = 30_000;
+
+/**
+ * Waits for the end of a run that may take longer than one request is held: the same request again attaches to it.
+ * `running` when `waitMs` passed; throws what `ask` throws.
+ */
+export async function untilEnded(waitMs: number, ask: AskForEnd): Promise<CallAnswer | 'running'> {
+  for (let leftMs = waitMs; ; leftMs -= longestHoldMs) {
+    const holdMs = Math.min(leftMs, longestHoldMs);
+    const answer = await ask(holdMs, AbortSignal.timeout(holdMs + answerGraceMs));
+    if (answer !== 'running' || holdMs === leftMs) return answer;
+  }
 }

@@ -1,18 +1,31 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import {
+  dataDigest,
+  type DataDigest,
   environmentVersion,
   type EnvironmentVersion,
   templateDigest,
   type TemplateDigest,
 } from '../model/ids.ts';
-import type { Environment, OpenTemplate, Template } from '../model/environment.ts';
+import type { DataFolder, Environment, OpenTemplate, Template } from '../model/environment.ts';
 import type { EnvironmentYaml } from './schema/environment.ts';
 import type { SandboxYaml } from './schema/sandbox.ts';
 
 /** sha256 of everything a sandbox is created from: sandboxes of one digest are interchangeable until they are bound. */
 export function digestOf(template: Omit<Template, 'digest'>): TemplateDigest {
   return templateDigest(sha256(template));
+}
+
+/**
+ * sha256 of everything that decides what a build of data leaves: the command, and of each input its name and what it
+ * holds. Where it lies is nobody's business, nor who asks. `kind` is another where the way of building becomes another.
+ */
+export function dataDigestOf(
+  argv: readonly string[],
+  inputs: readonly { readonly name: string; readonly digest: string }[],
+): DataDigest {
+  return dataDigest(sha256({ kind: 'data 1', argv, inputs }));
 }
 
 /**
@@ -35,8 +48,12 @@ const asWritten = (template: Template | OpenTemplate, { image, data = [] }: Sand
   ...template,
   digest: undefined,
   image,
-  data,
+  data: data.map((written, index) => withDigest(written, template.data[index])),
 });
+
+/** What a program makes counts as it is written and by its digest. */
+const withDigest = (written: object, folder: DataFolder | undefined): object =>
+  folder !== undefined && 'build' in folder ? { ...written, digest: folder.build.digest } : written;
 
 /**
  * sha256 of everything that a folder of environments says, so that processes can tell whether they have read the same.

@@ -2,6 +2,7 @@ import { hash as digestOf } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { treeDigest, type TreeDigest, treeStamp } from './tree-digest.ts';
 
 /**
  * Reads files and remembers what it found, so that one can ask later whether they still say the same. By content and
@@ -45,10 +46,20 @@ export class FilesRead {
   }
 
   /** All files below a folder, by relative path; a text where one cannot be read, or they are too many. */
-  tree(path: string): FileTree | string {
-    const found = treeNow(path);
-    this.#remember(path, 'tree', treeText(found));
+  filesBelow(path: string): FileTree | string {
+    const found = filesNow(path);
+    this.#remember(path, 'files', filesText(found));
     return found;
+  }
+
+  /**
+   * Of all that a file or folder holds. Whether it is as it was is told by names, sizes and times: a corpus of many
+   * megabytes cannot be read every two seconds, and whoever builds from it reads it again.
+   */
+  treeNow(path: string): TreeDigest {
+    // Stamped before it is read: what changes meanwhile is found at the next look.
+    this.#remember(path, 'tree', stampNow(path));
+    return treeDigest(path);
   }
 
   /** Whether everything that was read would be found as it was. */
@@ -73,6 +84,7 @@ const nothing = 'nothing';
 const looks = {
   names: async (path: string) => (await namesIn(path)).join('\n'),
   text: (path: string) => readFile(path, 'utf8').then(hash, () => nothing),
+  tree: (path: string) => Promise.resolve(stampNow(path)),
   folder: async (path: string) =>
     String(
       await stat(path).then(
@@ -81,7 +93,7 @@ const looks = {
       ),
     ),
   folders: async (path: string) => foldersNow(path).join('\n'),
-  tree: async (path: string) => treeText(treeNow(path)),
+  files: async (path: string) => filesText(filesNow(path)),
 };
 
 export type FileTree = Readonly<Record<string, Buffer>>;
@@ -106,7 +118,7 @@ function entriesOf(path: string): readonly string[] {
   }
 }
 
-function treeNow(path: string): FileTree | string {
+function filesNow(path: string): FileTree | string {
   try {
     const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted();
     const files = names.filter((name) => statSync(join(path, name)).isFile());
@@ -119,7 +131,7 @@ function treeNow(path: string): FileTree | string {
   }
 }
 
-function treeText(tree: FileTree | string): string {
+function filesText(tree: FileTree | string): string {
   if (typeof tree === 'string') return tree;
   return digestOf(
     'sha256',
@@ -139,5 +151,7 @@ function readIfThere(path: string): string | null {
     return null;
   }
 }
+
+const stampNow = (path: string): string => treeStamp(path) ?? nothing;
 
 const hash = (text: string) => digestOf('sha256', text);

@@ -53,6 +53,7 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
+      output: (target) => this.output(target),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
       takeArtifacts: (target, request) => this.takeArtifacts(target, request),
@@ -135,6 +136,13 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
+  /** What it runs prints little. */
+  output(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('output', target, () => {
+      throw new WireError('answer_confirmed', 'its output had to make way');
+    });
+  }
+
   async putFile(target: SandboxTarget, to: FileIn, body: AsyncIterable<Uint8Array>) {
     const bytes = Buffer.concat(await Array.fromAsync(body));
     return this.#ask('putFile', target, (life) => life.put(to, bytes));
@@ -207,6 +215,7 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'takeArtifacts',
   'confirm',
   'cancel',
+  'output',
   'putFile',
   'getFile',
 ]);
@@ -220,6 +229,7 @@ function checkOwner(life: SandboxLife, owner: string): void {
 }
 
 function lastArgument({ action }: CallRequest): string {
+  if (action.kind === 'query') return JSON.stringify(action.values);
   return action.kind === 'builtin' ? JSON.stringify(action.arguments) : (action.argv.at(-1) ?? '');
 }
 

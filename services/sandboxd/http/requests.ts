@@ -14,8 +14,11 @@ import {
   maxCallLabel,
   maxCallsOfLife,
   maxKeptBytes,
+  maxOutputBytes,
+  type OutputStream,
   type PrepareRequest,
   type ProbeDepth,
+  type QueryAction,
   type WireOwner,
 } from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
@@ -63,27 +66,50 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, label } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, outputBytes, label } = shape.fields(body, 'the body');
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
     timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
     keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
+    ...(outputBytes === undefined
+      ? {}
+      : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
   };
 }
 
 function parseAction(value: unknown): CallRequest['action'] {
   const action = shape.fields(value, 'action');
-  switch (shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin', 'grade'])) {
+  switch (shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin', 'grade', 'query'])) {
     case 'exec':
       return parseExec(action);
     case 'builtin':
       return parseBuiltin(action);
     case 'grade':
       return parseGrade(action);
+    case 'query':
+      return parseQuery(action);
   }
 }
+
+function parseQuery({ database, sql, values, each, none, check }: shape.Fields): QueryAction {
+  const bound = Object.entries(shape.fields(values, 'action.values')).map(
+    ([name, value]) => [name, bindable(value, `action.values.${name}`)] as const,
+  );
+  return {
+    kind: 'query',
+    database: shape.text(database, 'action.database'),
+    sql: shape.text(sql, 'action.sql'),
+    values: Object.fromEntries(bound),
+    ...(each === undefined ? {} : { each: shape.list(each, 'action.each', shape.text) }),
+    none: shape.text(none, 'action.none'),
+    ...(check === undefined ? {} : { check: check === true }),
+  };
+}
+
+const bindable = (value: unknown, name: string): string | number | null =>
+  value === null || typeof value === 'number' ? value : shape.text(value, name);
 
 function parseGrade({ turn, argv, files, stdin, rollout }: shape.Fields): GradeAction {
   return {
@@ -194,6 +220,10 @@ export function parseMostBytes(query: URLSearchParams): number {
 export function parseUploadId(query: URLSearchParams): string | null {
   const call = query.get('call');
   return call === null ? null : parseId(call, 'call');
+}
+
+export function parseStream(query: URLSearchParams): OutputStream {
+  return shape.oneOf(query.get('stream') ?? undefined, 'stream', ['stdout', 'stderr']);
 }
 
 /** The id in a path, percent-encoded there. */

@@ -10,10 +10,12 @@ import {
 } from '#src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
+import { keptBytes } from '../calls/outputs.ts';
 import { monotonicMs } from '../clock.ts';
 import { type Daemon, endAtExpiry, identityOf } from '../daemon.ts';
 import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
+import { WireError } from '../wire-error.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
 import {
@@ -27,6 +29,7 @@ import {
   parseMostBytes,
   parsePrepare,
   parseProbeDepth,
+  parseStream,
   parseUploadId,
   parseWaitMs,
 } from './requests.ts';
@@ -61,6 +64,7 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: /^\/bind$/, admission: 'epoch', handle: bind },
   { method: 'PUT', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: startCall },
   { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
+  { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, admission: 'epoch', handle: outputOf },
   { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesIn },
@@ -129,6 +133,20 @@ async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal):
   const answer = await awaitAnswer(entry, waitMs, gone);
   const running: StillRunning = { state: 'running' };
   return answer === 'running' ? { status: 202, body: running } : { status: 200, body: answer };
+}
+
+function outputOf({ daemon, request, query, caught, response }: Exchange): Reply {
+  requireBound(daemon, request);
+  const stream = daemon.outputs.find(parseCallId(caught))?.[parseStream(query)];
+  if (stream === undefined)
+    throw new WireError('answer_confirmed', 'its output had to make way, or was no more');
+  response.writeHead(200, {
+    'content-type': 'application/octet-stream',
+    'content-length': keptBytes(stream),
+  });
+  response.write(stream.head);
+  response.end(stream.tail);
+  return null;
 }
 
 async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {

@@ -12,6 +12,7 @@ import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import { compileDataset } from './dataset.ts';
 import type { Folder } from './folder.ts';
+import { checkIndexes } from './index-tool.ts';
 import { compileGrader } from './grader.ts';
 import { checkArtifacts, graderTemplateOf } from './grader-sandbox.ts';
 import { compilePool } from './pool.ts';
@@ -37,6 +38,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, grader, report),
+    ...(yaml.keep === true && { keep: true as const }),
     // Left out where it is left out, so that versions stay what they were.
     ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };
@@ -46,6 +48,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
       'is missing: only where the trainer grades by itself (grader: {kind: none}) no tool is needed',
     );
   }
+  checkIndexes(environment, report);
   checkExposed(environment, report);
   checkTimes(environment, report);
   checkCallsGraded(environment, report);

@@ -23,7 +23,7 @@ export function rowFilesOf(
   if (names.length === 0) report(where, `finds no folder of a row in ${above === '' ? 'this one' : above}`);
   let allBytes = 0;
   const folders = names.map((name) => {
-    const tree = folder.tree(`${above}${name}`);
+    const tree = folder.filesBelow(`${above}${name}`);
     const files = typeof tree === 'string' ? {} : tree;
     if (typeof tree === 'string') report(where, `names ${above}${name}/, which ${tree}`);
     const bytes = Object.values(files).reduce((sum, { length }) => sum + length, 0);

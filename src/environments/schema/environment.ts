@@ -82,6 +82,7 @@ export const EnvironmentSchema = strict(
     on_too_long: Type.Optional(Type.Number({ description: 'a score' })),
     texts: Type.Optional(TextsYaml),
     dataset: Type.Optional(DatasetSchema),
+    keep: Type.Optional(Type.Boolean({ description: 'true or false' })),
     pool: Type.Optional(
       strict({
         min_ready: Type.Optional(Count),

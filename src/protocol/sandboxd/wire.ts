@@ -13,6 +13,7 @@
  *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
+ *   GET    /calls/{id}/output?stream=       what was kept beyond the answer, head and tail as they are | 410 answer_confirmed: it had to make way
  *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
@@ -201,6 +202,25 @@ export type BuiltinAction = {
 };
 
 /**
+ * A query of a SQLite database in the sandbox that nothing of the model's may write. One process answers all of them,
+ * for as long as it lives, under a user of its own: a call is a line to it and not a process. A sandboxd of before does
+ * not know of it and answers 400; so it is first said in the environment's setup, before anything has run.
+ */
+export type QueryAction = {
+  readonly kind: 'query';
+  readonly database: string;
+  readonly sql: string;
+  /** Bound to the names of the SQL's parameters; never part of its text. */
+  readonly values: Readonly<Record<string, string | number | null>>;
+  /** The text of a row: words and names of columns in turns, beginning with words. Absent: the row as JSON. */
+  readonly each?: readonly string[];
+  /** What is said where there is no row. */
+  readonly none: string;
+  /** Only whether it could be asked. */
+  readonly check?: boolean;
+};
+
+/**
  * One turn of a grader, from the last process of the policy to the score. Turns follow each other: a later one ends an
  * earlier one that still runs, and one that comes late is cancelled.
  */
@@ -249,11 +269,16 @@ export const longestScoreBytes = 256;
 export type CallRequest = {
   /** sha256 (hex) of name and canonical arguments: the same id with another digest is a conflict. */
   readonly digest: string;
-  readonly action: ExecAction | BuiltinAction | GradeAction;
+  readonly action: ExecAction | BuiltinAction | GradeAction | QueryAction;
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
+  /**
+   * Bytes kept of each stream beside the answer, at most {@link maxOutputBytes}; fetched from `/output`. Said only where it is more
+   * than `keepBytes`; an older sandboxd does not look at it.
+   */
+  readonly outputBytes?: number;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
 };
@@ -262,6 +287,9 @@ export type CallRequest = {
 export const maxCallsOfLife = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
+/** What harnesses promise their tools of one stream. */
+export const maxOutputBytes = 10 * 1024 * 1024;
+export type OutputStream = 'stdout' | 'stderr';
 
 /**
  * How it ended. `not_started` is not an exit code: the program could not be run at all. `timeoutMs` is what the command
@@ -295,6 +323,8 @@ export type CallAnswer = {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly evidence: CallEvidence;
+  /** Bytes of each stream that `/output` has, where that is more than this answer carries. */
+  readonly kept?: Readonly<Record<OutputStream, number>>;
   /** Of a grade only. A turn in which no grader ran has `not_started` or `cancelled` as its ending. */
   readonly grade?: GradeTurn;
 };

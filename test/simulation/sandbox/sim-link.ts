@@ -42,6 +42,8 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
+    output: (target, call, _stream, signal) =>
+      askFor(target, { what: `output of ${call}`, serve: noOutput }, signal),
     putFile: async (target, to, body, signal) => {
       const files = await filesOf(to, Buffer.concat(await Array.fromAsync(body)));
       const serve = (daemon: Daemon) => ({ bytes: putFiles(daemon, files) });
@@ -64,6 +66,11 @@ function identity(daemon: Daemon, look: 'brief' | undefined) {
 function probe(daemon: Daemon) {
   daemon.probed = true;
   return done();
+}
+
+/** What commands print here fits into their answers. */
+function noOutput(): never {
+  throw new WireError('answer_confirmed', 'its output had to make way');
 }
 
 const done = () => ({ ok: true, durationMs: 1 }) as const;
