@@ -8,6 +8,7 @@ import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
+import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
@@ -16,6 +17,7 @@ import { redacted, toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
+  AttachDeps &
   RetryDeps & {
     readonly judge: Judge;
     /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
@@ -56,7 +58,10 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
       return ended.grade;
     },
     askJudge: async (leaf) => {
-      const judged = await askJudge(deps, job, leaf, leaf.calls ? writtenStory(await story()) : {});
+      const attached = leaf.attach ? await attachFiles(deps, job, leaf.attach) : null;
+      if (attached?.kind === 'bad') return { kind: 'unattached', reason: attached.reason };
+      const calls = leaf.calls ? writtenStory(await story()) : {};
+      const judged = await askJudge(deps, job, leaf, { ...calls, ...attached?.told });
       if (judged.kind === 'scored') judges.push(judged.said ?? '');
       return judged;
     },
@@ -159,7 +164,7 @@ export function judgeRequest(
     `{"sample":${answer},${JSON.stringify({ item, trace_id: traceId, ...told }).slice(1)}`;
   const body = asking(sample, calls);
   // Without calls: they are the policy's, and may be what is refused.
-  const nothing = leaf.calls ? writtenStory(noStory) : {};
+  const nothing = { ...(leaf.calls && writtenStory(noStory)), ...(leaf.attach && nothingAttached) };
   const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
   const secrets = secretsOf({ secret }, leaf);
   return { url, headers: headersOf({ secret }, leaf), secrets, body, control, timeoutMs, retries };

@@ -37,9 +37,11 @@ const readsCalls = (grader: Grader): boolean =>
 export const keepsCalls = ({ grader, keep }: Pick<Environment, 'grader' | 'keep'>): boolean =>
   keep === true || readsCalls(grader);
 
-/** Whether some part runs inside the rollout's sandbox. */
+/** Whether some part runs inside the rollout's sandbox, or reads files of it. */
 export function needsSandbox(grader: Grader): boolean {
-  return graderLeaves(grader).some(({ kind }) => kind === 'command');
+  return graderLeaves(grader).some(
+    (leaf) => leaf.kind === 'command' || (leaf.kind === 'http' && leaf.attach !== undefined),
+  );
 }
 
 /** Where in the row the leaf finds what it compares with; null where it gets the whole row, or compares with nothing of it. */
