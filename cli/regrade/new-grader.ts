@@ -55,6 +55,8 @@ function refuseUngradable(grader: Grader): Grader {
 /** What is kept is the rollout, and nothing of its sandbox. */
 function whyNot(leaf: GraderLeaf): string | null {
   if (leaf.kind === 'none') return 'grader: {kind: none} is the trainer’s own';
+  if (leaf.kind === 'http' && leaf.attach !== undefined)
+    return 'an http grader attaches files of the sandbox, which is gone';
   if (leaf.kind !== 'command') return null;
   const texts = [...leaf.argv, ...Object.values(leaf.files)];
   const looks = ['as-policy', 'CORRAL_WORKSPACE'].find((word) => texts.some((text) => text.includes(word)));

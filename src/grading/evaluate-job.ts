@@ -17,6 +17,7 @@ import {
   takeArtifacts,
 } from './artifacts.ts';
 import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
+import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
@@ -26,6 +27,7 @@ import { noStory, readCosts, readStory, type Story, writtenStory } from './story
 
 export type EvaluateDeps = CommandGraderDeps &
   ArtifactsDeps &
+  AttachDeps &
   ElsewhereDeps & {
     readonly grades: Pick<GradeStore, 'artifactsTaken'>;
     /** Of this process. */
@@ -95,7 +97,10 @@ async function evaluateWith(
       return ended.grade;
     },
     askJudge: async (leaf) => {
-      const judged = await askJudge(deps, job, leaf, leaf.calls ? writtenStory(await story()) : {});
+      const attached = leaf.attach ? await attachFiles(deps, job, leaf.attach) : null;
+      if (attached?.kind === 'bad') return { kind: 'unattached', reason: attached.reason };
+      const calls = leaf.calls ? writtenStory(await story()) : {};
+      const judged = await askJudge(deps, job, leaf, { ...calls, ...attached?.told });
       if (judged.kind === 'scored') judges.push(judged.said ?? '');
       return judged;
     },
@@ -198,7 +203,7 @@ export function judgeRequest(
     `{"sample":${answer},${JSON.stringify({ item, trace_id: traceId, ...told }).slice(1)}`;
   const body = asking(sample, calls);
   // Without calls: they are the policy's, and may be what is refused.
-  const nothing = leaf.calls ? writtenStory(noStory) : {};
+  const nothing = { ...(leaf.calls && writtenStory(noStory)), ...(leaf.attach && nothingAttached) };
   const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
   const secrets = secretsOf({ secret }, leaf);
   return { url, headers: headersOf({ secret }, leaf), secrets, body, control, timeoutMs, retries };

@@ -39,7 +39,7 @@ export const keepsCalls = ({ grader, keep }: Pick<Environment, 'grader' | 'keep'
 
 /** Whether some part runs inside the rollout's sandbox, or looks at what the policy left there. */
 export function needsSandbox(grader: Grader): boolean {
-  return graderLeaves(grader).some(({ kind }) => kind === 'command');
+  return graderLeaves(grader).some((leaf) => leaf.kind === 'command' || isSentFiles(leaf));
 }
 
 /** Those that work where the policy never was. */
@@ -56,8 +56,13 @@ export const isFresh = (leaf: GraderLeaf): leaf is FreshLeaf =>
 
 /** Whether nothing needs the policy's sandbox any more once the artifacts were taken out of it. */
 export function outlivesItsSandbox(grader: Grader): boolean {
-  return graderLeaves(grader).every((leaf) => leaf.kind !== 'command' || isFresh(leaf));
+  return graderLeaves(grader).every(
+    (leaf) => isFresh(leaf) || (leaf.kind !== 'command' && !isSentFiles(leaf)),
+  );
 }
+
+/** A judge's files are read when it is asked, out of the policy's own sandbox. */
+const isSentFiles = (leaf: GraderLeaf): boolean => leaf.kind === 'http' && leaf.attach !== undefined;
 
 /** Where in the row the leaf finds what it compares with; null where it gets the whole row, or compares with nothing of it. */
 export function referenceOf(leaf: GraderLeaf): string | null {

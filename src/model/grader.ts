@@ -61,6 +61,14 @@ export type CallsQuestion =
       readonly passing: boolean;
     };
 
+/** Files of a sandbox by name: below the workspace, `*` stands for anything within the last name of a path. */
+export type Attach = {
+  readonly paths: readonly string[];
+  readonly mostBytes: number;
+  /** What it is worth that the policy made them too large, too many or unreadable. */
+  readonly onBad: number;
+};
+
 /** So much off a score for every `per` beyond what is free. */
 export type Surcharge = { readonly free: number; readonly per: number; readonly each: number };
 
@@ -144,6 +152,8 @@ export type Grader =
       readonly control: string;
       /** The judge is sent the rollout's calls too. */
       readonly calls?: true;
+      /** And these files of its sandbox. */
+      readonly attach?: Attach;
     }
   | ({ readonly kind: 'calls' } & CallsQuestion)
   /** All of `all` must give their full score first; then the score is the grader's. */

@@ -35,7 +35,7 @@ export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
     case 'command':
       return commandGrader(yaml, inHand);
     case 'http':
-      return httpGrader(yaml);
+      return httpGrader(yaml, inHand);
     case 'calls':
       return callsGrader(yaml, inHand);
     case 'gate':
@@ -163,7 +163,27 @@ function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InH
   return Object.fromEntries(texts) as Readonly<Record<string, string>>;
 }
 
-function httpGrader(yaml: Yaml<'http'>): Grader {
+/** A judge is sent base64 in one request. */
+const usualAttachBytes = 4 * 1024 * 1024;
+const mostAttachBytes = 16 * 1024 * 1024;
+
+function attachOf({ attach, attach_bytes, on_attach }: Yaml<'http'>, { place, report }: InHand) {
+  if (attach === undefined) {
+    if (attach_bytes !== undefined || on_attach !== undefined)
+      report([...place, 'attach'], 'is missing: attach_bytes and on_attach are of files that are attached');
+    return {};
+  }
+  if (on_attach === undefined)
+    report(
+      [...place, 'on_attach'],
+      'is missing: what is it worth that the policy made its files too large or unreadable?',
+    );
+  const mostBytes = attach_bytes === undefined ? usualAttachBytes : parseBytes(attach_bytes);
+  if (mostBytes > mostAttachBytes) report([...place, 'attach_bytes'], 'must be at most 16Mi');
+  return { attach: { paths: attach, mostBytes, onBad: on_attach ?? 0 } };
+}
+
+function httpGrader(yaml: Yaml<'http'>, inHand: InHand): Grader {
   return {
     kind: 'http',
     url: yaml.url,
@@ -173,6 +193,7 @@ function httpGrader(yaml: Yaml<'http'>): Grader {
     onRefused: yaml.on_refused,
     control: yaml.control ?? defaults.control,
     ...(yaml.calls === true && { calls: true }),
+    ...attachOf(yaml, inHand),
   };
 }
 

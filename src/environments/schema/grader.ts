@@ -149,6 +149,17 @@ const HttpGrader = strict({
   on_refused: OnBad,
   control: Type.Optional(Type.String({ minLength: 1, description: 'an answer that the judge scores' })),
   calls: Type.Optional(Type.Boolean({ description: 'true: the judge is sent the calls, too' })),
+  attach: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: String.raw`^(?!/)(?!(?:.*/)?\.\.(?:/|$))(?:[^*]*/)?[^/]+$`,
+        description: 'a path below the workspace, with * in its last name only: out/*.png',
+      }),
+      { minItems: 1, maxItems: 16, description: 'a list of one to 16 paths' },
+    ),
+  ),
+  attach_bytes: Type.Optional(Bytes),
+  on_attach: Type.Optional(Type.Number({ description: 'a score' })),
 });
 
 const ToolName = Type.String({ minLength: 1, description: 'the name of a tool' });

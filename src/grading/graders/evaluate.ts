@@ -1,6 +1,14 @@
 import { Failure } from '#src/failure/failure.ts';
 import type { Grader, OnBad, Surcharge } from '#src/model/grader.ts';
-import type { CommandGrade, EvaluatePart, Evaluation, GradingContext, Leaf, Scored } from './evaluation.ts';
+import type {
+  CommandGrade,
+  EvaluatePart,
+  Evaluation,
+  GradingContext,
+  Leaf,
+  Scored,
+  Unattached,
+} from './evaluation.ts';
 import { gradeByCalls } from './calls.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
@@ -167,7 +175,11 @@ export const byTheJudge = 'by the judge';
  * The score a judge gave, or what the environment says a refused answer is worth. The policy chooses its answer, and so
  * whether a judge refuses it; each such use is marked.
  */
-function gradeByJudge({ onRefused }: Leaf<'http'>, judged: Judged): Evaluation {
+function gradeByJudge({ onRefused, attach }: Leaf<'http'>, judged: Judged | Unattached): Evaluation {
+  if (judged.kind === 'unattached') {
+    const detail = { kind: 'http', score: attach?.onBad ?? 0, ended: 'unattached', reason: judged.reason };
+    return { kind: 'scored', score: detail.score, detail, suspected: 'command' };
+  }
   if (judged.kind === 'scored') {
     const { score } = judged;
     const detail = { kind: 'http', score, reason: byTheJudge };

@@ -25,6 +25,9 @@ export type CommandGrade =
       readonly reason: string;
     };
 
+/** The judge was not asked: what it was to be sent of the sandbox, the policy made so that it cannot be. */
+export type Unattached = { readonly kind: 'unattached'; readonly reason: string };
+
 /** What a grader that only compares looks at. */
 export type Compared = Pick<GradingContext, 'sample' | 'item'>;
 
@@ -39,7 +42,7 @@ export type GradingContext = {
   /** The same calls by their costs alone, which are kept for every grader. */
   readonly costs: () => Promise<Costs>;
   readonly runCommand: (leaf: Leaf<'command'>) => Promise<CommandGrade>;
-  readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged>;
+  readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged | Unattached>;
 };
 
 /** What all of its commands took together. */
