@@ -28,6 +28,8 @@ import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import type { WorkMetrics } from '#src/ports/work-metrics.ts';
 import { every } from '#src/platform/every.ts';
 import { callDigest } from '#src/tools/call-digest.ts';
+import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
+import { queryChecks } from '#src/tools/action.ts';
 import { setupCommands } from '#src/tools/setup-commands.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';
 import { gatewayCore, type GatewayCoreDeps } from './gateway-core.ts';
@@ -191,13 +193,18 @@ const canonical = (value: unknown) => canonicalize(value) ?? 'null';
 /** One setup command may take as long as all of them, and says at most this much of itself. */
 const setupKeepBytes = 4_096;
 
-const setupOf: SetupOf = (environment, row) =>
-  setupCommands(environment, row).map((action) => ({
-    digest: callDigest('setup', action.argv),
-    action,
-    timeoutMs: environment.setup.timeoutMs,
-    keepBytes: setupKeepBytes,
-  }));
+const setupOf: SetupOf = (environment, row) => {
+  const { timeoutMs } = environment.setup;
+  const commands = setupCommands(environment, row).map((action): CallRequest => {
+    const digest = callDigest('setup', action.argv);
+    return { digest, action, timeoutMs, keepBytes: setupKeepBytes };
+  });
+  const queries = queryChecks(environment.tools).map(({ tool, action }): CallRequest => {
+    const digest = callDigest('setup', [tool, action.database, action.sql]);
+    return { digest, action, timeoutMs, keepBytes: setupKeepBytes, label: tool };
+  });
+  return [...commands, ...queries];
+};
 
 async function lastStartFailureOf(pool: GatewayWorld['pool'], template: TemplateDigest) {
   const [counts] = await pool.counts([template]);

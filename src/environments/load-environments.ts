@@ -69,7 +69,8 @@ function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {
   });
 }
 
-function folderOf(file: string, files: FilesRead): Folder {
+/** The files around a YAML file. */
+export function folderOf(file: string, files: FilesRead): Folder {
   const absolute = (path: string) => resolve(dirname(file), path);
   return {
     absolute,

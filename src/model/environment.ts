@@ -137,7 +137,17 @@ export type Tool = {
         /** Exit codes by which the tool's own backend says that it failed; only where the model chooses no program. */
         readonly infrastructureExits: readonly number[];
       }
-    | { readonly kind: 'builtin'; readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' };
+    | { readonly kind: 'builtin'; readonly tool: 'read_file' | 'write_file' | 'list_files' | 'search' }
+    | {
+        /** A query of a database that the policy cannot write; see `protocol/sandboxd/wire.ts`. */
+        readonly kind: 'index';
+        readonly database: string;
+        /** `:name` is an argument, `:item_name` an exposed field of the row. */
+        readonly sql: string;
+        /** Words and names of columns in turns; null: a row is a line of JSON. */
+        readonly each: readonly string[] | null;
+        readonly none: string;
+      };
 };
 
 export type Limits = {

@@ -75,6 +75,8 @@ export type Grader =
       readonly compare?: 'code';
       /** Of `recall`. Left out: all count, and whoever answers everything is right. */
       readonly most?: MostAnswers;
+      /** Of `f1`: a longer answer is none. Left out: it is only paid less. */
+      readonly refuseAbove?: MostAnswers;
     }
   | {
       readonly kind: 'text';

@@ -221,6 +221,7 @@ function checkOwner(life: SandboxLife, owner: string): void {
 }
 
 function lastArgument({ action }: CallRequest): string {
+  if (action.kind === 'query') return JSON.stringify(action.values);
   return action.kind === 'builtin' ? JSON.stringify(action.arguments) : (action.argv.at(-1) ?? '');
 }
 

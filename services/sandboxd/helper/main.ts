@@ -8,6 +8,7 @@
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
+ *   answer-queries          one query a line on stdin, each answered on stdout, to the end of stdin
  *   as-policy SOCKET …   the grader's program of that name: see its file
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
@@ -48,6 +49,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'missing': {
       const { reportMissing } = await import('./missing.ts');
       return reportMissing(object, rest);
+    }
+    case 'answer-queries': {
+      const { answerQueries } = await import('./answer-queries.ts');
+      return answerQueries();
     }
     case 'as-policy': {
       const { asPolicy } = await import('./as-policy.ts');

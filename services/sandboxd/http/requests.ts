@@ -16,6 +16,7 @@ import {
   type OutputStream,
   type PrepareRequest,
   type ProbeDepth,
+  type QueryAction,
   type WireOwner,
 } from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
@@ -78,15 +79,35 @@ export function parseCall(body: unknown): CallRequest {
 
 function parseAction(value: unknown): CallRequest['action'] {
   const action = shape.fields(value, 'action');
-  switch (shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin', 'grade'])) {
+  switch (shape.oneOf(action['kind'], 'action.kind', ['exec', 'builtin', 'grade', 'query'])) {
     case 'exec':
       return parseExec(action);
     case 'builtin':
       return parseBuiltin(action);
     case 'grade':
       return parseGrade(action);
+    case 'query':
+      return parseQuery(action);
   }
 }
+
+function parseQuery({ database, sql, values, each, none, check }: shape.Fields): QueryAction {
+  const bound = Object.entries(shape.fields(values, 'action.values')).map(
+    ([name, value]) => [name, bindable(value, `action.values.${name}`)] as const,
+  );
+  return {
+    kind: 'query',
+    database: shape.text(database, 'action.database'),
+    sql: shape.text(sql, 'action.sql'),
+    values: Object.fromEntries(bound),
+    ...(each === undefined ? {} : { each: shape.list(each, 'action.each', shape.text) }),
+    none: shape.text(none, 'action.none'),
+    ...(check === undefined ? {} : { check: check === true }),
+  };
+}
+
+const bindable = (value: unknown, name: string): string | number | null =>
+  value === null || typeof value === 'number' ? value : shape.text(value, name);
 
 function parseGrade({ turn, argv, files, stdin, rollout }: shape.Fields): GradeAction {
   const texts = shape.texts(files, 'action.files');

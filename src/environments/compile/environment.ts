@@ -12,6 +12,7 @@ import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import { compileDataset } from './dataset.ts';
 import type { Folder } from './folder.ts';
+import { checkIndexes } from './index-tool.ts';
 import { compileGrader } from './grader.ts';
 import { compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
@@ -44,6 +45,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
       'is missing: only where the trainer grades by itself (grader: {kind: none}) no tool is needed',
     );
   }
+  checkIndexes(environment, report);
   checkExposed(environment, report);
   checkTimes(environment, report);
   checkCallsGraded(environment, report);

@@ -77,12 +77,14 @@ function surcharges({ time, bytes }: Yaml<'penalty'>, { place, report }: InHand)
 function setGrader(yaml: Yaml<'f1' | 'recall'>): Grader {
   const { kind, answer, reference } = yaml;
   const most = yaml.kind === 'recall' ? yaml.most : undefined;
+  const above = yaml.kind === 'f1' ? yaml.refuse_above : undefined;
   return {
     kind,
     answer,
     reference,
     ...(yaml.compare === 'code' ? { compare: yaml.compare } : {}),
     ...(most === undefined ? {} : { most: mostOf(most) }),
+    ...(above === undefined ? {} : { refuseAbove: mostOf(above) }),
   };
 }
 

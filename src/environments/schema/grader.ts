@@ -20,18 +20,23 @@ const GraderFile = Type.Union([Type.String(), strict({ file: Type.String({ minLe
 
 const Compare = Type.Union([Type.Literal('path'), Type.Literal('code')], { description: 'path or code' });
 
-const Most = Type.Union(
-  [Type.Integer({ minimum: 1 }), Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` })],
-  {
-    description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
-  },
-);
+const TimesExpected = Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` });
+
+const Most = Type.Union([Type.Integer({ minimum: 1 }), TimesExpected], {
+  description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
+});
 
 const F1Grader = strict({
   kind: Type.Literal('f1'),
   answer: Answer,
   reference: Reference,
   compare: Type.Optional(Compare),
+  refuse_above: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1 }), TimesExpected], {
+      description:
+        'from how many answers on none counts: a whole number from 1, or 3x for three times what is expected',
+    }),
+  ),
 });
 
 const RecallGrader = strict({

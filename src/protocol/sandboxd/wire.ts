@@ -200,6 +200,25 @@ export type BuiltinAction = {
 };
 
 /**
+ * A query of a SQLite database in the sandbox that nothing of the model's may write. One process answers all of them,
+ * for as long as it lives, under a user of its own: a call is a line to it and not a process. A sandboxd of before does
+ * not know of it and answers 400; so it is first said in the environment's setup, before anything has run.
+ */
+export type QueryAction = {
+  readonly kind: 'query';
+  readonly database: string;
+  readonly sql: string;
+  /** Bound to the names of the SQL's parameters; never part of its text. */
+  readonly values: Readonly<Record<string, string | number | null>>;
+  /** The text of a row: words and names of columns in turns, beginning with words. Absent: the row as JSON. */
+  readonly each?: readonly string[];
+  /** What is said where there is no row. */
+  readonly none: string;
+  /** Only whether it could be asked. */
+  readonly check?: boolean;
+};
+
+/**
  * One turn of a grader, from the last process of the policy to the score. Turns follow each other: a later one ends an
  * earlier one that still runs, and one that comes late is cancelled.
  */
@@ -232,7 +251,7 @@ export const longestScoreBytes = 256;
 export type CallRequest = {
   /** sha256 (hex) of name and canonical arguments: the same id with another digest is a conflict. */
   readonly digest: string;
-  readonly action: ExecAction | BuiltinAction | GradeAction;
+  readonly action: ExecAction | BuiltinAction | GradeAction | QueryAction;
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */

@@ -93,17 +93,15 @@ script('claim', function(ARGV)
   end
 
   local function kindAt(index)
-    local kind, kept = {}, {}
-    for place, field in ipairs(claimedFields) do
-      local value = ARGV[index + place - 1]
-      kind[field] = value
-      if value ~= '' then kept[#kept + 1], kept[#kept + 2] = field, value end
-    end
+    local kind = {}
+    for place, field in ipairs(claimedFields) do kind[field] = ARGV[index + place - 1] end
     local recordOnly, item = unpack(ARGV, index + #claimedFields, index + valuesEach - 1)
-    local shortestMs = math.min(tonumber(kind.idleMs), tonumber(kind.hardLifeMs))
-    kind.kept, kind.item, kind.recordOnly = kept, item, recordOnly ~= ''
-    kind.leaseUntilMs, kind.hardEndMs = digits(nowMs + kind.idleMs), digits(nowMs + kind.hardLifeMs)
-    kind.leaseEndsMs = digits(nowMs + shortestMs)
+    local leaseUntilMs, hardEndMs = nowMs + kind.idleMs, nowMs + kind.hardLifeMs
+    kind.item, kind.recordOnly, kind.leaseEndsMs = item, recordOnly ~= '', digits(math.min(leaseUntilMs, hardEndMs))
+    kind.kept = { 'calls', '0', 'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(leaseUntilMs), 'hardEndMs', digits(hardEndMs) }
+    for _, field in ipairs(claimedFields) do
+      if kind[field] ~= '' then kind.kept[#kind.kept + 1], kind.kept[#kind.kept + 2] = field, kind[field] end
+    end
     return kind
   end
 
@@ -184,12 +182,16 @@ script('claim', function(ARGV)
     return ordinal
   end
 
-  -- Writes a new record; the fields of its line or grant come as `...`.
-  local function create(claim, wave, ...)
-    local fields = { ... }
-    for _, word in ipairs(claim.kept) do fields[#fields + 1] = word end
-    write(claim.id, 'wave', digits(wave), 'calls', '0', 'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs,
-      'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), unpack(fields))
+  -- Writes a new record, in one command: this is what a burst's claims cost. What it has of its own comes before what its
+  -- kind has. `boot` and `address`: of the sandbox that it is granted; a rollout without one waits.
+  local function create(claim, wave, sandbox, boot, address)
+    local ordinal = listInRun(claim.id, claim.run)
+    if sandbox then
+      write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox,
+        'boot', boot, 'address', address, 'launchType', 'warm', 'claimedAtMs', digits(nowMs), unpack(claim.kept))
+    else
+      write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '0', 'state', 'waiting', unpack(claim.kept))
+    end
     later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
     keepItsRow(claim)
     renewRun(claim.run, claim.face)
@@ -204,13 +206,12 @@ script('claim', function(ARGV)
     later('SADD', key.held .. claim.template, sandbox)
     later('ZADD', key.grants, digits(nowMs), claim.id)
     granted[#granted + 1] = sandbox
-    create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
-      'launchType', 'warm', 'claimedAtMs', digits(nowMs))
+    create(claim, wave, sandbox, boot, address)
     return { 'created', wave, nowMs, sandbox, boot, address }
   end
 
   local function createWaiting(claim, wave)
-    create(claim, wave, 'generation', '0', 'state', 'waiting')
+    create(claim, wave)
     joinLine(claim.id, claim.template, nowMs)
     nobodyWaits[claim.template] = nil
     serveLine(claim.template)
@@ -219,7 +220,7 @@ script('claim', function(ARGV)
 
   -- What needs no sandbox stands nowhere: should it be called after all, that call takes a place.
   local function createRecord(claim, wave)
-    create(claim, wave, 'generation', '0', 'state', 'waiting')
+    create(claim, wave)
     return claimReply(claim.id)
   end
 
