@@ -6,8 +6,7 @@ import { outputOf } from './attach.ts';
 
 /** Asks for an output of a sandbox that answers so. */
 function ask(trouble: LinkTrouble, rollout = fakeRollout()) {
-  const unasked = () => Promise.reject(new Error('not asked for'));
-  const link = { attach: unasked, cancel: unasked, output: () => Promise.reject(new LinkError(trouble)) };
+  const link = { output: () => Promise.reject(new LinkError(trouble)) };
   return outputOf({ link }, rollout, callId('c1'), 'stdout');
 }
 
