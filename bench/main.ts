@@ -6,6 +6,7 @@ import { claims } from './claims.ts';
 import { costCurve } from './cost-curve.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
+import { gradeElsewhere } from './grade-elsewhere.ts';
 import { kubernetes } from './kubernetes.ts';
 import { metrics } from './metrics.ts';
 import { recordBytes } from './record-bytes.ts';
@@ -22,6 +23,7 @@ const benchmarks: readonly Benchmark[] = [
   recordBytes,
   waiting,
   toolCall,
+  gradeElsewhere,
   traces,
   metrics,
   sandboxCost,

@@ -51,9 +51,16 @@ export async function gradeInSandbox(where: GradedElsewhere, leaf: Leaf<'command
 const folders = ['grader', 'home', 'tmp'].map((name) => `${folder}/${name}`);
 
 const argvOf = ({ argv }: Leaf<'command'>): readonly string[] => [
-  ...['sh', '-c', `cd ${folder}/home && exec "$@" < ${folder}/item.json`, 'sh'],
-  ...['env', `HOME=${folder}/home`, `TMPDIR=${folder}/tmp`, `CORRAL_GRADER_DIR=${folder}/grader`],
-  ...[`CORRAL_ROLLOUT=${folder}/rollout.json`, `CORRAL_SCORE_FILE=${folder}/score`],
+  'sh',
+  '-c',
+  `cd ${folder}/home && exec "$@" < ${folder}/item.json`,
+  'sh',
+  'env',
+  `HOME=${folder}/home`,
+  `TMPDIR=${folder}/tmp`,
+  `CORRAL_GRADER_DIR=${folder}/grader`,
+  `CORRAL_ROLLOUT=${folder}/rollout.json`,
+  `CORRAL_SCORE_FILE=${folder}/score`,
   ...argv,
 ];
 

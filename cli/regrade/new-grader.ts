@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
 import { Type } from 'typebox';
 import { compileGrader } from '#src/environments/compile/grader.ts';
 import { FilesRead } from '#src/environments/files-read.ts';
 import { EnvironmentMistakes, type Mistake, type Path } from '#src/environments/mistakes.ts';
+import { folderOf } from '#src/environments/load-environments.ts';
 import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from '#src/environments/schema/grader.ts';
 import { fileCheck } from '#src/environments/schema/validate.ts';
 import { YamlSource } from '#src/environments/yaml-source.ts';
@@ -26,7 +26,11 @@ export function readNewGrader(file: string): Grader {
   const report = (path: Path, message: string) => void mistakes.push(source.mistake(path, message));
   const { value } = source;
   if (mistakes.length === 0 && hasShape(value, report)) {
-    const grader = compileGrader(value.grader, { place: ['grader'], folder: folderOf(file), report });
+    const grader = compileGrader(value.grader, {
+      place: ['grader'],
+      folder: folderOf(file, new FilesRead()),
+      report,
+    });
     if (mistakes.length === 0) return refuseUngradable(grader);
   }
   throw new EnvironmentMistakes(mistakes);
@@ -39,16 +43,6 @@ function textOf(file: string): string {
     const next = 'name a YAML file with grader: {…}';
     throw new CommandError(`cannot read ${file}: ${String(error)}`, 'yours', next, error);
   }
-}
-
-function folderOf(file: string) {
-  const files = new FilesRead();
-  const absolute = (path: string) => resolve(dirname(file), path);
-  return {
-    absolute,
-    text: (path: string) => files.textNow(absolute(path)),
-    isFolder: (path: string) => files.isFolder(absolute(path)),
-  };
 }
 
 function refuseUngradable(grader: Grader): Grader {

@@ -5,6 +5,12 @@ import { itemOf, loadTasks } from './load-tasks.ts';
 const tasks = await loadTasks();
 const sources = new URL('../../node_modules/', import.meta.url);
 
+const rowsOf = async (split: string) =>
+  (await readFile(new URL(`../../environments/code-edit-planning/${split}.jsonl`, import.meta.url), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { repo: string; files: string[]; corral?: object });
+
 describe('the tasks of the demo', () => {
   it('are at least 16, over at least 8 repositories, each with an id of its own', () => {
     expect(tasks.length).toBeGreaterThanOrEqual(16);
@@ -24,16 +30,6 @@ describe('the tasks of the demo', () => {
   });
 
   it('are the rows of the environment, with no repository in both train and eval', async () => {
-    const rowsOf = async (split: string) =>
-      (
-        await readFile(
-          new URL(`../../environments/code-edit-planning/${split}.jsonl`, import.meta.url),
-          'utf8',
-        )
-      )
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line) as { repo: string; files: string[]; corral?: object });
     const [train, evaluated] = await Promise.all(['train', 'eval'].map(rowsOf));
     const items = tasks.map((task) => ({
       ...itemOf(task),

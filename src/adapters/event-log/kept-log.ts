@@ -41,7 +41,7 @@ export function createKeptLog(given: KeptLogOptions): {
   return {
     keep: ({ document, ...told }) =>
       lines.add(`${JSON.stringify(told).slice(0, -1)},"rollout":${document}}\n`, told.key),
-    flush: lines.flush,
+    flush: () => lines.flush(),
   };
 }
 

@@ -31,6 +31,7 @@ export const keyNames = {
 
   waiters: 'waiters',
   waitersOfRun: 'waiters-of-run:',
+  graderWaiters: 'grader-waiters',
   grantable: 'grantable:',
   line: 'line:',
   turns: 'turns:',
