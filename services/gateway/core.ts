@@ -52,6 +52,8 @@ export type ExecRequest = {
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   readonly timeoutMs: number | null;
+  /** At its timeout its tree is killed without a word before: whoever asks has no time for a grace. */
+  readonly killAtOnce?: boolean;
   readonly waitMs: number;
 };
 

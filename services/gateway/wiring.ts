@@ -188,7 +188,7 @@ type ServerOwn = {
 
 function wireServer(
   config: GatewayConfig,
-  { state, catalog, clock, keyDoubt, node }: OpenWorld,
+  { state, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
   wired: WiredCore,
   { keyRing, prometheus, record, events, log }: ServerOwn,
 ): GatewayServer {
@@ -198,6 +198,7 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
+    e2b: { aliases: state.aliases, tokens, random },
     runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },

@@ -2,7 +2,7 @@ import { type Evidence, Failure } from '../failure/failure.ts';
 import { developmentGrant, isDevelopmentKey, type Origin } from './development-key.ts';
 import type { ApiKey, Grant, Scope } from './keys.ts';
 import type { RefusedFor } from '../ports/event-log.ts';
-import { verifyKey } from './verify-key.ts';
+import { hasExpired, verifyKey } from './verify-key.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
@@ -32,7 +32,30 @@ export type KnownKeys = {
  * never what would be right.
  */
 export function authorise(credentials: Credentials, scopes: readonly Scope[], known: KnownKeys): Grant {
-  const grant = grantOf(credentials, known);
+  return withScope(grantOf(credentials, known), scopes);
+}
+
+/**
+ * The same of a key that was shown before, by its id: what was given out for it is good for as long as the key itself is, and
+ * from where it would be taken.
+ */
+export function authoriseAgain(
+  keyId: string,
+  origin: Origin,
+  scopes: readonly Scope[],
+  known: KnownKeys,
+): Grant {
+  const { developmentKey } = known;
+  if (keyId === developmentGrant.keyId && developmentKey !== null) {
+    if (isDevelopmentKey(developmentKey, developmentKey, origin)) return withScope(developmentGrant, scopes);
+  }
+  const key = known.keys.find(({ id }) => id === keyId);
+  if (key === undefined) throw unknownKey();
+  if (hasExpired(key, known.nowMs)) throw expiredKey(key);
+  return withScope({ ...key, keyId }, scopes);
+}
+
+function withScope(grant: Grant, scopes: readonly Scope[]): Grant {
   if (grant.scopes.some((scope) => scope === 'admin' || scopes.includes(scope))) return grant;
   const wanted = scopes.join(' or ');
   throw new Failure(
@@ -53,19 +76,23 @@ function grantOf({ presented, origin }: Credentials, known: KnownKeys): Grant {
   if (isDevelopmentKey(presented, known.developmentKey, origin)) return developmentGrant;
   const verified = verifyKey(presented, known.keys, known.nowMs);
   if (verified.kind === 'valid') return { ...verified.key, keyId: verified.key.id };
-  if (verified.kind === 'expired') {
-    throw new Failure(
-      'unauthorized',
-      `the API key "${verified.key.id}" has expired; create a new one`,
-      refusedFor('expired_key', { key: verified.key.id }),
-    );
-  }
-  throw new Failure(
+  if (verified.kind === 'expired') throw expiredKey(verified.key);
+  throw unknownKey();
+}
+
+const expiredKey = ({ id }: ApiKey) =>
+  new Failure(
+    'unauthorized',
+    `the API key "${id}" has expired; create a new one`,
+    refusedFor('expired_key', { key: id }),
+  );
+
+export const unknownKey = () =>
+  new Failure(
     'unauthorized',
     'this API key is not known here; check the header, or create a key with "corral keys create"',
     refusedFor('unknown_key'),
   );
-}
 
 const refusedFor = (reason: RefusedFor, known: Evidence = {}) => ({ evidence: { reason, ...known } });
 

@@ -12,6 +12,9 @@ export function verifyKey(presented: string, keys: readonly ApiKey[], nowMs: num
   const digest = sha256Of(presented);
   const key = keys.find(({ sha256 }) => timingSafeEqual(Buffer.from(sha256, 'hex'), digest));
   if (key === undefined) return { kind: 'unknown' };
-  const expired = key.expiresAtMs !== null && nowMs >= key.expiresAtMs;
-  return { kind: expired ? 'expired' : 'valid', key };
+  return { kind: hasExpired(key, nowMs) ? 'expired' : 'valid', key };
+}
+
+export function hasExpired({ expiresAtMs }: ApiKey, nowMs: number): boolean {
+  return expiresAtMs !== null && nowMs >= expiresAtMs;
 }

@@ -1,6 +1,7 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
+import type { Face } from '../model/face.ts';
 import type { CallId } from '../model/ids.ts';
 import { readsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
@@ -15,7 +16,10 @@ import { keptArguments } from './kept-texts.ts';
 import type { Todo, Tracked, Work } from './work.ts';
 
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
-const longestCommandMs = { rft: 480_000, native: 3_600_000 } as const;
+const longestCommandMs = { rft: 480_000, native: 3_600_000, e2b: 3_600_000 } as const satisfies Record<
+  Face,
+  number
+>;
 const defaultCommandMs = 120_000;
 /** Of what was asked for, in the event log. */
 const commandCharacters = 200;
@@ -69,6 +73,7 @@ export type Exec = {
   readonly stdin?: string;
   readonly user?: 'policy' | 'root';
   readonly timeoutMs: number | null;
+  readonly killAtOnce?: boolean;
 };
 
 /**
@@ -76,14 +81,21 @@ export type Exec = {
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
-  const { call, timeoutMs, user = 'policy', ...exec } = asked;
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', ...exec } = asked;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
   const digest = callDigest('exec', { ...exec });
   return {
     ...trackedCall(rollout, call, 'exec', digest),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),
     said: saidOf(rollout, JSON.stringify(exec)),
-    todo: runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
+    todo: runTodo(
+      rollout,
+      digest,
+      'exec',
+      { kind: 'exec', ...exec },
+      timeoutMs ?? defaultCommandMs,
+      killAtOnce,
+    ),
   };
 }
 
@@ -107,7 +119,7 @@ export function trackedCall(
     keyId,
     counted: tool !== 'exec',
     swaps: noneFailed(),
-    keepStreams: claim.face === 'native',
+    keepStreams: claim.face !== 'rft',
     infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
     command: '',
     said: null,
@@ -142,10 +154,12 @@ function runTodo(
   label: string,
   action: CallRequest['action'],
   askedMs: number,
+  killAtOnce = false,
 ): Todo {
   const timeoutMs = Math.min(askedMs, longestCommandMs[rollout.claim.face]);
   const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
-  return { kind: 'run', request: { digest, action, timeoutMs, keepBytes, label } };
+  const request = { digest, action, timeoutMs, keepBytes, label, ...(killAtOnce && { killAtOnce }) };
+  return { kind: 'run', request };
 }
 
 function shortened(written: Written): string {

@@ -52,7 +52,7 @@ type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly
 
 async function carryOut(
   deps: Deps,
-  { action, timeoutMs, keepBytes }: CallRequest,
+  { action, timeoutMs, keepBytes, killAtOnce = false }: CallRequest,
   turns: Turns,
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn }> {
@@ -62,10 +62,10 @@ async function carryOut(
   }
   const { config, env, leaders } = deps;
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  return { result: await runCommand({ ...parts, timeoutMs, keepBytes }, leaders, cancel) };
+  return { result: await runCommand({ ...parts, timeoutMs, keepBytes, killAtOnce }, leaders, cancel) };
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes'>;
+type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {

@@ -60,13 +60,14 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, label } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, label, killAtOnce } = shape.fields(body, 'the body');
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
     timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
     keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
+    ...(killAtOnce === true ? { killAtOnce } : {}),
   };
 }
 

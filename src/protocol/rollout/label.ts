@@ -6,7 +6,7 @@ import { Value } from 'typebox/value';
  * to write the rollout's record. The dataset row is not in it, because it holds the answers that the policy must not find.
  */
 const RolloutLabel = Type.Object({
-  face: Type.Union([Type.Literal('rft'), Type.Literal('native')]),
+  face: Type.Union([Type.Literal('rft'), Type.Literal('native'), Type.Literal('e2b')]),
   environment: Type.String(),
   version: Type.String(),
   template: Type.String(),
