@@ -1,7 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '#src/failure/failure.ts';
-import { refusal } from '#src/claiming/refusal.ts';
 import { FilesQuery } from '#src/protocol/e2b/data.ts';
 import { Type } from 'typebox';
 import type { GatewayCore } from '../core.ts';
@@ -12,7 +11,7 @@ import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { boundaryOf, partsOf } from './multipart.ts';
 import { baseName, inSandbox } from './paths.ts';
 import type { E2bParts } from './routes.ts';
-import { isAlive } from './sandbox.ts';
+import { checkAlive } from './sandbox.ts';
 
 /** Files in and out, streamed, and whether the sandbox is still there: the plain HTTP beside E2B's two services. */
 export function fileRoutes(app: App, parts: E2bParts): void {
@@ -21,8 +20,7 @@ export function fileRoutes(app: App, parts: E2bParts): void {
 
   app.get('/health', async (request, reply) => {
     const { caller, ref } = addressedBy(request);
-    const view = await parts.core.view(caller, ref);
-    if (!isAlive(view)) throw goneOf(view.record);
+    checkAlive(await parts.core.view(caller, ref));
     return reply.code(204).send();
   });
 
@@ -116,16 +114,9 @@ async function orGone<Result>(
   } catch (thrown) {
     if (!(thrown instanceof Failure) || thrown.code !== 'sandboxd_unreachable') throw thrown;
     for (let waitedMs = 0; waitedMs < seenMs; waitedMs += lookMs) {
-      const view = await core.view(caller, ref);
-      if (!isAlive(view)) throw goneOf(view.record);
+      checkAlive(await core.view(caller, ref));
       await clock.sleep(lookMs);
     }
     throw thrown;
   }
 }
-
-const goneOf = (record: Parameters<typeof refusal>[1]): Failure =>
-  refusal(
-    record?.taint?.code ?? (record?.state === 'expired' ? 'rollout_expired' : 'rollout_closed'),
-    record,
-  );

@@ -11,6 +11,7 @@ import { answerWord, messageIn, streamOf } from './connect-wire.ts';
 import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { endOf, outputOf } from './process-events.ts';
 import type { E2bParts } from './routes.ts';
+import { checkAlive } from './sandbox.ts';
 
 /**
  * Commands. Each is a call like every other, whose id holds the number that its client takes for a process id: so any gateway
@@ -23,8 +24,9 @@ export function processRoutes(app: App, parts: E2bParts): void {
 
   app.post('/process.Process/List', { schema: { body: NoFields } }, async (request) => {
     const { caller, ref } = addressedBy(request);
-    const { calls } = await core.view(caller, ref);
-    const running = calls.filter(({ state }) => state === 'dispatched');
+    const view = await core.view(caller, ref);
+    checkAlive(view);
+    const running = view.calls.filter(({ state }) => state === 'dispatched');
     // What they were asked to run is not kept here.
     const processes = running
       .flatMap(({ call }) => pidIn(call) ?? [])
@@ -56,7 +58,7 @@ function streamRoutes(app: App, parts: E2bParts): void {
       throw invalid('there are no terminals; run the command without pty');
     if (body.stdin === true)
       throw invalid('commands have no stdin here; run it without, and give it a file or a pipe');
-    const pid = 1 + Math.floor(random.next() * longestPid);
+    const pid = leastPid + Math.floor(random.next() * (mostPid - leastPid));
     const call = takeCall(request, `${idBefore(pid)}${random.text(8)}`);
     const allowed = timesOf(request);
     const running = core.exec(addressed.caller, {
@@ -86,8 +88,9 @@ function streamRoutes(app: App, parts: E2bParts): void {
 
 /** As the protobuf numbers it. */
 const sigkill = 9;
-/** Signed 32 bits, which is what process ids have. */
-const longestPid = 0x7fff_ffff;
+/** Above every process id of Linux, so that a client that kills it by itself inside hits nobody; and within its 32 bits. */
+const leastPid = 0x40_0001;
+const mostPid = 0x7fff_ffff;
 
 const idBefore = (pid: number): string => `e2b-${pid}-`;
 
@@ -103,8 +106,11 @@ async function callOf(
   { caller, ref }: Addressed,
   pid: number,
 ): Promise<CallSummary | null> {
-  const { calls } = await core.view(caller, ref);
-  return calls.find(({ call }) => pidIn(call) === pid) ?? null;
+  const view = await core.view(caller, ref);
+  const found = view.calls.find(({ call }) => pidIn(call) === pid);
+  if (found !== undefined) return found;
+  checkAlive(view);
+  return null;
 }
 
 /** Everything that a stream is asked with fits into this: an argv of a megabyte is more than a kernel takes. */

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { refusal } from '#src/claiming/refusal.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { isOpen } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
@@ -74,6 +75,15 @@ function labelsOf(metadata: Readonly<Record<string, string>>, hasVariables: bool
 /** Its commands are still taken. */
 export const isAlive = ({ record, verdict }: RolloutView): boolean =>
   !isOver(record.state) && verdict.kind === 'scorable';
+
+/** Throws what its commands would be told, where they are taken no more. */
+export function checkAlive({ record, verdict }: RolloutView): void {
+  if (verdict.kind === 'discard') throw refusal(record.taint?.code ?? endOf(record), record);
+  if (isOver(record.state)) throw refusal(endOf(record), record);
+}
+
+const endOf = ({ state }: RolloutView['record']) =>
+  state === 'expired' ? 'rollout_expired' : 'rollout_closed';
 
 /**
  * Which of E2B's daemons we are taken for: the first to take files as they are, and none that keeps metadata with files, which
