@@ -5,7 +5,7 @@ import { join } from 'node:path';
  * framework's own way to the fleet.
  */
 export type Suite = {
-  /** It is chosen by its first word. */
+  /** It is chosen by this, or by the part before its hyphen. */
   readonly name: string;
   /** The oldest Python that has what the lock names. */
   readonly oldest: `3.${number}`;
@@ -32,7 +32,7 @@ const adapter = (name: string, isSlow = false): Suite => ({
 /** Stock clients of E2B, without any of ours: its SDK alone, and what frameworks make of it. */
 const overE2b = (framework: string): Suite => ({
   ...adapter(framework),
-  name: `e2b ${framework}`,
+  name: `e2b-${framework}`,
   tests: `tests/with_e2b/with_${framework}`,
   types: join(client, `tests/with_e2b/with_${framework}/pyrightconfig.json`),
 });
@@ -62,11 +62,12 @@ export const suites: readonly Suite[] = [
  * slow. The rest goes to pytest, and to the core's alone where no suite is named.
  */
 export function choose(args: readonly string[]): { suites: readonly Suite[]; rest: readonly string[] } {
-  const named = suites.filter(({ name }) => args.includes(wordOf(name)));
-  const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => wordOf(name) === arg));
+  const named = suites.filter(({ name }) => isNamed(args, name));
+  const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => isNamed([arg], name)));
   if (named.length > 0) return { suites: named, rest };
   if (args.includes('--all')) return { suites, rest };
   return { suites: rest.length > 0 ? [core] : suites.filter(({ isSlow }) => !isSlow), rest };
 }
 
-const wordOf = (name: string): string => name.split(' ', 1)[0] ?? name;
+const isNamed = (args: readonly string[], name: string): boolean =>
+  args.some((arg) => arg === name || arg === name.split('-', 1)[0]);

@@ -62,7 +62,8 @@ const fields = 3;
 export function entriesIn(text: string, folder: string | null): EntryInfo[] {
   const parts = text.split('\0');
   const entries: EntryInfo[] = [];
-  for (let at = 0; at + fields < parts.length + 1 && at + fields <= parts.length; at += fields) {
+  // The last NUL ends the last entry, so one part more than those of all entries is there.
+  for (let at = 0; at + fields < parts.length; at += fields) {
     const [path = '', meta = '', link = ''] = parts.slice(at, at + fields);
     const entry = entryOf(path, meta, link, folder);
     if (entry !== null) entries.push(entry);

@@ -189,7 +189,9 @@ async function sendEvents(
 ): Promise<FastifyReply> {
   const over = new AbortController();
   const ended = running.finally(() => over.abort());
-  await Promise.race([ended, parts.clock.sleep(firstMs, over.signal)]);
+  ended.catch(() => undefined);
+  await parts.clock.sleep(firstMs, over.signal);
+  if (over.signal.aborted) await ended;
   const messages = eventsOf(parts, pid, ended, over.signal, pingMsOf(request));
   const { rollout = null, call = null } = request.state ?? {};
   const stream = streamOf(messages, (failure) => parts.onFailure('e2b', { failure, rollout, call }));
