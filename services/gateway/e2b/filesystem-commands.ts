@@ -105,6 +105,6 @@ function typeOf(mode: number): EntryInfo['type'] {
 }
 
 function permissionsOf(mode: number): string {
-  const bits = [...'rwxrwxrwx'].map((letter, at) => (mode & (0o400 >> at) ? letter : '-'));
-  return bits.join('');
+  const bits = ['r', 'w', 'x', 'r', 'w', 'x', 'r', 'w', 'x'];
+  return bits.map((letter, at) => (mode & (0o400 >> at) ? letter : '-')).join('');
 }

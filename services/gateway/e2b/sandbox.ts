@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refusal } from '#src/claiming/refusal.ts';
-import type { Environment } from '#src/model/environment.ts';
-import { isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpen } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import { isOver } from '#src/model/rollout.ts';
@@ -102,10 +101,11 @@ export function answerOf(sandbox: string, template: string, pass: string): Sandb
   };
 }
 
+const mebibytes = (bytes = 0): number => Math.round(bytes / 1_048_576);
+
 /** As lists and looks at one tell it. */
 export function infoOf({ record }: RolloutView, environment: Pick<Environment, 'template'> | null) {
   const template = environment?.template;
-  const mebibytes = (bytes = 0): number => Math.round(bytes / 1_048_576);
   return {
     templateID: record.environment,
     sandboxID: record.owner.rollout,

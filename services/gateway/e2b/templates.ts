@@ -1,7 +1,6 @@
 import { chooseTemplate } from '#src/environments/choose-template.ts';
 import { Failure } from '#src/failure/failure.ts';
-import type { Environment } from '#src/model/environment.ts';
-import { isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpen } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
 import type { AliasStore } from '#src/ports/fleet/aliases.ts';
 import type { BuildStart } from '#src/protocol/e2b/control.ts';

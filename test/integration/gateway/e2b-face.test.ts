@@ -122,8 +122,9 @@ test.each([
   expect(answer.status).toBe(400);
 });
 
+const user = (name: string) => ({ authorization: `Basic ${Buffer.from(`${name}:`).toString('base64')}` });
+
 test('commands for another user are refused, those for root are the sandbox’s own', async () => {
-  const user = (name: string) => ({ authorization: `Basic ${Buffer.from(`${name}:`).toString('base64')}` });
   expect((await start(hello, user('agent'))).status).toBe(400);
   expect((await start(hello, user('root'))).status).toBe(200);
 });
