@@ -1,6 +1,7 @@
 import type { EntryInfo } from '#src/protocol/e2b/data.ts';
 import type { CallResult } from '../core.ts';
 import type { Word } from './connect-wire.ts';
+import { withoutEnd } from './paths.ts';
 
 /*
  * What runs in a sandbox for E2B's file system, in the words that every image's shell and coreutils or busybox know. Names are
@@ -71,16 +72,15 @@ export function entriesIn(text: string, folder: string | null): EntryInfo[] {
   return entries;
 }
 
-const metaPattern = /^([0-9a-f]+) (\d+) (-?\d+) (\S+) (\S+)$/;
-
 function entryOf(path: string, meta: string, link: string, folder: string | null): EntryInfo | null {
-  const [, hexMode, size = '0', seconds, owner = '', group = ''] = metaPattern.exec(meta) ?? [];
-  if (hexMode === undefined) return null;
+  const [hexMode = '', size = '', seconds = '', owner = '', group = '', ...rest] = meta.split(' ');
+  const isMeta = /^[0-9a-f]{1,8}$/.test(hexMode) && /^\d{1,20}$/.test(size) && /^-?\d{1,12}$/.test(seconds);
+  if (!isMeta || group === '' || rest.length > 0) return null;
   const mode = Number.parseInt(hexMode, 16);
   return {
     name: path.split('/').at(-1) ?? '',
     type: typeOf(mode),
-    path: folder === null ? path : `${folder.replace(/\/+$/, '')}/${path.replace(/^\.\//, '')}`,
+    path: folder === null ? path : `${withoutEnd(folder)}/${path.replace(/^\.\//, '')}`,
     size,
     mode: mode & 0o777,
     permissions: permissionsOf(mode),

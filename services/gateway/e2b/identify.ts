@@ -78,8 +78,9 @@ const knownUsers: ReadonlySet<string> = new Set(['', 'user', 'root']);
 
 /** Throws `invalid_request` for a user that would be another one. */
 export function checkUser(request: FastifyRequest, named?: string): void {
-  const basic = /^basic +(\S+) *$/i.exec(headerOf(request, 'authorization') ?? '')?.[1];
-  const told = basic === undefined ? '' : Buffer.from(basic, 'base64').toString('utf8').split(':', 1)[0];
+  const [scheme = '', credentials = ''] = (headerOf(request, 'authorization') ?? '').split(' ');
+  const isBasic = scheme.toLowerCase() === 'basic';
+  const told = isBasic ? Buffer.from(credentials, 'base64').toString('utf8').split(':', 1)[0] : '';
   const user = named ?? told ?? '';
   if (knownUsers.has(user)) return;
   throw invalid(

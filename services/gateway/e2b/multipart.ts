@@ -18,10 +18,12 @@ const lineEnd = '\r\n';
 
 /** The boundary of a content type; null: it is no such body. Throws `invalid_request` where it names none. */
 export function boundaryOf(contentType: string): string | null {
-  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) return null;
-  const found = /;\s*boundary=(?:"([^"]{1,200})"|([^\s;"]{1,200}))/i.exec(contentType);
-  const boundary = found?.[1] ?? found?.[2];
-  if (boundary === undefined) throw invalid('the content type multipart/form-data names no boundary');
+  const [type = '', ...parameters] = contentType.split(';').map((part) => part.trim());
+  if (type.toLowerCase() !== 'multipart/form-data') return null;
+  const found = parameters.find((part) => part.toLowerCase().startsWith('boundary='));
+  const boundary = found?.slice('boundary='.length).replaceAll('"', '');
+  if (boundary === undefined || boundary === '')
+    throw invalid('the content type multipart/form-data names no boundary');
   return boundary;
 }
 
@@ -60,9 +62,13 @@ function headOf(head: Buffer): { readonly name: string; readonly filename: strin
 
 /** As browsers and clients write it: only the quote and line ends are escaped. */
 function parameter(line: string, name: string): string | null {
-  const found = new RegExp(`;\\s*${name}="([^"]*)"`, 'i').exec(line)?.[1];
-  if (found === undefined) return null;
-  return found
+  const start = `; ${name}="`;
+  const at = line.indexOf(start);
+  const end = line.indexOf('"', at + start.length);
+  if (at < 0 || end < 0) return null;
+  return line
+    .slice(at + start.length, end)
+
     .replaceAll('%22', '"')
     .replaceAll(/%0d/gi, '\r')
     .replaceAll(/%0a/gi, '\n')

@@ -17,4 +17,11 @@ export function asArgument(path: string): string {
   return told.startsWith('/') ? told : `./${told}`;
 }
 
-export const baseName = (path: string): string => path.replace(/\/+$/, '').split('/').at(-1) ?? '';
+/** Without the slashes that a folder's path may end in. */
+export function withoutEnd(path: string): string {
+  let end = path.length;
+  while (end > 0 && path[end - 1] === '/') end -= 1;
+  return path.slice(0, end);
+}
+
+export const baseName = (path: string): string => withoutEnd(path).split('/').at(-1) ?? '';

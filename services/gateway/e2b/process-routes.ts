@@ -1,7 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CallId } from '#src/model/ids.ts';
 import type { CallSummary } from '#src/ports/fleet/records.ts';
-import { ConnectRequest, NoFields, SignalRequest, StartRequest } from '#src/protocol/e2b/data.ts';
+import {
+  ConnectRequest,
+  NoFields,
+  type ProcessEvent,
+  SignalRequest,
+  StartRequest,
+} from '#src/protocol/e2b/data.ts';
 import type { CallResult, ExecRequest } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
@@ -208,7 +214,7 @@ async function* eventsOf(
   ended: Promise<CallResult>,
   over: AbortSignal,
   pingMs: number,
-): AsyncGenerator<{ readonly event: unknown }> {
+): AsyncGenerator<{ readonly event: ProcessEvent }> {
   yield { event: { start: { pid } } };
   while (!over.aborted) {
     await clock.sleep(pingMs, over);

@@ -1,4 +1,4 @@
-import type { TenantId } from '../../model/ids.ts';
+import type { TenantId } from '#src/model/ids.ts';
 
 /** What an alias stands for: an environment, and the image for a row of it; null where the environment has its own. */
 export type Named = { readonly environment: string; readonly image: string | null };
