@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { type Fleet, type RunningFleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { inOwnFolder, metricsOf, readyIn } from '#cli/fleet/temporary-fleet.ts';
 
 const repository = join(import.meta.dirname, '..');
 
@@ -25,10 +24,11 @@ export type BenchClient = {
 export type BenchFleet = AsyncDisposable & BenchClient & { readonly fleet: Fleet };
 
 export async function startBenchFleet(pool: { minReady: number; max: number }): Promise<BenchFleet> {
-  const stateDir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
   const environmentsDir = join(repository, 'bench/environments');
   const payloadDir = join(repository, 'out/payload');
-  const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, pool: { bench: pool } });
+  const fleet = await inOwnFolder('bench', (stateDir) =>
+    startFleet({ environmentsDir, stateDir, payloadDir, pool: { bench: pool } }),
+  );
   const client = createBenchClient(fleet, 'bench');
   return {
     fleet,
@@ -36,7 +36,6 @@ export async function startBenchFleet(pool: { minReady: number; max: number }): 
     [Symbol.asyncDispose]: async () => {
       await client.close();
       await fleet.stop();
-      await rm(stateDir, { recursive: true, force: true });
     },
   };
 }
@@ -60,7 +59,7 @@ export function createBenchClient(fleet: RunningFleet, environment: string): Ben
       arguments: JSON.stringify({ command }),
       trace_id: rollout,
     });
-  const metrics = async () => (await request(`${fleet.controllerUrl}/metrics`)).body.text();
+  const metrics = () => metricsOf(fleet);
   return {
     tryCall,
     call: async (rollout, call, command) => {
@@ -87,12 +86,4 @@ async function untilWarm(metrics: () => Promise<string>, count: number): Promise
     await sleep(200);
   }
   throw new Error(`the pool did not reach ${count} ready sandboxes in ${warmDeadlineMs / 60_000} minutes`);
-}
-
-/** Sum of the pool's gauge over all templates. */
-function readyIn(metrics: string): number {
-  const lines = metrics
-    .split('\n')
-    .filter((line) => line.startsWith('corral_fleet_pool{') && line.includes('state="ready"'));
-  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }

@@ -26,7 +26,7 @@ function runVitest(text: string, failedFiles?: string) {
     ...(failedFiles === undefined ? {} : { CORRAL_FAILED_FILES: failedFiles }),
   };
   const run = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8', env });
-  return { code: run.status, lastLine: run.stdout.trimEnd().split('\n').at(-1), stderr: run.stderr };
+  return { code: run.status, lastLine: run.stdout.trimEnd().split('\n').at(-1), stdout: run.stdout };
 }
 
 const ours = (name: string) => name.startsWith('VITEST') || name === 'CORRAL_FAILED_FILES';
@@ -71,4 +71,11 @@ test('failed files are named for whoever plays them again, unless an error belon
   expect(readFileSync(failed, 'utf8')).toBe('sample.test.ts\n');
   runVitest(failing.replace('throw', `void Promise.reject(new Error('stray')); throw`), stray);
   expect(existsSync(stray)).toBe(false);
+});
+
+test('a run says which files it waited for, so that whoever wants it faster knows where to look', () => {
+  const { stdout } = runVitest(`import { test } from 'vitest'; test('a', () => {});`);
+  expect(stdout).toMatch(
+    /files that took longest, of 1:\n +0\.\d s {2}sample\.test\.ts\n1 passed, 0 failed\n$/,
+  );
 });

@@ -28,12 +28,29 @@ function nameFailed(modules: readonly TestModule[], path: string): void {
   writeFileSync(path, failed.map(({ relativeModuleId }) => `${relativeModuleId}\n`).join(''));
 }
 
-/** Ends a run with one line that a script can read: `12 passed, 0 failed`. */
+/** How many files a run names as those that it waited for longest: where to look when a suite no longer fits its time. */
+const slowestFiles = 12;
+
+function slowest(modules: readonly TestModule[]): string {
+  const timed = modules.map((module) => ({ module, tookMs: durationMs(module) }));
+  const lines = timed
+    .sort((one, other) => other.tookMs - one.tookMs)
+    .slice(0, slowestFiles)
+    .map(({ module, tookMs }) => `${(tookMs / 1000).toFixed(1).padStart(7)} s  ${module.relativeModuleId}\n`);
+  return `The files that took longest, of ${timed.length}:\n${lines.join('')}`;
+}
+
+function durationMs(module: TestModule): number {
+  const { collectDuration, duration } = module.diagnostic();
+  return collectDuration + duration;
+}
+
+/** Ends a run with the files that took longest, and one line that a script can read: `12 passed, 0 failed`. */
 // vitest makes a reporter that is named by its path from the default export of the file.
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
     const { passed, failed } = countTests(modules, errors.length);
     if (failedFiles !== undefined && errors.length === 0) nameFailed(modules, failedFiles);
-    process.stdout.write(`${passed} passed, ${failed} failed\n`);
+    process.stdout.write(`${slowest(modules)}${passed} passed, ${failed} failed\n`);
   }
 }

@@ -6,6 +6,7 @@ import { createFeed } from '#services/node/sandbox/feed.ts';
 import type { Sandboxes } from '#services/node/sandbox/sandboxes.ts';
 import { createHandle } from '#services/node/serving/handle.ts';
 import { serve } from '#services/node/serving/serve.ts';
+import type { Template } from '#src/model/environment.ts';
 import type { SandboxId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
@@ -81,10 +82,16 @@ function hostOf(number: number): string {
   return `127.${1 + (number >> 16)}.${(number >> 8) & 255}.${number & 255}`;
 }
 
+const nothingBuilt = {
+  placed: (template: Template) => Promise.resolve(template),
+  states: () => [],
+  stop: () => Promise.resolve(),
+};
+
 const silent = () => undefined;
 await serve(
   join(process.env['CORRAL_NODE_STATE_DIR'] ?? '', nodeSocketName),
-  createHandle({ sandboxes, feed, limitations: [] }),
+  createHandle({ sandboxes, feed, limitations: [], data: nothingBuilt }),
   { debug: silent, info: silent, warn: console.warn, error: console.error },
 );
 process.on('SIGTERM', () => process.exit(0));

@@ -5,6 +5,7 @@ import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { eachOf, play, type Script } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
+import type { RowChoice } from '../proving/rows-of.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
 import { type AttackJudged, judgeAttack, type Try } from './judge.ts';
 import { type Attack, attacks } from './library.ts';
@@ -13,8 +14,7 @@ import { referenceWork, type Target, toolsOf } from './target.ts';
 export type AttackPlan = {
   readonly environment: string;
   readonly environmentsDir: string;
-  /** Null: the environment's own. */
-  readonly rows: readonly Row[] | null;
+  readonly rows: RowChoice;
   /** Rollouts of each attack, at least one of each of its variants. */
   readonly tries: number;
   readonly atOnce: number;

@@ -3,27 +3,26 @@ import { NotInOrder } from '../command-error.ts';
 import { commonTargets } from '../preflight/egress/targets.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { describePreflight } from '../preflight/report.ts';
-import { readRows } from '../proving/rows-of.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
+import { chosenRows, type RowOptions, withRowOptions } from './row-options.ts';
 
-type PreflightOptions = ReadingOptions & {
-  readonly items?: string;
-  readonly environments: string;
-  readonly hold: string;
-  readonly probe: readonly string[];
-  readonly kubeconfig?: string;
-  readonly egress: boolean;
-  readonly hideKey: boolean;
-};
+type PreflightOptions = ReadingOptions &
+  RowOptions & {
+    readonly environments: string;
+    readonly hold: string;
+    readonly probe: readonly string[];
+    readonly kubeconfig?: string;
+    readonly egress: boolean;
+    readonly hideKey: boolean;
+  };
 
 export function addPreflightCommand(program: Command, terminal: Terminal): void {
   const command = program
     .command('preflight')
     .description('try every tool and grader as a training job would, and print the job’s tools and grader')
     .argument('[environment]', 'only this one (default: all)')
-    .option('--items <file>', 'real dataset rows, JSONL; may bring corral: {reference, cheating}')
     .option('--environments <folder>', 'folder of environment files', 'environments')
     .option('--run <run>', 'the run to name in the printed job')
     .option('--hold <seconds>', 'with --url: hold one request this long, to find proxies that cut it', '70');
@@ -41,25 +40,27 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
   command
     .option('--no-egress', 'do not try whom sandboxes reach: for a cluster whose network closes nothing')
     .option('--hide-key', 'print $CORRAL_KEY instead of the key: for output that others keep', false);
-  withReadingOptions(command).action(async (environment: string | undefined, options: PreflightOptions) => {
-    const rows = options.items === undefined ? null : readRows(options.items);
-    const forbidden = options.egress
-      ? await commonTargets(options.probe, options.kubeconfig ?? null, process.env)
-      : null;
-    const report = await onSomeFleet(options, terminal, (connection) =>
-      preflight(connection, {
-        only: environment,
-        rows,
-        environmentsDir: options.environments,
-        // On this machine nothing stands in between, so holding a request would only take time.
-        holdS: options.url === undefined ? 0 : Number(options.hold),
-        forbidden,
-        shownKey: options.hideKey ? '$CORRAL_KEY' : connection.key,
-      }),
-    );
-    show(terminal, options.json, report, (data) => describePreflight(data, terminal.width));
-    if (!report.ok) throw new NotInOrder();
-  });
+  withReadingOptions(withRowOptions(command)).action(
+    async (environment: string | undefined, options: PreflightOptions) => {
+      const rows = chosenRows(options);
+      const forbidden = options.egress
+        ? await commonTargets(options.probe, options.kubeconfig ?? null, process.env)
+        : null;
+      const report = await onSomeFleet(options, terminal, (connection) =>
+        preflight(connection, {
+          only: environment,
+          rows,
+          environmentsDir: options.environments,
+          // On this machine nothing stands in between, so holding a request would only take time.
+          holdS: options.url === undefined ? 0 : Number(options.hold),
+          forbidden,
+          shownKey: options.hideKey ? '$CORRAL_KEY' : connection.key,
+        }),
+      );
+      show(terminal, options.json, report, (data) => describePreflight(data, terminal.width));
+      if (!report.ok) throw new NotInOrder();
+    },
+  );
 }
 
 const andThese = (one: string, others: readonly string[]): readonly string[] => [...others, one];

@@ -4,9 +4,12 @@ import { CommandError, exitCodes } from '../command-error.ts';
 import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { describeFleetEvent } from '../up/describe-event.ts';
-import { askHostLimitations } from '../up/host-limitations.ts';
 import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
+import { describeExit } from '../fleet/become-ready.ts';
+import { duration } from '../print/amounts.ts';
+import { Client } from 'undici';
+import { Value } from 'typebox/value';
+import { LimitationsAnswer } from '#src/protocol/node/wire.ts';
 
 type UpOptions = {
   readonly port: string;
@@ -90,4 +93,35 @@ function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new CommandError(`not a port: ${text}`, 'yours', 'give a number from 0 to 65535');
+}
+
+/** Enough of a log line to recognise it; all of it is in the log. */
+const shownOfLine = 160;
+
+/** One line, or a few where a part's last words help, for what happens to the fleet's own parts. */
+function describeFleetEvent(event: FleetEvent): string {
+  switch (event.kind) {
+    case 'leftovers':
+      return `removed what an earlier fleet left running: ${event.parts.join(', ')}`;
+    case 'ready':
+      return `${event.part} is ready (process ${event.pid}, ${duration(event.tookMs)})`;
+    case 'slow':
+      return `${event.part} runs again but does not answer ready yet; its log tells why`;
+    case 'died': {
+      const lines = event.lastLines.slice(-3).map((line) => `\n    ${line.slice(0, shownOfLine)}`);
+      const words = lines.length === 0 ? '' : ` Its last lines:${lines.join('')}`;
+      return `${event.part} died (${describeExit(event.exit)}); starting it again in ${duration(event.restartInMs)}.${words}`;
+    }
+  }
+}
+
+/** What this host cannot enforce, in node's own sentences. */
+async function askHostLimitations(nodeSocket: string): Promise<readonly string[]> {
+  const client = new Client('http://node', { socketPath: nodeSocket });
+  try {
+    const { body } = await client.request({ method: 'GET', path: '/limitations' });
+    return Value.Parse(LimitationsAnswer, await body.json()).limitations;
+  } finally {
+    await client.destroy();
+  }
 }

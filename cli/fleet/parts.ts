@@ -20,8 +20,8 @@ export type PartsOptions = {
 
 /** What makes the sandboxes; paths are absolute. */
 export type Engine =
-  /** `payloadDir`: what is mounted into sandboxes, built and complete. */
-  | { readonly kind: 'local'; readonly payloadDir: string }
+  /** `payloadDir`: what is mounted into sandboxes, built and complete. `dataDir`: where what environments build is kept; default: with node. */
+  | { readonly kind: 'local'; readonly payloadDir: string; readonly dataDir?: string }
   /** `clusterFile`: what the operator says of the cluster; `kubeconfig` null: as kubectl finds it. */
   | { readonly kind: 'kubernetes'; readonly clusterFile: string; readonly kubeconfig: string | null };
 
@@ -141,6 +141,7 @@ function engineVariables(engine: Engine, folder: StateFolder): Readonly<Record<s
       CORRAL_NODE_STATE_DIR: folder.node,
       CORRAL_NODE_SOCKET: folder.nodeSocket,
       CORRAL_PAYLOAD_DIR: engine.payloadDir,
+      ...(engine.dataDir === undefined ? {} : { CORRAL_DATA_DIR: engine.dataDir }),
     };
   }
   return {

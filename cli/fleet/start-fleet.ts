@@ -37,6 +37,11 @@ export type FleetOptions = {
   readonly pool?: PoolOverrides;
   /** Where payloads are kept, by content; any number of fleets may share it. Default: in the state folder. */
   readonly payloadDir?: string;
+  /**
+   * Where data that environments build is kept, by digest; any number of fleets may share it. Default: what CORRAL_DATA_DIR
+   * says, else in the state folder.
+   */
+  readonly dataDir?: string;
   /** Keeps the records of rollouts on disk; default false: they end with the fleet, the event log stays. */
   readonly keepRecords?: boolean;
   readonly onEvent?: (event: FleetEvent) => void;
@@ -84,7 +89,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
   const folder = openStateFolder(options.stateDir ?? defaultStateFolder);
   const running = await start(folder, options, async () => {
     const payload = await buildPayload(resolve(options.payloadDir ?? folder.payload));
-    return { kind: 'local', payloadDir: payload.dir };
+    const dataDir = options.dataDir ?? process.env['CORRAL_DATA_DIR'] ?? folder.data;
+    return { kind: 'local', payloadDir: payload.dir, dataDir: resolve(dataDir) };
   });
   return { ...running, nodeSocket: folder.nodeSocket, sandboxes: () => listLocalSandboxes(folder.node) };
 }

@@ -16,6 +16,8 @@ export type StateFolder = {
   readonly node: string;
   readonly nodeSocket: string;
   readonly payload: string;
+  /** What environments' programs have made. */
+  readonly data: string;
   readonly events: string;
   readonly keysFile: string;
   readonly fleetKeyFile: string;
@@ -41,6 +43,7 @@ export function stateFolderAt(root: string): StateFolder {
     node: join(root, 'node'),
     nodeSocket: join(root, 'node', nodeSocketName),
     payload: join(root, 'payload'),
+    data: join(root, 'data'),
     events: join(root, 'events'),
     keysFile: join(root, 'keys.json'),
     fleetKeyFile: join(root, 'fleet.key'),

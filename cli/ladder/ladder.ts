@@ -3,7 +3,7 @@ import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { gradeUntouched } from '../proving/grade-untouched.ts';
 import { eachOf, play, type Played } from '../proving/play.ts';
-import { environmentIn, realRowsOf } from '../proving/rows-of.ts';
+import { environmentIn, realRowsOf, type RowChoice } from '../proving/rows-of.ts';
 import type { Row } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
@@ -12,8 +12,7 @@ import { completed, loadPolicies, policiesFile, type Policy } from './policies.t
 export type LadderPlan = {
   readonly environment: string;
   readonly environmentsDir: string;
-  /** Null: the environment's own. */
-  readonly rows: readonly Row[] | null;
+  readonly rows: RowChoice;
   /** Rollouts at the same time. */
   readonly atOnce: number;
 };
@@ -65,12 +64,12 @@ export async function whatIsPlayed(
   const known = await environmentIn(environmentsDir, environment);
   const file = policiesFile(environmentsDir, environment);
   const given = loadPolicies(file, known === undefined ? [] : graderFields(known.grader));
-  const real = rows ?? realRowsOf(environment, environmentsDir);
+  const real = realRowsOf(environment, known, environmentsDir, rows);
   if (real === null) {
     throw new CommandError(
       `${environment} has no rows to play on`,
       'yours',
-      `put some into ${environmentsDir}/${environment}.items.jsonl, or name a file with --items`,
+      `name some in its dataset, put some into ${environmentsDir}/${environment}.items.jsonl, or name a file with --items`,
     );
   }
   const policies = completed(given, real);

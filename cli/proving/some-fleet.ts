@@ -20,8 +20,15 @@ export async function onSomeFleet<Result>(
   terminal.remark('no fleet runs here: starting one that ends with this command');
   const stateDir = mkdtempSync(join(tmpdir(), 'corral-'));
   try {
-    const payloadDir = stateFolderAt(options.state ?? defaultStateFolder).payload;
-    const fleet = await startFleet({ environmentsDir: options.environments, stateDir, payloadDir });
+    // Kept where the next fleet finds them: neither is made twice.
+    const { payload: payloadDir, data: dataDir } = stateFolderAt(options.state ?? defaultStateFolder);
+    const environmentsDir = options.environments;
+    const fleet = await startFleet({
+      environmentsDir,
+      stateDir,
+      payloadDir,
+      dataDir: process.env['CORRAL_DATA_DIR'] ?? dataDir,
+    });
     try {
       return await work({ url: fleet.gatewayUrl, key: fleet.apiKey, run: options.run ?? null });
     } finally {

@@ -18,9 +18,33 @@ describe('the tasks of the demo', () => {
 
   it('give the trainer the files as a list and keep the evidence to themselves', () => {
     for (const task of tasks) {
-      expect(Object.keys(itemOf(task))).toEqual(['id', 'repo', 'request', 'files']);
+      expect(Object.keys(itemOf(task))).toEqual(['id', 'repo', 'request', 'files', 'main']);
       expect(itemOf(task).files).toEqual(Object.keys(task.evidence));
     }
+  });
+
+  it('are the rows of the environment, with no repository in both train and eval', async () => {
+    const rowsOf = async (split: string) =>
+      (
+        await readFile(
+          new URL(`../../environments/code-edit-planning/${split}.jsonl`, import.meta.url),
+          'utf8',
+        )
+      )
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { repo: string; files: string[]; corral?: object });
+    const [train, evaluated] = await Promise.all(['train', 'eval'].map(rowsOf));
+    const items = tasks.map((task) => ({
+      ...itemOf(task),
+      corral: {
+        reference: { files: itemOf(task).files },
+        cheating: { files: ['package.json', 'index.js'] },
+      },
+    }));
+    const evaluatedOn = new Set(evaluated?.map(({ repo }) => repo));
+    expect(train).toEqual(items.filter(({ repo }) => !evaluatedOn.has(repo)));
+    expect(evaluated).toEqual(items.filter(({ repo }) => evaluatedOn.has(repo)));
   });
 
   for (const task of tasks) {

@@ -1,4 +1,4 @@
-import { type AttachDeps, attachToCall, cancelCall } from '#src/calls/attach.ts';
+import { type AttachDeps, attachToCall, cancelCall, outputOf } from '#src/calls/attach.ts';
 import { planExec, planToolCall } from '#src/calls/plan-call.ts';
 import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
@@ -135,6 +135,9 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const rollout = await held(deadline, () => resolveRecord(deps.resolve, caller, record));
       return held(deadline, () => attachToCall(deps.calls, rollout, record, call, deadline));
     },
+    async output(caller, ref, call, stream) {
+      return outputOf(deps.calls, await find(caller, ref), call, stream);
+    },
     async cancel(caller, ref, call) {
       await cancelCall(deps.calls, await find(caller, ref), call);
     },
@@ -145,11 +148,11 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       if (grade.replayed) deps.work.replayed(caller.face);
       return grade;
     },
-    async putFile(caller, ref, path, body, user) {
-      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), path, body, user);
+    async putFile(caller, ref, to, body) {
+      return putFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), to, body);
     },
-    async getFile(caller, ref, path, user) {
-      return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), path, user);
+    async getFile(caller, ref, from) {
+      return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), from);
     },
     async view(caller, ref) {
       return viewOf(await find(caller, ref));

@@ -152,7 +152,7 @@ function wireEvents({ clock, tokens, peers, logId, state, events }: OpenWorld, c
 /** Spans are told from the core's two edges: what it asks of the world, and what is asked of it. */
 function wireCore(
   config: GatewayConfig,
-  { state, link, judge, catalog, clock, random, tracer }: OpenWorld,
+  { state, link, judge, catalog, clock, random, tracer, keep }: OpenWorld,
   told: Pick<GatewayWorld, 'record' | 'work' | 'onTrouble'>,
 ): WiredCore {
   const tracing = createTracing(tracer);
@@ -173,6 +173,7 @@ function wireCore(
     work: told.work,
     record: told.record,
     onTrouble: told.onTrouble,
+    keep,
   });
   const wired = createGatewayCore(world);
   return { core: tracing.core(wired.core), load: wired.load, close: wired.close };

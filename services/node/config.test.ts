@@ -7,6 +7,7 @@ describe('the configuration of node', () => {
   it('needs two folders and has a default for the rest', () => {
     expect(loadConfig(good)).toEqual({
       stateFolder: '/run/corral',
+      dataFolder: '/run/corral/data',
       fleet: 'local',
       payloadFolder: '/opt/payload',
       startConcurrency: 8,

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import type { LogLevel } from '#src/ports/log.ts';
@@ -6,6 +7,8 @@ import { longestSocketPath, sandboxSocketName } from './bwrap/places.ts';
 export type NodeConfig = {
   /** Holds the socket, one folder for each sandbox, and nothing that must outlive the machine. */
   readonly stateFolder: string;
+  /** What environments' programs have made, by digest; worth keeping, and any number of nodes may share it. */
+  readonly dataFolder: string;
   /** Named in control groups. */
   readonly fleet: string;
   /** sandboxd with its own Node and libraries, as it is bound into every sandbox. */
@@ -39,6 +42,7 @@ const typicalIdBytes = 32;
 export function loadConfig(variables: Variables): NodeConfig {
   return readConfig(variables, (read) => ({
     stateFolder: stateFolder(read),
+    dataFolder: dataFolder(read),
     fleet: read.text('CORRAL_FLEET', {
       fallback: 'local',
       pattern: /^[a-z0-9][a-z0-9-]{0,30}$/,
@@ -73,6 +77,12 @@ function stateFolder(read: ConfigReader): string {
     );
   }
   return folder;
+}
+
+function dataFolder(read: ConfigReader): string {
+  const beside = join(read.optional('CORRAL_NODE_STATE_DIR') ?? '/', 'data');
+  if (read.optional('CORRAL_DATA_DIR') === null) return beside;
+  return absolute(read, 'CORRAL_DATA_DIR', 'the folder for data that environments have built');
 }
 
 function absolute(read: ConfigReader, name: string, purpose: string): string {

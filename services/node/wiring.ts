@@ -11,6 +11,8 @@ import { createGroups } from './cgroups/create-groups.ts';
 import { detectLayout } from './cgroups/detect.ts';
 import { groupName } from './cgroups/group-name.ts';
 import type { NodeConfig } from './config.ts';
+import { createBuiltData } from './data/built-data.ts';
+import { createDataCache } from './data/cache.ts';
 import { openKernelKills } from './kernel-kills.ts';
 import { limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
@@ -85,7 +87,13 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const ids = await chooseOwnIds({ config, name, isRoot, clock, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
   const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills });
-  const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations }), log);
+  const data = createBuiltData({
+    cache: createDataCache(config.dataFolder, isRoot),
+    site: { etcFolder, kept, filterFile, groups, isRoot, nodeProgram: process.execPath },
+    clock,
+    log,
+  });
+  const server = await serve(socketPath, createHandle({ sandboxes, feed, limitations, data }), log);
 
   const stopping = new AbortController();
   const looking = every(
@@ -103,6 +111,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     stop: async () => {
       stopping.abort();
       await looking.done;
+      await data.stop();
       await sandboxes.stop();
       await server.close();
       await ids.close();

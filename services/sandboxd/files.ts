@@ -1,30 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { CommandUser, FileReply } from '#src/protocol/sandboxd/wire.ts';
+import type { FilePlace, FileReply } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from './command/capture.ts';
 import type { Config } from './config.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { WireError } from './wire-error.ts';
 
-/** One file, whatever its size: a client that stopped sending or reading must not keep a helper alive for ever. */
+/** One file or archive, whatever its size: a client that stopped sending or reading must not keep a helper alive for ever. */
 const longestTransferMs = 600_000;
 
 /** Bytes in, as the user. Throws `file_error` where the path is at fault. */
-export async function putFile(
-  config: Config,
-  user: CommandUser,
-  path: string,
-  body: IncomingMessage,
-): Promise<FileReply> {
-  const helper = await startHelper(config, user, ['put', path], longestTransferMs);
+export async function putFile(config: Config, place: FilePlace, body: IncomingMessage): Promise<FileReply> {
+  const task = place.form === 'archive' ? 'tar-in' : 'put';
+  const helper = await startHelper(config, place.user, [task, place.path], longestTransferMs);
   const { child, stdout } = helper.process;
   const said = new Capture(replyBytes);
   stdout.on('data', (chunk: Buffer) => said.push(chunk));
   if (child.stdin !== null) body.pipe(child.stdin);
   try {
     await Promise.race([helper.succeeded, brokenOff(body)]);
-    return { bytes: byteCount(said.taken().head.toString('utf8')) };
+    return replyOf(said.taken().head.toString('utf8'));
   } catch (error) {
     // Told, not killed: it removes the part that it has written.
     child.kill('SIGTERM');
@@ -44,20 +40,27 @@ function brokenOff(body: IncomingMessage): Promise<never> {
   });
 }
 
-/** Bytes out, as the user; the answer's head is written with the first of them, so that a fault still is a 422. */
+/**
+ * Bytes out, as the user; the answer's head is written with the first of them, so that a fault still is a 422. A file that fails
+ * after that is a broken connection. An archive then ends without its end mark: what stopped our helper in there was the
+ * sandbox's own doing, and a connection that breaks is the machinery's.
+ */
 export async function getFile(
   config: Config,
-  user: CommandUser,
-  path: string,
+  place: FilePlace,
+  mostBytes: number,
   response: ServerResponse,
 ): Promise<void> {
-  const helper = await startHelper(config, user, ['get', path], longestTransferMs);
+  const isArchive = place.form === 'archive';
+  const request = [isArchive ? 'tar-out' : 'get', place.path, String(mostBytes)];
+  const helper = await startHelper(config, place.user, request, longestTransferMs);
   try {
     const chunks = helper.process.stdout[Symbol.asyncIterator]();
     const first = await chunks.next();
     if (first.done === true) await helper.succeeded;
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    await pipeline(contentOf(first, chunks, helper.succeeded), response);
+    const over = isArchive ? Promise.resolve() : helper.succeeded;
+    await pipeline(contentOf(first, chunks, over), response);
   } finally {
     await killTree(helper.process.pid);
     helper.release();
@@ -75,8 +78,9 @@ async function* contentOf(
   await succeeded;
 }
 
-function byteCount(said: string): number {
-  const { bytes } = parseReply(said);
-  if (typeof bytes === 'number') return bytes;
-  throw new WireError('internal', 'the helper did not say how many bytes it wrote');
+/** Its words are the policy's, as it runs as that: numbers are taken, and nothing else. */
+function replyOf(said: string): FileReply {
+  const { bytes, entries } = parseReply(said);
+  if (typeof bytes !== 'number') throw new WireError('internal', 'the helper did not say how much it wrote');
+  return { bytes, ...(typeof entries === 'number' && { entries }) };
 }

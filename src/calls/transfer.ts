@@ -3,12 +3,18 @@ import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { Failure } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';
-import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
-import type { CommandUser } from '../protocol/sandboxd/wire.ts';
+import {
+  type FileIn,
+  type FileOut,
+  LinkError,
+  type SandboxLink,
+  type SandboxTarget,
+} from '../ports/sandbox-link.ts';
+import type { FileReply } from '../protocol/sandboxd/wire.ts';
 import { noneFailed, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
-import { withoutAnswer } from './judge-call.ts';
+import { settlementOf } from './judge-call.ts';
 import type { Admissible } from './work.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 
@@ -19,36 +25,33 @@ export type TransferDeps = AdmissionDeps & {
 /** `broken_off`: an error, a lost connection, or a reader that went away; a repeat is a transfer of its own. */
 type TransferEnd = 'done' | 'broken_off';
 
-/** One file in or out: the largest allowed file over a slow line. */
+/** One file or archive in or out: the largest that is allowed over a slow line. */
 const transferMs = 10 * 60_000;
 
 /**
  * Bytes into a sandbox. A file is state, so a transfer is dispatched like a call: once one was sent, a lost sandbox
- * taints the rollout rather than being swapped for one without the file. Sending the same file again is harmless.
+ * taints the rollout rather than being swapped for one without the file. Each try is dispatched by itself; that what was
+ * written is not written again over what came later, its sandbox knows, by the caller's id.
  */
 export async function putFile(
   deps: TransferDeps,
   rollout: ResolvedRollout,
-  path: string,
+  to: FileIn,
   body: AsyncIterable<Uint8Array>,
-  user: CommandUser,
-): Promise<{ readonly bytes: number }> {
+): Promise<FileReply> {
   const { work, target } = await admitTransfer(deps, rollout, 'put_file');
-  return ending(deps, work, () =>
-    deps.link.putFile(target, path, body, user, AbortSignal.timeout(transferMs)),
-  );
+  return ending(deps, work, () => deps.link.putFile(target, to, body, AbortSignal.timeout(transferMs)));
 }
 
 /** Bytes out of a sandbox; the transfer settles when the last of them was read, or the reader went away. */
 export async function getFile(
   deps: TransferDeps,
   rollout: ResolvedRollout,
-  path: string,
-  user: CommandUser,
+  from: FileOut,
 ): Promise<AsyncIterable<Uint8Array>> {
   const { work, target } = await admitTransfer(deps, rollout, 'get_file');
   try {
-    const bytes = await deps.link.getFile(target, path, user, AbortSignal.timeout(transferMs));
+    const bytes = await deps.link.getFile(target, from, AbortSignal.timeout(transferMs));
     return settlingAtEnd(deps, work, bytes);
   } catch (thrown) {
     throw await failed(deps, work, thrown);
@@ -111,6 +114,8 @@ async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Pr
       evidence: { errno },
     });
   }
+  if (trouble.kind === 'refused' && trouble.code === 'call_conflict')
+    return new Failure('call_conflict', `${trouble.message}; use a new call id`);
   return new Failure('sandboxd_unreachable', `the transfer broke off: ${thrown.message}; send it again`, {
     admitted: trouble.kind === 'not_sent' ? 'no' : 'unknown',
     cause: thrown,
@@ -123,13 +128,7 @@ export async function settleTransfer(
   work: Admissible,
   end: TransferEnd,
 ): Promise<void> {
-  const settlement = {
-    ...withoutAnswer(work),
-    keyId: work.keyId,
-    outcome: end === 'done' ? ('completed' as const) : ('cancelled' as const),
-    code: null,
-    admitted: 'yes' as const,
-    waitedMs: 0,
-  };
+  const outcome = end === 'done' ? 'completed' : 'cancelled';
+  const settlement = { ...settlementOf(work, { outcome, code: null, admitted: 'yes' }), keyId: work.keyId };
   await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
 }

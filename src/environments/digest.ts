@@ -1,17 +1,30 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
 import {
+  dataDigest,
+  type DataDigest,
   environmentVersion,
   type EnvironmentVersion,
   templateDigest,
   type TemplateDigest,
 } from '../model/ids.ts';
-import type { Environment, Template } from '../model/environment.ts';
+import type { DataFolder, Environment, Template } from '../model/environment.ts';
 import type { EnvironmentYaml } from './schema/environment.ts';
 
 /** sha256 of everything a sandbox is created from: sandboxes of one digest are interchangeable until they are bound. */
 export function digestOf(template: Omit<Template, 'digest'>): TemplateDigest {
   return templateDigest(sha256(template));
+}
+
+/**
+ * sha256 of everything that decides what a build of data leaves: the command, and of each input its name and what it
+ * holds. Where it lies is nobody's business, nor who asks. `kind` is another where the way of building becomes another.
+ */
+export function dataDigestOf(
+  argv: readonly string[],
+  inputs: readonly { readonly name: string; readonly digest: string }[],
+): DataDigest {
+  return dataDigest(sha256({ kind: 'data 1', argv, inputs }));
 }
 
 /**
@@ -27,10 +40,14 @@ export function versionOf(
     ...environment.template,
     digest: undefined,
     image: sandbox.image,
-    data: sandbox.data ?? [],
+    data: (sandbox.data ?? []).map((written, index) => withDigest(written, environment.template.data[index])),
   };
   return environmentVersion(sha256({ ...environment, template: asWritten, pool: null }));
 }
+
+/** What a program makes counts as it is written and by its digest. */
+const withDigest = (written: object, folder: DataFolder | undefined): object =>
+  folder !== undefined && 'build' in folder ? { ...written, digest: folder.build.digest } : written;
 
 /**
  * sha256 of everything that a folder of environments says, so that processes can tell whether they have read the same.

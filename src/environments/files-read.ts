@@ -1,6 +1,7 @@
 import { hash as digestOf } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { treeDigest, type TreeDigest, treeStamp } from './tree-digest.ts';
 
 /**
  * Reads files and remembers what it found, so that one can ask later whether they still say the same. By content and
@@ -36,6 +37,16 @@ export class FilesRead {
     return is;
   }
 
+  /**
+   * Of all that a file or folder holds. Whether it is as it was is told by names, sizes and times: a corpus of many
+   * megabytes cannot be read every two seconds, and whoever builds from it reads it again.
+   */
+  treeNow(path: string): TreeDigest {
+    // Stamped before it is read: what changes meanwhile is found at the next look.
+    this.#remember(path, 'tree', stampNow(path));
+    return treeDigest(path);
+  }
+
   /** Whether everything that was read would be found as it was. */
   async unchanged(): Promise<boolean> {
     for (const { path, look, fingerprint } of this.#found.values()) {
@@ -58,6 +69,7 @@ const nothing = 'nothing';
 const looks = {
   names: async (path: string) => (await namesIn(path)).join('\n'),
   text: (path: string) => readFile(path, 'utf8').then(hash, () => nothing),
+  tree: (path: string) => Promise.resolve(stampNow(path)),
   folder: async (path: string) =>
     String(
       await stat(path).then(
@@ -77,5 +89,7 @@ function readIfThere(path: string): string | null {
     return null;
   }
 }
+
+const stampNow = (path: string): string => treeStamp(path) ?? nothing;
 
 const hash = (text: string) => digestOf('sha256', text);

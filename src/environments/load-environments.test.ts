@@ -259,7 +259,11 @@ limits: { output_bytes: 3 }
     ['prepare that knows a task', 'image: host, prepare: [[echo, "{item.x}"]]', 'put it in setup'],
     ['a request above its limit', 'image: host, cpu: {request: 2, limit: 1}', 'requests more than its limit'],
     ['a folder that is not there', 'image: "rootfs:nope"', 'names the folder nope'],
-    ['data for a cluster', 'image: alpine, data: [{source: ., target: /x}]', 'are folders of this machine'],
+    [
+      'data for a cluster',
+      'image: alpine, data: [{source: ., target: /x}]',
+      'is made of folders of this machine',
+    ],
     ['a variable of ours', 'image: host, env: { CORRAL_X: "1" }', 'has no good name'],
   ])('%s', async (_what, sandbox, message) => {
     expect(await mistakes(minimal().replace('image: host', sandbox))).toEqual([
@@ -395,7 +399,7 @@ describe('an image that each row names', () => {
     await using folder = await environmentFolder({ 'a.yaml': folders });
     expect((await loadEnvironments(folder.path)).all()).toHaveLength(1);
     expect(await mistakes(byRow(`{ from: item.image, allow: ["rootfs:/srv/*", "*"] }, ${data}`))).toEqual([
-      expect.stringContaining('sandbox.data are folders of this machine'),
+      expect.stringContaining('sandbox.data.0 is made of folders of this machine'),
     ]);
   });
 

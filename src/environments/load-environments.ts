@@ -75,5 +75,6 @@ function folderOf(file: string, files: FilesRead): Folder {
     absolute,
     text: (path) => files.textNow(absolute(path)),
     isFolder: (path) => files.isFolder(absolute(path)),
+    tree: (path) => files.treeNow(absolute(path)),
   };
 }

@@ -59,17 +59,30 @@ export const openPolicy: OperatorPolicy = compilePolicy({});
 export function checkPolicy(environment: Environment, policy: OperatorPolicy, report: Report): void {
   const { template } = environment;
   checkImages(template, policy, report);
-  for (const [index, { source }] of template.data.entries()) {
-    if (matchesOne(policy.data, source)) continue;
-    report(
-      ['sandbox', 'data', index, 'source'],
-      `is ${source}, and the operator allows: ${policy.data.join(', ')}`,
-    );
-  }
+  checkData(template, policy, report);
   checkMember(policy.networks, template.network, ['sandbox', 'network'], report);
   checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
   checkPlacement(template.placement, policy.placement, report);
   checkCeilings(environment, policy.ceilings, report);
+}
+
+/** Folders of this machine, what data is made from included, and images. */
+function checkData({ data }: Environment['template'], policy: OperatorPolicy, report: Report): void {
+  for (const [index, folder] of data.entries()) {
+    const named: readonly (readonly [Path, string, readonly string[]])[] =
+      'source' in folder
+        ? [[['source'], folder.source, policy.data]]
+        : 'image' in folder
+          ? [[['image'], folder.image, policy.images]]
+          : folder.build.inputs.map((input, place) => [['inputs', place], input, policy.data]);
+    for (const [place, name, allowed] of named) {
+      if (matchesOne(allowed, name)) continue;
+      report(
+        ['sandbox', 'data', index, ...place],
+        `is ${name}, and the operator allows: ${allowed.join(', ')}`,
+      );
+    }
+  }
 }
 
 /** Of images that rows name only those can be checked here that stand in the list as they are; see {@link permit}. */

@@ -1,4 +1,5 @@
-import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
+import type { DataDigest, EnvironmentName, EnvironmentVersion, TemplateDigest } from './ids.ts';
+import type { Dataset } from './dataset.ts';
 import type { Grader } from './grader.ts';
 
 /** What a sandbox is created from; pools, waiting lines and breakers are kept by its digest. */
@@ -77,7 +78,22 @@ export const anyPlace: Placement = {
   labels: {},
 };
 
-export type DataFolder = { readonly source: string; readonly target: string };
+/** A folder of this machine, what a program made once, or (on a cluster) what an image holds; at `target`, read-only. */
+export type DataFolder = SourceFolder | BuiltFolder | ImageFolder;
+export type SourceFolder = { readonly source: string; readonly target: string };
+export type BuiltFolder = { readonly build: DataBuild; readonly target: string };
+export type ImageFolder = { readonly image: string; readonly target: string };
+
+/** How data is made, once for all sandboxes of a machine. */
+export type DataBuild = {
+  /** Run where the inputs are, each under its last name. */
+  readonly argv: readonly string[];
+  /** Files and folders of this machine. */
+  readonly inputs: readonly string[];
+  readonly timeoutMs: number;
+  /** Of the command and of all that the inputs hold: the same digest is the same data. */
+  readonly digest: DataDigest;
+};
 
 /** An environment as compiled from its YAML: checked, with every default filled in. */
 export type Environment = {
@@ -97,6 +113,10 @@ export type Environment = {
   /** The score of a rollout whose final answer is too long to be graded. */
   readonly onTooLong: number;
   readonly texts: Texts;
+  /** Whether graded rollouts are kept as their grader saw them, for a newer grader; absent: they are not. */
+  readonly keep?: true;
+  /** Its rows and its prompt, of which a fleet knows the digests; absent: they are the trainer's own. */
+  readonly dataset?: Dataset;
   readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };
 };
 

@@ -1,3 +1,4 @@
+import type { Environment } from './environment.ts';
 import type { Grader } from './grader.ts';
 
 /** A grader that gives a score by itself, and is no composition of others. */
@@ -23,14 +24,18 @@ export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
   }
 }
 
-/** Whether some part looks at what the rollout's calls said: only then is that kept. */
-export const readsCalls = (grader: Grader): boolean =>
+/** Whether some part looks at what the rollout's calls said. */
+const readsCalls = (grader: Grader): boolean =>
   graderLeaves(grader).some(
     (leaf) =>
       leaf.kind === 'calls' ||
       (leaf.kind === 'command' && leaf.readsRollout === true) ||
       (leaf.kind === 'http' && leaf.calls === true),
   );
+
+/** Whether what calls said is written down: for its grader, or for a newer one. */
+export const keepsCalls = ({ grader, keep }: Pick<Environment, 'grader' | 'keep'>): boolean =>
+  keep === true || readsCalls(grader);
 
 /** Whether some part runs inside the rollout's sandbox. */
 export function needsSandbox(grader: Grader): boolean {

@@ -13,6 +13,8 @@ export type EnvironmentName = Brand<string, 'EnvironmentName'>;
 export type EnvironmentVersion = Brand<string, 'EnvironmentVersion'>;
 /** sha256 (hex) of everything a sandbox is created from. */
 export type TemplateDigest = Brand<string, 'TemplateDigest'>;
+/** sha256 (hex) of everything that decides what a build of data leaves. */
+export type DataDigest = Brand<string, 'DataDigest'>;
 /** Which task a rollout attempts: the item's `id`, else a hash of its canonical JSON. */
 export type ItemKey = Brand<string, 'ItemKey'>;
 
@@ -41,4 +43,5 @@ export const bootId = (text: string): BootId => text as BootId;
 export const environmentName = (text: string): EnvironmentName => text as EnvironmentName;
 export const environmentVersion = (text: string): EnvironmentVersion => text as EnvironmentVersion;
 export const templateDigest = (text: string): TemplateDigest => text as TemplateDigest;
+export const dataDigest = (text: string): DataDigest => text as DataDigest;
 export const itemKey = (text: string): ItemKey => text as ItemKey;

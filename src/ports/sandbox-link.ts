@@ -3,15 +3,21 @@ import type {
   BindRequest,
   CallAnswer,
   CallRequest,
-  CommandUser,
+  FilePlace,
   FileReply,
   Identity,
+  OutputStream,
   PrepareReply,
   ProbeDepth,
   ProbeReply,
 } from '../protocol/sandboxd/wire.ts';
 import type { BootId, CallId, SandboxId } from '../model/ids.ts';
 import type { RolloutKey, SandboxAddress } from '../model/rollout.ts';
+
+/** `call`: the caller's own id of it, by which it is written once however often it is sent. */
+export type FileIn = FilePlace & { readonly call?: CallId };
+/** More than `mostBytes` are refused before the first. */
+export type FileOut = FilePlace & { readonly mostBytes: number };
 
 /** Which sandboxd to speak to. `boot: null` only where it is being learnt (identity, probe before ready). */
 export type SandboxTarget = {
@@ -82,18 +88,19 @@ export interface SandboxLink {
   ): Promise<CallAnswer | 'running'>;
   /** The answers of these calls are stored elsewhere. All are confirmed or, when one is not done, none. */
   confirm(target: SandboxTarget, calls: readonly CallId[], signal: AbortSignal): Promise<void>;
+  /** What was kept of a stream beside the answer. Refused as `answer_confirmed` where it is no longer there. */
+  output(
+    target: SandboxTarget,
+    call: CallId,
+    stream: OutputStream,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
   putFile(
     target: SandboxTarget,
-    path: string,
+    to: FileIn,
     body: AsyncIterable<Uint8Array>,
-    user: CommandUser,
     signal: AbortSignal,
   ): Promise<FileReply>;
-  getFile(
-    target: SandboxTarget,
-    path: string,
-    user: CommandUser,
-    signal: AbortSignal,
-  ): Promise<AsyncIterable<Uint8Array>>;
+  getFile(target: SandboxTarget, from: FileOut, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
 }

@@ -6,7 +6,8 @@ import type { Owner, SandboxAddress } from '../model/rollout.ts';
 
 /**
  * The engine that makes machines. Everything it made can be found and removed from its own list, without our memory.
- * Errors: `Failure` with `provider_unavailable` (ask again), `start_failed`, `image_unavailable`, `unschedulable`.
+ * Errors: `Failure` with `provider_unavailable` (ask again), `start_failed`, `setup_failed` (its data cannot be made),
+ * `image_unavailable`, `unschedulable`.
  */
 export interface SandboxProvider {
   /** Idempotent by `sandbox`: a create whose answer was lost is adopted by sending it again. */

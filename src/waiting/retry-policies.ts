@@ -304,7 +304,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // One that was cut goes on at once, as far as a person can tell, and a server that is back is noticed within seconds.
     pauses: { firstMs: 100, factor: 2, longestMs: 5_000 },
     withinMs: always,
-    by: ['src/adapters/kubernetes/watch/back-off.ts'],
+    by: ['src/adapters/kubernetes/watch/follow.ts'],
   },
   nodeWatch: {
     what: 'the watch of this machine’s `node`',

@@ -32,6 +32,9 @@ function request(argv: readonly string[]): CallRequest {
   };
 }
 
+const place = (path: string) => ({ path, user: 'policy', form: 'file' }) as const;
+const fileOut = (path: string) => ({ ...place(path), mostBytes: 1_000 });
+
 /** How a promise of the link ended; for one that did not fail, what it gave. */
 const endOf = (asked: Promise<unknown>): Promise<unknown> =>
   asked.catch((error: unknown) => (error instanceof LinkError ? error.trouble : error));
@@ -74,7 +77,7 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await endOf(link.call(target, callId('a'), prints('a'), 0, signal))).toEqual(notBound);
       expect(await endOf(link.attach(target, callId('a'), 0, signal))).toEqual(notBound);
       expect(await endOf(link.confirm(target, [], signal))).toEqual(notBound);
-      expect(await endOf(link.getFile(target, 'file', 'policy', signal))).toEqual(notBound);
+      expect(await endOf(link.getFile(target, fileOut('file'), signal))).toEqual(notBound);
     });
 
     it('a look with the question who it is counts as a probe', async () => {
@@ -163,7 +166,7 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
       expect(await endOf(link.attach(others, mine, 0, signal))).toEqual(elsewhere);
       expect(await endOf(link.confirm(others, [mine], signal))).toEqual(elsewhere);
       expect(await endOf(link.cancel(others, mine, signal))).toEqual(elsewhere);
-      expect(await endOf(link.getFile(others, 'file', 'policy', signal))).toEqual(elsewhere);
+      expect(await endOf(link.getFile(others, fileOut('file'), signal))).toEqual(elsewhere);
       const { calls } = await link.identity(others, signal);
       expect(calls).toContainEqual(expect.objectContaining({ callId: mine, state: 'done' }));
       expect(calls.map((call) => call.callId)).not.toContain(theirs);
@@ -171,11 +174,17 @@ export function describeSandboxLink(name: string, open: () => Promise<LinkUnderT
     });
 
     it('a file comes back as it was put, and is counted; one that is not there is the path’s own fault', async () => {
-      const bytes = new Blob(['some bytes']).stream();
-      expect(await link.putFile(target, 'file', bytes, 'policy', signal)).toEqual({ bytes: 10 });
-      const back = await Array.fromAsync(await link.getFile(target, 'file', 'policy', signal));
+      const put = (text: string) =>
+        link.putFile(target, { ...place('file'), call: callId('upload') }, new Blob([text]).stream(), signal);
+      expect(await put('some bytes')).toEqual({ bytes: 10 });
+      // A repeat, whatever it brings, writes nothing.
+      expect(await put('others')).toEqual({ bytes: 10 });
+      const elsewhere = { ...place('other'), call: callId('upload') };
+      const conflict = await endOf(link.putFile(target, elsewhere, new Blob(['x']).stream(), signal));
+      expect(conflict).toMatchObject({ kind: 'refused', status: 409, code: 'call_conflict' });
+      const back = await Array.fromAsync(await link.getFile(target, fileOut('file'), signal));
       expect(Buffer.concat(back).toString()).toBe('some bytes');
-      const missing = await endOf(link.getFile(target, 'missing', 'policy', signal));
+      const missing = await endOf(link.getFile(target, fileOut('missing'), signal));
       expect(missing).toMatchObject({ kind: 'refused', status: 422, code: 'file_error', errno: 'ENOENT' });
       expect(await link.identity(target, signal)).toMatchObject({ filesPut: 1 });
     });

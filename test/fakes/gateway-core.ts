@@ -37,6 +37,10 @@ export class FakeGatewayCore implements GatewayCore {
   toolCall: GatewayCore['toolCall'] = (...args) => this.#answer('toolCall', args, this.result);
   exec: GatewayCore['exec'] = (...args) => this.#answer('exec', args, this.result);
   attach: GatewayCore['attach'] = (...args) => this.#answer('attach', args, this.result);
+  output: GatewayCore['output'] = async (...args) => {
+    await this.#answer('output', args, undefined);
+    return this.#chunks();
+  };
   cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, undefined);
   grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
   view: GatewayCore['view'] = (...args) => this.#answer('view', args, aView());
@@ -45,11 +49,11 @@ export class FakeGatewayCore implements GatewayCore {
   close: GatewayCore['close'] = (...args) => this.#answer('close', args, aView());
   environments: GatewayCore['environments'] = () => [];
 
-  putFile: GatewayCore['putFile'] = async (caller, rollout, path, body, user) => {
+  putFile: GatewayCore['putFile'] = async (caller, rollout, to, body) => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of body) chunks.push(chunk);
     this.received = Buffer.concat(chunks);
-    return this.#answer('putFile', [caller, rollout, path, user], { bytes: this.received.length });
+    return this.#answer('putFile', [caller, rollout, to], { bytes: this.received.length, entries: 1 });
   };
 
   getFile: GatewayCore['getFile'] = async (...args) => {

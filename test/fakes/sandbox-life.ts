@@ -1,15 +1,18 @@
 import { Binding } from '#services/sandboxd/binding.ts';
 import { awaitAnswer, Journal } from '#services/sandboxd/calls/journal.ts';
 import type { RawAnswer } from '#services/sandboxd/calls/answer.ts';
+import { Uploads } from '#services/sandboxd/uploads.ts';
 import { WireError } from '#services/sandboxd/wire-error.ts';
 import {
   type BindRequest,
   type CallAnswer,
   type CallRequest,
+  type FileReply,
   type GradeTurn,
   type Identity,
   protocolVersion,
 } from '#src/protocol/sandboxd/wire.ts';
+import type { FileIn } from '#src/ports/sandbox-link.ts';
 
 /** As sandboxd's own. */
 const journalLimits = { bytes: 8 * 1024 * 1024, waiting: 256, calls: 4096 };
@@ -26,6 +29,7 @@ export class SandboxLife {
   readonly #sandbox: string;
   readonly #binding = new Binding();
   readonly #journal: Journal;
+  readonly #uploads = new Uploads(100);
   #filesPut = 0;
   #probed: boolean;
 
@@ -95,10 +99,13 @@ export class SandboxLife {
     this.#bound().cancel(call);
   }
 
-  put(path: string, bytes: Uint8Array): void {
+  async put(to: FileIn, bytes: Uint8Array): Promise<FileReply> {
     this.#bound().requireUngraded();
-    this.#filesPut += 1;
-    this.files.set(path, bytes);
+    return this.#uploads.once(to.call ?? null, to, async () => {
+      this.#filesPut += 1;
+      this.files.set(to.path, bytes);
+      return { bytes: bytes.length };
+    });
   }
 
   get(path: string): Uint8Array {

@@ -6,6 +6,8 @@ import {
   type LinkTrouble,
   type SandboxLink,
   type SandboxTarget,
+  type FileIn,
+  type FileOut,
 } from '#src/ports/sandbox-link.ts';
 import type {
   BindReply,
@@ -49,8 +51,9 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
-      putFile: (target, path, body) => this.putFile(target, path, body),
-      getFile: (target, path) => this.getFile(target, path),
+      output: (target) => this.output(target),
+      putFile: (target, to, body) => this.putFile(target, to, body),
+      getFile: (target, from) => this.getFile(target, from),
     };
   }
 
@@ -130,15 +133,19 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
-  async putFile(target: SandboxTarget, path: string, body: AsyncIterable<Uint8Array>) {
-    const bytes = Buffer.concat(await Array.fromAsync(body));
-    return this.#ask('putFile', target, (life) => {
-      life.put(path, bytes);
-      return { bytes: bytes.length };
+  /** What it runs prints little. */
+  output(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('output', target, () => {
+      throw new WireError('answer_confirmed', 'its output had to make way');
     });
   }
 
-  getFile(target: SandboxTarget, path: string): Promise<AsyncIterable<Uint8Array>> {
+  async putFile(target: SandboxTarget, to: FileIn, body: AsyncIterable<Uint8Array>) {
+    const bytes = Buffer.concat(await Array.fromAsync(body));
+    return this.#ask('putFile', target, (life) => life.put(to, bytes));
+  }
+
+  getFile(target: SandboxTarget, { path }: FileOut): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 
@@ -200,6 +207,7 @@ const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'attach',
   'confirm',
   'cancel',
+  'output',
   'putFile',
   'getFile',
 ]);

@@ -1,13 +1,14 @@
 import { parseArgs } from 'node:util';
-import { hunt } from './bugs/hunt.ts';
-import { plantedBugNames } from './bugs/planted-bugs.ts';
+import { hunt, writeFound } from './bugs/hunt.ts';
+import { type PlantedBug, plantedBugNames } from './bugs/planted-bugs.ts';
 import { RealScripts } from './fleet/real-scripts.ts';
 import { simulate, type SimulationOptions } from './simulate.ts';
 import { storyLines, verdictLines } from './tell.ts';
 
 /**
  * `npm run sim -- --seed N [--steps M] [--rollouts R] [--bug NAME]` tells one seed's story; `--seeds COUNT` runs so many
- * from there on and tells of those that break; `--planted` looks for every planted bug.
+ * from there on and tells of those that break; `--planted` looks for every planted bug, and
+ * writes down by which seed each is found, where the tests look first.
  */
 const { values } = parseArgs({
   options: {
@@ -53,14 +54,16 @@ async function costWords(wallMs: number): Promise<string> {
 }
 
 async function huntAll(): Promise<boolean> {
-  let missed = 0;
+  const found = new Map<PlantedBug, number>();
   for (const bug of plantedBugNames) {
     const caught = await hunt(scripts, bug);
-    if (caught === null) missed += 1;
+    if (caught !== null) found.set(bug, caught.seed);
     console.log(
       caught === null ? `NOT FOUND: ${bug}` : `seed ${caught.seed}: ${bug}: ${caught.violation.invariant}`,
     );
   }
+  writeFound(found);
+  const missed = plantedBugNames.length - found.size;
   console.log(`${plantedBugNames.length} planted bugs, ${missed} not found`);
   return missed === 0;
 }

@@ -128,3 +128,11 @@ def _fleet_of(up: subprocess.Popen[str], told: Any) -> Fleet:
         raise AssertionError(f"the fleet did not start:\n{told.read()[-2000:]}")
     summary = json.loads(line)
     return Fleet(summary["gatewayUrl"], summary["apiKey"], Path(summary["stateDir"]))
+
+
+def write_rows(trainer: str, out: Path) -> Path:
+    """The rows of the environment `asked`, as `corral rows` writes them for this trainer."""
+    node = REPOSITORY / "node_modules/.bin/node"
+    rows = [node, REPOSITORY / "cli/main.ts", "rows", "asked", "--for", trainer, "--out", out]
+    subprocess.run([*rows, "--environments", ENVIRONMENTS], check=True, capture_output=True)
+    return out

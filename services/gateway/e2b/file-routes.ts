@@ -34,7 +34,7 @@ export function fileRoutes(app: App, parts: E2bParts): void {
       if (path === undefined) throw invalid('no path is named');
       try {
         const bytes = await orGone(parts, addressed, (core) =>
-          core.getFile(addressed.caller, addressed.ref, inSandbox(path), 'policy'),
+          core.getFile(addressed.caller, addressed.ref, { ...placeOf(path), mostBytes: parts.fileBytes }),
         );
         // Too large a file shows as a broken connection: by then the status has been sent.
         const stream = Readable.from(limited(bytes, parts.fileBytes), { objectMode: false });
@@ -55,7 +55,7 @@ export function fileRoutes(app: App, parts: E2bParts): void {
     try {
       for await (const { path, bytes } of filesIn(request, request.query.path, parts.fileBytes)) {
         await orGone(parts, addressed, (core) =>
-          core.putFile(addressed.caller, addressed.ref, inSandbox(path), bytes, 'policy'),
+          core.putFile(addressed.caller, addressed.ref, placeOf(path), bytes),
         );
         written.push({ name: baseName(path), type: 'file', path });
       }
@@ -65,6 +65,8 @@ export function fileRoutes(app: App, parts: E2bParts): void {
     return written;
   });
 }
+
+const placeOf = (path: string) => ({ path: inSandbox(path), user: 'policy', form: 'file' }) as const;
 
 type Incoming = { readonly path: string; readonly bytes: AsyncIterable<Buffer> };
 

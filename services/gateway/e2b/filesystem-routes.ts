@@ -63,6 +63,8 @@ type Told =
 /** A client waits a minute; a folder that takes so long to walk is the sandbox's own. */
 const commandMs = 30_000;
 const requestMs = 55_000;
+/** Some two thousand names: what an answer of fleet state holds. */
+const listBytes = 256 * 1024;
 
 async function run(
   { core, random }: E2bParts,
@@ -75,7 +77,8 @@ async function run(
   const call = takeCall(request, `e2b-files-${random.text(12)}`);
   const [script = '', ...args] = command;
   const argv = ['/bin/sh', '-c', script, 'sh', ...args];
-  const result = await core.exec(caller, { rollout, call, argv, timeoutMs: commandMs, waitMs: requestMs });
+  const times = { timeoutMs: commandMs, waitMs: requestMs };
+  const result = await core.exec(caller, { rollout, call, argv, maxOutputBytes: listBytes, ...times });
   const word = wordOf(result);
   if (word === null) return { kind: 'text', text: result.stdout };
   return { kind: 'word', word, message: messageOf(word, path, result.stderr || result.output) };

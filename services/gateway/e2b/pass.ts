@@ -1,5 +1,4 @@
-import { authoriseAgain, type KnownKeys, unknownKey } from '#src/access/authorise.ts';
-import type { Origin } from '#src/access/development-key.ts';
+import { authoriseAgain, type KnownKeys, type Origin, unknownKey } from '#src/access/authorise.ts';
 import type { Grant } from '#src/access/keys.ts';
 import type { PeerTokens } from '#src/platform/tokens.ts';
 import { Type } from 'typebox';

@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import type { ProcessEnd } from '#src/protocol/e2b/data.ts';
+import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult } from '../core.ts';
 
 /*
@@ -50,16 +51,24 @@ function cutOf({ truncated }: CallResult): string {
 /** One message at a time stays far below what any client takes. */
 const pieceBytes = 256 * 1024;
 
-/** The streams, and where nothing ran what the model is told, as stderr. */
-export function* outputOf(
-  result: CallResult,
-): Generator<{ readonly stdout: string } | { readonly stderr: string }> {
-  const { truncated, stdout } = result;
-  for (const piece of piecesOf(marked(stdout, 'stdout', truncated.stdout))) yield { stdout: piece };
-  for (const piece of piecesOf(marked(errorsOf(result), 'stderr', truncated.stderr))) yield { stderr: piece };
+type Data = { readonly stdout: string } | { readonly stderr: string };
+type Open = (stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>;
+
+/**
+ * The streams, and where nothing ran what the model is told, as stderr. `open`: what of them is still in the sandbox, because it
+ * is too much for an answer; it passes through here as it comes.
+ */
+export async function* outputOf(result: CallResult, open: Open): AsyncGenerator<Data> {
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const isElsewhere = (result.kept?.[stream] ?? 0) > 0;
+    const bytes = isElsewhere ? await open(stream) : [Buffer.from(textOf(result, stream))];
+    for await (const chunk of bytes) yield* piecesOf(stream, Buffer.from(chunk));
+    if (result.truncated[stream]) yield* piecesOf(stream, Buffer.from(cutHere(stream)));
+  }
 }
 
-function errorsOf({ outcome, code, output, stderr }: CallResult): string {
+function textOf({ outcome, code, output, stdout, stderr }: CallResult, stream: OutputStream): string {
+  if (stream === 'stdout') return stdout;
   return outcome === 'refused' || code === 'sandbox_broken' ? `${output}\n` : stderr;
 }
 
@@ -67,14 +76,11 @@ function errorsOf({ outcome, code, output, stderr }: CallResult): string {
  * The wire has no word for output that was cut, and an exception would be a way out for a policy that prints without end. So
  * whoever reads it is told where it ends.
  */
-function marked(text: string, stream: string, isCut: boolean): string {
-  if (!isCut) return text;
-  return `${text}${text.endsWith('\n') ? '' : '\n'}[${stream} was cut: only its head and tail are above]\n`;
-}
+const cutHere = (stream: OutputStream): string => `\n[${stream} was cut: only its head and tail are above]\n`;
 
-function* piecesOf(text: string): Generator<string> {
-  const bytes = Buffer.from(text);
+function* piecesOf(stream: OutputStream, bytes: Buffer): Generator<Data> {
   for (let at = 0; at < bytes.length; at += pieceBytes) {
-    yield bytes.subarray(at, at + pieceBytes).toString('base64');
+    const piece = bytes.subarray(at, at + pieceBytes).toString('base64');
+    yield stream === 'stdout' ? { stdout: piece } : { stderr: piece };
   }
 }

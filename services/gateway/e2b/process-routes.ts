@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CallId } from '#src/model/ids.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { CallSummary } from '#src/ports/fleet/records.ts';
 import {
   ConnectRequest,
@@ -8,6 +9,7 @@ import {
   SignalRequest,
   StartRequest,
 } from '#src/protocol/e2b/data.ts';
+import { maxOutputBytes, type OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult, ExecRequest } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
@@ -72,6 +74,7 @@ function streamRoutes(app: App, parts: E2bParts): void {
       call,
       ...commandOf(body, addressed),
       ...allowed,
+      maxOutputBytes,
     });
     return sendEvents(parts, request, reply, pid, running);
   });
@@ -198,7 +201,10 @@ async function sendEvents(
   ended.catch(() => undefined);
   await parts.clock.sleep(firstMs, over.signal);
   if (over.signal.aborted) await ended;
-  const messages = eventsOf(parts, pid, ended, over.signal, pingMsOf(request));
+  const { caller, ref } = addressedBy(request);
+  const output: Output = (kept, stream) => parts.core.output(caller, ref, kept, stream);
+  const pinged = { clock: parts.clock, over: over.signal, pingMs: pingMsOf(request) };
+  const messages = eventsOf(pid, ended, pinged, output);
   const { rollout = null, call = null } = request.state ?? {};
   const stream = streamOf(messages, (failure) => parts.onFailure('e2b', { failure, rollout, call }));
   // It is held until it has ended, not until it has begun.
@@ -208,12 +214,14 @@ async function sendEvents(
   return reply.code(200).type('application/connect+json').send(stream);
 }
 
+type Output = (call: CallId, stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>;
+type Pinged = { readonly clock: Clock; readonly over: AbortSignal; readonly pingMs: number };
+
 async function* eventsOf(
-  { clock }: Pick<E2bParts, 'clock'>,
   pid: number,
   ended: Promise<CallResult>,
-  over: AbortSignal,
-  pingMs: number,
+  { clock, over, pingMs }: Pinged,
+  output: Output,
 ): AsyncGenerator<{ readonly event: ProcessEvent }> {
   yield { event: { start: { pid } } };
   while (!over.aborted) {
@@ -221,7 +229,8 @@ async function* eventsOf(
     if (!over.aborted) yield { event: { keepalive: {} } };
   }
   const result = await ended;
-  for (const data of outputOf(result)) yield { event: { data } };
+  for await (const data of outputOf(result, (stream) => output(result.callId, stream)))
+    yield { event: { data } };
   yield { event: { end: endOf(result) } };
 }
 

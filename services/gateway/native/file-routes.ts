@@ -1,50 +1,143 @@
 import { Readable } from 'node:stream';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
-import { FileAnswer, FileParams, FileQuery } from '#src/protocol/native/calls.ts';
-import type { GatewayCore } from '../core.ts';
+import type { FileIn } from '#src/ports/sandbox-link.ts';
+import {
+  ArchiveAnswer,
+  ArchiveInQuery,
+  ArchiveQuery,
+  FileAnswer,
+  FileInQuery,
+  FileParams,
+  FileQuery,
+} from '#src/protocol/native/calls.ts';
+import { RolloutParams } from '#src/protocol/native/parts.ts';
+import type { FilePlace } from '#src/protocol/sandboxd/wire.ts';
+import type { GatewayCore, RolloutRef } from '../core.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
 import { chunksOf, limited, tooLarge } from '../http/read-body.ts';
-import { takeRolloutRef } from '../http/taking.ts';
+import { takeCall, takeRolloutRef } from '../http/taking.ts';
 
 /**
- * Bytes in and out, streamed: a file never stands in the gateway's memory. Paths are below the workspace; one that
- * starts with a second slash (`/files//etc/hosts`) is absolute.
+ * Bytes in and out, streamed: neither a file nor an archive ever stands in the gateway's memory. Paths are below the
+ * workspace; one that starts with a second slash (`/files//etc/hosts`) is absolute.
  */
 export function fileRoutes(app: App, core: GatewayCore, maxFileBytes: number): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request: FastifyRequest, payload: Readable, done) => done(null, payload));
-  const shape = { params: FileParams, querystring: FileQuery };
+
+  const bytesIn = (request: FastifyRequest, rollout: RolloutRef, to: FileIn) => {
+    if (Number(request.headers['content-length'] ?? 0) > maxFileBytes) throw tooLarge(maxFileBytes);
+    return core.putFile(
+      callerOf(request, 'native'),
+      rollout,
+      to,
+      limited(chunksOf(request.raw), maxFileBytes),
+    );
+  };
+  const bytesOut = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    rollout: RolloutRef,
+    from: FilePlace,
+  ) => {
+    const bytes = await core.getFile(callerOf(request, 'native'), rollout, {
+      ...from,
+      mostBytes: maxFileBytes,
+    });
+    const type = from.form === 'archive' ? 'application/x-tar' : 'application/octet-stream';
+    // The sandbox refuses too large a one; an older one does not, and then it shows as a broken connection.
+    return reply.type(type).send(Readable.from(limited(bytes, maxFileBytes), { objectMode: false }));
+  };
 
   app.put(
     '/rollouts/:id/files/*',
-    { schema: { ...shape, summary: 'Write a file', response: { 200: FileAnswer } } },
+    {
+      schema: {
+        params: FileParams,
+        querystring: FileInQuery,
+        summary: 'Write a file',
+        response: { 200: FileAnswer },
+      },
+    },
     async (request) => {
-      const rollout = takeRolloutRef(request, request.params.id, request.query);
-      const path = pathOf(request.params['*']);
-      if (Number(request.headers['content-length'] ?? 0) > maxFileBytes) throw tooLarge(maxFileBytes);
-      const body = limited(chunksOf(request.raw), maxFileBytes);
-      const caller = callerOf(request, 'native');
-      const { bytes } = await core.putFile(caller, rollout, path, body, request.query.user ?? 'policy');
-      return { path, bytes };
+      const { params, query } = request;
+      const rollout = takeRolloutRef(request, params.id, query);
+      const place = placeOf('file', pathOf(params['*']), query);
+      const { bytes } = await bytesIn(request, rollout, { ...place, ...uploadOf(request, query) });
+      return { path: place.path, bytes };
     },
   );
 
   app.get(
     '/rollouts/:id/files/*',
-    { schema: { ...shape, summary: 'Read a file', response: { 200: Type.Unknown() } } },
+    {
+      schema: {
+        params: FileParams,
+        querystring: FileQuery,
+        summary: 'Read a file',
+        response: { 200: Type.Unknown() },
+      },
+    },
     async (request, reply) => {
-      const rollout = takeRolloutRef(request, request.params.id, request.query);
-      const path = pathOf(request.params['*']);
-      const caller = callerOf(request, 'native');
-      const bytes = await core.getFile(caller, rollout, path, request.query.user ?? 'policy');
-      // Too large a file shows as a broken connection: by then the status has been sent.
-      const stream = Readable.from(limited(bytes, maxFileBytes), { objectMode: false });
-      return reply.type('application/octet-stream').send(stream);
+      const { params, query } = request;
+      const rollout = takeRolloutRef(request, params.id, query);
+      return bytesOut(request, reply, rollout, placeOf('file', pathOf(params['*']), query));
     },
   );
+
+  app.put(
+    '/rollouts/:id/archive',
+    {
+      schema: {
+        params: RolloutParams,
+        querystring: ArchiveInQuery,
+        summary: 'Unpack a tar into a folder',
+        response: { 200: ArchiveAnswer },
+      },
+    },
+    async (request) => {
+      const { params, query } = request;
+      const rollout = takeRolloutRef(request, params.id, query);
+      const place = placeOf('archive', pathOf(query.path), query);
+      const { bytes, entries = 0 } = await bytesIn(request, rollout, {
+        ...place,
+        ...uploadOf(request, query),
+      });
+      return { path: place.path, bytes, entries };
+    },
+  );
+
+  app.get(
+    '/rollouts/:id/archive',
+    {
+      schema: {
+        params: RolloutParams,
+        querystring: ArchiveQuery,
+        summary: 'A tar of what is below a folder',
+        response: { 200: Type.Unknown() },
+      },
+    },
+    async (request, reply) => {
+      const { params, query } = request;
+      const rollout = takeRolloutRef(request, params.id, query);
+      return bytesOut(request, reply, rollout, placeOf('archive', pathOf(query.path), query));
+    },
+  );
+}
+
+function placeOf(
+  form: FilePlace['form'],
+  path: string,
+  { user = 'policy' }: { user?: FilePlace['user'] },
+): FilePlace {
+  return { form, path, user };
+}
+
+function uploadOf(request: FastifyRequest, { call_id }: { call_id?: string }): Pick<FileIn, 'call'> {
+  return call_id === undefined ? {} : { call: takeCall(request, call_id) };
 }
 
 function pathOf(path: string): string {

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { Template } from '#src/model/environment.ts';
+import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
@@ -21,7 +21,7 @@ export type Plan = {
   readonly emptyFile: string;
   readonly payloadFolder: string;
   /** The template's data folders, as the launch sees them. */
-  readonly data: Template['data'];
+  readonly data: readonly SourceFolder[];
   /** Descriptor of the launch from which bubblewrap reads its filter of system calls. */
   readonly filterDescriptor: number;
   /** Folder of the host in which sandboxd's socket appears. */
@@ -43,7 +43,7 @@ const sharedMemoryBytes = 64 * 1024 * 1024;
 export const machineFiles = ['/proc/kcore', '/proc/keys', '/proc/sysrq-trigger', '/proc/timer_list'];
 
 /** One option with its values; `--perms` and `--size` speak of the option after them. */
-type Option = readonly string[];
+export type Option = readonly string[];
 
 /** bubblewrap's options for one sandbox; they go through a pipe, so that no process list shows the environment. */
 export function bwrapArguments(plan: Plan): readonly string[] {
@@ -94,7 +94,7 @@ const twoIds: readonly Option[] = [
   ['--cap-add', 'CAP_KILL'],
 ];
 
-function rootOption(step: RootStep): Option {
+export function rootOption(step: RootStep): Option {
   switch (step.kind) {
     case 'bind':
       return ['--ro-bind', step.source, step.target];
@@ -106,7 +106,7 @@ function rootOption(step: RootStep): Option {
 }
 
 /** A file system of its own in place of a folder, because the template may mount something inside. */
-const keptOption = ({ path, kind }: Kept, { emptyFile }: Plan): Option =>
+export const keptOption = ({ path, kind }: Kept, { emptyFile }: Pick<Plan, 'emptyFile'>): Option =>
   kind === 'folder' ? ['--tmpfs', path] : ['--ro-bind', emptyFile, path];
 
 const kernelFolders = ({ hiddenFiles, terminalsFolder }: Plan): readonly Option[] => [
@@ -160,7 +160,7 @@ function ownFolders({ payloadFolder, runFolder, memoryKillsFile }: Plan): readon
 }
 
 /** Folders above a mount are named one by one: those that bubblewrap makes by itself only user 0 may enter. */
-function mount(option: string, source: string, target: string): readonly Option[] {
+export function mount(option: string, source: string, target: string): readonly Option[] {
   return [...parentsOf(target), [option, source, target]];
 }
 

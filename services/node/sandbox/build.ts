@@ -89,13 +89,13 @@ function rootOf(template: Template, image: string | null): readonly RootStep[] {
 }
 
 /** An upgrade of the host may have taken it away, and nothing can be made in its place. */
-const isStillThere = ({ path }: Kept) => existsSync(path);
+export const isStillThere = ({ path }: Kept) => existsSync(path);
 
 const targetsOf = ({ data, folders = [] }: Template) => [...data.map(({ target }) => target), ...folders];
 
 const mountPoints = [...Object.values(places), '/proc', '/dev', '/sys'];
 
-function etcOf(own: string): Readonly<Record<string, string>> {
+export function etcOf(own: string): Readonly<Record<string, string>> {
   const host = hostEtc.map((name) => [join('/etc', name), join('/etc', name)]);
   const ours = ownEtcNames.map((name) => [join('/etc', name), join(own, name)]);
   return Object.fromEntries([...host, ...ours]) as Record<string, string>;

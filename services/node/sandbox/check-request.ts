@@ -21,6 +21,13 @@ export function checkRequest({ sandbox, template }: CreateRequest, socketPath: s
       { runtimeClass: placement.runtimeClass },
     );
   }
+  const pulled = data.find((folder) => 'image' in folder);
+  if (pulled !== undefined) {
+    refuse(
+      `this machine has no images, and the data at ${pulled.target} is one: give the environment image: host or rootfs:PATH, and its data a source or a build`,
+      { image: pulled.image },
+    );
+  }
   const targets = [...data.map(({ target }) => target), ...folders];
   const hidden = targets.find((target) => isReserved(target) || posix.normalize(target) !== target);
   if (hidden !== undefined) {

@@ -2,7 +2,7 @@ import { chmodSync, chownSync, mkdirSync, type Stats, writeFileSync } from 'node
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
-import type { Template } from '#src/model/environment.ts';
+import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { diskFolderName, type Users } from '../bwrap/arguments.ts';
 import type { LaunchSpec } from '../bwrap/launch.ts';
 import { policyId } from '../bwrap/places.ts';
@@ -21,7 +21,7 @@ export type Sources = {
   /** Null: bubblewrap makes its own. */
   readonly terminals: string | null;
   readonly image: string | null;
-  readonly data: Template['data'];
+  readonly data: readonly SourceFolder[];
 };
 
 /** Writes down what the launch is to mount; without root it mounts nothing, and everything is where it is. */
@@ -33,7 +33,13 @@ export async function stageSources(
   enter: Enter | null,
 ): Promise<{ readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] }> {
   const image = template.image.kind === 'rootfs' ? template.image.path : null;
-  const hosts = { run: folder.run, payload: payloadFolder, etc: etcFolder, image, data: template.data };
+  const hosts = {
+    run: folder.run,
+    payload: payloadFolder,
+    etc: etcFolder,
+    image,
+    data: hostFolders(template),
+  };
   // Without root there is no mount of ours: bubblewrap makes the disk inside the sandbox's user namespace.
   if (stageFolder === null) return { sources: { ...hosts, terminals: null }, mounts: null };
   const { run, payload, etc, data } = hosts;
@@ -74,17 +80,19 @@ function makeOwned(folder: string, owner: number, mode: number): void {
 }
 
 /** The template's folders of this host: found out here, not by a model that sees an empty corpus. */
-export async function checkFolders(
-  { image, data }: Template,
-  users: Users,
-  enter: Enter | null,
-): Promise<void> {
+export async function checkFolders(template: Template, users: Users, enter: Enter | null): Promise<void> {
+  const { image } = template;
   // With ids of its own a sandbox owns nothing of this host's, and its root is one of the others.
   const mustBe = users === 'two-user' || enter !== null ? mustBeOpen : mustBeFolder;
-  for (const { source } of data) await mustBe(source, 'a data folder');
+  for (const { source } of hostFolders(template)) await mustBe(source, 'a data folder');
   if (image.kind === 'rootfs') {
     await (enter === null ? mustBeFolder : mustBeOpen)(image.path, "the sandbox's root");
   }
+}
+
+/** What a program made is a folder by now (`data/built-data.ts`), and what an image holds was refused before. */
+function hostFolders({ data }: Template): readonly SourceFolder[] {
+  return data.filter((folder) => 'source' in folder);
 }
 
 async function mustBeFolder(path: string, what: string): Promise<Stats> {

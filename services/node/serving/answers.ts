@@ -69,7 +69,8 @@ export function refuse(response: ServerResponse, thrown: unknown, log: Log): voi
 
 function classify(thrown: unknown): readonly [number, NodeErrorBody['error']['code']] {
   if (thrown instanceof BadRequest) return [thrown.status, 'invalid_request'];
-  if (thrown instanceof Failure && thrown.code === 'start_failed') return [422, 'start_failed'];
+  if (thrown instanceof Failure && (thrown.code === 'start_failed' || thrown.code === 'setup_failed'))
+    return [422, thrown.code];
   if (
     thrown instanceof Failure &&
     (thrown.code === 'provider_unavailable' || thrown.code === 'unschedulable')

@@ -1,14 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { sandboxIdPattern } from '#src/protocol/node/parts.ts';
-import { CreateBody, LabelBody } from '#src/protocol/node/wire.ts';
+import { CreateBody, LabelBody, watchAliveEveryMs, type WatchLine } from '#src/protocol/node/wire.ts';
+import type { BuiltData } from '../data/built-data.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { answer, BadRequest, readBody } from './answers.ts';
 import type { Handle } from './serve.ts';
-import { streamWatch } from './stream-watch.ts';
 
 export type Served = {
+  readonly data: BuiltData;
   readonly sandboxes: Sandboxes;
   readonly feed: Feed;
   readonly limitations: readonly string[];
@@ -16,11 +17,11 @@ export type Served = {
 
 /** The endpoints of `protocol/node/wire.ts`. */
 export function createHandle(served: Served): Handle {
-  const { sandboxes, feed, limitations } = served;
+  const { sandboxes, feed, limitations, data } = served;
   return async (request, response) => {
     const [first, id, part, ...rest] = segments(request);
     if (first === 'sandboxes' && id !== undefined && rest.length === 0) {
-      return onSandbox(sandboxes, idOf(id), part, request, response);
+      return onSandbox(served, idOf(id), part, request, response);
     }
     if (request.method !== 'GET' || id !== undefined) throw unknownEndpoint(request);
     switch (first ?? '') {
@@ -28,6 +29,8 @@ export function createHandle(served: Served): Handle {
         return answer(response, 204);
       case 'limitations':
         return answer(response, 200, { limitations });
+      case 'data':
+        return answer(response, 200, { data: data.states() });
       case 'sandboxes':
         return answer(response, 200, { sandboxes: sandboxes.list() });
       case 'watch':
@@ -39,16 +42,18 @@ export function createHandle(served: Served): Handle {
 }
 
 async function onSandbox(
-  sandboxes: Sandboxes,
+  { sandboxes, data }: Pick<Served, 'sandboxes' | 'data'>,
   sandbox: SandboxId,
   part: string | undefined,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
   switch (`${request.method ?? ''} ${part ?? ''}`) {
-    case 'PUT ':
-      sandboxes.create({ sandbox, ...(await readBody(request, CreateBody)) });
+    case 'PUT ': {
+      const { template, tokenSha256 } = await readBody(request, CreateBody);
+      sandboxes.create({ sandbox, template: await data.placed(template), tokenSha256 });
       return answer(response, 202);
+    }
     case 'PUT label': {
       const { owner, expiresAtMs } = await readBody(request, LabelBody);
       sandboxes.label(sandbox, owner, expiresAtMs);
@@ -74,3 +79,26 @@ function idOf(text: string): SandboxId {
 
 const unknownEndpoint = ({ method, url }: IncomingMessage) =>
   new BadRequest(404, `there is no ${method ?? ''} ${url ?? ''} here`);
+
+/** What a watcher may have unread before it is cut off; it comes back and starts from the list. */
+const longestBacklogBytes = 4 * 1024 * 1024;
+
+/** Streams the feed as NDJSON until the client goes away. */
+function streamWatch(response: ServerResponse, feed: Feed, sandboxes: Sandboxes): void {
+  const write = (line: WatchLine) => {
+    response.write(`${JSON.stringify(line)}\n`);
+    if (response.writableLength > longestBacklogBytes) response.destroy();
+  };
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  // Causes first: a watcher that finds a sandbox missing from the list should already know why.
+  for (const end of feed.recentlyGone()) write(end);
+  write({ kind: 'listed', sandboxes: [...sandboxes.list()] });
+  const stop = feed.listen((event) =>
+    write(event.kind === 'listed' ? { ...event, sandboxes: [...event.sandboxes] } : event),
+  );
+  const alive = setInterval(() => write({ kind: 'alive' }), watchAliveEveryMs);
+  response.once('close', () => {
+    stop();
+    clearInterval(alive);
+  });
+}

@@ -2,10 +2,19 @@ import { closeSync, constants, createReadStream, fstatSync, openSync } from 'nod
 import { pipeline } from 'node:stream/promises';
 import { reportErrno } from './report-errno.ts';
 
-/** Writes a regular file to stdout. Returns the exit code. */
-export async function getFile(path: string): Promise<0 | 1> {
+/**
+ * Writes a regular file to stdout, as long as it is found to be; one of more than `mostBytes` is EFBIG before the first byte.
+ * Returns the exit code.
+ */
+export async function getFile(path: string, mostBytes: number): Promise<0 | 1> {
   try {
-    await pipeline(createReadStream(path, { fd: openRegular(path) }), process.stdout);
+    const fd = openRegular(path);
+    const { size } = fstatSync(fd);
+    if (size > mostBytes)
+      throw Object.assign(new Error(`${path} has more than ${mostBytes} bytes`), { code: 'EFBIG' });
+    // What the kernel makes up while it is read (`/proc`) has no size.
+    const range = size === 0 ? {} : { end: size - 1 };
+    await pipeline(createReadStream(path, { fd, ...range }), process.stdout);
     return 0;
   } catch (error) {
     return reportErrno(error);

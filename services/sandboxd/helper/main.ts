@@ -3,7 +3,8 @@
  *
  *   tool NAME   a built-in tool; its arguments as JSON on stdin, its text on stdout
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
- *   get PATH    the file on stdout
+ *   get PATH MOST-BYTES      the file on stdout
+ *   tar-in PATH, tar-out PATH MOST-BYTES   the same with an archive of what is below a folder
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
@@ -26,7 +27,15 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     }
     case 'get': {
       const { getFile } = await import('./get-file.ts');
-      return getFile(object);
+      return getFile(object, Number(rest[0]));
+    }
+    case 'tar-in': {
+      const { tarIn } = await import('./tar-in.ts');
+      return tarIn(object);
+    }
+    case 'tar-out': {
+      const { tarOut } = await import('./tar-out.ts');
+      return tarOut(object, Number(rest[0]));
     }
     case 'place-grader': {
       const { placeGrader } = await import('./grader-files.ts');

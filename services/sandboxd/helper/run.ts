@@ -11,7 +11,7 @@ import { helperProcess } from './launch.ts';
 /** A helper's own words: an error or a byte count. It runs as the policy's user, so they are not to be trusted. */
 export const replyBytes = 4096;
 
-const readsStdin: ReadonlySet<string> = new Set(['put', 'place-grader']);
+const readsStdin: ReadonlySet<string> = new Set(['put', 'tar-in', 'place-grader']);
 
 export type Helper = {
   readonly process: StartedProcess;

@@ -1,6 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import { maxKeptBytes } from '#src/protocol/sandboxd/wire.ts';
-import { parseBind, parseCall, parseCallId, parseFileQuery, parsePrepare, parseWaitMs } from './requests.ts';
+import {
+  parseBind,
+  parseCall,
+  parseCallId,
+  parseFilePlace,
+  parseMostBytes,
+  parsePrepare,
+  parseUploadId,
+  parseWaitMs,
+} from './requests.ts';
 
 const exec = { kind: 'exec', argv: ['true'] };
 const call = { digest: 'd', action: exec, timeoutMs: 1000, keepBytes: 100 };
@@ -47,7 +56,12 @@ describe('the other requests', () => {
     });
     expect(parseWaitMs(new URLSearchParams('waitMs=250'))).toBe(250);
     expect(parseWaitMs(new URLSearchParams())).toBe(0);
-    expect(parseFileQuery(new URLSearchParams('path=a%2Fb'))).toEqual({ path: 'a/b', user: 'policy' });
+    const query = new URLSearchParams('path=a%2Fb&call=up%2F1&mostBytes=5');
+    expect(parseFilePlace(query, 'archive')).toEqual({ path: 'a/b', user: 'policy', form: 'archive' });
+    expect([parseUploadId(query), parseMostBytes(query)]).toEqual(['up/1', 5]);
+    // An older gateway says neither.
+    const none = new URLSearchParams();
+    expect([parseUploadId(none), parseMostBytes(none)]).toEqual([null, Number.MAX_SAFE_INTEGER]);
     expect(parseCallId('call%2F1')).toBe('call/1');
   });
 
@@ -55,7 +69,8 @@ describe('the other requests', () => {
     expect(() => parseBind({ protocol: 1, owner: {}, expiresInMs: 5 })).toThrow('owner.tenant must be text');
     expect(() => parsePrepare({ commands: ['ls'], timeoutMs: 5 })).toThrow('commands[0] must be a list');
     expect(() => parseWaitMs(new URLSearchParams('waitMs=soon'))).toThrow('waitMs');
-    expect(() => parseFileQuery(new URLSearchParams('user=policy'))).toThrow('path must be text');
+    expect(() => parseFilePlace(new URLSearchParams('user=policy'), 'file')).toThrow('path must be text');
+    expect(() => parseUploadId(new URLSearchParams('call='))).toThrow('call must be text');
     expect(() => parseCallId('%zz')).toThrow('the call id must be text');
     expect(() => parseCallId('x'.repeat(300))).toThrow('the call id must be text');
   });

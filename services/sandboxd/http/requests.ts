@@ -5,12 +5,15 @@ import {
   type CommandUser,
   type ConfirmRequest,
   type ExecAction,
+  type FilePlace,
   type GradeAction,
   longestLifeMs,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
   maxKeptBytes,
+  maxOutputBytes,
+  type OutputStream,
   type PrepareRequest,
   type ProbeDepth,
   type WireOwner,
@@ -60,12 +63,18 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, label, killAtOnce } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, outputBytes, label, killAtOnce } = shape.fields(
+    body,
+    'the body',
+  );
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
     timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
     keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
+    ...(outputBytes === undefined
+      ? {}
+      : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
     ...(killAtOnce === true ? { killAtOnce } : {}),
   };
@@ -150,21 +159,34 @@ export function parseWaitMs(query: URLSearchParams): number {
   return shape.whole(Number(query.get('waitMs') ?? 0), 'waitMs', 0, longestWaitMs);
 }
 
-export function parseFileQuery(query: URLSearchParams): {
-  readonly path: string;
-  readonly user: CommandUser;
-} {
+export function parseFilePlace(query: URLSearchParams, form: FilePlace['form']): FilePlace {
   const path = shape.text(query.get('path') ?? undefined, 'path');
-  return { path, user: parseUser(query.get('user') ?? 'policy', 'user') };
+  return { path, user: parseUser(query.get('user') ?? 'policy', 'user'), form };
+}
+
+/** The most bytes that the asker takes; absent: an older gateway, which looks to it itself. */
+export function parseMostBytes(query: URLSearchParams): number {
+  const most = Number.MAX_SAFE_INTEGER;
+  return shape.whole(Number(query.get('mostBytes') ?? most), 'mostBytes', 0, most);
+}
+
+/** The caller's own id of an upload; null where it has none. */
+export function parseUploadId(query: URLSearchParams): string | null {
+  const call = query.get('call');
+  return call === null ? null : parseId(call, 'call');
+}
+
+export function parseStream(query: URLSearchParams): OutputStream {
+  return shape.oneOf(query.get('stream') ?? undefined, 'stream', ['stdout', 'stderr']);
 }
 
 /** The id in a path, percent-encoded there. */
 export function parseCallId(segment: string): string {
-  const callId = decode(segment);
-  return shape.text(
-    callId.length > 0 && callId.length <= longestIdLength ? callId : undefined,
-    'the call id',
-  );
+  return parseId(decode(segment), 'the call id');
+}
+
+function parseId(id: string, name: string): string {
+  return shape.text(id.length > 0 && id.length <= longestIdLength ? id : undefined, name);
 }
 
 function decode(segment: string): string {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   type BindReply,
+  type FilePlace,
   type Health,
   ownerHeader,
   type ProbeReply,
@@ -9,10 +10,12 @@ import {
 } from '#src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
+import { keptBytes } from '../calls/outputs.ts';
 import { monotonicMs } from '../clock.ts';
 import { type Daemon, endAtExpiry, identityOf } from '../daemon.ts';
 import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
+import { WireError } from '../wire-error.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
 import {
@@ -20,10 +23,13 @@ import {
   parseCall,
   parseCallId,
   parseConfirm,
-  parseFileQuery,
+  parseFilePlace,
   parseLook,
+  parseMostBytes,
   parsePrepare,
   parseProbeDepth,
+  parseStream,
+  parseUploadId,
   parseWaitMs,
 } from './requests.ts';
 
@@ -57,10 +63,11 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: /^\/bind$/, admission: 'epoch', handle: bind },
   { method: 'PUT', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: startCall },
   { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
+  { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, admission: 'epoch', handle: outputOf },
   { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
-  { method: 'PUT', path: /^\/files$/, admission: 'epoch', handle: fileIn },
-  { method: 'GET', path: /^\/files$/, admission: 'epoch', handle: fileOut },
+  { method: 'PUT', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesIn },
+  { method: 'GET', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesOut },
 ];
 
 function health({ daemon }: Exchange): Reply {
@@ -126,6 +133,20 @@ async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal):
   return answer === 'running' ? { status: 202, body: running } : { status: 200, body: answer };
 }
 
+function outputOf({ daemon, request, query, caught, response }: Exchange): Reply {
+  requireBound(daemon, request);
+  const stream = daemon.outputs.find(parseCallId(caught))?.[parseStream(query)];
+  if (stream === undefined)
+    throw new WireError('answer_confirmed', 'its output had to make way, or was no more');
+  response.writeHead(200, {
+    'content-type': 'application/octet-stream',
+    'content-length': keptBytes(stream),
+  });
+  response.write(stream.head);
+  response.end(stream.tail);
+  return null;
+}
+
 async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
   const { calls } = parseConfirm(await readJson(request));
@@ -139,20 +160,27 @@ function cancelCall({ daemon, request, caught }: Exchange): Reply {
   return { status: 202 };
 }
 
-async function fileIn({ daemon, request, query }: Exchange): Promise<Reply> {
+async function bytesIn({ daemon, request, query, caught }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
   daemon.journal.requireUngraded();
-  const { path, user } = parseFileQuery(query);
+  const place = parseFilePlace(query, formOf(caught));
   const { putFile } = await import('../files.ts');
-  // Counted when it begins: one that breaks off may have left a part.
-  daemon.done.filesPut += 1;
-  return { status: 200, body: await putFile(daemon.config, user, path, request) };
+  const body = await daemon.uploads.once(parseUploadId(query), place, () => {
+    // Counted when it begins: one that breaks off may have left a part.
+    daemon.done.filesPut += 1;
+    return putFile(daemon.config, place, request);
+  });
+  // A repeat is answered without a look at what it sent.
+  request.resume();
+  return { status: 200, body };
 }
 
-async function fileOut({ daemon, request, query, response }: Exchange): Promise<Reply> {
+async function bytesOut({ daemon, request, query, caught, response }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
-  const { path, user } = parseFileQuery(query);
   const { getFile } = await import('../files.ts');
-  await getFile(daemon.config, user, path, response);
+  const place = parseFilePlace(query, formOf(caught));
+  await getFile(daemon.config, place, parseMostBytes(query), response);
   return null;
 }
+
+const formOf = (caught: string): FilePlace['form'] => (caught === 'archive' ? 'archive' : 'file');

@@ -1,7 +1,14 @@
 import { Pool } from 'undici';
 import type { Clock } from '#src/ports/clock.ts';
 import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
-import { type CreateBody, type LabelBody, LimitationsAnswer, ListAnswer } from '#src/protocol/node/wire.ts';
+import type { DataState } from '#src/protocol/node/parts.ts';
+import {
+  type CreateBody,
+  DataAnswer,
+  type LabelBody,
+  LimitationsAnswer,
+  ListAnswer,
+} from '#src/protocol/node/wire.ts';
 import { createAsk } from './ask.ts';
 import { watchNode } from './watch.ts';
 
@@ -12,6 +19,8 @@ export type LocalProviderOptions = {
 };
 
 export type LocalProvider = SandboxProvider & {
+  /** Data that environments' programs make once on this machine. */
+  data(): Promise<readonly DataState[]>;
   /** Ends its connections; a watch is ended by its own signal. */
   close(): Promise<void>;
 };
@@ -30,6 +39,7 @@ export function createLocalProvider({ socketPath, clock }: LocalProviderOptions)
     label: (sandbox, owner, expiresAtMs) =>
       ask.send('PUT', path(sandbox, '/label'), { owner, expiresAtMs } satisfies LabelBody),
     list: async () => (await ask.read('/sandboxes', ListAnswer)).sandboxes,
+    data: async () => (await ask.read('/data', DataAnswer)).data,
     limitations: async () => (await ask.read('/limitations', LimitationsAnswer)).limitations,
     watch: (onEvent, signal) => watchNode({ socketPath, clock, onEvent, signal }),
     close: () => pool.destroy(),

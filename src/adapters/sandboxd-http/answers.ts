@@ -55,7 +55,8 @@ export function okReply(json: unknown): { readonly ok: true; readonly durationMs
 }
 
 export function fileReply(json: unknown): FileReply {
-  return has(json, 'bytes', 'number') ? { bytes: json.bytes } : malformed();
+  if (!has(json, 'bytes', 'number')) return malformed();
+  return { bytes: json.bytes, ...(has(json, 'entries', 'number') && { entries: json.entries }) };
 }
 
 export function callAnswer(json: unknown): CallAnswer | 'running' {

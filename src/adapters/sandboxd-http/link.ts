@@ -1,6 +1,6 @@
 import type { CallId, SandboxId } from '#src/model/ids.ts';
-import type { SandboxLink } from '#src/ports/sandbox-link.ts';
-import type { CommandUser, ConfirmRequest } from '#src/protocol/sandboxd/wire.ts';
+import type { FileIn, FileOut, SandboxLink } from '#src/ports/sandbox-link.ts';
+import type { ConfirmRequest, FilePlace } from '#src/protocol/sandboxd/wire.ts';
 import { bindReply, callAnswer, fileReply, identity, okReply } from './answers.ts';
 import { createPools } from './pools.ts';
 import { ask, askForBytes, type Question, type RequestContext } from './request.ts';
@@ -43,12 +43,14 @@ export function createSandboxdHttpLink(
       ask(context, target, { ...callPath(call, waitMs), method: 'PUT', json: request }, callAnswer, signal),
     attach: (target, call, waitMs, signal) =>
       ask(context, target, { ...callPath(call, waitMs), method: 'GET' }, callAnswer, signal),
+    output: (target, call, stream, signal) =>
+      askForBytes(context, target, get(`${pathOf(call)}/output?stream=${stream}`), signal),
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
-    putFile: (target, path, body, user, signal) =>
-      ask(context, target, { method: 'PUT', path: filePath(path, user), bytes: body }, fileReply, signal),
-    getFile: (target, path, user, signal) => askForBytes(context, target, get(filePath(path, user)), signal),
+    putFile: (target, to, body, signal) =>
+      ask(context, target, { method: 'PUT', path: pathIn(to), bytes: body }, fileReply, signal),
+    getFile: (target, from, signal) => askForBytes(context, target, get(pathOut(from)), signal),
     close: () => pools.close(),
   };
 }
@@ -74,8 +76,17 @@ function callPath(call: CallId, waitMs: number): { readonly path: string; readon
   return { path: `${pathOf(call)}?waitMs=${waitMs}`, heldMs: waitMs };
 }
 
-function filePath(path: string, user: CommandUser): string {
-  return `/files?${new URLSearchParams({ path, user }).toString()}`;
+function pathIn({ call, ...place }: FileIn): string {
+  return placePath(place, call === undefined ? {} : { call });
+}
+
+function pathOut({ mostBytes, ...place }: FileOut): string {
+  return placePath(place, { mostBytes: String(mostBytes) });
+}
+
+function placePath({ form, path, user }: FilePlace, more: Readonly<Record<string, string>>): string {
+  const query = new URLSearchParams({ path, user, ...more });
+  return `/${form === 'archive' ? 'archive' : 'files'}?${query.toString()}`;
 }
 
 function nothing(): void {}

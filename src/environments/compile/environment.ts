@@ -10,6 +10,7 @@ import type { EnvironmentYaml } from '../schema/environment.ts';
 import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { compileDataset } from './dataset.ts';
 import type { Folder } from './folder.ts';
 import { compileGrader } from './grader.ts';
 import { compileTemplate } from './template.ts';
@@ -19,6 +20,7 @@ import { compileTools, longestTimeoutMs } from './tools.ts';
 /** An environment from its YAML, which has the right shape. What else is wrong is reported; the result counts only if nothing was. */
 export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report: Report): Environment {
   const expose = yaml.expose ?? [];
+  const grader = compileGrader(yaml.grader, { place: ['grader'], folder, report });
   const environment = {
     name: environmentName(yaml.name),
     description: yaml.description ?? '',
@@ -27,11 +29,14 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     expose,
     tools: compileTools(yaml.tools ?? {}, expose, report),
     limits: compileLimits(yaml),
-    grader: compileGrader(yaml.grader, { place: ['grader'], folder, report }),
+    grader,
     unseenCalls: yaml.unseen_calls ?? 'discard',
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, report),
+    ...(yaml.keep === true && { keep: true as const }),
+    // Left out where it is left out, so that versions stay what they were.
+    ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };
   if (yaml.tools === undefined && yaml.grader.kind !== 'none') {
     report(

@@ -5,6 +5,7 @@ import { imageOf, imageText } from '../image-text.ts';
 import type { Report } from '../mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
+import { compileData } from './data.ts';
 import type { Folder } from './folder.ts';
 import { compileFolders } from './folders.ts';
 import { compilePlacement } from './placement.ts';
@@ -74,30 +75,6 @@ function compileImageOfRow({ from, allow }: ImageFromRowYaml, folder: Folder): I
     allow: allow.map((pattern) => imageText(absolute(imageOf(pattern)))),
     permitted: ['*'],
   };
-}
-
-/** Whether a cluster may have to pull it. */
-function mayBePulled(image: Image | ImageOfRow): boolean {
-  if (image.kind !== 'row') return image.kind === 'image';
-  return image.allow.some((pattern) => imageOf(pattern).kind === 'image');
-}
-
-function compileData(
-  yaml: SandboxYaml,
-  image: Image | ImageOfRow,
-  folder: Folder,
-  report: Report,
-): Template['data'] {
-  const data = yaml.data ?? [];
-  if (data.length > 0 && mayBePulled(image)) {
-    report(['sandbox', 'data'], 'are folders of this machine and need image: host or rootfs:PATH');
-  }
-  return data.map(({ source, target }, index) => {
-    if (!folder.isFolder(source)) {
-      report(['sandbox', 'data', index, 'source'], `names the folder ${source}, which is not there`);
-    }
-    return { source: folder.absolute(source), target };
-  });
 }
 
 function cpuShare(yaml: NonNullable<SandboxYaml['cpu']>, report: Report): Template['cpu'] {

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { DatasetSchema } from './dataset.ts';
 import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from './grader.ts';
 import { Argv, Count, Duration, Name, strict } from './parts.ts';
 import { SandboxSchema } from './sandbox.ts';
@@ -79,6 +80,8 @@ export const EnvironmentSchema = strict(
     ),
     on_too_long: Type.Optional(Type.Number({ description: 'a score' })),
     texts: Type.Optional(TextsYaml),
+    dataset: Type.Optional(DatasetSchema),
+    keep: Type.Optional(Type.Boolean({ description: 'true or false' })),
     pool: Type.Optional(
       strict({
         min_ready: Type.Optional(Count),

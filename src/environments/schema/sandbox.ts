@@ -26,6 +26,19 @@ const ImageFromRow = strict({
 
 /** Each is a mount of its own. */
 const mostFolders = 16;
+const mostData = 64;
+
+/** What is at one place, read-only; which fields go together is said by `compile/data.ts`. */
+const DataYaml = strict({
+  source: Type.Optional(Type.String({ minLength: 1 })),
+  build: Type.Optional(Argv),
+  inputs: Type.Optional(
+    Type.Array(Type.String({ minLength: 1 }), { description: 'a list of files and folders' }),
+  ),
+  timeout: Type.Optional(Duration),
+  image: Type.Optional(Type.String({ minLength: 1 })),
+  target: AbsolutePath,
+});
 
 /** What a sandbox is created from. */
 export const SandboxSchema = strict({
@@ -46,7 +59,7 @@ export const SandboxSchema = strict({
   ),
   ...placementFields,
   env: Type.Optional(CommandVariables),
-  data: Type.Optional(Type.Array(strict({ source: Type.String({ minLength: 1 }), target: AbsolutePath }))),
+  data: Type.Optional(Type.Array(DataYaml, { maxItems: mostData })),
   folders: Type.Optional(
     Type.Array(
       Type.String({

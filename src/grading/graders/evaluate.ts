@@ -155,6 +155,9 @@ function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad'
   }
 }
 
+/** What a judge says beside its score may tell the reference, so it is for the event log and not for the trainer. */
+export const byTheJudge = 'by the judge';
+
 /**
  * The score a judge gave, or what the environment says a refused answer is worth. The policy chooses its answer, and so
  * whether a judge refuses it; each such use is marked.
@@ -162,7 +165,7 @@ function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad'
 function gradeByJudge({ onRefused }: Leaf<'http'>, judged: Judged): Evaluation {
   if (judged.kind === 'scored') {
     const { score } = judged;
-    const detail = { kind: 'http', score, reason: 'by the judge' };
+    const detail = { kind: 'http', score, reason: byTheJudge };
     return { kind: 'scored', score, detail, suspected: null };
   }
   const { reason } = judged;

@@ -32,7 +32,7 @@ export type GradingContext = {
   readonly item: Item | null;
   /** The rollout's tool calls by our own record. */
   readonly toolCalls: number;
-  /** With what they said; only where `readsCalls` says of the grader that it looks. */
+  /** With what they said; only where `keepsCalls` says of the grader that it looks. */
   readonly story: () => Promise<Story>;
   /** The same calls by their costs alone, which are kept for every grader. */
   readonly costs: () => Promise<Costs>;
@@ -59,6 +59,8 @@ export type Discarded = {
   readonly kind: 'discarded';
   readonly suspected: Suspected;
   readonly reason: string;
+  /** For the event log alone. */
+  readonly why?: ToldWhy;
 };
 
 export type Evaluation = Scored | Discarded;

@@ -22,6 +22,13 @@ export const ExecBody = Type.Object(
     stdin: Type.Optional(Type.String()),
     timeout_s: TimeoutS,
     user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('root')])),
+    max_output_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_485_760,
+        description: 'kept of each stream, head and tail; default: limits.output_bytes of the environment',
+      }),
+    ),
   },
   closed,
 );
@@ -76,11 +83,26 @@ export const GradeAnswer = Type.Object({
 });
 
 export const FileParams = Type.Object({ id: Type.String(), '*': Type.String() });
-export const FileQuery = Type.Object(
-  {
-    attempt: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,5}$' })),
-    user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('grader')])),
-  },
-  closed,
+const fileQuery = {
+  attempt: Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,5}$' })),
+  user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('grader')])),
+};
+const CallId = Type.Optional(
+  Type.String({
+    description: 'an id of the upload: a repeat with it writes nothing and gets the same answer',
+  }),
 );
+const FolderPath = Type.String({
+  minLength: 1,
+  description: 'a folder, below the workspace or absolute; out, also one file',
+});
+export const FileQuery = Type.Object(fileQuery, closed);
+export const FileInQuery = Type.Object({ ...fileQuery, call_id: CallId }, closed);
+export const ArchiveQuery = Type.Object({ ...fileQuery, path: FolderPath }, closed);
+export const ArchiveInQuery = Type.Object({ ...fileQuery, path: FolderPath, call_id: CallId }, closed);
 export const FileAnswer = Type.Object({ path: Type.String(), bytes: Type.Number() });
+export const ArchiveAnswer = Type.Object({
+  path: Type.String(),
+  bytes: Type.Number({ description: 'of the files in it' }),
+  entries: Type.Number(),
+});

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { Template } from '#src/model/environment.ts';
-import type { RolloutId, RunId, SandboxId, TemplateDigest, TenantId } from '#src/model/ids.ts';
+import type { DataDigest, RolloutId, RunId, SandboxId, TemplateDigest, TenantId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 
 const closed = { additionalProperties: false };
@@ -41,6 +41,26 @@ const PlacementBody = Type.Object(
   closed,
 );
 
+const DataBody = Type.Union([
+  Type.Object({ source: AbsolutePath, target: AbsolutePath }, closed),
+  Type.Object({ image: Type.String(), target: AbsolutePath }, closed),
+  Type.Object(
+    {
+      build: Type.Object(
+        {
+          argv: Argv,
+          inputs: Type.Array(AbsolutePath),
+          timeoutMs: Amount,
+          digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+        },
+        closed,
+      ),
+      target: AbsolutePath,
+    },
+    closed,
+  ),
+]);
+
 export const TemplateBody = Type.Unsafe<Template>(
   Type.Object(
     {
@@ -55,7 +75,7 @@ export const TemplateBody = Type.Unsafe<Template>(
       uid: Type.Union([Type.Literal('separate'), Type.Literal('single')]),
       placement: PlacementBody,
       env: Type.Record(Type.String({ pattern: '^[^=\\u0000]+$' }), Type.String({ pattern: '^[^\\u0000]*$' })),
-      data: Type.Array(Type.Object({ source: AbsolutePath, target: AbsolutePath }, closed)),
+      data: Type.Array(DataBody),
       folders: Type.Optional(Type.Array(AbsolutePath)),
       prepare: Type.Array(Argv),
       startTimeoutMs: Amount,
@@ -74,6 +94,18 @@ export const OwnerBody = Type.Object(
   },
   closed,
 );
+
+/** Data that programs make once: where each stands. `message`: why there is none. */
+export const DataStateBody = Type.Object({
+  digest: Type.Unsafe<DataDigest>(Type.String()),
+  argv: Argv,
+  state: Type.Union([Type.Literal('building'), Type.Literal('ready'), Type.Literal('failed')]),
+  /** How long it takes, or took where it was made in this life of node; null where it was there already. */
+  seconds: nullable(Type.Number()),
+  bytes: Type.Number(),
+  message: nullable(Type.String()),
+});
+export type DataState = Static<typeof DataStateBody>;
 
 const Address = Type.Unsafe<SandboxAddress>(Type.String());
 

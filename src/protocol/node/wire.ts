@@ -1,5 +1,5 @@
 import { type Static, Type } from 'typebox';
-import { OwnerBody, ProviderEventLine, SandboxList, TemplateBody } from './parts.ts';
+import { DataStateBody, OwnerBody, ProviderEventLine, SandboxList, TemplateBody } from './parts.ts';
 
 /**
  * What a provider says to `node`, HTTP over the unix socket {@link nodeSocketName} in its state folder. Whoever may open the
@@ -7,6 +7,7 @@ import { OwnerBody, ProviderEventLine, SandboxList, TemplateBody } from './parts
  *
  *   GET    /health                                   204
  *   GET    /limitations                              {@link LimitationsAnswer}
+ *   GET    /data                                     {@link DataAnswer}
  *   GET    /sandboxes                                {@link ListAnswer}
  *   GET    /watch                                    NDJSON of {@link WatchLine}, until the client goes away
  *   PUT    /sandboxes/{id}          {@link CreateBody}      202; the same id again changes nothing
@@ -40,6 +41,9 @@ export type ListAnswer = Static<typeof ListAnswer>;
 export const LimitationsAnswer = Type.Object({ limitations: Type.Array(Type.String()) });
 export type LimitationsAnswer = Static<typeof LimitationsAnswer>;
 
+export const DataAnswer = Type.Object({ data: Type.Array(DataStateBody) });
+export type DataAnswer = Static<typeof DataAnswer>;
+
 /**
  * The first lines are the latest `gone` events, so that a client that was away learns causes, then comes `listed`,
  * then what happens; `alive` comes every {@link watchAliveEveryMs}. A `gone` may thus be seen twice.
@@ -51,7 +55,8 @@ export const NodeErrorBody = Type.Object({
   error: Type.Object({
     code: Type.Union([
       Type.Literal('start_failed'), // 422: this sandbox can never start here
-      Type.Literal('unschedulable'), // 503: no memory for it until a neighbour ends
+      Type.Literal('setup_failed'), // 422: the program that makes its data failed
+      Type.Literal('unschedulable'), // 503: no memory for it until a neighbour ends, or its data is still being made
       Type.Literal('provider_unavailable'), // 503: ask again later
       Type.Literal('invalid_request'), // 400, 404, 413: a client that does not speak this protocol
     ]),

@@ -13,8 +13,11 @@
  *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
- *   PUT    /files?path=&user=               bytes in: {@link FileReply} | 422 file_error
- *   GET    /files?path=&user=               bytes out, streamed | 422 file_error
+ *   GET    /calls/{id}/output?stream=       what was kept beyond the answer, head and tail as they are | 410 answer_confirmed: it had to make way
+ *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
+ *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
+ *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
+ *                                           off in the sandbox. An older sandboxd has neither
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -157,7 +160,16 @@ export type PrepareReply = { readonly ok: true; readonly durationMs: number };
  */
 export type ProbeDepth = 'whole' | 'brief';
 export type ProbeReply = { readonly ok: true; readonly durationMs: number };
-export type FileReply = { readonly bytes: number };
+/** `entries`: of an archive. */
+export type FileReply = { readonly bytes: number; readonly entries?: number };
+
+/** Where bytes go or come from: one file, or an archive of all that is below a folder. */
+export type FilePlace = {
+  /** Relative paths are below the workspace, the grader's below its own folder. */
+  readonly path: string;
+  readonly user: CommandUser;
+  readonly form: 'file' | 'archive';
+};
 export type StillRunning = { readonly state: 'running' };
 
 /**
@@ -225,6 +237,11 @@ export type CallRequest = {
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
+  /**
+   * Bytes kept of each stream beside the answer, at most {@link maxOutputBytes}; fetched from `/output`. Said only where it is more
+   * than `keepBytes`; an older sandboxd does not look at it.
+   */
+  readonly outputBytes?: number;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
   /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
@@ -235,6 +252,9 @@ export type CallRequest = {
 export const maxCallsOfLife = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
+/** What harnesses promise their tools of one stream. */
+export const maxOutputBytes = 10 * 1024 * 1024;
+export type OutputStream = 'stdout' | 'stderr';
 
 /**
  * How it ended. `not_started` is not an exit code: the program could not be run at all. `timeoutMs` is what the command
@@ -268,6 +288,8 @@ export type CallAnswer = {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly evidence: CallEvidence;
+  /** Bytes of each stream that `/output` has, where that is more than this answer carries. */
+  readonly kept?: Readonly<Record<OutputStream, number>>;
   /** Of a grade only. A turn in which no grader ran has `not_started` or `cancelled` as its ending. */
   readonly grade?: GradeTurn;
 };

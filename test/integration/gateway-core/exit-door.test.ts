@@ -27,7 +27,12 @@ async function* bytes(text: string) {
 }
 
 const putFile = (world: CoreWorld) =>
-  world.wired.core.putFile(caller, rollout, '/workspace/x', bytes('x'), 'policy');
+  world.wired.core.putFile(
+    caller,
+    rollout,
+    { path: '/workspace/x', user: 'policy', form: 'file' },
+    bytes('x'),
+  );
 
 const lookUp = (world: CoreWorld) => world.call('a', 'c1', 'look_up', { command: 'x' });
 
@@ -65,7 +70,9 @@ test('a file that was only read says nothing against the tool: its failure is ou
   await world.ready();
   await world.open('a');
   world.link.behaviour = () => failing;
-  await world.wired.core.getFile(caller, rollout, '/workspace/x', 'policy').catch(() => undefined);
+  await world.wired.core
+    .getFile(caller, rollout, { path: '/workspace/x', user: 'policy', form: 'file', mostBytes: 1000 })
+    .catch(() => undefined);
   await expect(lookUp(world)).rejects.toMatchObject({ code: 'dependency_failed' });
 });
 

@@ -79,7 +79,12 @@ test.each<[string, (world: CoreWorld) => Promise<unknown>]>([
     'a file',
     async (world) => {
       await world.open('trace_1');
-      return world.wired.core.putFile(caller, rollout, '/workspace/x', bytes(), 'policy');
+      return world.wired.core.putFile(
+        caller,
+        rollout,
+        { path: '/workspace/x', user: 'policy', form: 'file' },
+        bytes(),
+      );
     },
   ],
 ])(

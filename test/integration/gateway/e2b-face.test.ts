@@ -139,7 +139,7 @@ test('parts of one body are files of their own names', async () => {
     { name: 'two.txt', type: 'file', path: 'two.txt' },
   ]);
   const put = gateway.core.calls.filter(({ method }) => method === 'putFile').map(({ args }) => args[2]);
-  expect(put).toEqual(['a/one.txt', 'two.txt']);
+  expect(put).toMatchObject([{ path: 'a/one.txt' }, { path: 'two.txt' }]);
 });
 
 test('a file that is not there is 404, one that may not be read is not', async () => {

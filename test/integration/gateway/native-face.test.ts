@@ -1,3 +1,4 @@
+import { aCallResult } from '#test/fakes/gateway-core.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { failureCodes, failureRow } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
@@ -180,6 +181,33 @@ describe('calls', () => {
     });
   });
 
+  it('exec with more output than fleet state keeps is answered as it comes from the sandbox, also to who attaches', async () => {
+    const kept = { stdout: 3_000_000, stderr: 0 };
+    gateway.core.result = aCallResult({
+      kept,
+      stdout: 'cut',
+      truncated: { stdout: true, stderr: false, totalBytes: 9e6 },
+    });
+    const text = '"\u0001ü\n'.repeat(100_000);
+    const bytes = Buffer.from(text);
+    // Cut in the middle of a character.
+    gateway.core.file = [bytes.subarray(0, 3), bytes.subarray(3)];
+    const asked = { call_id: 'call_1', command: 'make', max_output_bytes: 5_000_000 };
+    const told = await send('POST', '/v1/rollouts/trace_1/exec', asked);
+    expect(told).toMatchObject({
+      status: 200,
+      body: { exit_code: 0, stdout: text, stderr: '', replayed: false },
+    });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({ maxOutputBytes: 5_000_000 });
+    expect(gateway.core.calls[1]).toMatchObject({ method: 'output' });
+    expect(gateway.core.calls[1]?.args.slice(2)).toEqual(['call_1', 'stdout']);
+    expect(await send('GET', '/v1/rollouts/trace_1/calls/call_1')).toMatchObject({ body: { stdout: text } });
+    expect(
+      (await send('POST', '/v1/rollouts/trace_1/exec', { ...asked, max_output_bytes: 11_000_000 })).status,
+    ).toBe(400);
+    gateway.core.result = aCallResult();
+  });
+
   it('exec takes an argv or a shell command, not both', async () => {
     await send('POST', '/v1/rollouts/trace_1/exec', {
       call_id: 'c1',
@@ -300,7 +328,8 @@ describe('files', () => {
     });
     expect(answer.headers.get('content-type')).toBe('application/octet-stream');
     expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true);
-    expect(gateway.core.calls[0]?.args.slice(2)).toEqual(['/etc/x', 'grader']);
+    const from = { form: 'file', path: '/etc/x', user: 'grader', mostBytes: 4 * 1024 * 1024 };
+    expect(gateway.core.calls[0]?.args.slice(2)).toEqual([from]);
   });
 
   it('beyond the limit are refused, and the connection lives on', async () => {
@@ -310,6 +339,34 @@ describe('files', () => {
       error: { code: 'payload_too_large', rollout_id: 'trace_1' },
     });
     expect((await put(Buffer.from('ok'))).status).toBe(200);
+  });
+
+  it('take an id of the caller’s to the sandbox, which knows a repeat by it', async () => {
+    await put(Buffer.from('x'), 'a?call_id=u1');
+    expect(gateway.core.calls[0]?.args[2]).toEqual({ form: 'file', path: 'a', user: 'policy', call: 'u1' });
+    expect((await put(Buffer.from('x'), 'a?call_id=two%20words')).status).toBe(400);
+  });
+
+  it('go in and out as an archive of a folder', async () => {
+    const at = (query: string) => `${gateway.url}/v1/rollouts/trace_1/archive?${query}`;
+    const headers = gateway.headersOf('native');
+    const sent = { method: 'PUT', headers: { ...headers, 'content-type': 'application/x-tar' } };
+    const answer = await fetch(at('path=/tests&call_id=u2'), { ...sent, body: new Uint8Array(1024) });
+    expect(await answer.json()).toEqual({ path: '/tests', bytes: 1024, entries: 1 });
+    const place = { form: 'archive', path: '/tests', user: 'policy' };
+    expect(gateway.core.calls[0]?.args[2]).toEqual({ ...place, call: 'u2' });
+    gateway.core.file = [Buffer.from('tar')];
+    const back = await fetch(at('path=/tests&attempt=2'), { headers });
+    expect(back.headers.get('content-type')).toBe('application/x-tar');
+    expect(await back.text()).toBe('tar');
+    expect(gateway.core.calls[1]?.args.slice(1)).toEqual([
+      { rollout: 'trace_1', attempt: 2 },
+      { ...place, mostBytes: 4 * 1024 * 1024 },
+    ]);
+    const large = await fetch(at('path=x'), { ...sent, body: new Uint8Array(5 * 1024 * 1024) });
+    expect(large.status).toBe(413);
+    for (const query of ['', 'path=', 'path=a%00b'])
+      expect((await fetch(at(query), { headers })).status).toBe(400);
   });
 
   it('of unknown length beyond the limit are refused while they come', async () => {
@@ -359,12 +416,18 @@ describe('a failure of the core', () => {
   it.each(failureCodes.filter((code) => code !== 'still_running'))(
     '%s leaves as its row says',
     async (code) => {
+      const row = failureRow(code);
       gateway.core.failure = new Failure(code, 'a reason');
-      const answer = await send('POST', '/v1/rollouts/trace_1/calls', call);
-      expect(answer).toMatchObject({
-        status: failureRow(code).native,
-        body: { error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} } },
+      const headers = { ...gateway.headersOf('native'), 'content-type': 'application/json' };
+      const sent = { method: 'POST', headers, body: JSON.stringify(call) };
+      const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/calls`, sent);
+      expect(answer.status).toBe(row.native);
+      expect(await answer.json()).toMatchObject({
+        error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} },
       });
+      // Whoever may come again is told when; nobody else is invited to.
+      const isLater = row.native === 503 && row.retry !== 'no';
+      expect(answer.headers.get('retry-after')).toEqual(isLater ? expect.stringMatching(/^\d+$/) : null);
     },
   );
 });

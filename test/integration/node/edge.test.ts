@@ -34,6 +34,7 @@ describe('a node whose sandboxes misbehave', () => {
     node = await startNode({
       config: {
         stateFolder,
+        dataFolder: join(stateFolder, 'data'),
         fleet: testFleet,
         payloadFolder: stateFolder,
         startConcurrency: 1,

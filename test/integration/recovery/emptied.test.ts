@@ -191,7 +191,7 @@ test('a file that was put is state too: its rollout is not swapped silently afte
   await world.core.open('a');
   const ref = { rollout: rolloutId('a'), attempt: null };
   const native = { ...caller, face: 'native' as const };
-  await world.core.wired.core.putFile(native, ref, 'note', bytes(), 'policy');
+  await world.core.wired.core.putFile(native, ref, { path: 'note', user: 'policy', form: 'file' }, bytes());
   await world.forgetAll();
   await world.recover();
   expect(await world.record('a')).toMatchObject({ state: 'active', calls: 0, face: 'native' });

@@ -20,13 +20,12 @@ function put(path: string, chunks: readonly Uint8Array[], user: CommandUser = 'p
   async function* body() {
     yield* chunks;
   }
-  return sandboxd.link.putFile(sandboxd.target, path, body(), user, signal);
+  return sandboxd.link.putFile(sandboxd.target, { path, user, form: 'file' }, body(), signal);
 }
 
 async function get(path: string, user: CommandUser = 'policy'): Promise<Buffer> {
-  return Buffer.concat(
-    await Array.fromAsync(await sandboxd.link.getFile(sandboxd.target, path, user, signal)),
-  );
+  const from = { path, user, form: 'file', mostBytes: 10_000_000 } as const;
+  return Buffer.concat(await Array.fromAsync(await sandboxd.link.getFile(sandboxd.target, from, signal)));
 }
 
 async function errnoOf(asked: Promise<unknown>): Promise<unknown> {
@@ -64,6 +63,7 @@ describe('files in and out', () => {
     expect(await errnoOf(get('missing'))).toBe('ENOENT');
     expect(await errnoOf(get('folder'))).toBe('EISDIR');
     expect(await errnoOf(put('folder', [Buffer.from('x')]))).toBe('EISDIR');
+    expect(await errnoOf(get('/dev/zero'))).toBe('EINVAL');
     expect(await errnoOf(put('/etc/corral', [Buffer.alloc(3_000_000)]))).toBe('EACCES');
   });
 

@@ -153,7 +153,7 @@ describe.each([
     await expect(sh('echo late')).rejects.toMatchObject(graded);
     const bytes = new Blob(['late']).stream();
     await expect(
-      sandboxd.link.putFile(sandboxd.target, 'late', bytes, 'policy', signal),
+      sandboxd.link.putFile(sandboxd.target, { path: 'late', user: 'policy', form: 'file' }, bytes, signal),
     ).rejects.toMatchObject(graded);
     expect(await grade('echo 2 > "$CORRAL_SCORE_FILE"')).toMatchObject({ ending: { kind: 'cancelled' } });
   });

@@ -129,7 +129,11 @@ describe('the line to sandboxd', () => {
       response.writeHead(200, speaker).write('half');
       setImmediate(() => response.destroy());
     });
-    const bytes = await link.getFile(target, 'x', 'policy', never);
+    const bytes = await link.getFile(
+      target,
+      { path: 'x', user: 'policy', form: 'file', mostBytes: 100 },
+      never,
+    );
     expect(await troubleOf(Array.fromAsync(bytes))).toEqual(kind('maybe_sent'));
   });
 

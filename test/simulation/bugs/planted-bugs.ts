@@ -32,7 +32,10 @@ const plantedBugsByName = {
     "if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow",
     'if true then forgetRow',
   ),
-  'a line forgets its score': replacing("'leaseUntilMs', 'score', 'discard'", "'leaseUntilMs', 'discard'"),
+  'a line forgets its score': replacing(
+    "'placedAtMs', 'closedAtMs', 'leaseUntilMs', 'score'",
+    "'placedAtMs', 'closedAtMs', 'leaseUntilMs'",
+  ),
   'a line ends with what stands beside it': replacing(
     'local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)',
     'local lifeMs = keptForRepeatsMs',

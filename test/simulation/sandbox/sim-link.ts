@@ -39,12 +39,14 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
-    putFile: async (target, path, body, _user, signal) => {
+    output: (target, call, _stream, signal) =>
+      askFor(target, { what: `output of ${call}`, serve: noOutput }, signal),
+    putFile: async (target, { path }, body, signal) => {
       const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
       const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
       return askFor(target, { what: 'put file', serve, repeatable: false }, signal);
     },
-    getFile: (target, path, _user, signal) =>
+    getFile: (target, { path }, signal) =>
       askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
   };
 }
@@ -57,6 +59,11 @@ function identity(daemon: Daemon, look: 'brief' | undefined) {
 function probe(daemon: Daemon) {
   daemon.probed = true;
   return done();
+}
+
+/** What commands print here fits into their answers. */
+function noOutput(): never {
+  throw new WireError('answer_confirmed', 'its output had to make way');
 }
 
 const done = () => ({ ok: true, durationMs: 1 }) as const;

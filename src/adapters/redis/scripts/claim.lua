@@ -10,7 +10,7 @@ script('claim', function(ARGV)
   local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
   local readySpent, lacking, granted = {}, {}, {}
   local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local valuesEach = 11
+  local valuesEach = #claimedFields + 2
   local firstClaim = 4 + kindCount * valuesEach
 
   local function later(command, name, first, second)
@@ -93,14 +93,18 @@ script('claim', function(ARGV)
   end
 
   local function kindAt(index)
-    local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
-      unpack(ARGV, index, index + valuesEach - 1)
-    local shortestMs = math.min(tonumber(idleMs), tonumber(hardLifeMs))
-    return {
-      face = face, environment = environment, version = version, template = template, itemKey = itemKey, item = item,
-      row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '',
-      leaseUntilMs = digits(nowMs + idleMs), hardEndMs = digits(nowMs + hardLifeMs), leaseEndsMs = digits(nowMs + shortestMs),
-    }
+    local kind, kept = {}, {}
+    for place, field in ipairs(claimedFields) do
+      local value = ARGV[index + place - 1]
+      kind[field] = value
+      if value ~= '' then kept[#kept + 1], kept[#kept + 2] = field, value end
+    end
+    local recordOnly, item = unpack(ARGV, index + #claimedFields, index + valuesEach - 1)
+    local shortestMs = math.min(tonumber(kind.idleMs), tonumber(kind.hardLifeMs))
+    kind.kept, kind.item, kind.recordOnly = kept, item, recordOnly ~= ''
+    kind.leaseUntilMs, kind.hardEndMs = digits(nowMs + kind.idleMs), digits(nowMs + kind.hardLifeMs)
+    kind.leaseEndsMs = digits(nowMs + shortestMs)
+    return kind
   end
 
   -- Of the rollouts that are claimed for, read at once: the newest attempt of each lineage, and whether any has a record
@@ -182,14 +186,12 @@ script('claim', function(ARGV)
 
   -- Writes a new record; the fields of its line or grant come as `...`.
   local function create(claim, wave, ...)
-    write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
-      'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
-      'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs, 'idleMs', claim.idleMs,
-      'hardLifeMs', claim.hardLifeMs, 'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), ...)
+    local fields = { ... }
+    for _, word in ipairs(claim.kept) do fields[#fields + 1] = word end
+    write(claim.id, 'wave', digits(wave), 'calls', '0', 'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs,
+      'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), unpack(fields))
     later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
-    if claim.item ~= '' then write(claim.id, 'hadRow', '1', 'row', claim.row) end
     keepItsRow(claim)
-    if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
     renewRun(claim.run, claim.face)
     versions[claim.version] = true
   end

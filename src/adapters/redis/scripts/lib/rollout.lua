@@ -46,8 +46,9 @@ end
 -- row, which may be a thousand times as long and is asked for by few.
 local function record(id)
   local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
-  if not values[1] then return false end
-  if not isOpen(values[1]) then addDetails(id, values) end
+  local state = values[placeInRecord.state]
+  if not state then return false end
+  if not isOpen(state) then addDetails(id, values) end
   values[#recordFields + 1] = redis.call('SCARD', key.inFlight .. id)
   values[#recordFields + 2] = id
   return values
