@@ -34,7 +34,7 @@ const adapter = (name: string, isSlow = false): Suite => ({
 
 /** Stock clients of E2B, without any of ours: its SDK alone, and what frameworks make of it. */
 const overE2b = (framework: string): Suite => ({
-  ...adapter(framework),
+  ...adapter(framework, true),
   name: `e2b-${framework}`,
   tests: `tests/with_e2b/with_${framework}`,
   types: join(client, `tests/with_e2b/with_${framework}/pyrightconfig.json`),
