@@ -85,7 +85,7 @@ type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly
 
 async function carryOut(
   deps: Deps,
-  { action, timeoutMs, keepBytes }: CallRequest,
+  { action, timeoutMs, keepBytes, killAtOnce = false }: CallRequest,
   { turns, queries }: { readonly turns: Turns; readonly queries: ReturnType<typeof queriesOf> },
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn }> {
@@ -97,7 +97,7 @@ async function carryOut(
     return { result: await (await queries()).ask(action, { timeoutMs, keepBytes }, cancel) };
   const { config, env, leaders } = deps;
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  return { result: await runCommand({ ...parts, timeoutMs, keepBytes }, leaders, cancel) };
+  return { result: await runCommand({ ...parts, timeoutMs, keepBytes, killAtOnce }, leaders, cancel) };
 }
 
 /** Made at the first query: most sandboxes never have one. */
@@ -106,7 +106,7 @@ function queriesOf(deps: Deps): () => Promise<Queries> {
   return () => (made ??= import('../queries/queries.ts').then(({ Queries }) => new Queries(deps)));
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes'>;
+type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {

@@ -66,7 +66,10 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, outputBytes, label } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, outputBytes, label, killAtOnce } = shape.fields(
+    body,
+    'the body',
+  );
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
@@ -76,6 +79,7 @@ export function parseCall(body: unknown): CallRequest {
       ? {}
       : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
+    ...(killAtOnce === true ? { killAtOnce } : {}),
   };
 }
 

@@ -66,6 +66,7 @@ export const keyNames = {
   groups: 'groups:',
   group: 'group:',
 
+  aliases: 'aliases:',
   environment: 'environment:',
   environments: 'environments',
   chosen: 'chosen',

@@ -1,5 +1,6 @@
 /** Every transition and every reading of fleet state, one round trip each, by the file of `scripts/` that it stands in. */
 export const scripts = {
+  aliases: ['name-image', 'named-image'],
   calls: [
     'admit',
     'settle',

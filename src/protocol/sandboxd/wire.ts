@@ -281,6 +281,8 @@ export type CallRequest = {
   readonly outputBytes?: number;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
+  /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
+  readonly killAtOnce?: boolean;
 };
 
 /** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */
