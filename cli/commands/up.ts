@@ -1,11 +1,13 @@
 import type { Command } from 'commander';
+import { systemClock } from '#src/platform/clock.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { CommandError, exitCodes } from '../command-error.ts';
 import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { describeFleetEvent } from '../up/describe-event.ts';
-import { askHostLimitations } from '../up/host-limitations.ts';
+import { askData, askHostLimitations } from '../up/host-limitations.ts';
+import { describeData, tellData } from '../up/tell-data.ts';
 import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
 
 type UpOptions = {
@@ -42,9 +44,18 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
     onEvent: (event) => terminal.remark(told(event, options.json)),
   });
   stop.arm(fleet);
+  const over = new AbortController();
+  const telling = tellData(
+    () => askData(fleet.nodeSocket),
+    (data) => terminal.remark(options.json ? JSON.stringify({ kind: 'data', ...data }) : describeData(data)),
+    systemClock,
+    over.signal,
+  );
   const summary = await summarise(fleet, options, performance.now() - startedMs);
   terminal.result(options.json ? JSON.stringify(summary) : `\n${describeSummary(summary)}`);
   await stop.told;
+  over.abort();
+  await telling;
   terminal.remark('stopping: gateway, controller, sandboxes, redis (Ctrl-C again kills)');
   await fleet.stop();
   terminal.remark('stopped; nothing is left running');

@@ -1,13 +1,26 @@
+import type { Static, TSchema } from 'typebox';
 import { Client } from 'undici';
 import { Value } from 'typebox/value';
-import { LimitationsAnswer } from '#src/protocol/node/wire.ts';
+import type { DataState } from '#src/protocol/node/parts.ts';
+import { DataAnswer, LimitationsAnswer } from '#src/protocol/node/wire.ts';
+
+/** Data that environments' programs make here, and how far each is. */
+export const askData = async (nodeSocket: string): Promise<readonly DataState[]> =>
+  (await ask(nodeSocket, '/data', DataAnswer)).data;
 
 /** What this host cannot enforce, in node's own sentences. */
-export async function askHostLimitations(nodeSocket: string): Promise<readonly string[]> {
-  const client = new Client('http://node', { socketPath: nodeSocket });
+export const askHostLimitations = async (nodeSocket: string): Promise<readonly string[]> =>
+  (await ask(nodeSocket, '/limitations', LimitationsAnswer)).limitations;
+
+async function ask<Schema extends TSchema>(
+  socketPath: string,
+  path: string,
+  schema: Schema,
+): Promise<Static<Schema>> {
+  const client = new Client('http://node', { socketPath });
   try {
-    const { body } = await client.request({ method: 'GET', path: '/limitations' });
-    return Value.Parse(LimitationsAnswer, await body.json()).limitations;
+    const { body } = await client.request({ method: 'GET', path });
+    return Value.Parse(schema, await body.json());
   } finally {
     await client.destroy();
   }

@@ -9,7 +9,7 @@ import { joinPlacement, placementFields } from './placement.ts';
 import { podSecurity } from './security.ts';
 import type { PodSettings } from './settings.ts';
 import { usersOf } from './users.ts';
-import { writableVolumes } from './volumes.ts';
+import { dataVolumes, writableVolumes } from './volumes.ts';
 
 /** sandboxd has nothing to save: its calls are stored elsewhere or lost, and it ends within a quarter of a second. */
 const terminationGraceSeconds = 2;
@@ -54,7 +54,7 @@ export function podFor(
       imagePullSecrets: settings.imagePullSecrets.map((name) => ({ name })),
       initContainers: [...injected.initContainers],
       containers: [sandboxContainer(request, settings, { users, network, injected })],
-      volumes: [...writableVolumes(template), ...injected.volumes],
+      volumes: [...writableVolumes(template), ...dataVolumes(template, settings), ...injected.volumes],
     },
   };
 }
