@@ -9,7 +9,7 @@ sandbox:
   disk: 64Mi
   data:
     - { build: [sh, read-corpus.sh], inputs: [read-corpus.sh], target: /data/corpus }
-tools: { shell: { builtin: shell } }
+tools: { shell: { builtin: shell, timeout: 8m } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 4 }
 `;
@@ -52,14 +52,15 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
-test('data that cannot be made: 503 with command and last words, for a call and for a grade, and never a score', async () => {
-  const failed = { ...toldNothingRan, code: 'setup_failed' } as const;
-  const called = await corral.rft.call({ trace: 'one', call: 'c1', command: 'echo hi' });
-  expectFailure(called, { ...failed, evidence: expect.anything(), rollout_id: 'one', call_id: 'c1' });
-  expect(JSON.stringify(called.body)).toMatch(/read-corpus\.sh.*exit code 4.*page 12 has no table/);
-  const graded = await corral.rft.grade({ trace: 'two', item: { id: 'x', answer: '42' } });
-  expect(graded.status).toBe(503);
-  expect(JSON.stringify(graded.body)).not.toContain('"score"');
+test('data that cannot be made: 503 with command and last words on both faces, told in /readyz', async () => {
+  const held = corral.rft.call({ trace: 'one', call: 'c1', command: 'echo hi' });
+  await corral.native.open('two', 'shell');
+  const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
+  const native = await corral.native.post('/v1/rollouts/two/calls?wait_s=40', call);
+  const message = expect.stringMatching(/read-corpus\.sh.*exit code 4.*page 12 has no table/);
+  const expected = { ...toldNothingRan, code: 'setup_failed', message } as const;
+  expectFailure(native, { ...expected, rollout_id: 'two' });
+  expectFailure(await held, { ...expected, rollout_id: 'one' });
   const ready = await corral.native.get('/readyz');
   expect(ready.body).toMatchObject({
     data: expect.arrayContaining([expect.objectContaining({ state: 'failed' })]),
