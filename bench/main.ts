@@ -10,6 +10,7 @@ import { kubernetes } from './kubernetes.ts';
 import { metrics } from './metrics.ts';
 import { recordBytes } from './record-bytes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
+import { search } from './search.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
 import { waiting } from './waiting.ts';
@@ -22,6 +23,7 @@ const benchmarks: readonly Benchmark[] = [
   recordBytes,
   waiting,
   toolCall,
+  search,
   traces,
   metrics,
   sandboxCost,
