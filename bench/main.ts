@@ -11,6 +11,7 @@ import { kubernetes } from './kubernetes.ts';
 import { metrics } from './metrics.ts';
 import { recordBytes } from './record-bytes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
+import { search } from './search.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
 import { waiting } from './waiting.ts';
@@ -24,6 +25,7 @@ const benchmarks: readonly Benchmark[] = [
   waiting,
   toolCall,
   gradeElsewhere,
+  search,
   traces,
   metrics,
   sandboxCost,

@@ -24,7 +24,7 @@ import { rolloutRoutes } from './native/rollout-routes.ts';
 import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
 import { type LoopLag, measureLoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
-import { operationRoutes } from './operations/routes.ts';
+import { type Operations, operationRoutes } from './operations/routes.ts';
 import { rftRoutes } from './rft/routes.ts';
 
 export type GatewayParts = {
@@ -40,6 +40,7 @@ export type GatewayParts = {
   readonly environments: () => EnvironmentsInForce;
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
+  readonly data: Operations['data'];
   readonly metrics: GatewayMetrics;
   /** All metrics as Prometheus text, with what the gate holds now. */
   readonly renderMetrics: (gauges: GatewayGauges) => Promise<string>;
@@ -75,6 +76,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     fleetState: parts.fleetState,
     environments: parts.environments,
     limitations: parts.limitations,
+    data: parts.data,
     renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });
 

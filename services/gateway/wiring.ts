@@ -207,6 +207,7 @@ function wireServer(
     fleetState: () => state.health(),
     environments: () => catalog.inForce(),
     limitations: () => node?.limitations() ?? Promise.resolve(null),
+    data: () => node?.data() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
       prometheus.fleetState.seen(await lookAtState(state, clock));

@@ -1,4 +1,4 @@
-import { type Environment, isOpen, type Placement } from '../model/environment.ts';
+import { bakedData, type Environment, isOpen, type Placement } from '../model/environment.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { matchesOne } from './patterns.ts';
@@ -99,7 +99,9 @@ function checkData({ data }: Environment['template'], policy: OperatorPolicy, re
       'source' in folder
         ? [[['source'], folder.source, policy.data]]
         : 'image' in folder
-          ? [[['image'], folder.image, policy.images]]
+          ? folder.image === bakedData
+            ? []
+            : [[['image'], folder.image, policy.images]]
           : folder.build.inputs.map((input, place) => [['inputs', place], input, policy.data]);
     for (const [place, name, allowed] of named) {
       if (matchesOne(allowed, name)) continue;

@@ -86,6 +86,9 @@ export type SourceFolder = { readonly source: string; readonly target: string };
 export type BuiltFolder = { readonly build: DataBuild; readonly target: string };
 export type ImageFolder = { readonly image: string; readonly target: string };
 
+/** In place of an image: the data is a layer of the sandbox's own image. */
+export const bakedData = 'baked';
+
 /** How data is made, once for all sandboxes of a machine. */
 export type DataBuild = {
   /** Run where the inputs are, each under its last name. */

@@ -73,6 +73,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     fleetState: () => Promise.resolve({ state: 'up', reason: null, server: null }),
     environments: () => ({ digest: 'abc', from: 'own folder', trouble: null }),
     limitations: () => Promise.resolve([]),
+    data: () => Promise.resolve([]),
     metrics: prometheus.metrics,
     renderMetrics: (gauges) =>
       prometheus.render({ ...gauges, keyRefusals: 0, keys: [] }, { waiting: 0, calls: 0, grades: 0 }),
