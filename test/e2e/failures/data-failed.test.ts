@@ -33,7 +33,9 @@ tools:
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 4 }
 `;
-const missing = `${searched.replace('name: searched', 'name: missing').replace('SELECT path FROM pages', 'SELECT path FROM books')}`;
+const missing = searched
+  .replace('name: searched', 'name: missing')
+  .replace('SELECT path FROM pages', 'SELECT path FROM books');
 const files = {
   'read-corpus.sh': 'echo "page 12 has no table" >&2\nexit 4\n',
   'make-pages.mjs': `
@@ -52,6 +54,9 @@ beforeAll(async () => {
 });
 afterAll(() => corral.stop());
 
+const search = (call: string, tool: string, args: object) =>
+  corral.rft.call({ trace: 'three', call, tool, arguments: args, environment: 'searched', item });
+
 test('data that cannot be made: 503 with command and last words on both faces, told in /readyz', async () => {
   const held = corral.rft.call({ trace: 'one', call: 'c1', command: 'echo hi' });
   await corral.native.open('two', 'shell');
@@ -68,8 +73,6 @@ test('data that cannot be made: 503 with command and last words on both faces, t
 });
 
 test('data that is made is searched by the rows of the task, as text for the model', async () => {
-  const search = (call: string, tool: string, args: object) =>
-    corral.rft.call({ trace: 'three', call, tool, arguments: args, environment: 'searched', item });
   const found = await search('c1', 'search', { query: 'revenue?' });
   expect(found.status).toBe(200);
   expect(JSON.stringify(found.body)).toContain('a/2016: net revenues rose');
