@@ -15,8 +15,9 @@ test('a name with line ends, spaces and what looks like another entry is one nam
   expect(entries[0]?.path.startsWith('/logs/')).toBe(true);
 });
 
+const meta = (mode: string) => `${mode} 0 0 policy policy`;
+
 test('types, modes and links are read from what stat says', () => {
-  const meta = (mode: string) => `${mode} 0 0 policy policy`;
   const entries = entriesIn(
     told(['./d', meta('41fd'), ''], ['./l', meta('a1ff'), '/etc'], ['./p', meta('11b6'), '']),
     '/w',

@@ -29,15 +29,14 @@ test('output that was cut says so where it ends, and in the words of the end', a
   expect(endOf(result).error).toBe('output was cut: 9000 bytes in all');
 });
 
+async function* muchBytes(): AsyncGenerator<Buffer> {
+  yield await Promise.resolve(Buffer.alloc(700_000, 'x'));
+}
+const muchOutput = () => Promise.resolve(muchBytes());
+
 test('what is too much for an answer comes from the sandbox, piece by piece', async () => {
   const kept = { stdout: 700_000, stderr: 0 };
-  const open = () =>
-    Promise.resolve(
-      (async function* () {
-        yield await Promise.resolve(Buffer.alloc(700_000, 'x'));
-      })(),
-    );
-  const [stdout, stderr] = await read({ ...aCallResult(), stdout: 'head', stderr: 'e', kept }, open);
+  const [stdout, stderr] = await read({ ...aCallResult(), stdout: 'head', stderr: 'e', kept }, muchOutput);
   expect([stdout?.length, stderr]).toEqual([700_000, 'e']);
 });
 

@@ -164,8 +164,11 @@ const belowHome = (path: string): string => path.replace(/^~(\/|$)/, './');
 
 /** As long as a command may take that brings no time of its own. */
 const longestMs = 3_600_000;
-/** Of a client's deadline: what it takes to kill a command's tree, to store its end, and to be back before the client gives up. */
-const answerMs = 500;
+/**
+ * Of a client's deadline: what it takes to kill a command's tree, to see its pipes quiet (200 ms), to store its end, and to be back half a
+ * second before the client gives up. A long command has more to give, and a busy machine needs it.
+ */
+const answerMs = (deadlineMs: number): number => Math.min(3_000, 600 + deadlineMs / 10);
 
 /**
  * A client's deadline is for command and answer, and what it makes of it is an exception, which looks like a failure of ours.
@@ -178,7 +181,7 @@ function timesOf(request: FastifyRequest): Pick<ExecRequest, 'timeoutMs' | 'wait
     throw invalid('Connect-Timeout-Ms is no time');
   const deadlineMs = Number(header);
   return {
-    timeoutMs: Math.ceil(Math.max(deadlineMs - answerMs, deadlineMs / 2)),
+    timeoutMs: Math.ceil(Math.max(deadlineMs - answerMs(deadlineMs), deadlineMs / 3)),
     waitMs: deadlineMs,
     killAtOnce: true,
   };

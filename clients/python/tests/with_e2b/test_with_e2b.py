@@ -93,8 +93,8 @@ async def test_what_a_policy_does_is_a_result_with_an_exit_code(fleet: Fleet, ru
     assert await code_of("exit 3") == 3
     assert await code_of("kill -9 $$") == 137
     began = time.monotonic()
-    assert await code_of("trap '' TERM; sleep 60 & sleep 60", timeout=2) == 124
-    assert time.monotonic() - began < 2
+    assert await code_of("trap '' TERM; sleep 60 & sleep 60", timeout=4) == 124
+    assert time.monotonic() - began < 4
     assert await code_of("cd /; cd nowhere") != 0
     with pytest.raises(e2b.CommandExitException) as nowhere:
         await sandbox.commands.run("true", cwd="/nowhere")
@@ -115,7 +115,7 @@ async def test_output_without_end_is_cut_and_says_so_and_thousands_of_processes_
     assert endless.stderr == "e\n"
     bomb = "f() { f | f & }; f; sleep 60"
     with pytest.raises(e2b.CommandExitException) as ended:
-        await sandbox.commands.run(bomb, timeout=4)
+        await sandbox.commands.run(bomb, timeout=10)
     assert ended.value.exit_code != 0
     assert await asyncio.to_thread(
         eventually,
