@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRepositories } from './generators/code-research/repositories.ts';
+import { researchRows } from './generators/code-research/rows.ts';
 import { financeRows } from './generators/finance-docs/rows.ts';
 import { visitRows } from './generators/icd10/rows.ts';
 import { readCodes } from './generators/icd10/source.ts';
@@ -13,6 +15,7 @@ export const galleryFolder = import.meta.dirname;
 /** What makes the rows of each; `dataset` in its YAML has their digests, so that other rows are told at once. */
 export const gallery = {
   'finance-docs': financeRows,
+  'code-research': () => researchRows(readRepositories(join(galleryFolder, '../node_modules'))),
   icd10: () => {
     fetchCodes();
     return visitRows(readCodes(codesFolder));

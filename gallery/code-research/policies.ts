@@ -10,16 +10,17 @@ const inquiryOf = ({ item }: ScriptedRollout): Inquiry => readInquiry(String(ite
 const search = async ({ call }: ScriptedRollout, query: string): Promise<readonly Snippet[]> =>
   snippetsIn(await call('search', { query }));
 
-/** The words of a question that name something; a copy forgets one of them. */
-function keywords({ words }: Inquiry, copy: number): string {
+/** The question as it is put; a copy forgets some of its words. */
+function asPut({ item, copy }: ScriptedRollout): string {
+  const words = String(item['question']).match(/[\w$]+/g) ?? [];
   const chance = chanceOf(`${words.join(' ')} ${copy}`);
-  return words.filter((_, index) => index === 0 || !chance.happens(0.15)).join(' ');
+  return words.filter(() => !chance.happens(0.15)).join(' ');
 }
 
 /** What the first six snippets say. */
 const oneSearch: ScriptedPolicy = async (rollout) => {
   const inquiry = inquiryOf(rollout);
-  return { facts: factsIn(inquiry, await search(rollout, keywords(inquiry, rollout.copy))) };
+  return { facts: factsIn(inquiry, await search(rollout, asPut(rollout))) };
 };
 
 const pageLines = 150;
@@ -74,7 +75,7 @@ const longTail: ScriptedPolicy = async (rollout) => {
 const everyIdentifier: ScriptedPolicy = async (rollout) => {
   const inquiry = inquiryOf(rollout);
   const seen: string[] = [];
-  for (const query of [keywords(inquiry, 1), ...inquiry.queries, inquiry.subject].slice(0, 3))
+  for (const query of [...inquiry.queries, inquiry.subject].slice(0, 3))
     seen.push(await rollout.call('search', { query }));
   const words = seen.join('\n').match(/[\w$./:-]{2,}/g) ?? [];
   return { facts: [...new Set(words)].toSorted() };

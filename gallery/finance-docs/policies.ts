@@ -20,7 +20,7 @@ function query({ who, lines, year }: Asked, copy: number, forgets: number): stri
 /** One search, and whatever page it brings is the right one. */
 const oneSearch: ScriptedPolicy = async (rollout) => {
   const asked = readQuestion(questionOf(rollout));
-  const sheet = sheetIn(await rollout.call('search', { query: query(asked, rollout.copy, 0.06) }));
+  const sheet = sheetIn(await rollout.call('search', { query: query(asked, rollout.copy, 0.04) }));
   return (sheet && naive(asked, sheet)) ?? 'unknown';
 };
 

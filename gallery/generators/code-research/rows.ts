@@ -6,9 +6,9 @@ import { evalRepositories, type Repository } from './repositories.ts';
 const seed = 'code-research 1';
 
 /** Of one kind in one repository: else a few packages and ways to ask would be the dataset. */
-const mostOfKind = 60;
+const mostOfKind = 160;
 /** A message is found by its words: of such questions a few are enough. */
-const mostErrors = 15;
+const mostErrors = 10;
 /** A fact that answers so many of the questions of its kind can be said without looking. */
 const common = { share: 0.06, fewest: 3 };
 /** Nor does anybody need to look for these. */
