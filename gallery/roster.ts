@@ -20,17 +20,15 @@ export const gallery = {
     fetchCodes();
     return visitRows(readCodes(codesFolder));
   },
-} as const satisfies Readonly<Record<string, () => Rows | Promise<Rows>>>;
+} as const satisfies Readonly<Record<string, () => Rows>>;
 
 export type GalleryName = keyof typeof gallery;
 
 export const galleryNames = Object.keys(gallery).filter((name): name is GalleryName => name in gallery);
 
 /** Writes `NAME/train.jsonl` and `NAME/eval.jsonl`, and tells how many rows they have. */
-export async function writeRows(
-  name: GalleryName,
-): Promise<{ readonly train: number; readonly eval: number }> {
-  const rows = await gallery[name]();
+export function writeRows(name: GalleryName): { readonly train: number; readonly eval: number } {
+  const rows = gallery[name]();
   const write = (split: keyof Rows) => {
     const lines = rows[split].map((row) => `${JSON.stringify(row)}\n`);
     writeFileSync(join(galleryFolder, name, `${split}.jsonl`), lines.join(''));

@@ -1,19 +1,19 @@
-import type { ScriptedPolicy, ScriptedRollout } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
 import { chanceOf } from '../generators/chance.ts';
 import { factsIn, type Snippet, snippetsIn } from './facts.ts';
 import { type Inquiry, readInquiry } from './inquiry.ts';
 
 /* What is played on code-research. Scripts that search and read as somebody does who knows JavaScript; none knows the packages. */
 
-const inquiryOf = ({ item }: ScriptedRollout): Inquiry => readInquiry(String(item['question']));
+const inquiryOf = (rollout: ScriptedRollout): Inquiry => readInquiry(textIn(rollout, 'question'));
 
 const search = async ({ call }: ScriptedRollout, query: string): Promise<readonly Snippet[]> =>
   snippetsIn(await call('search', { query }));
 
 /** The question as it is put; a copy forgets some of its words. */
-function asPut({ item, copy }: ScriptedRollout): string {
-  const words = String(item['question']).match(/[\w$]+/g) ?? [];
-  const chance = chanceOf(`${words.join(' ')} ${copy}`);
+function asPut(rollout: ScriptedRollout): string {
+  const words = textIn(rollout, 'question').match(/[\w$]+/g) ?? [];
+  const chance = chanceOf(`${words.join(' ')} ${rollout.copy}`);
   return words.filter(() => !chance.happens(0.15)).join(' ');
 }
 

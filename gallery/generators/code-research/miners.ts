@@ -8,7 +8,7 @@ type Miner = (repository: Repository) => readonly Mined[];
 
 /** A list of one is found by whoever finds anything, and more than so many nobody would list. */
 const fewest = 2;
-const most = 9;
+const most = 14;
 const isList = ({ facts }: Mined): boolean => facts.length >= fewest && facts.length <= most;
 
 const isCode = ({ path }: SourceFile): boolean => /\.(?:js|mjs|cjs|ts|mts|cts)$/.test(path);
