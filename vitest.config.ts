@@ -2,7 +2,10 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['{src,services,cli,demo,bench,loadtest,tools,infra,setup}/**/*.test.ts', 'test/**/*.test.ts'],
+    include: [
+      '{src,services,cli,demo,gallery,bench,loadtest,tools,infra,setup}/**/*.test.ts',
+      'test/**/*.test.ts',
+    ],
     // They need a Kubernetes cluster (`npm run test:cluster`), with Helm (`npm run test:chart`) or Prometheus (`npm run test:alerts`).
     exclude: ['test/cluster/**', 'test/chart/**', 'test/alerts/**', 'node_modules/**'],
     environment: 'node',

@@ -23,11 +23,18 @@ export type BenchClient = {
 /** The whole fleet for one benchmark. */
 export type BenchFleet = AsyncDisposable & BenchClient & { readonly fleet: Fleet };
 
-export async function startBenchFleet(pool: { minReady: number; max: number }): Promise<BenchFleet> {
-  const environmentsDir = join(repository, 'bench/environments');
+export const startBenchFleet = (pool: { minReady: number; max: number }): Promise<BenchFleet> =>
+  startFleetFor('bench/environments', { bench: pool });
+
+/** With other environments than the plain one; `pool`: sizes that are not theirs. */
+export async function startFleetFor(
+  folder: string,
+  pool: Readonly<Record<string, { minReady: number; max: number }>> = {},
+): Promise<BenchFleet> {
+  const environmentsDir = join(repository, folder);
   const payloadDir = join(repository, 'out/payload');
   const fleet = await inOwnFolder('bench', (stateDir) =>
-    startFleet({ environmentsDir, stateDir, payloadDir, pool: { bench: pool } }),
+    startFleet({ environmentsDir, stateDir, payloadDir, pool }),
   );
   const client = createBenchClient(fleet, 'bench');
   return {

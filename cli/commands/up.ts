@@ -1,15 +1,15 @@
 import type { Command } from 'commander';
+import { systemClock } from '#src/platform/clock.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { CommandError, exitCodes } from '../command-error.ts';
 import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
+import { askData, askHostLimitations } from '../up/ask-node.ts';
+import { describeData, tellData } from '../up/tell-data.ts';
 import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
 import { describeExit } from '../fleet/become-ready.ts';
 import { duration } from '../print/amounts.ts';
-import { Client } from 'undici';
-import { Value } from 'typebox/value';
-import { LimitationsAnswer } from '#src/protocol/node/wire.ts';
 
 type UpOptions = {
   readonly port: string;
@@ -45,9 +45,18 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
     onEvent: (event) => terminal.remark(told(event, options.json)),
   });
   stop.arm(fleet);
+  const over = new AbortController();
+  const telling = tellData(
+    () => askData(fleet.nodeSocket),
+    (data) => terminal.remark(options.json ? JSON.stringify({ kind: 'data', ...data }) : describeData(data)),
+    systemClock,
+    over.signal,
+  );
   const summary = await summarise(fleet, options, performance.now() - startedMs);
   terminal.result(options.json ? JSON.stringify(summary) : `\n${describeSummary(summary)}`);
   await stop.told;
+  over.abort();
+  await telling;
   terminal.remark('stopping: gateway, controller, sandboxes, redis (Ctrl-C again kills)');
   await fleet.stop();
   terminal.remark('stopped; nothing is left running');
@@ -112,16 +121,5 @@ function describeFleetEvent(event: FleetEvent): string {
       const words = lines.length === 0 ? '' : ` Its last lines:${lines.join('')}`;
       return `${event.part} died (${describeExit(event.exit)}); starting it again in ${duration(event.restartInMs)}.${words}`;
     }
-  }
-}
-
-/** What this host cannot enforce, in node's own sentences. */
-async function askHostLimitations(nodeSocket: string): Promise<readonly string[]> {
-  const client = new Client('http://node', { socketPath: nodeSocket });
-  try {
-    const { body } = await client.request({ method: 'GET', path: '/limitations' });
-    return Value.Parse(LimitationsAnswer, await body.json()).limitations;
-  } finally {
-    await client.destroy();
   }
 }

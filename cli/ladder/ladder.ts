@@ -1,3 +1,5 @@
+import { promptFields } from '#src/model/dataset.ts';
+import type { Environment } from '#src/model/environment.ts';
 import { graderFields } from '#src/model/grader-fields.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
@@ -8,6 +10,7 @@ import type { Row } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
 import { completed, loadPolicies, policiesFile, type Policy } from './policies.ts';
+import type { Secrets } from './scripted.ts';
 
 export type LadderPlan = {
   readonly environment: string;
@@ -23,6 +26,8 @@ export type RungReport = {
   readonly kind: string;
   readonly rollouts: number;
   readonly mean: number | null;
+  /** Mean over the rows of the best copy of each. */
+  readonly best: number | null;
   readonly min: number | null;
   readonly max: number | null;
   /** Mean of a scored rollout. */
@@ -63,7 +68,7 @@ export async function whatIsPlayed(
 ) {
   const known = await environmentIn(environmentsDir, environment);
   const file = policiesFile(environmentsDir, environment);
-  const given = loadPolicies(file, known === undefined ? [] : graderFields(known.grader));
+  const given = loadPolicies(file, secretsOf(known));
   const real = realRowsOf(environment, known, environmentsDir, rows);
   if (real === null) {
     throw new CommandError(
@@ -81,6 +86,13 @@ export async function whatIsPlayed(
   );
 }
 
+/** Where its file is not at hand, nobody can say what is secret but the row's own `corral`. */
+function secretsOf(known: Environment | undefined): Secrets {
+  const prompt = known?.dataset?.prompt;
+  const told = prompt === undefined ? null : promptFields(prompt).map((path) => path.split('.')[0] ?? '');
+  return { graded: known === undefined ? [] : graderFields(known.grader), told };
+}
+
 function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
   const tools = job.functions.map((each) => each.function.name);
   for (const { name, steps } of policies) {
@@ -94,7 +106,11 @@ function refuseUnknownTools(policies: readonly Policy[], { job }: Proof): void {
   }
 }
 
-type Seen = Rung & { readonly calls: readonly number[] };
+type Seen = Rung & {
+  readonly calls: readonly number[];
+  /** The best score of each row that has one. */
+  readonly best: readonly number[];
+};
 
 async function climb(
   proof: Proof,
@@ -104,12 +120,15 @@ async function climb(
 ): Promise<readonly Seen[]> {
   const copies = policies.flatMap((policy) =>
     rows.flatMap((row, index) =>
-      Array.from({ length: policy.copies }, (_, copy) => ({ policy, row, id: `${index + 1}-${copy + 1}` })),
+      Array.from({ length: policy.copies }, (_, before) => {
+        const copy = before + 1;
+        return { policy, row, copy, id: `${index + 1}-${copy}` };
+      }),
     ),
   );
-  const played = await eachOf(copies, atOnce, async ({ policy, row, id }) => {
+  const played = await eachOf(copies, atOnce, async ({ policy, row, copy, id }) => {
     const traceId = `${proof.run}-${policy.name}-${id}`;
-    return { policy, ...(await playOne(proof, traceId, policy, row)) };
+    return { policy, row, ...(await playOne(proof, traceId, policy, row, copy)) };
   });
   return policies.map(({ name, kind, expect }) => {
     const own = played.filter(({ policy }) => policy.name === name);
@@ -120,6 +139,12 @@ async function climb(
       expect,
       scores: scored.map(({ score }) => score),
       calls: scored.map(({ calls }) => calls),
+      best: rows.flatMap((row) => {
+        const ofRow = own.flatMap(({ row: played, ended }) =>
+          played === row && 'score' in ended ? [ended.score] : [],
+        );
+        return ofRow.length === 0 ? [] : [Math.max(...ofRow)];
+      }),
       lost: own.flatMap(({ ended }) => ('lost' in ended ? [ended.lost] : [])),
       broken: own.find(({ broken }) => broken !== null)?.broken ?? null,
     };
@@ -132,8 +157,9 @@ async function playOne(
   traceId: string,
   policy: Policy,
   row: Row,
+  copy: number,
 ): Promise<{ readonly ended: Played; readonly broken: string | null }> {
-  const ended = await play(proof, traceId, row, policy);
+  const ended = await play(proof, traceId, row, policy, copy);
   if (policy.kind !== 'nothing' || 'lost' in ended) return { ended, broken: null };
   const { client, environment } = proof;
   const untouched = { client, environment, item: row.item, rolloutId: `${traceId}-untouched` };
@@ -141,7 +167,7 @@ async function playOne(
 }
 
 function reportOf(
-  { name, kind, scores, lost, calls, expect }: Seen,
+  { name, kind, scores, lost, calls, best, expect }: Seen,
   mistakes: readonly string[],
 ): RungReport {
   const some = scores.length > 0;
@@ -150,6 +176,7 @@ function reportOf(
     kind,
     rollouts: scores.length + lost.length,
     mean: meanOf(scores),
+    best: meanOf(best),
     min: some ? Math.min(...scores) : null,
     max: some ? Math.max(...scores) : null,
     calls: meanOf(calls),

@@ -13,7 +13,7 @@ afterAll(() => rmSync(root, { recursive: true }));
 function load(yaml: string, graded: readonly string[] = ['files']) {
   const file = join(root, 'policies.yaml');
   writeFileSync(file, yaml);
-  return loadPolicies(file, graded);
+  return loadPolicies(file, { graded, told: null });
 }
 
 const row = { item: { id: 'a' }, reference: '7', cheating: undefined };
@@ -49,6 +49,16 @@ test.each([
     'is a nothing, and makes calls',
   ],
   [
+    'a script beside calls',
+    '{ name: a, kind: good, script: play.ts, answer: "7" }',
+    'has a script, which makes the calls and gives the answer, and calls or an answer beside it',
+  ],
+  [
+    'a script elsewhere',
+    '{ name: a, kind: good, script: ../play.ts }',
+    'script must be a module beside this file',
+  ],
+  [
     'a good one that knows the reference',
     '{ name: a, kind: good, answer: "{corral.reference}" }',
     'is a good and names {corral.reference}, which no policy of that kind can know',
@@ -70,7 +80,7 @@ test('two policies of one name would be one line of the table', () => {
 });
 
 test('an environment without a file of policies has those of its rows, in the order of the ladder', () => {
-  const given = loadPolicies(join(root, 'nowhere.yaml'), []);
+  const given = loadPolicies(join(root, 'nowhere.yaml'), { graded: [], told: null });
   expect(completed(given, [{ ...row, cheating: '0' }]).map(({ name }) => name)).toEqual([
     'nothing',
     'reference',

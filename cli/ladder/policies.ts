@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type Static, type TSchema, Type } from 'typebox';
 import { EnvironmentMistakes, type Mistake, type Path } from '#src/environments/mistakes.ts';
 import { fileCheck } from '#src/environments/schema/validate.ts';
@@ -9,6 +9,7 @@ import { reservedField } from '#src/model/grader-fields.ts';
 import { namedIn } from '../proving/fill.ts';
 import type { Script } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
+import { type Secrets, scripted } from './scripted.ts';
 
 /** From the bottom of the ladder to its top; a cheat stands beside `nothing`. */
 export const kinds = ['nothing', 'naive', 'good', 'reference', 'cheat'] as const;
@@ -48,6 +49,12 @@ const PolicyYaml = strict({
     ),
   ),
   answer: Type.Optional(Type.Unsafe<Json>({})),
+  script: Type.Optional(
+    Type.String({
+      pattern: String.raw`^[\w.-]+\.(?:ts|mts|js|mjs)$`,
+      description: 'a module beside this file',
+    }),
+  ),
   copies: Type.Optional(
     Type.Integer({ minimum: 1, maximum: 64, description: 'a whole number from 1 to 64' }),
   ),
@@ -62,10 +69,10 @@ export const policiesFile = (environmentsDir: string, environment: string): stri
   join(environmentsDir, environment, 'policies.yaml');
 
 /**
- * The policies of an environment, none where it has no file of them. Throws every mistake at once. `graded`: fields of the
- * row that its grader compares with; only a reference may know them.
+ * The policies of an environment, none where it has no file of them. Throws every mistake at once. What its grader compares
+ * with only a reference may know.
  */
-export function loadPolicies(file: string, graded: readonly string[]): readonly Policy[] {
+export function loadPolicies(file: string, secrets: Secrets): readonly Policy[] {
   if (!existsSync(file)) return [];
   const source = new YamlSource(file, readFileSync(file, 'utf8'));
   const mistakes: Mistake[] = [...source.syntaxMistakes];
@@ -75,15 +82,15 @@ export function loadPolicies(file: string, graded: readonly string[]): readonly 
     for (const [index, policy] of value.policies.entries()) {
       const before = value.policies.slice(0, index);
       if (before.some(({ name }) => name === policy.name)) report(['policies', index, 'name'], 'is taken');
-      for (const problem of forbiddenIn(policy, graded)) report(['policies', index, 'name'], problem);
+      for (const problem of forbiddenIn(policy, secrets.graded)) report(['policies', index, 'name'], problem);
     }
-    if (mistakes.length === 0) return value.policies.map(compile);
+    if (mistakes.length === 0) return value.policies.map((policy) => compile(policy, file, secrets));
   }
   throw new EnvironmentMistakes(mistakes);
 }
 
 /** What a rung must not know, or it would not be one. */
-function forbiddenIn({ kind, calls = [], answer, expect }: PolicyYaml, graded: readonly string[]) {
+function forbiddenIn({ kind, calls = [], answer, script, expect }: PolicyYaml, graded: readonly string[]) {
   const named = namedIn([answer ?? null, ...calls.map((call) => call.arguments ?? null)]);
   const truths = [`${reservedField}.reference`, ...graded.map((field) => `item.${field}`)];
   const allowed: Readonly<Record<Kind, readonly string[]>> = {
@@ -98,16 +105,24 @@ function forbiddenIn({ kind, calls = [], answer, expect }: PolicyYaml, graded: r
     .filter((path) => !allowed[kind].includes(path))
     .filter((path) => named.some((name) => name === path || name.startsWith(`${path}.`)))
     .map((path) => `is a ${kind} and names {${path}}, which no policy of that kind can know`);
+  if (kind === 'nothing' && script !== undefined) problems.push('is a nothing, and has a script');
+  if (script !== undefined && (calls.length > 0 || answer !== undefined))
+    problems.push(
+      'has a script, which makes the calls and gives the answer, and calls or an answer beside it',
+    );
   if (kind === 'nothing' && calls.length > 0) problems.push('is a nothing, and makes calls');
   if (Array.isArray(expect) && expect[0] > expect[1])
     problems.push('expects a mean between ends in wrong order');
   return problems;
 }
 
-function compile({ name, kind, calls = [], answer, copies = 1, expect }: PolicyYaml): Policy {
+function compile(policy: PolicyYaml, file: string, secrets: Secrets): Policy {
+  const { name, kind, calls = [], answer, script, copies = 1, expect } = policy;
   const steps = calls.map((call) => ({ tool: call.tool, arguments: call.arguments ?? {} }));
   const range = typeof expect === 'number' ? ([expect, expect] as const) : (expect ?? null);
-  return { name, kind, steps, answer, copies, expect: range };
+  const drive =
+    script === undefined ? {} : { drive: scripted(resolve(dirname(file), script), policy, secrets) };
+  return { name, kind, steps, answer, copies, expect: range, ...drive };
 }
 
 /**

@@ -8,6 +8,7 @@ const known = {
     cheating: undefined,
   },
   outputs: ['first', 'last'],
+  copy: 2,
 };
 
 test.each([
@@ -17,6 +18,7 @@ test.each([
   ['alone as one word of a shell command', '{sh item.repo}', "'ajv'"],
   ['what is ours', { files: '{corral.reference.files}' }, { files: ['x'] }],
   ['what the last call printed, and an earlier one', ['{output}', '{output.1}'], ['last', 'first']],
+  ['which copy it is', ['{copy}', 'hit {copy}'], [2, 'hit 2']],
   ['what a shell writes alike stays', 'echo ${output} ${item} {a,b}', 'echo ${output} ${item} {a,b}'],
 ])('%s', (_what, template, filled) => {
   expect(fill(template, known)).toEqual(filled);

@@ -3,10 +3,15 @@ import { CommandError } from '../command-error.ts';
 import type { Row } from './rows.ts';
 
 /** What placeholders may stand for: the row, what is ours beside it, and what the calls so far have printed. */
-export type Known = { readonly row: Row; readonly outputs: readonly string[] };
+export type Known = {
+  readonly row: Row;
+  readonly outputs: readonly string[];
+  /** Which rollout of this policy on this row it is, from 1. */
+  readonly copy: number;
+};
 
-/** `{item.repo}`, `{sh item.request}`, `{corral.reference}`, `{output}`, `{output.1}`; `${output}` is a shell's own. */
-const placeholder = /(?<!\$)\{(sh )?(item(?=\.)|corral(?=\.)|output)(\.[A-Za-z0-9_.-]{1,200}|)\}/g;
+/** `{item.repo}`, `{sh item.request}`, `{corral.reference}`, `{output}`, `{output.1}`, `{copy}`; `${output}` is a shell's own. */
+const placeholder = /(?<!\$)\{(sh )?(item(?=\.)|corral(?=\.)|output|copy(?=\}))(\.[A-Za-z0-9_.-]{1,200}|)\}/g;
 
 /**
  * Puts values into every text of a template. A text that is nothing but one placeholder becomes the value itself, a list
@@ -38,7 +43,8 @@ function fillText(text: string, known: Known): Json {
   });
 }
 
-function valueOf(source: string, path: string, { row, outputs }: Known): Json {
+function valueOf(source: string, path: string, { row, outputs, copy }: Known): Json {
+  if (source === 'copy') return copy;
   const steps = path.split('.').slice(1);
   const ours = { reference: row.reference, cheating: row.cheating };
   const found =

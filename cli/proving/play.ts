@@ -9,8 +9,23 @@ import type { TrainingJob } from './training-job.ts';
 /** A call of a policy; its arguments may have placeholders, see {@link fill}. */
 export type Step = { readonly tool: string; readonly arguments: Readonly<Record<string, Json>> };
 
-/** What a policy does: calls, then the last message. */
-export type Script = { readonly steps: readonly Step[]; readonly answer: Answer };
+/** What a policy does: calls, then the last message; or a program that decides both as it goes. */
+export type Script = {
+  readonly steps: readonly Step[];
+  readonly answer: Answer;
+  readonly drive?: Drive;
+};
+
+/** Makes the calls, and says the last message. */
+export type Drive = (rollout: DrivenRollout) => Promise<Json | undefined>;
+
+export type DrivenRollout = {
+  readonly row: Row;
+  /** Which rollout of this policy on this row it is, from 1: what its chance begins with. */
+  readonly copy: number;
+  /** One call, and the text that the model gets. */
+  readonly call: (tool: string, args: Readonly<Record<string, Json>>) => Promise<string>;
+};
 
 /** The last message: nothing, a template, or what is made of the calls' outputs and taken as it is. */
 export type Answer = Json | undefined | ((outputs: readonly string[]) => Json);
@@ -24,24 +39,54 @@ export type Played = { readonly calls: number; readonly outputs: readonly string
 export type Stage = { readonly client: HttpClient; readonly job: TrainingJob };
 
 /** Plays a script on a row by the addresses that a training platform uses, and has it graded. */
-export async function play(stage: Stage, traceId: string, row: Row, script: Script): Promise<Played> {
+export async function play(
+  stage: Stage,
+  traceId: string,
+  row: Row,
+  script: Script,
+  copy = 1,
+): Promise<Played> {
   const rollout = trainRollout(stage.client, stage.job, traceId, row.item);
   const outputs: string[] = [];
-  for (const step of script.steps) {
-    const args = filledArguments(step, { row, outputs });
-    const answer = await patiently(() => rollout.call(step.tool, args, outputs.length + 1));
+  let begun = 0;
+  const call: DrivenRollout['call'] = async (tool, args) => {
+    const number = (begun += 1);
+    const answer = await patiently(() => rollout.call(tool, args, number));
     const output = readOutput(answer);
-    if (output === null) return { calls: outputs.length, outputs, lost: readLoss(answer, step.tool) };
+    if (output === null) throw new CallLost(readLoss(answer, tool));
     outputs.push(output);
+    return output;
+  };
+  try {
+    const said = await (script.drive ?? driveBySteps(script, outputs))({ row, copy, call });
+    const graded = await patiently(() => rollout.grade(said));
+    const score = readScore(graded);
+    const calls = outputs.length;
+    return typeof score === 'number'
+      ? { calls, outputs, score }
+      : { calls, outputs, lost: readLoss(graded, 'the grader') };
+  } catch (error) {
+    if (error instanceof CallLost) return { calls: outputs.length, outputs, lost: error.lost };
+    throw error;
   }
-  const said = lastMessage(script.answer, { row, outputs });
-  const graded = await patiently(() => rollout.grade(said));
-  const score = readScore(graded);
-  const calls = outputs.length;
-  return typeof score === 'number'
-    ? { calls, outputs, score }
-    : { calls, outputs, lost: readLoss(graded, 'the grader') };
 }
+
+/** A call that was not answered for the model ends the rollout, whatever a script would do next. */
+export class CallLost extends Error {
+  readonly lost: Lost;
+  constructor(lost: Lost) {
+    super(lost.message);
+    this.lost = lost;
+  }
+}
+
+const driveBySteps =
+  ({ steps, answer }: Script, outputs: readonly string[]): Drive =>
+  async ({ row, copy, call }) => {
+    const known: Known = { row, outputs, copy };
+    for (const step of steps) await call(step.tool, filledArguments(step, known));
+    return lastMessage(answer, known);
+  };
 
 function lastMessage(answer: Answer, known: Known): Json | undefined {
   if (typeof answer === 'function') return answer(known.outputs);

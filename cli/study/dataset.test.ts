@@ -30,8 +30,8 @@ describe('rows that are nearly the same', () => {
       property(array(text, { maxLength: 12 }), array(text, { maxLength: 5 }), (one, other) => {
         const rows = named(one, 'row');
         const others = named(other, 'other');
-        expect(pairNames(alikePairs(rows))).toEqual(bruteForce(rows, null));
-        expect(pairNames(alikePairs(rows, others))).toEqual(bruteForce(rows, others));
+        expect(namesIn(alikePairs(rows))).toEqual(namesIn(bruteForce(rows, null)));
+        expect(othersIn(alikePairs(rows, others))).toEqual(othersIn(bruteForce(rows, others)));
       }),
     );
   });
@@ -40,21 +40,21 @@ describe('rows that are nearly the same', () => {
 const named = (texts: readonly (readonly string[])[], kind: string): readonly WordedRow[] =>
   texts.map((words, index) => ({ name: `${kind} ${index}`, words }));
 
-const pairNames = (pairs: ReturnType<typeof alikePairs>) =>
-  pairs.map(({ one, other }) => `${one}, ${other}`).toSorted();
+type Pair = Pick<ReturnType<typeof alikePairs>[number], 'one' | 'other'>;
+const namesIn = (pairs: readonly Pair[]) => new Set(pairs.flatMap(({ one, other }) => [one, other]));
+const othersIn = (pairs: readonly Pair[]) => new Set(pairs.map(({ other }) => other));
 
 const alike = (one: WordedRow, other: WordedRow) =>
   jaccard([...shinglesOf(one.words)], [...shinglesOf(other.words)]) >= likenessBound;
 
-function bruteForce(rows: readonly WordedRow[], others: readonly WordedRow[] | null): readonly string[] {
+function bruteForce(rows: readonly WordedRow[], others: readonly WordedRow[] | null): readonly Pair[] {
   const pairs =
     others === null
       ? rows.flatMap((one, index) => rows.slice(index + 1).map((other) => [one, other] as const))
       : rows.flatMap((one) => others.map((other) => [one, other] as const));
   return pairs
     .filter(([one, other]) => alike(one, other))
-    .map(([one, other]) => `${one.name}, ${other.name}`)
-    .toSorted();
+    .map(([one, other]) => ({ one: one.name, other: other.name }));
 }
 
 test('of a prompt only the row’s own fields are compared: its other words are in every row', () => {
@@ -66,6 +66,11 @@ test('of a prompt only the row’s own fields are compared: its other words are 
   expect(studyDataset(rows, null, nothing).nearDuplicates).toBe(2);
   const prompt = { user: `${note} {item.question}` };
   expect(studyDataset(rows, null, { ...nothing, prompt }).nearDuplicates).toBe(0);
+});
+
+test('ten thousand rows of the same are found as that, in seconds', () => {
+  const rows = Array.from({ length: 10_000 }, (_, index) => ({ id: index, question: long }));
+  expect(studyDataset(rows, null, nothing)).toMatchObject({ nearDuplicates: 10_000 });
 });
 
 describe('train and eval', () => {

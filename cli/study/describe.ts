@@ -1,4 +1,5 @@
 import { table } from '../print/table.ts';
+import { visibleLine } from '../print/visible.ts';
 import type { Advice } from './advice.ts';
 import type { Study, SubjectStudy } from './study.ts';
 
@@ -11,15 +12,16 @@ export function describeStudy(study: Study, width: number): string {
     subjectTable(study.subjects, width),
     '',
     ...sentences.map(sentenceOf),
-    ...study.missing.map((missing) => `  ?  not all was told: ${missing}`),
+    ...study.missing.map((missing) => `  ?  not all was told: ${visibleLine(missing)}`),
   ].join('\n');
 }
 
 const weights: readonly Advice['weight'][] = ['bad', 'look', 'good'];
 const marks: Readonly<Record<Advice['weight'], string>> = { bad: '✕', look: '→', good: '✓' };
 
+/** One line, whatever names are in it. */
 const sentenceOf = ({ weight, found, todo }: Advice): string =>
-  `  ${marks[weight]}  ${found}${todo === null ? '' : ` To do: ${todo}.`}`;
+  `  ${marks[weight]}  ${visibleLine(found)}${todo === null ? '' : ` To do: ${visibleLine(todo)}.`}`;
 
 function subjectTable(subjects: readonly SubjectStudy[], width: number): string {
   const columns = [

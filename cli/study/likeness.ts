@@ -42,29 +42,52 @@ const shingleWords = 3;
 export const likenessBound = 0.8;
 
 /**
- * Every pair of rows that are alike, found without comparing each with each: two sets that share so much must share one of
- * their rarest few. With `others`, pairs of one from either list; else pairs among `rows`. The most alike first.
+ * Rows that are alike, found without comparing each with each: two sets that share so much must share one of their rarest few.
+ * With `others`, pairs of one from either list; else pairs among `rows`, where a row that is the same as an earlier one is
+ * paired with that alone: a thousand of the same would be half a million pairs. The most alike first.
  */
 export function alikePairs(rows: readonly WordedRow[], others?: readonly WordedRow[]): readonly AlikePair[] {
-  const all = [...rows, ...(others ?? [])];
+  const { firsts, repeats } = withoutRepeats(rows);
+  const all = [...firsts, ...(others ?? [])];
   const sets = rarestFirst(all.map(({ words }) => shinglesOf(words)));
   const ownersOf = new Map<string, number[]>();
-  const pairs: AlikePair[] = [];
+  const pairs: AlikePair[] = others === undefined ? [...repeats] : [];
   for (const [index, shingles] of sets.entries()) {
-    const candidates = new Set<number>();
-    for (const shingle of prefixOf(shingles)) {
-      const owners = ownersOf.get(shingle) ?? [];
-      for (const owner of owners) candidates.add(owner);
-      ownersOf.set(shingle, [...owners, index]);
-    }
-    for (const candidate of candidates) {
-      if (others !== undefined && candidate < rows.length === index < rows.length) continue;
+    for (const candidate of candidatesOf(shingles, index, ownersOf)) {
+      if (others !== undefined && candidate < firsts.length === index < firsts.length) continue;
       const likeness = jaccard(sets[candidate] ?? [], shingles);
       if (likeness >= likenessBound)
         pairs.push({ one: all[candidate]?.name ?? '', other: all[index]?.name ?? '', likeness });
     }
   }
   return pairs.toSorted((a, b) => b.likeness - a.likeness || (a.one + a.other < b.one + b.other ? -1 : 1));
+}
+
+function withoutRepeats(rows: readonly WordedRow[]) {
+  const alike = [...Map.groupBy(rows, ({ words }) => words.join(' ')).values()];
+  const firsts = alike.flatMap(([first]) => first ?? []);
+  // Of no words nothing can be said.
+  const told = alike.filter(([first]) => first !== undefined && first.words.length > 0);
+  const repeats = told.flatMap(([first, ...again]) =>
+    again.map(({ name }): AlikePair => ({ one: first?.name ?? '', other: name, likeness: 1 })),
+  );
+  return { firsts, repeats };
+}
+
+/** Earlier sets that have one of the rarest shingles; this one is entered behind them. */
+function candidatesOf(
+  shingles: readonly string[],
+  index: number,
+  ownersOf: Map<string, number[]>,
+): ReadonlySet<number> {
+  const candidates = new Set<number>();
+  for (const shingle of prefixOf(shingles)) {
+    const owners = ownersOf.get(shingle) ?? [];
+    for (const owner of owners) candidates.add(owner);
+    owners.push(index);
+    ownersOf.set(shingle, owners);
+  }
+  return candidates;
 }
 
 export function shinglesOf(words: readonly string[]): ReadonlySet<string> {

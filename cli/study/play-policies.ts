@@ -90,9 +90,9 @@ type One = {
   readonly copy: number;
 };
 
-async function playOne({ proof, recorded, policy, row, id }: One): Promise<StudiedRollout> {
+async function playOne({ proof, recorded, policy, row, id, copy }: One): Promise<StudiedRollout> {
   const traceId = traceIdOf(proof.run, id);
-  const played = await play({ client: recorded.client, job: proof.job }, traceId, row, policy);
+  const played = await play({ client: recorded.client, job: proof.job }, traceId, row, policy, copy);
   return {
     id,
     item: itemName(row.item),

@@ -170,3 +170,15 @@ test('the terminal has a line for each subject and a sentence for each finding, 
   expect(marks).toEqual([...marks].sort((a = '', b = '') => '✕→✓'.indexOf(a) - '✕→✓'.indexOf(b)));
   expect(marks).toHaveLength(both.advice.length);
 });
+
+test('a name with line breaks forges no line of the terminal', () => {
+  const forged = 'a\n  ✓  all is well\u001B[2J';
+  const study = studyOf(
+    asked([], {
+      subjects: [{ name: forged, what: 'run', rollouts: varied({ a: [0, 1] }) }],
+      missing: [forged],
+    }),
+  );
+  const lines = describeStudy(study, Infinity).split('\n');
+  expect(lines.filter((line) => line.startsWith('  ✓  all is well') || line.includes('\u001B'))).toEqual([]);
+});

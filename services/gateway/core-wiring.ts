@@ -6,6 +6,7 @@ import { RolloutCache } from '#src/claiming/rollout-cache.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '#src/claiming/waiting-room.ts';
+import { ArtifactRoom } from '#src/grading/artifacts.ts';
 import { type EvaluateDeps, evaluateJob, whyNoScore, withoutSecretsOf } from '#src/grading/evaluate-job.ts';
 import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
@@ -28,6 +29,8 @@ import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import type { WorkMetrics } from '#src/ports/work-metrics.ts';
 import { every } from '#src/platform/every.ts';
 import { callDigest } from '#src/tools/call-digest.ts';
+import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
+import { queryChecks } from '#src/tools/action.ts';
 import { setupCommands } from '#src/tools/setup-commands.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';
 import { gatewayCore, type GatewayCoreDeps } from './gateway-core.ts';
@@ -102,7 +105,22 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     work,
     record,
   };
-  const evaluating: EvaluateDeps = { claims, calls, lifecycle, link, judge, secret, clock, random };
+  const evaluating: EvaluateDeps = {
+    claims,
+    calls,
+    lifecycle,
+    grades,
+    link,
+    room,
+    preparation,
+    lastStartFailure,
+    wakes,
+    artifactRoom: new ArtifactRoom(artifactBytes),
+    judge,
+    secret,
+    clock,
+    random,
+  };
   const keeping: KeepDeps = {
     calls,
     clock,
@@ -156,6 +174,9 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   };
 }
 
+/** Of a gateway's memory, for what graders elsewhere are to see: half of what bodies of held requests may have. */
+const artifactBytes = 256 * 1024 * 1024;
+
 /** A judge that refuses an answer works as well as one that scores it. */
 function counted(judge: Judge, work: WorkMetrics): Judge {
   return {
@@ -191,13 +212,18 @@ const canonical = (value: unknown) => canonicalize(value) ?? 'null';
 /** One setup command may take as long as all of them, and says at most this much of itself. */
 const setupKeepBytes = 4_096;
 
-const setupOf: SetupOf = (environment, row) =>
-  setupCommands(environment, row).map((action) => ({
-    digest: callDigest('setup', action.argv),
-    action,
-    timeoutMs: environment.setup.timeoutMs,
-    keepBytes: setupKeepBytes,
-  }));
+const setupOf: SetupOf = (environment, row) => {
+  const { timeoutMs } = environment.setup;
+  const commands = setupCommands(environment, row).map((action): CallRequest => {
+    const digest = callDigest('setup', action.argv);
+    return { digest, action, timeoutMs, keepBytes: setupKeepBytes };
+  });
+  const queries = queryChecks(environment.tools).map(({ tool, action }): CallRequest => {
+    const digest = callDigest('setup', [tool, action.database, action.sql]);
+    return { digest, action, timeoutMs, keepBytes: setupKeepBytes, label: tool };
+  });
+  return [...commands, ...queries];
+};
 
 async function lastStartFailureOf(pool: GatewayWorld['pool'], template: TemplateDigest) {
   const [counts] = await pool.counts([template]);

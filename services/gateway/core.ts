@@ -55,6 +55,8 @@ export type ExecRequest = {
   /** Kept of each stream. */
   readonly maxOutputBytes?: number;
   readonly timeoutMs: number | null;
+  /** At its timeout its tree is killed without a word before: whoever asks has no time for a grace. */
+  readonly killAtOnce?: boolean;
   readonly waitMs: number;
 };
 

@@ -189,7 +189,7 @@ type ServerOwn = {
 
 function wireServer(
   config: GatewayConfig,
-  { state, catalog, clock, keyDoubt, node }: OpenWorld,
+  { state, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
   wired: WiredCore,
   { keyRing, prometheus, record, events, log }: ServerOwn,
 ): GatewayServer {
@@ -199,6 +199,7 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
+    e2b: { aliases: state.aliases, tokens, random },
     runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },
@@ -206,6 +207,7 @@ function wireServer(
     fleetState: () => state.health(),
     environments: () => catalog.inForce(),
     limitations: () => node?.limitations() ?? Promise.resolve(null),
+    data: () => node?.data() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
       prometheus.fleetState.seen(await lookAtState(state, clock));

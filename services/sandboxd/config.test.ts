@@ -20,6 +20,8 @@ describe('readConfig', () => {
       policyGid: 1000,
       graderUid: 1001,
       graderGid: 1001,
+      queryUid: 1002,
+      queryGid: 1002,
       graderFolder: '/run/corral-grader',
       ownNamespace: false,
       payload: null,

@@ -23,6 +23,9 @@ export type Config = {
   /** User and group of the grader's own: nothing that the policy may write is open to it, and nothing of its to the policy. */
   readonly graderUid: number;
   readonly graderGid: number;
+  /** User and group of who answers queries: the policy can neither signal nor read it, and it owns nothing. */
+  readonly queryUid: number;
+  readonly queryGid: number;
   /** Where graders work; closed to the policy before its first command. */
   readonly graderFolder: string;
   /** This sandbox has a pid namespace that nobody else is in: who is neither pid 1 nor we is a command's. */
@@ -60,6 +63,8 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),
     graderUid: parseId(env, 'CORRAL_GRADER_UID', 1001, complain),
     graderGid: parseId(env, 'CORRAL_GRADER_GID', 1001, complain),
+    queryUid: parseId(env, 'CORRAL_QUERY_UID', 1002, complain),
+    queryGid: parseId(env, 'CORRAL_QUERY_GID', 1002, complain),
     graderFolder: env['CORRAL_GRADER_FOLDER'] ?? graderMountPoint,
     ownNamespace: env['CORRAL_PID_NAMESPACE'] === 'own',
     payload: env['CORRAL_PAYLOAD'] ?? null,

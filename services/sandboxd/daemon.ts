@@ -10,6 +10,7 @@ import { Outputs } from './calls/outputs.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
+import { Turns } from './grading/turns.ts';
 import { Leaders } from './processes/leaders.ts';
 import { sweepAll } from './processes/sweep.ts';
 import { Uploads } from './uploads.ts';
@@ -40,6 +41,7 @@ export type Daemon = {
   readonly uploads: Uploads;
   readonly done: Done;
   readonly leaders: Leaders;
+  readonly turns: Turns;
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;
 };
@@ -54,11 +56,12 @@ export function createDaemon(
   end: (exitCode: number) => void,
 ): Daemon {
   const leaders = new Leaders();
+  const turns = new Turns();
   const outputs = new Outputs(outputRoomBytes);
-  const journal = new Journal(journalLimits, callStarter(config, env, leaders, outputs));
+  const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns, outputs));
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
-  return { config, env, boot, binding: new Binding(), journal, outputs, uploads, done, leaders, end };
+  return { config, env, boot, binding: new Binding(), journal, outputs, uploads, done, leaders, turns, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

@@ -45,7 +45,7 @@ const outputMs = 10 * 60_000;
  * not, or has gone since, and `sandboxd_unreachable`, which a repeat may mend.
  */
 export async function outputOf(
-  { link }: Pick<AttachDeps, 'link'>,
+  { link }: { readonly link: Pick<SandboxLink, 'output'> },
   rollout: RolloutRecord,
   call: CallId,
   stream: OutputStream,

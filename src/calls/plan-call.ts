@@ -1,6 +1,7 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
+import type { Face } from '../model/face.ts';
 import type { CallId } from '../model/ids.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
@@ -15,7 +16,10 @@ import { keptArguments } from './kept-texts.ts';
 import type { Todo, Tracked, Work } from './work.ts';
 
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
-const longestCommandMs = { rft: 480_000, native: 3_600_000 } as const;
+const longestCommandMs = { rft: 480_000, native: 3_600_000, e2b: 3_600_000 } as const satisfies Record<
+  Face,
+  number
+>;
 const defaultCommandMs = 120_000;
 /** Of each stream: fleet state keeps the answers of a rollout's last sixteen calls. */
 const mostAnsweredBytes = 262_144;
@@ -73,6 +77,7 @@ export type Exec = {
   /** Kept of each stream; without it as of the environment's tools. */
   readonly maxOutputBytes?: number;
   readonly timeoutMs: number | null;
+  readonly killAtOnce?: boolean;
 };
 
 /**
@@ -80,7 +85,7 @@ export type Exec = {
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
-  const { call, timeoutMs, user = 'policy', maxOutputBytes, ...exec } = asked;
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, ...exec } = asked;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
   const digest = callDigest('exec', { ...exec, ...(maxOutputBytes !== undefined && { maxOutputBytes }) });
   const todo = runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs);
@@ -88,7 +93,10 @@ export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
     ...trackedCall(rollout, call, 'exec', digest),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),
     said: saidOf(rollout, JSON.stringify(exec)),
-    todo: { ...todo, request: { ...todo.request, ...outputKept(maxOutputBytes) } },
+    todo: {
+      ...todo,
+      request: { ...todo.request, ...outputKept(maxOutputBytes), ...(killAtOnce && { killAtOnce }) },
+    },
   };
 }
 
@@ -120,7 +128,7 @@ export function trackedCall(
     keyId,
     counted: tool !== 'exec',
     swaps: noneFailed(),
-    keepStreams: claim.face === 'native',
+    keepStreams: claim.face !== 'rft',
     infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
     command: '',
     said: null,

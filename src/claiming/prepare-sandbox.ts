@@ -62,7 +62,8 @@ export class SandboxPreparation {
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
-      return { kind: 'refused', failure, another: !refusesUs(thrown) };
+      const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
+      return { kind: 'refused', failure, another };
     }
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
   }
@@ -94,7 +95,7 @@ export class SandboxPreparation {
       const answer = await untilEnded(step.timeoutMs + killGraceMs, (waitMs, signal) =>
         this.#deps.link.call(target, setupCall(index), step, waitMs, signal),
       );
-      if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, answer);
+      if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, step, answer);
     }
   }
 }
@@ -114,6 +115,12 @@ function refusesUs(thrown: unknown): boolean {
   return status === 401 || (status === 400 && code !== 'protocol_mismatch');
 }
 
+/** A sandboxd of before takes no query; one that is started now does. */
+function knowsNoQueries(thrown: unknown, steps: readonly CallRequest[]): boolean {
+  if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') return false;
+  return thrown.trouble.status === 400 && steps.some(({ action }) => action.kind === 'query');
+}
+
 function unreachable(error: LinkError): Failure {
   return new Failure(
     'sandboxd_unreachable',
@@ -129,9 +136,13 @@ function succeeded(answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && answer.ending.exitCode === 0;
 }
 
-function setupFailed(index: number, answer: CallAnswer | 'running'): Failure {
+function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer | 'running'): Failure {
   const seen = answer === 'running' ? 'still running' : describeEnding(answer);
-  return new Failure('setup_failed', `setup step ${index + 1} of the environment failed: ${seen}`, {
+  const what =
+    action.kind === 'query'
+      ? `its database ${action.database} cannot be asked`
+      : `setup step ${index + 1} of the environment failed`;
+  return new Failure('setup_failed', `${what}: ${seen}`, {
     evidence: { step: index + 1, seen },
   });
 }

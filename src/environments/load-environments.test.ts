@@ -539,6 +539,14 @@ describe('graders that read like people', () => {
     });
   });
 
+  test('f1 has a length beyond which no answer counts', async () => {
+    const yaml = graded('{ kind: f1, answer: output_json, reference: item.facts, refuse_above: 12 }');
+    expect((await loaded({ 'a.yaml': yaml })).environment.grader).toMatchObject({
+      kind: 'f1',
+      refuseAbove: { count: 12 },
+    });
+  });
+
   test('numbers have magnitudes, currencies and partial credit', async () => {
     const yaml = graded(
       '{ kind: text, match: numeric, reference: item.a, magnitudes: [K, mn], currencies: [USD], partial: { worth: 0.5, within: 0.001 } }',
@@ -560,7 +568,7 @@ describe('graders that read like people', () => {
     ],
     [
       '{ kind: f1, answer: output_json, reference: item.a, most: 3 }',
-      'grader.most is unknown here; known are: kind, answer, reference, compare',
+      'grader.most is unknown here; known are: kind, answer, reference, compare, refuse_above',
     ],
     [
       '{ kind: recall, answer: output_json, reference: item.a, most: none }',

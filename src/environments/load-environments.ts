@@ -76,6 +76,8 @@ export function folderOf(file: string, files: FilesRead): Folder {
     absolute,
     text: (path) => files.textNow(absolute(path)),
     isFolder: (path) => files.isFolder(absolute(path)),
+    foldersIn: (path) => files.foldersIn(absolute(path)),
+    filesBelow: (path) => files.filesBelow(absolute(path)),
     tree: (path) => files.treeNow(absolute(path)),
   };
 }

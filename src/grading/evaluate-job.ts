@@ -1,24 +1,37 @@
 import { Failure } from '../failure/failure.ts';
 import type { Grader, Item, Json } from '../model/grader.ts';
-import { graderLeaves } from '../model/grader-leaves.ts';
+import { freshLeaves, graderLeaves, isFresh, outlivesItsSandbox } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
+import type { GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
+import {
+  type ArtifactRoom,
+  type Artifacts,
+  type ArtifactsDeps,
+  bytesOf,
+  takeArtifacts,
+} from './artifacts.ts';
+import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
 import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
-import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
+import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
 import { redacted, toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
+  ArtifactsDeps &
   AttachDeps &
-  RetryDeps & {
+  ElsewhereDeps & {
+    readonly grades: Pick<GradeStore, 'artifactsTaken'>;
+    /** Of this process. */
+    readonly artifactRoom: ArtifactRoom;
     readonly judge: Judge;
     /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
     readonly secret: (name: string) => string | undefined;
@@ -37,9 +50,32 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
   }
   const bytes = tooLongBytes(job.sample);
   if (bytes !== null) return explained(deps, job, tooLong(job.environment.onTooLong, bytes));
-  const inTime = <Read>(read: () => Promise<Read>) =>
-    retrying(deps, retryPolicies.gradingStep, read, { until: job.deadline });
-  const story = once(() => inTime(() => readStory(deps.calls, job.rollout.key)));
+  // What a row lacks is told before anything is taken or claimed for it.
+  for (const leaf of graderLeaves(job.environment.grader))
+    if (leaf.kind === 'command') filesOfRow(leaf, job.item);
+  const fresh = freshLeaves(job.environment.grader).map((leaf) => leaf.fresh);
+  if (fresh.length === 0) return evaluateWith(deps, job, null);
+  const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];
+  const mostBytes = Math.max(...fresh.map((one) => one.mostBytes));
+  return deps.artifactRoom.hold(mostBytes, async (shrink) => {
+    // Before any grader runs: one of them may run what the policy wrote among these very files.
+    const artifacts = await takeArtifacts(deps, job, { paths, mostBytes });
+    shrink(bytesOf(artifacts));
+    if (outlivesItsSandbox(job.environment.grader))
+      await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
+    return evaluateWith(deps, job, artifacts);
+  });
+}
+
+const inTime = <Done>(deps: RetryDeps, { deadline }: GradeJob, step: () => Promise<Done>) =>
+  retrying(deps, retryPolicies.gradingStep, step, { until: deadline });
+
+async function evaluateWith(
+  deps: EvaluateDeps,
+  job: GradeJob,
+  artifacts: Artifacts | null,
+): Promise<Evaluation> {
+  const story = once(() => inTime(deps, job, () => readStory(deps.calls, job.rollout.key)));
   let stderr = '';
   const judges: string[] = [];
   const { grader } = job.environment;
@@ -50,10 +86,13 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
     item: job.item,
     toolCalls: job.rollout.calls,
     story,
-    costs: () => inTime(() => readCosts(deps.calls, job.rollout.key)),
+    costs: () => inTime(deps, job, () => readCosts(deps.calls, job.rollout.key)),
     runCommand: async (leaf) => {
       const whole = leaf.readsRollout ? wholeRollout(job, await story()) : null;
-      const ended = await runCommandGrader(deps, job, leaf, whole);
+      const ended =
+        isFresh(leaf) && artifacts !== null
+          ? await gradeElsewhere(deps, job, leaf, whole, artifacts)
+          : await runCommandGrader(deps, job, leaf, whole);
       stderr = ended.stderr;
       return ended.grade;
     },

@@ -31,6 +31,9 @@ export type GradeDeps = ObtainDeps &
     readonly work: Pick<WorkMetrics, 'graded'>;
   };
 
+/** Of one rollout, as fleet state counts them: where none is used, the one that failed is forgotten. */
+const mostTurns = 3;
+
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */
 const lookAgainMs = 200;
 
@@ -137,7 +140,9 @@ async function takeTurn(
     evaluation = await deps.evaluate(job);
     return await storeGrade(deps, job, evaluation, unseen);
   } catch (thrown) {
-    throw await gradingFailed(deps, job, asFailure(thrown), evaluation?.why);
+    const failure = asFailure(thrown);
+    if ((await countFailed(deps, job, failure, evaluation?.why)) === 'forgotten') return null;
+    throw failure;
   } finally {
     deps.work.graded(work.environment.name, deps.clock.monotonicMs() - beganMs);
   }
@@ -208,26 +213,27 @@ async function storeGrade(
 
 /**
  * Counts the failed turn; what is told is why this turn failed. A veto that came while the grader ran is no turn of it,
- * and where fleet state could not be asked until the end, the turn ends there by its own time.
+ * and where fleet state could not be asked until the end, the turn ends there by its own time. One that has been forgotten
+ * was nobody's any more: what failed may have failed for that.
  */
-async function gradingFailed(
+async function countFailed(
   deps: GradeDeps,
   job: GradeJob,
   failure: Failure,
   known: ToldWhy | undefined,
-): Promise<Failure> {
-  if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering')
-    return failure;
+): Promise<'told' | 'forgotten'> {
+  if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering') return 'told';
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
   const count = () => deps.grades.failed(job.rollout.key, job.turn, evidence);
   const { turnsLeft } = await retrying(deps, retryPolicies.gradingStep, count, { until: job.deadline });
+  if (turnsLeft === mostTurns) return 'forgotten';
   if (turnsLeft === 0) {
     const suspected = suspectedIn(failure.evidence);
     const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
     const why = known ?? deps.whyNot(job, failure.message);
     deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence, why }, deps.clock.nowMs()));
   }
-  return failure;
+  return 'told';
 }
 
 /** The rollout was lost or ended by somebody else: its own codes say so, for good. */

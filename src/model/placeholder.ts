@@ -22,6 +22,21 @@ export function itemFieldOf(placeholder: string): string | null {
   return placeholder.startsWith(itemPrefix) ? placeholder.slice(itemPrefix.length) : null;
 }
 
+/** Plain text and names in turns, beginning and ending with text. */
+export function splitAtPlaceholders(element: string): readonly string[] {
+  const parts = [''];
+  let at = 0;
+  for (const found of element.matchAll(pattern)) {
+    const [whole, literal, name] = found;
+    parts[parts.length - 1] += element.slice(at, found.index);
+    if (name === undefined) parts[parts.length - 1] += `{${literal ?? ''}}`;
+    else parts.push(name, '');
+    at = found.index + whole.length;
+  }
+  parts[parts.length - 1] += element.slice(at);
+  return parts;
+}
+
 /** The element with its placeholders filled in; values are inserted as they are and never looked at again. */
 export function fillPlaceholders(element: string, valueOf: (name: string) => string): string {
   return element.replaceAll(pattern, (_whole, literal: string | undefined, name: string | undefined) =>

@@ -1,4 +1,5 @@
 import type {
+  ArtifactsRequest,
   BindReply,
   BindRequest,
   CallAnswer,
@@ -103,4 +104,10 @@ export interface SandboxLink {
     signal: AbortSignal,
   ): Promise<FileReply>;
   getFile(target: SandboxTarget, from: FileOut, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  /** What the policy has left, as tar, after everything of it was killed; no more calls are taken but grades. */
+  takeArtifacts(
+    target: SandboxTarget,
+    request: ArtifactsRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
 }

@@ -2,7 +2,7 @@ import canonicalize from 'canonicalize';
 import type { Tool } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import { fillPlaceholders, itemFieldOf } from '../model/placeholder.ts';
-import type { BuiltinAction, ExecAction } from '../protocol/sandboxd/wire.ts';
+import type { BuiltinAction, ExecAction, QueryAction } from '../protocol/sandboxd/wire.ts';
 import { type ExposedItem, itemVariables } from './exposed-item.ts';
 import type { ToolArguments } from './arguments.ts';
 
@@ -14,7 +14,8 @@ export function actionOf(
   tool: Tool,
   args: ToolArguments,
   exposed: ExposedItem = {},
-): ExecAction | BuiltinAction {
+): ExecAction | BuiltinAction | QueryAction {
+  if (tool.run.kind === 'index') return queryOf(tool.run, args, exposed);
   if (tool.run.kind === 'builtin') {
     return { kind: 'builtin', tool: tool.run.tool, arguments: flatArguments(args) };
   }
@@ -22,6 +23,38 @@ export function actionOf(
     fillPlaceholders(element, (name) => valueOf(name, args, exposed)),
   );
   return { kind: 'exec', argv, env: itemVariables(exposed) };
+}
+
+type Index = Extract<Tool['run'], { kind: 'index' }>;
+
+/** Values are bound to the SQL by name; one that was not given is NULL. */
+function queryOf(run: Index, args: ToolArguments, exposed: ExposedItem): QueryAction {
+  const values = Object.fromEntries([
+    ...Object.entries(args).map(([name, value]) => [name, boundOf(value)] as const),
+    ...Object.entries(exposed).map(([field, text]) => [itemParameter(field), text] as const),
+  ]);
+  return queryAction(run, values);
+}
+
+/** Whether each query of the tools could be asked; said before the first call, when nobody else can have broken one. */
+export const queryChecks = (
+  tools: Readonly<Record<string, Tool>>,
+): readonly { readonly tool: string; readonly action: QueryAction }[] =>
+  Object.values(tools).flatMap(({ name, run }) =>
+    run.kind === 'index' ? [{ tool: name, action: { ...queryAction(run, {}), check: true } }] : [],
+  );
+
+function queryAction({ database, sql, each, none }: Index, values: QueryAction['values']): QueryAction {
+  return { kind: 'query', database, sql, values, ...(each === null ? {} : { each }), none };
+}
+
+/** What an exposed field of the row is called in SQL. */
+export const itemParameter = (field: string): string => `item_${field.replaceAll(/\W/g, '_')}`;
+
+function boundOf(value: Json | undefined): string | number | null {
+  if (value === undefined || value === null) return null;
+  if (typeof value === 'boolean') return Number(value);
+  return typeof value === 'number' ? value : textOf(value);
 }
 
 function valueOf(name: string, args: ToolArguments, exposed: ExposedItem): string {

@@ -39,6 +39,8 @@ export type Retried =
   | 'overdueCall'
   | 'gradingStep'
   | 'graderConnection'
+  | 'graderSandbox'
+  | 'graderSilence'
   | 'forgottenTurn'
   | 'judge'
   | 'creation'
@@ -214,6 +216,27 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     withinMs: always,
     by: ['src/grading/still-there.ts'],
+  },
+  graderSandbox: {
+    what: 'another sandbox for a grader that works where the policy never was',
+    on: 'one that was lost or stays silent under it, takes nothing, or does not become free; a Redis that cannot say',
+    until: 'until the rest of the turn would be too short for the grader',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/grading/grade-elsewhere.ts'],
+  },
+  graderSilence: {
+    what: 'the connection to such a sandbox',
+    on: 'a connection that breaks, while fleet state has it as it was',
+    until: '30 s; then it is given up for another',
+    again: isOneOf('state_unavailable', 'recovering'),
+    mostTries: always,
+    pauses: usual,
+    // As long as a sandbox that runs a call may be silent; nothing is lost with this one.
+    withinMs: 30_000,
+    by: ['src/grading/grade-elsewhere.ts'],
   },
   forgottenTurn: {
     what: 'a grading from its beginning',

@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -80,10 +81,10 @@ function tasksOf(suite: Suite, rest: readonly string[], python: string, installe
   const task = (name: string, play: () => Promise<Played>): Task => ({ suite, name, play });
   if (rest.length > 0) {
     const named = rest.some((arg) => arg.startsWith('tests/')) ? rest : [suite.tests, ...rest];
-    return [task('tests', () => tests(suite, named, python, installed))];
+    return [task('tests', () => tests(named, python, installed))];
   }
   const parts = suite.parts.map((part, index) =>
-    task(`tests ${index + 1}`, () => tests(suite, part, python, installed)),
+    task(`tests ${index + 1}`, () => tests(part, python, installed)),
   );
   const ruff = (...argv: readonly string[]) => checked(python, ['-m', 'ruff', ...argv, '--no-cache', '.']);
   const style = [
@@ -130,13 +131,8 @@ async function checked(program: string, argv: readonly string[], installed?: str
   return passed ? { passed: 1, failed: 0, files: [] } : { passed: 0, failed: 1, files: null };
 }
 
-async function tests(
-  { name }: Suite,
-  wanted: readonly string[],
-  python: string,
-  installed: string,
-): Promise<Played> {
-  const counts = join(scratch, `${name} ${wanted.join(' ').replaceAll('/', ' ')}.json`);
+async function tests(wanted: readonly string[], python: string, installed: string): Promise<Played> {
+  const counts = join(scratch, `${randomUUID()}.json`);
   const given = { PYTHONPATH: installed, CORRAL_COUNTS: counts };
   const passed = await run(python, ['-m', 'pytest', ...wanted], given);
   try {

@@ -10,12 +10,14 @@ import {
   type FileOut,
 } from '#src/ports/sandbox-link.ts';
 import type {
+  ArtifactsRequest,
   BindReply,
   BindRequest,
   CallAnswer,
   CallRequest,
   Identity,
 } from '#src/protocol/sandboxd/wire.ts';
+import { tarOf } from '#src/grading/artifacts.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
 
 export { answering } from './sandbox-life.ts';
@@ -54,6 +56,7 @@ export class FakeSandboxLink implements SandboxLink {
       output: (target) => this.output(target),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
+      takeArtifacts: (target, request) => this.takeArtifacts(target, request),
     };
   }
 
@@ -149,6 +152,10 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
   }
 
+  takeArtifacts(target: SandboxTarget, { paths }: ArtifactsRequest): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('takeArtifacts', target, (life) => tarOf(life.take(paths)));
+  }
+
   async #ask<Answer>(
     method: keyof SandboxLink,
     target: SandboxTarget,
@@ -205,6 +212,7 @@ export class FakeSandboxLink implements SandboxLink {
 const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'call',
   'attach',
+  'takeArtifacts',
   'confirm',
   'cancel',
   'output',
@@ -221,6 +229,7 @@ function checkOwner(life: SandboxLife, owner: string): void {
 }
 
 function lastArgument({ action }: CallRequest): string {
+  if (action.kind === 'query') return JSON.stringify(action.values);
   return action.kind === 'builtin' ? JSON.stringify(action.arguments) : (action.argv.at(-1) ?? '');
 }
 

@@ -3,7 +3,7 @@ import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { bootId, callId, sandboxId, type SandboxId } from '#src/model/ids.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
-import { type CallAnswer, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
+import { type CallAnswer, type CallRequest, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { type RecordedEvents, recordEvents } from './provider-events.ts';
 import { type TestNode, testTemplate } from './sandboxes.ts';
 
@@ -13,6 +13,8 @@ export type Inside = {
   readonly events: RecordedEvents;
   /** Runs `sh -c script` as the policy, or as sandboxd's own user where the template says so. */
   sh(script: string): Promise<CallAnswer>;
+  /** Any action of the protocol; in `timeoutMs` of its own. */
+  run(action: CallRequest['action'], timeoutMs?: number): Promise<CallAnswer>;
   /** Ends the watch and the connections, and destroys the sandbox. */
   leave(): Promise<void>;
 };
@@ -32,17 +34,19 @@ export async function goInside(node: TestNode, changes: Partial<Template> = {}):
   const target: SandboxTarget = { sandbox, address, boot: bootId(boot) };
   await link.bind(target, { protocol: protocolVersion, owner, expiresInMs: 600_000 }, timeout());
   let calls = 0;
+  const run = async (action: CallRequest['action'], timeoutMs = callTimeoutMs) => {
+    calls += 1;
+    const id = `c${calls}`;
+    const request = { digest: id, action, timeoutMs, keepBytes: 65_536 };
+    const answer = await link.call(target, callId(id), request, callTimeoutMs, timeout());
+    if (answer === 'running') throw new Error(`still running: ${JSON.stringify(action)}`);
+    return answer;
+  };
   return {
     sandbox,
     events,
-    sh: async (script) => {
-      calls += 1;
-      const action = { kind: 'exec', argv: ['sh', '-c', script] } as const;
-      const request = { digest: String(calls), action, timeoutMs: callTimeoutMs, keepBytes: 65_536 };
-      const answer = await link.call(target, callId(`c${calls}`), request, callTimeoutMs, timeout());
-      if (answer === 'running') throw new Error(`still running: ${script}`);
-      return answer;
-    },
+    sh: (script) => run({ kind: 'exec', argv: ['sh', '-c', script] }),
+    run,
     leave: async () => {
       await node.provider.destroy(sandbox);
       await events.of(sandbox, 'gone');

@@ -174,7 +174,7 @@ async function start(
     }
     // Without a pid namespace its commands outlive a sandboxd that was killed.
     for (const uid of [policyUid, graderUid])
-      await sweepUser({ name: 'policy', ids: { uid, gid: uid }, umask: 0o022 });
+      await sweepUser({ name: 'policy', ids: { uid, gid: uid }, takesRoomOf: null, umask: 0o022 });
     rmSync(folder, { recursive: true, force: true });
   };
   return { process: child, folder, workspace, target, token, link, stop };

@@ -256,6 +256,25 @@ export const rooms: readonly Room[] = [
     because: 'the command line speaks the public protocol and starts services as processes, never as imports',
   },
   {
+    name: 'gallery generators',
+    files: /^gallery\/generators\//,
+    may: ['gallery/generators/chance.ts'],
+    own: /^gallery\/generators\/[^/]+\//,
+    packages: [],
+    builtins: true,
+    because:
+      'a build of data sees its inputs and nothing else of the project, so that its result has one digest',
+  },
+  {
+    name: 'gallery',
+    files: /^gallery\//,
+    may: ['cli/'],
+    own: /^gallery\//,
+    packages: ['commander'],
+    builtins: true,
+    because: 'the gallery plays its environments by the commands that authors have',
+  },
+  {
     name: 'demo',
     files: /^demo\//,
     may: [

@@ -67,9 +67,11 @@ class Fleet:
         return {str(one["owner"]["rollout"]): int(one["init"]["pid"]) for one in taken}
 
     def kill_sandbox_of(self, rollout: str) -> None:
-        """As a kernel or a clumsy operator would."""
+        """As a kernel or a clumsy operator would. A machine with much to do takes its time to carry that out, and until then what
+        it answers is true."""
         pid = eventually(lambda: self.holders().get(rollout), f"{rollout} holds a sandbox")
         os.kill(pid, signal.SIGKILL)
+        eventually(lambda: _is_over(pid), f"the sandbox of {rollout} is gone")
 
     def kill_gateway(self) -> int:
         """SIGKILL; the fleet starts another. Its process id."""
@@ -89,6 +91,14 @@ class Fleet:
             return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
         except httpx.HTTPError:
             return False
+
+
+def _is_over(pid: int) -> bool:
+    """Process 1 of a sandbox ends last."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def _record(path: Path) -> Any:

@@ -186,7 +186,7 @@ def test_the_end_of_the_program_leaves_nothing(fleet: Fleet, run: str):
 
 def test_sigkill_of_the_trainer_leaves_nothing_after_its_lease(fleet: Fleet, run: str):
     with trainer(fleet, run, "300") as started:
-        time.sleep(6)
+        time.sleep(10)
         assert len(held_by(fleet, run)) == 3
         started.kill()
     eventually(lambda: held_by(fleet, run) == [], "no sandbox is left")

@@ -28,9 +28,10 @@ const ownEtc = {
     'root:x:0:0:root:/root:/bin/sh',
     'policy:x:1000:1000:policy:/workspace:/bin/sh',
     'grader:x:1001:1001:grader:/nonexistent:/bin/sh',
+    'queries:x:1002:1002:queries:/nonexistent:/bin/false',
     'nobody:x:65534:65534:nobody:/nonexistent:/bin/false',
   ],
-  group: ['root:x:0:', 'policy:x:1000:', 'grader:x:1001:', 'nogroup:x:65534:'],
+  group: ['root:x:0:', 'policy:x:1000:', 'grader:x:1001:', 'queries:x:1002:', 'nogroup:x:65534:'],
   hosts: ['127.0.0.1 localhost', '::1 localhost'],
   'nsswitch.conf': ['passwd: files', 'group: files', 'hosts: files'],
 } as const;

@@ -8,10 +8,11 @@ import { cutCapture } from '../command/capture.ts';
 import { enterable } from '../command/enterable.ts';
 import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
-import { Turns } from '../grading/turns.ts';
+import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/launch.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
+import type { Queries } from '../queries/queries.ts';
 import type { RawAnswer } from './answer.ts';
 import type { StartCall } from './journal.ts';
 import { keptBytes, type Outputs } from './outputs.ts';
@@ -24,16 +25,17 @@ export function callStarter(
   config: Config,
   env: NodeJS.ProcessEnv,
   leaders: Leaders,
+  turns: Turns,
   outputs: Outputs,
 ): StartCall {
   const deps = { config, env, leaders };
-  const turns = new Turns();
+  const queries = queriesOf(deps);
   const memory = memoryFiles(config.cgroupEvents);
   return async (callId, request, cancel) => {
     const before = memory && readMemoryAccount(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
-    const { result, grade } = await carryOut(deps, whole, turns, cancel);
+    const { result, grade } = await carryOut(deps, whole, { turns, queries }, cancel);
     const kills = memory && memoryKillsSince(before, memory);
     const { ending, durationMs, escapedProcesses, backgroundProcesses } = result;
     const streams = kept(outputs, callId, request, beside, result);
@@ -83,20 +85,28 @@ type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly
 
 async function carryOut(
   deps: Deps,
-  { action, timeoutMs, keepBytes }: CallRequest,
-  turns: Turns,
+  { action, timeoutMs, keepBytes, killAtOnce = false }: CallRequest,
+  { turns, queries }: { readonly turns: Turns; readonly queries: ReturnType<typeof queriesOf> },
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn }> {
   if (action.kind === 'grade') {
     const { gradeTurn } = await import('../grading/turn.ts');
     return turns.take(action.turn, cancel, (stop) => gradeTurn(deps, action, { timeoutMs, keepBytes }, stop));
   }
+  if (action.kind === 'query')
+    return { result: await (await queries()).ask(action, { timeoutMs, keepBytes }, cancel) };
   const { config, env, leaders } = deps;
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  return { result: await runCommand({ ...parts, timeoutMs, keepBytes }, leaders, cancel) };
+  return { result: await runCommand({ ...parts, timeoutMs, keepBytes, killAtOnce }, leaders, cancel) };
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes'>;
+/** Made at the first query: most sandboxes never have one. */
+function queriesOf(deps: Deps): () => Promise<Queries> {
+  let made: Promise<Queries> | null = null;
+  return () => (made ??= import('../queries/queries.ts').then(({ Queries }) => new Queries(deps)));
+}
+
+type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {

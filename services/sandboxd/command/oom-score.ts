@@ -1,11 +1,11 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
+import type { ProcessRole } from '../users.ts';
 
 /**
  * Out of memory, the kernel shall take a command before sandboxd, and what the policy runs before the grader that runs
- * it: half and a quarter of the scale that ends at 1000.
+ * it, or who answers its queries: half and a quarter of the scale that ends at 1000.
  */
-const penalties = { policy: 500, grader: 250 } as const satisfies Record<CommandUser, number>;
+const penalties = { policy: 500, grader: 250, queries: 250 } as const satisfies Record<ProcessRole, number>;
 const highestScore = 1000;
 const scoreFile = '/proc/self/oom_score_adj';
 
@@ -14,7 +14,7 @@ const scoreFile = '/proc/self/oom_score_adj';
  * process with another user id could not be written afterwards without more privileges than sandboxd has; going back to
  * the score that we started with needs none. Where /proc does not allow it, the child keeps our score.
  */
-export function sheltered<Child>(user: CommandUser, fork: () => Child): Child {
+export function sheltered<Child>(user: ProcessRole, fork: () => Child): Child {
   const ownScore = raise(penalties[user]);
   try {
     return fork();

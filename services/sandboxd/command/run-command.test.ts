@@ -13,7 +13,7 @@ test('a command that ended in time has not timed out, however late the daemon lo
       argv: ['sh', '-c', 'sleep 0.05; echo done; exit 3'],
       cwd: '/',
       env: { PATH: '/usr/bin:/bin' },
-      user: { name: 'policy', ids: null, umask: 0o022 },
+      user: { name: 'policy', ids: null, takesRoomOf: null, umask: 0o022 },
       stdin: undefined,
       timeoutMs: 200,
       keepBytes: 1024,

@@ -46,14 +46,14 @@ const roomComesMs = 10;
  * own children are ours to reap; orphans go to pid 1, which is bubblewrap's init or a pod's pause process.
  */
 export async function spawnAs(spec: ProcessSpec): Promise<StartedProcess> {
-  const { name, ids } = spec.user;
+  const { takesRoomOf } = spec.user;
   for (let tries = 0; ; tries += 1) {
     try {
       return await spawnWatched(spec);
     } catch (error) {
       const isFull = error instanceof NotStarted && error.errno === 'EAGAIN';
-      if (!isFull || tries === mostTries || name !== 'policy' || ids === null) throw error;
-      makeRoom(ids.uid);
+      if (!isFull || tries === mostTries || takesRoomOf === null) throw error;
+      makeRoom(takesRoomOf);
       await sleep(roomComesMs);
     }
   }

@@ -1,6 +1,6 @@
 /**
- * What sandboxd says to `as-policy` over its socket: the program's output while it runs, then how it ended. A frame is a
- * byte for its kind, four for its length, and its bytes.
+ * What sandboxd says to `as-policy` over its socket: the program's output while it runs, then how it ended. Who answers
+ * queries says the same to sandboxd. A frame is a byte for its kind, four for its length, and its bytes.
  */
 export type FrameKind = 'ended' | 'stdout' | 'stderr';
 
@@ -32,16 +32,19 @@ export function frame(kind: FrameKind, bytes: Uint8Array): Buffer {
   return Buffer.concat([head, bytes]);
 }
 
-/** Frames out of chunks, which end anywhere. A stream that breaks off in a frame just ends. */
+/** Frames out of chunks, which end anywhere. A stream that breaks off in a frame just ends; so does one that says a longer one. */
 export async function* framesOf(
   chunks: AsyncIterable<Uint8Array>,
-): AsyncIterable<{ readonly kind: FrameKind; readonly bytes: Buffer }> {
+  longestBytes = Number.POSITIVE_INFINITY,
+): AsyncGenerator<{ readonly kind: FrameKind; readonly bytes: Buffer }> {
   let held: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {
     held = Buffer.concat([held, chunk]);
+    if (held.length >= headBytes && held.readUInt32BE(1) > longestBytes) return;
     for (let length = wholeFrame(held); length !== null; length = wholeFrame(held)) {
       yield { kind: kinds[held.readUInt8(0)] ?? 'ended', bytes: held.subarray(headBytes, length) };
       held = held.subarray(length);
+      if (held.length >= headBytes && held.readUInt32BE(1) > longestBytes) return;
     }
   }
 }

@@ -1,10 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { payloadEntry, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { ProcessSpec } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { makeGraderFolder } from '../folders.ts';
-import { processUser } from '../users.ts';
+import { type ProcessRole, processUser } from '../users.ts';
 
 /**
  * The least that Node needs, since a helper lives for milliseconds beside the policy's own work: a small heap, and no
@@ -18,7 +17,7 @@ const helperFlags = ['--no-warnings', '--max-semi-space-size=1', '--v8-pool-size
  */
 export function helperProcess(
   config: Config,
-  user: CommandUser,
+  user: ProcessRole,
   request: readonly string[],
 ): Omit<ProcessSpec, 'stdin'> {
   const { node, script } = helperOf(config);
@@ -31,7 +30,8 @@ export function helperProcess(
 }
 
 /** Where relative paths of this user begin. */
-export function folderOf(config: Config, user: CommandUser): string {
+export function folderOf(config: Config, user: ProcessRole): string {
+  if (user === 'queries') return '/';
   return user === 'grader' ? makeGraderFolder(config, 'own') : config.workspace;
 }
 

@@ -5,9 +5,11 @@
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   get PATH MOST-BYTES      the file on stdout
  *   tar-in PATH, tar-out PATH MOST-BYTES   the same with an archive of what is below a folder
+ *   take-artifacts WANTED    what they name, for a grader elsewhere, as an archive on stdout
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
+ *   answer-queries          one query a line on stdin, each answered on stdout, to the end of stdin
  *   as-policy SOCKET …   the grader's program of that name: see its file
  *
  * A fault of the request exits 1, its reason on stderr: for the model as `Error: …`, for sandboxd as JSON with errno.
@@ -37,6 +39,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
       const { tarOut } = await import('./tar-out.ts');
       return tarOut(object, Number(rest[0]));
     }
+    case 'take-artifacts': {
+      const { takeArtifacts } = await import('./artifacts.ts');
+      return takeArtifacts(folder, object);
+    }
     case 'place-grader': {
       const { placeGrader } = await import('./grader-files.ts');
       return placeGrader(object);
@@ -48,6 +54,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'missing': {
       const { reportMissing } = await import('./missing.ts');
       return reportMissing(object, rest);
+    }
+    case 'answer-queries': {
+      const { answerQueries } = await import('./answer-queries.ts');
+      return answerQueries();
     }
     case 'as-policy': {
       const { asPolicy } = await import('./as-policy.ts');

@@ -19,6 +19,7 @@ import { WireError } from '../wire-error.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
 import {
+  parseArtifacts,
   parseBind,
   parseCall,
   parseCallId,
@@ -68,6 +69,7 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesIn },
   { method: 'GET', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesOut },
+  { method: 'POST', path: /^\/artifacts$/, admission: 'epoch', handle: artifactsOut },
 ];
 
 function health({ daemon }: Exchange): Reply {
@@ -180,6 +182,15 @@ async function bytesOut({ daemon, request, query, caught, response }: Exchange):
   const { getFile } = await import('../files.ts');
   const place = parseFilePlace(query, formOf(caught));
   await getFile(daemon.config, place, parseMostBytes(query), response);
+  return null;
+}
+
+async function artifactsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const wanted = parseArtifacts(await readJson(request));
+  daemon.journal.beginGrading();
+  const { takeArtifacts } = await import('../grading/artifacts.ts');
+  await takeArtifacts(daemon, wanted, response, gone);
   return null;
 }
 

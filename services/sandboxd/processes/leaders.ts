@@ -9,15 +9,22 @@ export type Leader = { readonly pid: number; readonly startTicks: number; readon
  */
 export class Leaders {
   readonly #pids = new Set<number>();
+  readonly #uids = new Set<number>();
 
   add(pid: number, uid: number | null): Leader {
     this.#pids.add(pid);
+    if (uid !== null) this.#uids.add(uid);
     // A process that has already been reaped left nothing younger than itself behind that we could tell.
     return { pid, uid, startTicks: readProcess(pid)?.startTicks ?? Number.POSITIVE_INFINITY };
   }
 
   sessionsBut(leader: Leader): ReadonlySet<number> {
     return this.#pids.difference(new Set([leader.pid]));
+  }
+
+  /** Whether a process of this user was ever started. */
+  led(uid: number): boolean {
+    return this.#uids.has(uid);
   }
 
   all(): readonly number[] {

@@ -27,15 +27,21 @@ export type Swept = { readonly killed: number; readonly survivors: number };
 const vanishWithinMs = 5_000;
 const lookEveryMs = 10;
 
-/** Kills every process of every command, the policy's and the grader's. */
+/** Kills every process of every command, the policy's and the grader's, and who answers queries, if anybody ever did. */
 export async function sweepAll(config: Config, leaders: Leaders): Promise<Swept> {
   if (isAlone(config)) return sweepNamespace();
   if (config.userMode !== 'two-user') return sweep(() => ofLeaders(leaders.all()));
-  const [policys, graders] = [
-    await sweepUser(processUser(config, 'policy')),
-    await sweepUser(processUser(config, 'grader')),
-  ];
-  return { killed: policys.killed + graders.killed, survivors: policys.survivors + graders.survivors };
+  const roles = [
+    'policy',
+    'grader',
+    ...(leaders.led(config.queryUid) ? (['queries'] as const) : []),
+  ] as const;
+  let swept: Swept = { killed: 0, survivors: 0 };
+  for (const role of roles) {
+    const { killed, survivors } = await sweepUser(processUser(config, role));
+    swept = { killed: swept.killed + killed, survivors: swept.survivors + survivors };
+  }
+  return swept;
 }
 
 /** Kills every process of this user, and nobody else's: a grader may go on while the policy's end. */

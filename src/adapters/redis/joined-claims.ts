@@ -66,7 +66,7 @@ function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
 function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
   const [wave, nowMs, sandbox, boot, address] = given;
-  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, item, ...asked } = request;
+  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, turn: _turn, item, ...asked } = request;
   const atMs = numberOf(nowMs);
   return {
     ...asked,
@@ -102,8 +102,8 @@ function byKind(requests: readonly ClaimRequest[]): { readonly kinds: Values[]; 
   const numbers = new Map<string, number>();
   const claims: (string | number)[] = [];
   for (const request of requests) {
-    const { owner, item, recordOnly = false } = request;
-    const said = [...textsOf(request), recordOnly ? '1' : ''];
+    const { owner, item, recordOnly = false, turn = '' } = request;
+    const said = [...textsOf(request), recordOnly ? '1' : '', String(turn)];
     // The row's digest among them stands for the row, which may be a megabyte.
     const name = JSON.stringify(said);
     const number = numbers.get(name) ?? kinds.push([...said, item ?? '']);

@@ -51,6 +51,8 @@ export function createSandboxdHttpLink(
     putFile: (target, to, body, signal) =>
       ask(context, target, { method: 'PUT', path: pathIn(to), bytes: body }, fileReply, signal),
     getFile: (target, from, signal) => askForBytes(context, target, get(pathOut(from)), signal),
+    takeArtifacts: (target, request, signal) =>
+      askForBytes(context, target, post('/artifacts', request), signal),
     close: () => pools.close(),
   };
 }

@@ -57,6 +57,7 @@ export function modelChoosesProgram(argv: readonly string[]): boolean {
  * tool is our failure for sure: they can remove its data, trace it, or use up what it needs.
  */
 export function bringsModelsOwn(run: Tool['run']): boolean {
+  if (run.kind === 'index') return false;
   return run.kind === 'builtin' ? run.tool === 'write_file' : modelChoosesProgram(run.argv);
 }
 

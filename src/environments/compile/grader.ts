@@ -1,11 +1,13 @@
 import type { CallSelector, Grader, MostAnswers } from '#src/model/grader.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseBytes, parseDurationMs } from '../quantities.ts';
+import { freshOf } from './fresh-grading.ts';
 import type { GraderYaml, WholeGraderYaml } from '../schema/grader.ts';
 import type { Folder } from './folder.ts';
+import { rowFilesOf } from './row-files.ts';
 
-type Yaml<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
-type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
+export type Yaml<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
+export type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
 
 /**
  * Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. Every judge of answers in
@@ -77,12 +79,14 @@ function surcharges({ time, bytes }: Yaml<'penalty'>, { place, report }: InHand)
 function setGrader(yaml: Yaml<'f1' | 'recall'>): Grader {
   const { kind, answer, reference } = yaml;
   const most = yaml.kind === 'recall' ? yaml.most : undefined;
+  const above = yaml.kind === 'f1' ? yaml.refuse_above : undefined;
   return {
     kind,
     answer,
     reference,
     ...(yaml.compare === 'code' ? { compare: yaml.compare } : {}),
     ...(most === undefined ? {} : { most: mostOf(most) }),
+    ...(above === undefined ? {} : { refuseAbove: mostOf(above) }),
   };
 }
 
@@ -142,11 +146,14 @@ function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
     onOutOfMemory: yaml.on_out_of_memory,
     onBroken: yaml.on_broken,
     ...(readsRollout && { readsRollout }),
+    ...rowFilesOf(yaml, inHand),
+    ...freshOf(yaml, inHand),
   };
 }
 
 function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InHand) {
-  const texts = Object.entries(files).map(([name, written]) => {
+  const { from: _ofRows, ...named } = files;
+  const texts = Object.entries(named).map(([name, written]) => {
     if (typeof written === 'string') return [name, written];
     const text = folder.text(written.file);
     if (text === null)

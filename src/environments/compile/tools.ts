@@ -4,13 +4,14 @@ import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { BuiltinToolName, ToolYaml } from '../schema/tool.ts';
 import { bringsModelsOwn, modelChoosesProgram, splicedScript, unknownPlaceholder } from './command-rules.ts';
+import { indexTool } from './index-tool.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
 
 /** Two minutes for a command that nobody thought about; an hour is the longest any face lets one run. */
 const defaultTimeout = '120s';
 export const longestTimeoutMs = 3_600_000;
 
-type InHand = {
+export type InHand = {
   readonly name: string;
   readonly yaml: ToolYaml;
   readonly place: Path;
@@ -37,7 +38,7 @@ export function compileTools(
 /** `infrastructure_exit` discards a rollout, so nothing that the model can do may bring that exit code about. */
 function checkExits(tools: readonly Tool[], report: Report): void {
   for (const tool of tools) {
-    if (tool.run.kind === 'builtin' || tool.run.infrastructureExits.length === 0) continue;
+    if (tool.run.kind !== 'command' || tool.run.infrastructureExits.length === 0) continue;
     const beside = tools.find((other) => other !== tool && bringsModelsOwn(other.run));
     if (beside === undefined) continue;
     report(
@@ -57,11 +58,12 @@ function compileTool(inHand: InHand): Tool {
       "is what a trainer's own commands are called, which no budget counts; name the tool otherwise",
     );
   }
-  if ((yaml.command === undefined) === (yaml.builtin === undefined)) {
-    report(place, 'must have either a command or a builtin');
+  if ([yaml.command, yaml.builtin, yaml.index].filter((way) => way !== undefined).length !== 1) {
+    report(place, 'must have either a command or a builtin, or an index');
   }
   const timeoutMs = parseDurationMs(yaml.timeout ?? defaultTimeout);
   if (timeoutMs > longestTimeoutMs) report([...place, 'timeout'], 'must be at most 1h');
+  if (yaml.index !== undefined) return indexTool(inHand, yaml.index, timeoutMs);
   return yaml.builtin === undefined
     ? commandTool(inHand, timeoutMs)
     : builtinTool(inHand, yaml.builtin, timeoutMs);

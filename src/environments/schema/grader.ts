@@ -20,18 +20,23 @@ const GraderFile = Type.Union([Type.String(), strict({ file: Type.String({ minLe
 
 const Compare = Type.Union([Type.Literal('path'), Type.Literal('code')], { description: 'path or code' });
 
-const Most = Type.Union(
-  [Type.Integer({ minimum: 1 }), Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` })],
-  {
-    description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
-  },
-);
+const TimesExpected = Type.String({ pattern: String.raw`^\d{1,3}(?:\.\d)?x$` });
+
+const Most = Type.Union([Type.Integer({ minimum: 1 }), TimesExpected], {
+  description: 'how many answers count: a whole number from 1, or 2x for twice what is expected',
+});
 
 const F1Grader = strict({
   kind: Type.Literal('f1'),
   answer: Answer,
   reference: Reference,
   compare: Type.Optional(Compare),
+  refuse_above: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 1 }), TimesExpected], {
+      description:
+        'from how many answers on none counts: a whole number from 1, or 3x for three times what is expected',
+    }),
+  ),
 });
 
 const RecallGrader = strict({
@@ -72,17 +77,56 @@ const TextGrader = strict({
   partial: Type.Optional(strict({ worth: Share, within: Share, rounding: Type.Optional(Type.Boolean()) })),
 });
 
+/** Each may be a walk of its own. */
+const mostArtifactNames = 64;
+
+const rowFolder = String.raw`^(?:(?!\.{1,2}/)[A-Za-z0-9._-]+/)*\{item\.[A-Za-z_][A-Za-z0-9_-]*\}/$`;
+
+/** The files by name, and in `from` those of each row: it is not the name of a file. */
+const GraderFiles = Type.Object(
+  {
+    from: Type.Optional(
+      Type.String({
+        pattern: rowFolder,
+        description: 'the folder of a row, relative to this YAML: tests/{item.id}/',
+      }),
+    ),
+  },
+  {
+    patternProperties: { '^(?!from$)[A-Za-z0-9][A-Za-z0-9._-]*$': GraderFile },
+    additionalProperties: false,
+    title: 'files are letters, digits, dots, _ and -, without folders',
+    description: 'files by name: {check.py: {file: graders/check.py}}',
+  },
+);
+type GraderFilesYaml = { readonly from?: string } & {
+  readonly [name: string]: string | { readonly file: string };
+};
+
+/** A path that stays in its folder; how it is written says whether it is below the workspace. */
+const Artifact = Type.String({
+  pattern: String.raw`^/?(?!\.{1,2}(?:/|$))[A-Za-z0-9._*@+=-]+(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._*@+=-]+)*/?$`,
+  maxLength: 512,
+  description: 'a path such as src/ or out/*.png, without . and .. and spaces',
+});
+
 /** No defaults for `on_…`, here and below: whether a broken grader may hide a bad rollout is the author's decision, every time. */
 const CommandGrader = strict({
   kind: Type.Literal('command'),
   command: Argv,
-  files: Type.Optional(
-    Type.Record(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }), GraderFile, {
-      additionalProperties: false,
-      title: 'files are letters, digits, dots, _ and -, without folders',
-      description: 'files by name: {check.py: {file: graders/check.py}}',
+  files: Type.Optional(Type.Unsafe<GraderFilesYaml>(GraderFiles)),
+  grade_in: Type.Optional(
+    Type.Union([Type.Literal('same'), Type.Literal('fresh')], { description: 'same or fresh' }),
+  ),
+  artifacts: Type.Optional(
+    Type.Array(Artifact, {
+      minItems: 1,
+      maxItems: mostArtifactNames,
+      description: `a list of at most ${mostArtifactNames} paths such as src/ or out/*.png`,
     }),
   ),
+  artifact_bytes: Type.Optional(Bytes),
+  on_artifacts: Type.Optional(Type.Number({ description: 'a score' })),
   timeout: Type.Optional(Duration),
   on_exit: OnBad,
   on_timeout: OnBad,

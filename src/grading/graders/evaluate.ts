@@ -141,13 +141,16 @@ const chargeOf = (spent: number, surcharge: Surcharge | undefined): number =>
  */
 function gradeByCommand(leaf: Leaf<'command'>, grade: CommandGrade): Evaluation {
   if (grade.kind === 'scored') {
-    const detail = { kind: 'command', score: grade.score, reason: 'by its score file' };
+    const where = grade.where === undefined ? '' : `, ${grade.where}`;
+    const detail = { kind: 'command', score: grade.score, reason: `by its score file${where}` };
     return { kind: 'scored', score: grade.score, detail, suspected: null };
   }
   const worth = worthOf(leaf, grade.how);
+  // What is not there as it is named says by itself whose doing that is.
+  const suspected = grade.how === 'artifacts' ? null : 'command';
   if (worth === 'discard') return { kind: 'discarded', suspected: 'command', reason: grade.reason };
   const detail = { kind: 'command', score: worth, ended: grade.how, reason: grade.reason };
-  return { kind: 'scored', score: worth, detail, suspected: 'command' };
+  return { kind: 'scored', score: worth, detail, suspected };
 }
 
 function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad' }>['how']): OnBad {
@@ -160,6 +163,8 @@ function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad'
       return leaf.onOutOfMemory;
     case 'broken':
       return leaf.onBroken;
+    case 'artifacts':
+      return leaf.fresh?.onArtifacts ?? leaf.onBroken;
   }
 }
 

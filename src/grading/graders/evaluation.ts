@@ -15,10 +15,12 @@ export type CommandEnd = { readonly grade: CommandGrade; readonly stderr: string
 
 /** How a command grader ended. What `bad` is worth is written in the environment, because the policy may have caused it. */
 export type CommandGrade =
-  | { readonly kind: 'scored'; readonly score: number }
+  /** `where`: of one in a sandbox of its own, for a person. */
+  | { readonly kind: 'scored'; readonly score: number; readonly where?: string }
   | {
       readonly kind: 'bad';
-      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken';
+      /** `artifacts`: what its grader elsewhere was to see is not as the environment names it. */
+      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken' | 'artifacts';
       /** For a person: "exit code 2", "no score file". */
       readonly reason: string;
     };

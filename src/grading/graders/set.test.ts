@@ -68,6 +68,24 @@ describe('recall of the first answers only', () => {
   });
 });
 
+test('f1 pays a little for the right one among many, and nothing where so many are refused', () => {
+  const many = ['a', ...Array.from({ length: 11 }, (_, index) => `x${index}`)];
+  const paid = (refuseAbove?: { count: number } | { timesExpected: number }) =>
+    gradeBySet(
+      {
+        kind: 'f1',
+        answer: 'output_json',
+        reference: 'item.files',
+        ...(refuseAbove && { refuseAbove }),
+      },
+      { sample: { output_json: many }, item: { files: ['a'] } },
+    ).score;
+  expect(paid()).toBeCloseTo(2 / 13);
+  expect(paid({ count: 12 })).toBeCloseTo(2 / 13);
+  expect(paid({ count: 11 })).toBe(0);
+  expect(paid({ timesExpected: 3 })).toBe(0);
+});
+
 test.each<[string, 'code' | undefined, number]>([
   ['E11.9', 'code', 1],
   ['e119', 'code', 1],

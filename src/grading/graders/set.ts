@@ -6,15 +6,24 @@ import { answerAt, jsonIn, textsAt } from './compared.ts';
 /**
  * `f1` and `recall` of a set of texts, mostly paths. The answer may be a list, JSON text of one, or one entry a line;
  * order, repeats and `./` make no difference. An answer that is none of it is the empty set: score 0. With `most` only the
- * first answers count, else `recall` is paid to whoever answers everything.
+ * first answers count, else `recall` is paid to whoever answers everything; with `refuseAbove` a longer answer is none: `f1` pays
+ * a little for every right entry among many.
  */
 export function gradeBySet(grader: Leaf<'f1' | 'recall'>, { sample, item }: Compared): Scored {
   const truth = setOf(textsAt(item, grader.reference), grader);
   const given = setOf(entriesOf(answerAt(sample, grader.answer)), grader);
-  const answer = grader.most === undefined ? given : firstOf(given, grader.most, truth.size);
+  const refused = grader.refuseAbove !== undefined && given.size > countOf(grader.refuseAbove, truth.size);
+  const counted = grader.most === undefined ? given : firstOf(given, grader.most, truth.size);
+  const answer = refused ? new Set<string>() : counted;
   const hits = answer.intersection(truth).size;
-  const score = grader.kind === 'f1' ? f1(hits, answer.size, truth.size) : recall(hits, truth.size);
-  const reason = reasonOf(hits, truth.size, answer.size, given.size);
+  const score = refused
+    ? 0
+    : grader.kind === 'f1'
+      ? f1(hits, answer.size, truth.size)
+      : recall(hits, truth.size);
+  const reason = refused
+    ? `${given.size} were answered, more than are looked at; ${truth.size} were expected`
+    : reasonOf(hits, truth.size, answer.size, given.size);
   const detail = { kind: grader.kind, score, hits, answered: given.size, expected: truth.size, reason };
   return { kind: 'scored', score, detail, suspected: null };
 }
@@ -31,10 +40,11 @@ const f1 = (hits: number, answered: number, expected: number): number =>
 
 const recall = (hits: number, expected: number): number => (expected === 0 ? 1 : hits / expected);
 
-function firstOf(given: ReadonlySet<string>, most: MostAnswers, expected: number): Set<string> {
-  const count = 'count' in most ? most.count : Math.ceil(most.timesExpected * expected);
-  return new Set([...given].slice(0, count));
-}
+const firstOf = (given: ReadonlySet<string>, most: MostAnswers, expected: number): Set<string> =>
+  new Set([...given].slice(0, countOf(most, expected)));
+
+const countOf = (most: MostAnswers, expected: number): number =>
+  'count' in most ? most.count : Math.ceil(most.timesExpected * expected);
 
 function entriesOf(answer: Json | undefined): readonly string[] {
   if (typeof answer === 'number') return [String(answer)];

@@ -15,6 +15,8 @@ export type ClaimRequest = Opening & {
   readonly chosen?: ChosenImage;
   /** Opens the record without a sandbox or a place in line; one that is open stays as it is. */
   readonly recordOnly?: boolean;
+  /** Of a grader's sandbox: the turn of grading that it is for; refused as `grader_failed` once that is over. */
+  readonly turn?: number;
 };
 
 export type ClaimReply =

@@ -123,7 +123,7 @@ export const rolloutFields = {
   face: {
     ...word((text) => text as Face),
     claimed: 'of_request',
-    told: Type.Union([Type.Literal('rft'), Type.Literal('native')]),
+    told: Type.Union([Type.Literal('rft'), Type.Literal('native'), Type.Literal('e2b')]),
     over: 'always',
     view: 'face',
   },

@@ -18,6 +18,8 @@
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
  *                                           off in the sandbox. An older sandboxd has neither
+ *   POST   /artifacts     {@link ArtifactsRequest}  kills all that lives, as a grade does, then what was left behind as tar, of
+ *                                           regular files only | 422 file_error. An older sandboxd has no such endpoint
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -26,8 +28,8 @@
  * files) says with {@link ownerHeader} for which: bound to another it is 409 bound_elsewhere, because fleet state may be
  * wrong about who lives here, after a failover, and this sandbox is not.
  *
- * A grade is a call too ({@link GradeAction}). Once one was received no other kind of call is taken: what ran later could
- * not be part of what was graded.
+ * A grade is a call too ({@link GradeAction}). Once one was received, or artifacts were taken, no other kind of call is taken:
+ * what ran later could not be part of what was graded.
  *
  * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room.
  */
@@ -200,6 +202,25 @@ export type BuiltinAction = {
 };
 
 /**
+ * A query of a SQLite database in the sandbox that nothing of the model's may write. One process answers all of them,
+ * for as long as it lives, under a user of its own: a call is a line to it and not a process. A sandboxd of before does
+ * not know of it and answers 400; so it is first said in the environment's setup, before anything has run.
+ */
+export type QueryAction = {
+  readonly kind: 'query';
+  readonly database: string;
+  readonly sql: string;
+  /** Bound to the names of the SQL's parameters; never part of its text. */
+  readonly values: Readonly<Record<string, string | number | null>>;
+  /** The text of a row: words and names of columns in turns, beginning with words. Absent: the row as JSON. */
+  readonly each?: readonly string[];
+  /** What is said where there is no row. */
+  readonly none: string;
+  /** Only whether it could be asked. */
+  readonly check?: boolean;
+};
+
+/**
  * One turn of a grader, from the last process of the policy to the score. Turns follow each other: a later one ends an
  * earlier one that still runs, and one that comes late is cancelled.
  */
@@ -207,12 +228,28 @@ export type GradeAction = {
   readonly kind: 'grade';
   readonly turn: number;
   readonly argv: readonly string[];
-  /** The grader's own files, name to text; a name has no folders. */
-  readonly files: Readonly<Record<string, string>>;
+  /** The grader's own files by relative path. One of before takes texts alone, and names without folders; it refuses the rest. */
+  readonly files: Readonly<Record<string, GraderFile>>;
   /** UTF-8 text for stdin. */
   readonly stdin: string;
   /** JSON for the file that `CORRAL_ROLLOUT` names; a grader that does not ask for it has neither. */
   readonly rollout?: string;
+};
+
+/** A file's text, or bytes that are none. */
+export type GraderFile = string | { readonly base64: string };
+
+/**
+ * What is to be taken out for a grader elsewhere. Relative paths are below the workspace; `*` stands for anything in one name;
+ * a folder is all below it, and with a slash at its end must be one. A path without `*` must be there, as a file or a folder
+ * and no link. Links, devices and what else is no file are left out where they are found. `errno` of a refusal: ENOENT,
+ * EACCES, EFBIG (too many bytes or files), EINVAL (neither file nor folder), EBUSY (a process could not be killed).
+ */
+export type ArtifactsRequest = {
+  readonly turn: number;
+  readonly paths: readonly string[];
+  readonly mostBytes: number;
+  readonly mostFiles: number;
 };
 
 /**
@@ -232,7 +269,7 @@ export const longestScoreBytes = 256;
 export type CallRequest = {
   /** sha256 (hex) of name and canonical arguments: the same id with another digest is a conflict. */
   readonly digest: string;
-  readonly action: ExecAction | BuiltinAction | GradeAction;
+  readonly action: ExecAction | BuiltinAction | GradeAction | QueryAction;
   /** Counted from the command's own start. */
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
@@ -244,6 +281,8 @@ export type CallRequest = {
   readonly outputBytes?: number;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
+  /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
+  readonly killAtOnce?: boolean;
 };
 
 /** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */

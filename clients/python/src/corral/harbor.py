@@ -201,7 +201,9 @@ class CorralEnvironment(BaseEnvironment):
     async def grade(self) -> float:
         """By the grader of the fleet's environment, of the task's own row and what the agent left as its answer."""
         if self._row is None:
-            raise SystemExit(f"corral: {self.environment_name} is no task of corral rows: leave its verifier out")
+            raise SystemExit(
+                f"corral: {self.environment_name} is no task of corral rows: leave its verifier out"
+            )
         with _told():
             return (await self._rollout.grade({"output_text": await self._answer()})).score
 
@@ -224,8 +226,8 @@ class CorralEnvironment(BaseEnvironment):
 
 
 class CorralVerifier(BaseVerifier):
-    """`--verifier-import-path corral.harbor:CorralVerifier`, for tasks of `corral rows --for harbor`: the reward is the fleet's, whose
-    grader the policy can neither read nor reach."""
+    """`--verifier-import-path corral.harbor:CorralVerifier`, for tasks of `corral rows --for harbor`: the reward is the
+    fleet's, whose grader the policy can neither read nor reach."""
 
     async def verify(self) -> VerifierResult:
         if not isinstance(self.environment, CorralEnvironment):

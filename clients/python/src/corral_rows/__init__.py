@@ -1,4 +1,5 @@
-"""Rows of one of the fleet's environments as a taskset of verifiers: `--env.taskset.id corral_rows --env.taskset.file rows.jsonl`.
+"""Rows of one of the fleet's environments as a taskset of verifiers: `--env.taskset.id corral_rows` with
+`--env.taskset.file rows.jsonl`.
 
 `corral rows NAME --for verifiers` writes the file.
 """

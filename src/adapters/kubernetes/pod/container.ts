@@ -9,7 +9,7 @@ import type { PodSettings } from './settings.ts';
 import { containerSecurity } from './security.ts';
 import type { Users } from './users.ts';
 import { variables } from './variables.ts';
-import { places, writableMounts } from './volumes.ts';
+import { dataMounts, places, writableMounts } from './volumes.ts';
 
 /** What was found out about a request before its pod is put together. */
 export type Decided = {
@@ -42,7 +42,7 @@ export function sandboxContainer(
     ports: [{ name: 'sandboxd', containerPort: settings.port }],
     resources: resources(request.template, settings.sandboxd),
     securityContext: containerSecurity(users),
-    volumeMounts: [...writableMounts(request.template), ...injected.mounts],
+    volumeMounts: [...writableMounts(request.template), ...dataMounts(request.template), ...injected.mounts],
   };
 }
 

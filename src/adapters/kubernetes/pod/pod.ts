@@ -8,7 +8,7 @@ import { joinPlacement, placementFields } from './placement.ts';
 import { podSecurity } from './security.ts';
 import type { PodSettings } from './settings.ts';
 import { usersOf } from './users.ts';
-import { writableVolumes } from './volumes.ts';
+import { dataVolumes, writableVolumes } from './volumes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import type { NetworkClass } from '#src/model/cluster.ts';
 
@@ -55,7 +55,7 @@ export function podFor(
       imagePullSecrets: settings.imagePullSecrets.map((name) => ({ name })),
       initContainers: [...injected.initContainers],
       containers: [sandboxContainer(request, settings, { users, network, injected })],
-      volumes: [...writableVolumes(template), ...injected.volumes],
+      volumes: [...writableVolumes(template), ...dataVolumes(template, settings), ...injected.volumes],
     },
   };
 }

@@ -53,7 +53,8 @@ end
 local function giveUpSandbox(id)
   drainOf(id, (read(id, 'sandbox')))
   redis.call('ZREM', key.grants, id)
-  redis.call('HDEL', key.rollout .. id, 'sandbox', 'boot', 'address', 'launchType', 'claimedAtMs', 'activeAtMs', 'awayMs')
+  redis.call('HDEL', key.rollout .. id, 'sandbox', 'boot', 'address', 'launchType', 'claimedAtMs', 'activeAtMs', 'awayMs',
+    'broken')
   write(id, 'state', 'waiting')
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
 end

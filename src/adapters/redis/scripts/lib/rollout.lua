@@ -8,6 +8,20 @@ local function runOf(id)
   return string.match(id, '^[^/]+/[^/]+')
 end
 
+-- A grader's sandbox is held by a record beside its rollout's: the same id with another role. It is claimed while a turn of
+-- grading lasts and forgotten after it. Nothing is dispatched there, so its loss is a swap; no report has it.
+local function isGrader(id)
+  return string.sub(id, -7) == '/grader'
+end
+
+local function graderOf(id)
+  return (string.gsub(id, '/[^/]+$', '/grader'))
+end
+
+local function rolloutOf(id)
+  return isGrader(id) and string.gsub(id, '/[^/]+$', '/policy') or id
+end
+
 local function tenantOf(id)
   return string.match(id, '^[^/]+')
 end

@@ -1,0 +1,65 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Argument, Command } from 'commander';
+import { exitCodes } from '#cli/command-error.ts';
+import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { defaultStateFolder, stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { processTerminal as terminal } from '#cli/print/terminal.ts';
+import { countOf } from '#cli/commands/row-options.ts';
+import { type Played, playOne } from './play.ts';
+import { type GalleryName, galleryFolder, galleryNames, writeRows } from './roster.ts';
+import { summaryOf } from './summary.ts';
+
+type Options = { readonly rows: string; readonly atOnce: string; readonly tries: string };
+
+/** Exit codes: 0 all in order, 1 a rung or an attack is not, 3 it could not be played. */
+const command = new Command('gallery')
+  .description(
+    'Makes environments that run on real input, and plays their ladders and attacks on a fleet of its own.',
+  )
+  .addArgument(new Argument('[name]', 'one of them (default: all)').choices(galleryNames))
+  .option('--rows <count>', 'rows of each ladder, spread over the rows of eval', '24')
+  .option('--tries <count>', 'rollouts of each attack', '3')
+  .option('--at-once <rollouts>', 'rollouts at the same time', '8')
+  .action(async (name: GalleryName | undefined, options: Options) => {
+    process.exitCode = await main(name === undefined ? galleryNames : [name], options);
+  });
+await command.parseAsync(process.argv.slice(2), { from: 'user' });
+
+async function main(names: readonly GalleryName[], options: Options): Promise<number> {
+  const playing = {
+    rows: countOf(options.rows),
+    atOnce: countOf(options.atOnce),
+    tries: countOf(options.tries),
+  };
+  for (const name of names) {
+    const made = writeRows(name);
+    terminal.remark(`${name}: ${made.train} rows to learn from, ${made.eval} to evaluate with`);
+  }
+  const all = await onOwnFleet(async (fleet) => {
+    const connection = { url: fleet.gatewayUrl, key: fleet.apiKey, run: null };
+    const played: Played[] = [];
+    for (const name of names) played.push(await playOne(connection, name, playing, terminal));
+    return played;
+  });
+  terminal.result(summaryOf(all, terminal.width));
+  const inOrder = all.every(({ ladder, attacks }) => ladder.ok && attacks.ok);
+  return inOrder ? exitCodes.done : exitCodes.notInOrder;
+}
+
+/** What was built for the last fleet of this checkout is found again: payload and data. */
+async function onOwnFleet<Result>(work: (fleet: Fleet) => Promise<Result>): Promise<Result> {
+  const stateDir = mkdtempSync(join(tmpdir(), 'corral-gallery-'));
+  const { payload: payloadDir, data: dataDir } = stateFolderAt(defaultStateFolder);
+  try {
+    const fleet = await startFleet({ environmentsDir: galleryFolder, stateDir, payloadDir, dataDir });
+    try {
+      return await work(fleet);
+    } finally {
+      await fleet.stop();
+    }
+  } finally {
+    rmSync(stateDir, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,40 @@
+import { type AttackReport, attackEnvironment } from '#cli/attack/attack.ts';
+import { describeAttacks } from '#cli/attack/report.ts';
+import type { Connection } from '#cli/gateway/connection.ts';
+import { type LadderReport, ladder } from '#cli/ladder/ladder.ts';
+import { describeLadder } from '#cli/ladder/report.ts';
+import type { Terminal } from '#cli/print/terminal.ts';
+import { type GalleryName, galleryFolder } from './roster.ts';
+
+export type Played = {
+  readonly environment: GalleryName;
+  readonly ladder: LadderReport;
+  readonly attacks: AttackReport;
+  readonly seconds: number;
+};
+
+export type Playing = {
+  /** Rows of the ladder, spread over the eval rows. */
+  readonly rows: number;
+  readonly atOnce: number;
+  /** Rollouts of each attack. */
+  readonly tries: number;
+};
+
+/** Plays ladder and attacks of one environment, and tells each when it is over. */
+export async function playOne(
+  connection: Connection,
+  name: GalleryName,
+  { rows: most, atOnce, tries }: Playing,
+  terminal: Terminal,
+): Promise<Played> {
+  const began = performance.now();
+  const rows = { given: null, split: null, most } as const;
+  const plan = { environment: name, environmentsDir: galleryFolder, rows, atOnce };
+  const climbed = await ladder(connection, plan);
+  terminal.result(`${describeLadder(climbed, terminal.width)}\n`);
+  const attacked = await attackEnvironment(connection, { ...plan, tries });
+  terminal.result(`${describeAttacks(attacked, terminal.width)}\n`);
+  const seconds = (performance.now() - began) / 1000;
+  return { environment: name, ladder: climbed, attacks: attacked, seconds };
+}

@@ -1,0 +1,170 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Ending, QueryAction } from '#src/protocol/sandboxd/wire.ts';
+import { monotonicMs } from '../clock.ts';
+import { Capture, nothingCaptured } from '../command/capture.ts';
+import type { CommandResult } from '../command/run-command.ts';
+import { NotStarted, type StartedProcess } from '../command/spawn-as.ts';
+import { spawnWhenAble } from '../command/spawn-when-able.ts';
+import type { Config } from '../config.ts';
+import { framesOf, type FrameKind } from '../grading/frames.ts';
+import { helperProcess } from '../helper/launch.ts';
+import { killTree } from '../processes/kill-tree.ts';
+import type { Leaders } from '../processes/leaders.ts';
+
+type Limits = { readonly timeoutMs: number; readonly keepBytes: number };
+type Frame = { readonly kind: FrameKind; readonly bytes: Buffer };
+type Answerer = {
+  readonly process: StartedProcess;
+  readonly frames: AsyncGenerator<Frame>;
+  /** How it ended, once it has. */
+  readonly ended: Promise<Ending>;
+};
+
+/** Our own frames have at most this; who sends a longer one is not our program any more. */
+export const longestFrameBytes = 64 * 1024;
+/** A start of Node on a machine that has other things to do; it is charged to nobody's query. */
+const startMs = 30_000;
+const exitAfterKillMs = 5_000;
+
+/**
+ * Queries of this sandbox: one process answers them one after another, over its own pipes, to which there is no path. It
+ * is nobody the policy can signal, trace or speak to. Started by the first query, which in an environment that has any is
+ * part of its setup; where it ends, by a query that takes too long or because the policy has used up what the sandbox has,
+ * the next query starts another, that remembers nothing of the one before.
+ *
+ * However it ends, the call that it worked on has an ordinary end that the model reads: whoever sends queries may have
+ * caused it, so it is never a failure of ours.
+ */
+export class Queries {
+  readonly #grounds: { readonly config: Config; readonly leaders: Leaders };
+  #answerer: Answerer | null = null;
+  #last: Promise<unknown> = Promise.resolve();
+  #asked = 0;
+
+  constructor(grounds: { readonly config: Config; readonly leaders: Leaders }) {
+    this.#grounds = grounds;
+  }
+
+  /** Waits for those before it, which is not charged to it. */
+  ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult> {
+    const asked = this.#last.then(() => this.#ask(action, limits, cancel));
+    this.#last = asked.catch(() => undefined);
+    return asked;
+  }
+
+  async #ask(action: QueryAction, limits: Limits, cancel: AbortSignal): Promise<CommandResult> {
+    if (cancel.aborted) return resultOf({ kind: 'cancelled' });
+    try {
+      const answerer = (this.#answerer ??= await this.#start());
+      return await this.#exchange(answerer, action, limits, cancel);
+    } catch (error) {
+      if (!(error instanceof NotStarted)) throw error;
+      return resultOf({ kind: 'not_started', errno: error.errno, message: error.message });
+    }
+  }
+
+  async #start(): Promise<Answerer> {
+    const { config, leaders } = this.#grounds;
+    const spec = helperProcess(config, 'queries', ['answer-queries']);
+    const process = await spawnWhenAble({ ...spec, stdin: 'pipe' });
+    leaders.add(process.pid, spec.user.ids?.uid ?? null);
+    process.stderr.resume();
+    const answerer = { process, frames: framesOf(process.stdout, longestFrameBytes), ended: endOf(process) };
+    void answerer.ended.then(() => this.#forget(answerer));
+    // It says when it listens.
+    const first = await Promise.race([answerer.frames.next(), sleep(startMs, null, { ref: false })]);
+    if (first !== null && first.done !== true) return answerer;
+    await this.#end(answerer);
+    throw new NotStarted('ETIMEDOUT', 'what answers queries did not start');
+  }
+
+  async #exchange(
+    answerer: Answerer,
+    action: QueryAction,
+    { timeoutMs, keepBytes }: Limits,
+    cancel: AbortSignal,
+  ): Promise<CommandResult> {
+    const said = { stdout: new Capture(keepBytes), stderr: new Capture(keepBytes) };
+    const beganMs = monotonicMs();
+    const id = (this.#asked += 1);
+    answerer.process.child.stdin?.write(`${JSON.stringify({ id, ...action })}\n`);
+    const stop = await firstOf(readReply(answerer.frames, id, said), timeoutMs, cancel);
+    const ending = await this.#endingOf(answerer, stop, timeoutMs);
+    const durationMs = Math.round(monotonicMs() - beganMs);
+    return { ...resultOf(ending), stdout: said.stdout.taken(), stderr: said.stderr.taken(), durationMs };
+  }
+
+  async #endingOf(answerer: Answerer, stop: Stop, timeoutMs: number): Promise<Ending> {
+    if (typeof stop === 'number') return { kind: 'exited', exitCode: stop };
+    const ending = await this.#end(answerer);
+    if (stop === 'timed_out') return { kind: 'timed_out', timeoutMs };
+    return stop === 'cancelled' ? { kind: 'cancelled' } : ending;
+  }
+
+  async #end(answerer: Answerer): Promise<Ending> {
+    this.#forget(answerer);
+    await killTree(answerer.process.pid);
+    const late: Ending = { kind: 'signalled', signal: 'SIGKILL' };
+    return Promise.race([answerer.ended, sleep(exitAfterKillMs, late, { ref: false })]);
+  }
+
+  #forget(answerer: Answerer): void {
+    if (this.#answerer === answerer) this.#answerer = null;
+  }
+}
+
+/** `broken`: it ended in the middle, or says what our program would not. */
+type Stop = number | 'broken' | 'timed_out' | 'cancelled';
+
+async function firstOf(
+  reply: Promise<number | 'broken'>,
+  timeoutMs: number,
+  cancel: AbortSignal,
+): Promise<Stop> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([cancel, over.signal]);
+  const late = sleep(timeoutMs, 'timed_out' as const, { signal }).catch(() => 'cancelled' as const);
+  try {
+    return await Promise.race([reply, late]);
+  } finally {
+    over.abort();
+  }
+}
+
+async function readReply(
+  frames: AsyncGenerator<Frame>,
+  id: number,
+  said: { readonly stdout: Capture; readonly stderr: Capture },
+): Promise<number | 'broken'> {
+  for (;;) {
+    const next = await frames.next();
+    if (next.done === true) return 'broken';
+    const { kind, bytes } = next.value;
+    if (kind === 'ended') return exitCodeIn(bytes, id) ?? 'broken';
+    said[kind].push(bytes);
+  }
+}
+
+function exitCodeIn(bytes: Buffer, id: number): number | null {
+  try {
+    const [ofId, exitCode] = JSON.parse(bytes.toString('utf8')) as readonly unknown[];
+    return ofId === id && (exitCode === 0 || exitCode === 1) ? exitCode : null;
+  } catch {
+    return null;
+  }
+}
+
+function endOf({ child }: StartedProcess): Promise<Ending> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => {
+      // One that ended by itself has not answered, whatever its code says.
+      if (signal === null) resolve({ kind: 'exited', exitCode: code === null || code === 0 ? 1 : code });
+      else resolve({ kind: 'signalled', signal });
+    });
+  });
+}
+
+function resultOf(ending: Ending): CommandResult {
+  const nothing = { durationMs: 0, escapedProcesses: 0, backgroundProcesses: 0 };
+  return { ending, stdout: nothingCaptured, stderr: nothingCaptured, ...nothing };
+}
