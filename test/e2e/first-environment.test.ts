@@ -22,7 +22,8 @@ test('an author who follows the page is shown the hole, and has an environment t
       input: scriptOf(page, false),
       encoding: 'utf8',
     });
-    expect(stderr).not.toContain('whose:');
+    // What went wrong is said there.
+    expect({ status, stderr }).toMatchObject({ status: 0 });
     expect(stdout).toContain('{"messages":[{"role":"user","content":"The file auth.log');
     const [first, hole, second, attacks] = stdout.split(/^(?=ladder of |attacks on )/m).slice(1);
     expect(first).toMatch(
@@ -32,7 +33,6 @@ test('an author who follows the page is shown the hole, and has an environment t
     expect(second).toMatch(/last-of-all +good +2 +0\.833[^]*The rungs stand in order\./);
     expect(attacks).toMatch(/paid as nothing is\./);
     expect(attacks).not.toContain('HOLE');
-    expect(status).toBe(0);
   } finally {
     rmSync(folder, { recursive: true });
   }
