@@ -23,7 +23,7 @@ export function researchRows(repositories: readonly Repository[]) {
     const all = byHeart.get(row.repository)?.flatMap(({ facts }) => facts) ?? [];
     return {
       ...row,
-      corral: { reference: { facts: row.facts }, cheating: { facts: [...new Set(all)] } },
+      corral: { reference: { facts: row.facts }, cheating: { facts: [...new Set(all)].toReversed() } },
     };
   };
   return {
