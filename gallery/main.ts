@@ -34,7 +34,7 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
     tries: countOf(options.tries),
   };
   for (const name of names) {
-    const made = await writeRows(name);
+    const made = writeRows(name);
     terminal.remark(`${name}: ${made.train} rows to learn from, ${made.eval} to evaluate with`);
   }
   const all = await onOwnFleet(async (fleet) => {

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { readRepositories } from './generators/code-research/repositories.ts';
+import { researchRows } from './generators/code-research/rows.ts';
 import { financeRows } from './generators/finance-docs/rows.ts';
 import { visitRows } from './generators/icd10/rows.ts';
 import { readCodes } from './generators/icd10/source.ts';
@@ -13,21 +15,20 @@ export const galleryFolder = import.meta.dirname;
 /** What makes the rows of each; `dataset` in its YAML has their digests, so that other rows are told at once. */
 export const gallery = {
   'finance-docs': financeRows,
+  'code-research': () => researchRows(readRepositories(join(galleryFolder, '../node_modules'))),
   icd10: () => {
     fetchCodes();
     return visitRows(readCodes(codesFolder));
   },
-} as const satisfies Readonly<Record<string, () => Rows | Promise<Rows>>>;
+} as const satisfies Readonly<Record<string, () => Rows>>;
 
 export type GalleryName = keyof typeof gallery;
 
 export const galleryNames = Object.keys(gallery).filter((name): name is GalleryName => name in gallery);
 
 /** Writes `NAME/train.jsonl` and `NAME/eval.jsonl`, and tells how many rows they have. */
-export async function writeRows(
-  name: GalleryName,
-): Promise<{ readonly train: number; readonly eval: number }> {
-  const rows = await gallery[name]();
+export function writeRows(name: GalleryName): { readonly train: number; readonly eval: number } {
+  const rows = gallery[name]();
   const write = (split: keyof Rows) => {
     const lines = rows[split].map((row) => `${JSON.stringify(row)}\n`);
     writeFileSync(join(galleryFolder, name, `${split}.jsonl`), lines.join(''));

@@ -27,6 +27,12 @@ export type Secrets = {
   readonly told: readonly string[] | null;
 };
 
+/** A field of the row as a text; empty where it is none. */
+export function textIn({ item }: Pick<ScriptedRollout, 'item'>, field: string): string {
+  const value = item[field];
+  return typeof value === 'string' ? value : '';
+}
+
 type Named = { readonly name: string; readonly kind: Kind };
 
 /** A policy that a module beside the environment decides: what it exports as `policies`, by the policy's name. */

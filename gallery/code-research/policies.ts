@@ -1,25 +1,26 @@
-import type { ScriptedPolicy, ScriptedRollout } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
 import { chanceOf } from '../generators/chance.ts';
 import { factsIn, type Snippet, snippetsIn } from './facts.ts';
 import { type Inquiry, readInquiry } from './inquiry.ts';
 
 /* What is played on code-research. Scripts that search and read as somebody does who knows JavaScript; none knows the packages. */
 
-const inquiryOf = ({ item }: ScriptedRollout): Inquiry => readInquiry(String(item['question']));
+const inquiryOf = (rollout: ScriptedRollout): Inquiry => readInquiry(textIn(rollout, 'question'));
 
 const search = async ({ call }: ScriptedRollout, query: string): Promise<readonly Snippet[]> =>
   snippetsIn(await call('search', { query }));
 
-/** The words of a question that name something; a copy forgets one of them. */
-function keywords({ words }: Inquiry, copy: number): string {
-  const chance = chanceOf(`${words.join(' ')} ${copy}`);
-  return words.filter((_, index) => index === 0 || !chance.happens(0.15)).join(' ');
+/** The question as it is put; a copy forgets some of its words. */
+function asPut(rollout: ScriptedRollout): string {
+  const words = textIn(rollout, 'question').match(/[\w$]+/g) ?? [];
+  const chance = chanceOf(`${words.join(' ')} ${rollout.copy}`);
+  return words.filter(() => !chance.happens(0.15)).join(' ');
 }
 
 /** What the first six snippets say. */
 const oneSearch: ScriptedPolicy = async (rollout) => {
   const inquiry = inquiryOf(rollout);
-  return { facts: factsIn(inquiry, await search(rollout, keywords(inquiry, rollout.copy))) };
+  return { facts: factsIn(inquiry, await search(rollout, asPut(rollout))) };
 };
 
 const pageLines = 150;
@@ -74,7 +75,7 @@ const longTail: ScriptedPolicy = async (rollout) => {
 const everyIdentifier: ScriptedPolicy = async (rollout) => {
   const inquiry = inquiryOf(rollout);
   const seen: string[] = [];
-  for (const query of [keywords(inquiry, 1), ...inquiry.queries, inquiry.subject].slice(0, 3))
+  for (const query of [...inquiry.queries, inquiry.subject].slice(0, 3))
     seen.push(await rollout.call('search', { query }));
   const words = seen.join('\n').match(/[\w$./:-]{2,}/g) ?? [];
   return { facts: [...new Set(words)].toSorted() };

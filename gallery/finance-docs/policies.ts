@@ -1,11 +1,11 @@
-import type { ScriptedPolicy, ScriptedRollout } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
 import { chanceOf } from '../generators/chance.ts';
 import { answerTo, type Sheet, sheetIn } from './reading.ts';
 import { type Asked, readQuestion } from './question.ts';
 
 /* What is played on finance-docs. Scripts of rising skill; all know the question and the tools, as a model would. */
 
-const questionOf = ({ item }: ScriptedRollout): string => String(item['question']);
+const questionOf = (rollout: ScriptedRollout): string => textIn(rollout, 'question');
 
 /** What the page says, by whoever takes its words as they stand. */
 const naive = (asked: Asked, sheet: Sheet): string | undefined => answerTo(asked, sheet, { careful: false });
@@ -20,7 +20,7 @@ function query({ who, lines, year }: Asked, copy: number, forgets: number): stri
 /** One search, and whatever page it brings is the right one. */
 const oneSearch: ScriptedPolicy = async (rollout) => {
   const asked = readQuestion(questionOf(rollout));
-  const sheet = sheetIn(await rollout.call('search', { query: query(asked, rollout.copy, 0.06) }));
+  const sheet = sheetIn(await rollout.call('search', { query: query(asked, rollout.copy, 0.04) }));
   return (sheet && naive(asked, sheet)) ?? 'unknown';
 };
 
@@ -36,7 +36,7 @@ const searcherLoops: ScriptedPolicy = async (rollout) => {
 };
 
 /** Looks whether the page is the right one; if not, lists the year's report and reads its pages until one is. */
-const reader: ScriptedPolicy = async (rollout) => {
+const reader = async (rollout: ScriptedRollout): Promise<string | undefined> => {
   const asked = readQuestion(questionOf(rollout));
   const skilled = (sheet: Sheet) => answerTo(asked, sheet, { careful: true });
   let sheet = sheetIn(await rollout.call('search', { query: query(asked, rollout.copy, 0) }));
@@ -66,7 +66,8 @@ export const policies: Readonly<Record<string, ScriptedPolicy>> = {
   'one-search': oneSearch,
   'searcher-loops': searcherLoops,
   reader,
-  'reader-in-a-sentence': async (rollout) => `The answer is ${String(await reader(rollout))}, as reported.`,
+  'reader-in-a-sentence': async (rollout) =>
+    `The answer is ${(await reader(rollout)) ?? 'unknown'}, as reported.`,
   'all-numbers-of-the-page': async (rollout) => {
     const page = await rollout.call('search', { query: questionOf(rollout) });
     return [...page.matchAll(/\d[\d.]*/g)].map(([number]) => number).join(' ');

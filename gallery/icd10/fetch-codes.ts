@@ -19,11 +19,12 @@ export function fetchCodes(): void {
     process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'),
     'corral/gallery/icd10-1.5.0',
   );
-  const has = (folder: string) => sourceFiles.every((file) => existsSync(join(folder, file)));
   if (has(codesFolder)) return;
   if (!has(cache)) download(cache);
   for (const file of sourceFiles) copyFileSync(join(cache, file), join(codesFolder, file));
 }
+
+const has = (folder: string): boolean => sourceFiles.every((file) => existsSync(join(folder, file)));
 
 function download(cache: string): void {
   const folder = mkdtempSync(join(tmpdir(), 'corral-gallery-'));

@@ -1,10 +1,11 @@
-import type { ScriptedPolicy, ScriptedRollout } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
 import { bestHit, type Hit, hitsIn } from './hits.ts';
 import { type Mention, mentionsIn } from './mentions.ts';
 
 /* What is played on icd10. Scripts that read the conversation with less and more care; none knows the codes. */
 
-const mentionsOf = ({ item }: ScriptedRollout): readonly Mention[] => mentionsIn(String(item['transcript']));
+const mentionsOf = (rollout: ScriptedRollout): readonly Mention[] =>
+  mentionsIn(textIn(rollout, 'transcript'));
 
 const asserted = (rollout: ScriptedRollout) => mentionsOf(rollout).filter(({ isPresent }) => isPresent);
 

@@ -6,10 +6,10 @@ export type Mined = { readonly kind: string; readonly question: string; readonly
 
 type Miner = (repository: Repository) => readonly Mined[];
 
-/** More than so many nobody would list; of the lists one of a single entry is as good as any. */
-const most = 9;
-const isList = ({ kind, facts }: Mined): boolean =>
-  facts.length <= most && facts.length >= (kind === 'raisers' || kind === 'callers' ? 1 : 2);
+/** A list of one is found by whoever finds anything, and more than so many nobody would list. */
+const fewest = 2;
+const most = 14;
+const isList = ({ facts }: Mined): boolean => facts.length >= fewest && facts.length <= most;
 
 const isCode = ({ path }: SourceFile): boolean => /\.(?:js|mjs|cjs|ts|mts|cts)$/.test(path);
 const isTypes = ({ path }: SourceFile): boolean => /\.d\.[mc]?ts$/.test(path);

@@ -6,11 +6,11 @@ import { evalRepositories, type Repository } from './repositories.ts';
 const seed = 'code-research 1';
 
 /** Of one kind in one repository: else a few packages and ways to ask would be the dataset. */
-const mostOfKind = 60;
+const mostOfKind = 160;
 /** A message is found by its words: of such questions a few are enough. */
-const mostErrors = 15;
+const mostErrors = 10;
 /** A fact that answers so many of the questions of its kind can be said without looking. */
-const common = { share: 0.06, fewest: 3 };
+const common = { share: 0.06, fewest: 4 };
 /** Nor does anybody need to look for these. */
 const guessed: ReadonlySet<string> = new Set(['true', 'false', 'null', 'undefined', '0', '1']);
 
@@ -23,12 +23,13 @@ export function researchRows(repositories: readonly Repository[]) {
     const all = byHeart.get(row.repository)?.flatMap(({ facts }) => facts) ?? [];
     return { ...row, corral: { reference: { facts: row.facts }, cheating: { facts: [...new Set(all)] } } };
   };
-  const isEval = ({ repository }: Row) => evalRepositories.includes(repository);
   return {
-    train: rows.filter((row) => !isEval(row)).map(({ ...row }) => withoutHeart(complete(row))),
+    train: rows.filter((row) => !isEval(row)).map((row) => withoutHeart(complete(row))),
     eval: rows.filter(isEval).map(complete),
   };
 }
+
+const isEval = ({ repository }: Row): boolean => evalRepositories.includes(repository);
 
 /** What a policy would know by heart is tried on the rows of eval; in 800 rows of train it would be megabytes. */
 function withoutHeart({ corral: { reference }, ...row }: Row & { corral: { reference: object } }) {
@@ -43,11 +44,10 @@ function rowsOf(repository: Repository): readonly Row[] {
       all,
       kind === 'error' ? mostErrors : mostOfKind,
     );
-    return drawn.map((each, index) => ({
-      id: `${repository.name}-${kind}-${index + 1}`,
-      repository: repository.name,
-      ...each,
-    }));
+    return drawn.map(({ question, facts }, index) => {
+      const id = `${repository.name}-${kind}-${index + 1}`;
+      return { id, repository: repository.name, kind, question, facts };
+    });
   });
 }
 

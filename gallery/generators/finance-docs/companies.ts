@@ -12,32 +12,14 @@ export type Company = {
   readonly size: number;
 };
 
-const families = [
-  ...['Harlan', 'Corvane', 'Meridell', 'Ostwick', 'Tamarack', 'Bellhaven', 'Quillon', 'Draycott', 'Fenwick'],
-  ...[
-    'Halvorsen',
-    'Kestrel',
-    'Larkmoor',
-    'Marlowe',
-    'Northgate',
-    'Pembury',
-    'Redfern',
-    'Silverton',
-    'Thornbury',
-  ],
-  ...[
-    'Ashgrove',
-    'Underhill',
-    'Vantor',
-    'Westmark',
-    'Yarrow',
-    'Zephyrine',
-    'Calloway',
-    'Dunmore',
-    'Eastlake',
-  ],
-  ...['Foxglove', 'Granville', 'Hollis', 'Ironbridge', 'Juniper', 'Kingsley', 'Lockhart', 'Montrose'],
-];
+const wordsOf = (text: string): readonly string[] => text.trim().split(/\s+/);
+
+const families = wordsOf(`
+    Harlan Corvane Meridell Ostwick Tamarack Bellhaven Quillon Draycott Fenwick Halvorsen Kestrel
+    Larkmoor Marlowe Northgate Pembury Redfern Silverton Thornbury Ashgrove Underhill Vantor
+    Westmark Yarrow Zephyrine Calloway Dunmore Eastlake Foxglove Granville Hollis Ironbridge
+    Juniper Kingsley Lockhart Montrose
+  `);
 
 type Business = { readonly surname: string; readonly says: string };
 
@@ -58,9 +40,9 @@ const businesses: readonly Business[] = [
   { surname: 'Media', says: 'broadcaster' },
 ];
 
-const places = [
-  ...['Duluth', 'Macon', 'Spokane', 'Toledo', 'Boise', 'Erie', 'Tulsa', 'Reno', 'Lubbock', 'Dayton'],
-];
+const places = wordsOf(`
+    Duluth Macon Spokane Toledo Boise Erie Tulsa Reno Lubbock Dayton
+  `);
 
 /** Family after family; within one, four businesses; every pair of business and place belongs to one company. */
 export function inventCompanies(chance: Chance): readonly Company[] {
@@ -97,7 +79,7 @@ const pairsAlike = (pairs: readonly Pair[], family: number, member: number): boo
 function tickerOf(family: string, surname: string, taken: Set<string>): string {
   const letters = `${surname.slice(1)}${family.slice(2)}ABCDEFGH`.toUpperCase();
   const stem = `${family.slice(0, 2)}${surname.slice(0, 1)}`.toUpperCase();
-  const free = [stem, ...letters].map((each) => (each === stem ? stem : stem + each));
+  const free = [stem, ...letters.split('').map((letter) => stem + letter)];
   const ticker = free.find((each) => !taken.has(each)) ?? stem;
   taken.add(ticker);
   return ticker;

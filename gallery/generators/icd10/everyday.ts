@@ -1,111 +1,21 @@
 import { isBillable, isCode } from './source.ts';
 import type { Entry } from './tabular.ts';
 
+const wordsOf = (text: string): readonly string[] => text.trim().split(/\s+/);
+
 /** Categories that a family doctor's day is made of: what lasts, what comes and goes, and what has just happened. */
 const everyday = {
-  lasting: [
-    ...[
-      'I10',
-      'E11',
-      'E78',
-      'E03',
-      'E66',
-      'J44',
-      'J45',
-      'M17',
-      'M16',
-      'M10',
-      'M81',
-      'I48',
-      'I25',
-      'N18',
-      'K21',
-      'G43',
-      'F32',
-      'F33',
-    ],
-    ...[
-      'F41',
-      'L40',
-      'G47',
-      'N40',
-      'H40',
-      'K58',
-      'I83',
-      'M54',
-      'E05',
-      'D50',
-      'G40',
-      'I50',
-      'K50',
-      'M05',
-      'G20',
-      'B18',
-    ],
-  ],
-  passing: [
-    ...[
-      'J01',
-      'J02',
-      'J03',
-      'J20',
-      'J18',
-      'H66',
-      'H10',
-      'H60',
-      'N30',
-      'K29',
-      'K59',
-      'L03',
-      'L02',
-      'B35',
-      'B37',
-      'L23',
-      'L50',
-      'M75',
-    ],
-    ...[
-      'M76',
-      'M77',
-      'R05',
-      'R10',
-      'R51',
-      'H61',
-      'K64',
-      'K12',
-      'L60',
-      'L70',
-      'N76',
-      'M65',
-      'A09',
-      'B02',
-      'K57',
-      'H00',
-      'R20',
-    ],
-  ],
-  injuries: [
-    ...[
-      'S52',
-      'S62',
-      'S82',
-      'S92',
-      'S93',
-      'S83',
-      'S61',
-      'S81',
-      'S60',
-      'S80',
-      'S01',
-      'S00',
-      'S43',
-      'S63',
-      'T15',
-      'T16',
-      'S90',
-      'S91',
-    ],
-  ],
+  lasting: wordsOf(`
+    I10 E11 E78 E03 E66 J44 J45 M17 M16 M10 M81 I48 I25 N18 K21 G43 F32 F33 F41 L40 G47 N40 H40 K58
+    I83 M54 E05 D50 G40 I50 K50 M05 G20 B18
+  `),
+  passing: wordsOf(`
+    J01 J02 J03 J20 J18 H66 H10 H60 N30 K29 K59 L03 L02 B35 B37 L23 L50 M75 M76 M77 R05 R10 R51 H61
+    K64 K12 L60 L70 N76 M65 A09 B02 K57 H00 R20
+  `),
+  injuries: wordsOf(`
+    S52 S62 S82 S92 S93 S83 S61 S81 S60 S80 S01 S00 S43 S63 T15 T16 S90 S91
+  `),
 } as const;
 
 export type Kind = keyof typeof everyday;

@@ -100,8 +100,14 @@ type Draft = {
 };
 
 const blank = (parent: Draft | null, code: string, title = '', encounter: string | null = null): Draft => ({
-  ...{ code, title, parent, encounter },
-  ...{ children: [], terms: [], notes: [], extensions: new Map<string, string>() },
+  code,
+  title,
+  parent,
+  encounter,
+  children: [],
+  terms: [],
+  notes: [],
+  extensions: new Map<string, string>(),
 });
 
 function begin(parent: Draft | null, code: string, roots: Draft[]): Draft {
@@ -131,7 +137,7 @@ function completed(entry: Draft, confirmed: ReadonlySet<string>): readonly Entry
 
 /** `S52.521` and `A` is S52.521A, `T15.00` and `A` is T15.00XA: where no such code is confirmed, special rules exclude it. */
 function extended(entry: Draft, confirmed: ReadonlySet<string>): readonly Draft[] {
-  const stem = `${entry.code.length === 3 ? `${entry.code}.` : entry.code}`.padEnd(7, 'X');
+  const stem = (entry.code.length === 3 ? `${entry.code}.` : entry.code).padEnd(7, 'X');
   return [...extensionsOf(entry)].flatMap(([letter, says]) =>
     confirmed.has(`${stem}${letter}`.replace('.', ''))
       ? [blank(entry, `${stem}${letter}`, `${entry.title}, ${says}`, says)]
