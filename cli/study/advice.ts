@@ -80,7 +80,7 @@ function mendSpread(spread: number, always0: number, always1: number): string {
   const filter =
     spread === 0
       ? 'nothing here would move the policy'
-      : `only these teach, so ${percent(1 - spread)} of each step’s sandboxes are spent on nothing: take the other items out (or draw ${Math.ceil(1 / spread)} times as many a step)`;
+      : `only these teach, so ${100 - Math.round(spread * 100)} % of each step’s sandboxes are spent on nothing: take the other items out (or draw ${Math.ceil(1 / spread)} times as many a step)`;
   const why =
     always0 >= always1
       ? 'for those that are always 0 take partial credit, easier rows or more copies'

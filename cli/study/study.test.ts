@@ -40,6 +40,13 @@ describe('advice', () => {
     });
   });
 
+  test('what has spread and what is wasted are the whole, however they are rounded', () => {
+    const items = Array.from({ length: 40 }, (_, index) => [`${index}`, [1, index < 7 ? 0 : 1]] as const);
+    const advice = adviceOf(varied(Object.fromEntries(items)), 'spread');
+    expect(advice?.found).toMatch(/^18 % of the items have spread/);
+    expect(advice?.todo).toContain('82 % of each step’s sandboxes');
+  });
+
   test('no spread of a script without chance is no finding about the task', () => {
     const without = adviceOf(copiesOf({ a: [1, 1], b: [0, 0] }), 'spread');
     expect(without?.todo).toContain('a script without chance');

@@ -46,7 +46,7 @@ grader:
 pool: { min_ready: 1, max: 4 }
 `;
 
-/** Scripts without chance: their copies are equal. */
+/** The first two are scripts without chance: their copies are equal. Of the third, only the first copy finds the word. */
 const policies = `
 policies:
   - name: looks-twice
@@ -58,6 +58,10 @@ policies:
   - name: says-nothing
     kind: good
     answer: none
+  - name: first-copy-finds
+    kind: cheat
+    calls: [{ tool: shell, arguments: { command: 'sed -n {copy}p word' } }]
+    answer: '{output}'
 `;
 const brokenPolicies =
   'policies: [{ name: works, kind: good, calls: [{ tool: shell, arguments: { command: ls } }], answer: "7" }]';
@@ -123,6 +127,15 @@ describe('of a ladder', () => {
     const page = readFileSync(report, 'utf8');
     expect(page).toContain('0 % of the items have spread under looks-twice');
     expect(page).not.toContain('<script');
+  });
+
+  test('a script is told which copy it plays, so copies that differ have spread', async () => {
+    const { told } = await study('words', '--policy', 'first-copy-finds', '--copies', '2');
+    expect(told().subjects[0]).toMatchObject({
+      withoutChance: false,
+      mean: 0.25,
+      shares: { judged: 3, spread: 2 / 3, always0: 1 / 3 },
+    });
   });
 
   test('a failure of the machinery is told with its blame, and there is no mean to learn a zero from', async () => {
@@ -343,6 +356,8 @@ describe('of a model behind an endpoint', () => {
 test('every command of the page about it runs', async () => {
   const endpoint = await scriptedEndpoint(answers);
   const names: readonly (readonly [string, string])[] = [
+    ['finance-docs --environments gallery', 'words'],
+    ['one-search reader', 'looks-twice says-nothing'],
     ['code-edit-planning', 'words'],
     ['first-word', 'looks-twice'],
     ['rare-words', 'says-nothing'],
@@ -353,7 +368,7 @@ test('every command of the page about it runs', async () => {
   ];
   const page = readFileSync(join(import.meta.dirname, '../../../docs/study.md'), 'utf8');
   const commands = scriptOf(page, false).trim().split('\n');
-  expect(commands).toHaveLength(5);
+  expect(commands).toHaveLength(6);
   for (const command of commands) {
     const here = names.reduce((line, [name, ours]) => line.replaceAll(name, ours), command);
     const [begin, args] = here.split(' study ');
