@@ -13,7 +13,7 @@ import { type GalleryName, galleryFolder, galleryNames, writeRows } from './rost
 import { summaryOf } from './summary.ts';
 
 type Options = {
-  readonly rows: string;
+  readonly rows?: string;
   readonly atOnce: string;
   readonly tries: string;
   readonly open: boolean;
@@ -25,7 +25,7 @@ const command = new Command('gallery')
     'Makes environments that run on real input, and plays their ladders and attacks on a fleet of its own.',
   )
   .addArgument(new Argument('[name]', 'one of them (default: all)').choices(galleryNames))
-  .option('--rows <count>', 'rows of each ladder, spread over the rows of eval', '24')
+  .option('--rows <count>', 'rows of each ladder (default: 24 of eval) and of a study (default: 40 of train)')
   .option('--tries <count>', 'rollouts of each attack', '3')
   .option('--at-once <rollouts>', 'rollouts at the same time', '8')
   .option('--open', 'open the report of the one that is named', false)
@@ -34,9 +34,13 @@ const command = new Command('gallery')
   });
 await command.parseAsync(process.argv.slice(2), { from: 'user' });
 
+/** What a ladder is played on where nobody says how many. */
+const usualRows = 24;
+
 async function main(names: readonly GalleryName[], options: Options): Promise<number> {
+  const given = options.rows === undefined ? null : countOf(options.rows);
   const playing = {
-    rows: countOf(options.rows),
+    rows: given ?? usualRows,
     atOnce: countOf(options.atOnce),
     tries: countOf(options.tries),
   };
@@ -51,7 +55,9 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
     // All of them at once are to be compared; whoever names one wants to know whether it can be learnt.
     const [only, ...others] = names;
     const alone = only !== undefined && others.length === 0;
-    const report = alone ? await studyOne(connection, only, playing.atOnce, terminal) : null;
+    const report = alone
+      ? await studyOne(connection, only, { rows: given, atOnce: playing.atOnce }, terminal)
+      : null;
     return { played, report };
   });
   terminal.result(summaryOf(all, terminal.width));

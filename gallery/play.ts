@@ -50,7 +50,7 @@ const copiesStudied = 3;
 export async function studyOne(
   { url, key }: Connection,
   name: GalleryName,
-  atOnce: number,
+  { rows: most, atOnce }: { readonly rows: number | null; readonly atOnce: number },
   terminal: Terminal,
 ): Promise<string> {
   const study = await conductStudy(
@@ -58,7 +58,7 @@ export async function studyOne(
       environment: name,
       source: { kind: 'ladder', policies: [] },
       against: null,
-      rows: { given: null, split: null, most: null },
+      rows: { given: null, split: null, most },
       evaluation: null,
       origins: [],
       copies: copiesStudied,
