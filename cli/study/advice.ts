@@ -226,7 +226,9 @@ function adviceOnLatency({ latency }: SubjectStudy): Advice | null {
   if (p95 === null) return null;
   const times = `95 % of the rollouts end within ${duration(p95 * 1000)}`;
   if (correlation === null) return { topic: 'latency', weight: 'good', found: `${times}.`, todo: null };
-  const found = `${times}; reward and time go together by ${correlation.toFixed(2)} (−1 to 1).`;
+  // Adding nothing makes a zero of what is rounded to less than nothing.
+  const together = (Math.round(correlation * 100) / 100 + 0).toFixed(2);
+  const found = `${times}; reward and time go together by ${together} (−1 to 1).`;
   // Where the slow are paid better, a bound on time takes the good ones.
   if (correlation < 0.3) return { topic: 'latency', weight: 'good', found, todo: null };
   return {

@@ -143,12 +143,13 @@ function datasetOf(
   choice: RowChoice,
 ): DatasetStudy | null {
   const folder = fleet.environments;
-  const rows = realRowsOf(environment, known, folder, { ...choice, most: null });
-  if (rows === null) return null;
   const own = known?.dataset;
+  // Whoever plays on eval does not learn from it.
+  const split = own?.train !== undefined && choice.split !== null ? 'train' : choice.split;
+  const rows = realRowsOf(environment, known, folder, { ...choice, split, most: null });
+  if (rows === null) return null;
   const apart =
-    evaluation ??
-    (own?.eval === undefined || choice.split === 'eval' ? null : splitRows(own, 'eval', folder));
+    evaluation ?? (own?.eval === undefined || split === 'eval' ? null : splitRows(own, 'eval', folder));
   return studyDataset(itemsIn(rows), apart === null ? null : itemsIn(apart), {
     hidden: known === undefined ? [] : graderFields(known.grader),
     origins: origins.length > 0 ? origins : (own?.disjoint ?? []),
