@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { type Fleet, type RunningFleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { inOwnFolder, metricsOf, readyIn } from '#cli/fleet/temporary-fleet.ts';
 
 const repository = join(import.meta.dirname, '..');
 
@@ -24,11 +23,19 @@ export type BenchClient = {
 /** The whole fleet for one benchmark. */
 export type BenchFleet = AsyncDisposable & BenchClient & { readonly fleet: Fleet };
 
-export async function startBenchFleet(pool: { minReady: number; max: number }): Promise<BenchFleet> {
-  const stateDir = await mkdtemp(join(tmpdir(), 'corral-bench-'));
-  const environmentsDir = join(repository, 'bench/environments');
+export const startBenchFleet = (pool: { minReady: number; max: number }): Promise<BenchFleet> =>
+  startFleetFor('bench/environments', { bench: pool });
+
+/** With other environments than the plain one; `pool`: sizes that are not theirs. */
+export async function startFleetFor(
+  folder: string,
+  pool: Readonly<Record<string, { minReady: number; max: number }>> = {},
+): Promise<BenchFleet> {
+  const environmentsDir = join(repository, folder);
   const payloadDir = join(repository, 'out/payload');
-  const fleet = await startFleet({ environmentsDir, stateDir, payloadDir, pool: { bench: pool } });
+  const fleet = await inOwnFolder('bench', (stateDir) =>
+    startFleet({ environmentsDir, stateDir, payloadDir, pool }),
+  );
   const client = createBenchClient(fleet, 'bench');
   return {
     fleet,
@@ -36,7 +43,6 @@ export async function startBenchFleet(pool: { minReady: number; max: number }): 
     [Symbol.asyncDispose]: async () => {
       await client.close();
       await fleet.stop();
-      await rm(stateDir, { recursive: true, force: true });
     },
   };
 }
@@ -60,7 +66,7 @@ export function createBenchClient(fleet: RunningFleet, environment: string): Ben
       arguments: JSON.stringify({ command }),
       trace_id: rollout,
     });
-  const metrics = async () => (await request(`${fleet.controllerUrl}/metrics`)).body.text();
+  const metrics = () => metricsOf(fleet);
   return {
     tryCall,
     call: async (rollout, call, command) => {
@@ -87,12 +93,4 @@ async function untilWarm(metrics: () => Promise<string>, count: number): Promise
     await sleep(200);
   }
   throw new Error(`the pool did not reach ${count} ready sandboxes in ${warmDeadlineMs / 60_000} minutes`);
-}
-
-/** Sum of the pool's gauge over all templates. */
-function readyIn(metrics: string): number {
-  const lines = metrics
-    .split('\n')
-    .filter((line) => line.startsWith('corral_fleet_pool{') && line.includes('state="ready"'));
-  return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
 }

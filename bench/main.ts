@@ -6,10 +6,12 @@ import { claims } from './claims.ts';
 import { costCurve } from './cost-curve.ts';
 import type { Benchmark, Figure } from './figures.ts';
 import { flood } from './flood.ts';
+import { gradeElsewhere } from './grade-elsewhere.ts';
 import { kubernetes } from './kubernetes.ts';
 import { metrics } from './metrics.ts';
 import { recordBytes } from './record-bytes.ts';
 import { sandboxCost } from './sandbox-cost.ts';
+import { search } from './search.ts';
 import { toolCall } from './tool-call.ts';
 import { traces } from './traces.ts';
 import { waiting } from './waiting.ts';
@@ -22,6 +24,8 @@ const benchmarks: readonly Benchmark[] = [
   recordBytes,
   waiting,
   toolCall,
+  gradeElsewhere,
+  search,
   traces,
   metrics,
   sandboxCost,

@@ -2,10 +2,11 @@ import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { Confirmations } from '#src/calls/confirmations.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, type SandboxId, tenantId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
+import type { Template } from '#src/model/environment.ts';
 import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { tokenSha256 } from '#src/platform/tokens.ts';
-import { type CallAnswer, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
+import { type CallAnswer, type CallRequest, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { startNodeProcess, testTemplate } from '#test/support/sandboxes.ts';
 
 const token = 'bench';
@@ -23,6 +24,7 @@ export type Straight = AsyncDisposable & {
   create(count: number): Promise<readonly SandboxTarget[]>;
   bind(target: SandboxTarget): Promise<void>;
   exec(target: SandboxTarget, call: string, command: string): Promise<CallAnswer>;
+  run(target: SandboxTarget, call: string, action: CallRequest['action']): Promise<CallAnswer>;
   /** As the gateway does: gathered and not waited for. */
   confirm(target: SandboxTarget, answer: CallAnswer): void;
   destroy(target: SandboxTarget): Promise<void>;
@@ -31,11 +33,14 @@ export type Straight = AsyncDisposable & {
 /** As many bytes as the gateway keeps of an answer by default. */
 const keepBytes = 65_536;
 
-export async function startStraight(): Promise<Straight> {
+export async function startStraight(data: Template['data'] = []): Promise<Straight> {
   const node = await startNodeProcess();
   const link = createSandboxdHttpLink({ tokenOf: () => token, connectTimeoutMs: 10_000 });
   const confirmations = new Confirmations({ link, clock: systemClock, onTrouble: () => {} });
-  const template = testTemplate({ memory: { requestBytes: 256 * mebibyte, limitBytes: 512 * mebibyte } });
+  const template = testTemplate({
+    data,
+    memory: { requestBytes: 256 * mebibyte, limitBytes: 512 * mebibyte },
+  });
   const addresses = watchAddresses(node.provider);
   let made = 0;
   const createOnly = async (): Promise<SandboxTarget> => {
@@ -52,6 +57,12 @@ export async function startStraight(): Promise<Straight> {
     await link.probe(target, 'whole', signal());
     return target;
   };
+  const run: Straight['run'] = async (target, call, action) => {
+    const request = { digest: call, action, timeoutMs: hourMs, keepBytes };
+    const answer = await link.call(target, callId(call), request, heldMs, signal());
+    if (answer === 'running') throw new Error(`${call} did not end`);
+    return answer;
+  };
   return {
     createOnly,
     create: (count) => Promise.all(Array.from({ length: count }, createReady)),
@@ -65,13 +76,8 @@ export async function startStraight(): Promise<Straight> {
       };
       await link.bind(target, { protocol: protocolVersion, owner, expiresInMs: hourMs }, signal());
     },
-    exec: async (target, call, command) => {
-      const action = { kind: 'exec', argv: ['sh', '-c', command] } as const;
-      const request = { digest: call, action, timeoutMs: hourMs, keepBytes };
-      const answer = await link.call(target, callId(call), request, heldMs, signal());
-      if (answer === 'running') throw new Error(`${call} did not end`);
-      return answer;
-    },
+    exec: (target, call, command) => run(target, call, { kind: 'exec', argv: ['sh', '-c', command] }),
+    run,
     confirm: (target, answer) => confirmations.add(target, callId(answer.callId), answer),
     destroy: (target) => node.provider.destroy(target.sandbox),
     [Symbol.asyncDispose]: async () => {

@@ -13,7 +13,7 @@ import { systemRandom } from '#src/platform/random.ts';
 import { tokenSha256 } from '#src/platform/tokens.ts';
 import { createProvenTemplates } from '#src/pool/launch/proven.ts';
 import { startSandbox } from '#src/pool/launch/start.ts';
-import { createPresence } from '#src/pool/presence.ts';
+import { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import type { SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { protocolVersion } from '#src/protocol/sandboxd/wire.ts';
@@ -108,16 +108,16 @@ function isHealthy(address: SandboxAddress): Promise<boolean> {
 }
 
 function startToolsOf(bare: BareEngine) {
-  const presence = createPresence();
+  const account = new SandboxAccount();
   return {
     provider: {
       create: async (request: CreateRequest) => {
         const { sandbox } = request;
-        presence.apply({ kind: 'running', sandbox, address: await bare.start(request) });
+        account.apply({ kind: 'running', sandbox, address: await bare.start(request) });
       },
     },
     link,
-    presence,
+    account,
     proven: createProvenTemplates(),
     clock: systemClock,
     random: systemRandom,

@@ -1,12 +1,15 @@
 import type { Command } from 'commander';
+import { systemClock } from '#src/platform/clock.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { CommandError, exitCodes } from '../command-error.ts';
 import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { describeFleetEvent } from '../up/describe-event.ts';
-import { askHostLimitations } from '../up/host-limitations.ts';
+import { askData, askHostLimitations } from '../up/ask-node.ts';
+import { describeData, tellData } from '../up/tell-data.ts';
 import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
+import { describeExit } from '../fleet/become-ready.ts';
+import { duration } from '../print/amounts.ts';
 
 type UpOptions = {
   readonly port: string;
@@ -42,9 +45,18 @@ async function up(options: UpOptions, terminal: Terminal): Promise<void> {
     onEvent: (event) => terminal.remark(told(event, options.json)),
   });
   stop.arm(fleet);
+  const over = new AbortController();
+  const telling = tellData(
+    () => askData(fleet.nodeSocket),
+    (data) => terminal.remark(options.json ? JSON.stringify({ kind: 'data', ...data }) : describeData(data)),
+    systemClock,
+    over.signal,
+  );
   const summary = await summarise(fleet, options, performance.now() - startedMs);
   terminal.result(options.json ? JSON.stringify(summary) : `\n${describeSummary(summary)}`);
   await stop.told;
+  over.abort();
+  await telling;
   terminal.remark('stopping: gateway, controller, sandboxes, redis (Ctrl-C again kills)');
   await fleet.stop();
   terminal.remark('stopped; nothing is left running');
@@ -90,4 +102,24 @@ function portOf(text: string): number {
   const port = Number(text);
   if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new CommandError(`not a port: ${text}`, 'yours', 'give a number from 0 to 65535');
+}
+
+/** Enough of a log line to recognise it; all of it is in the log. */
+const shownOfLine = 160;
+
+/** One line, or a few where a part's last words help, for what happens to the fleet's own parts. */
+function describeFleetEvent(event: FleetEvent): string {
+  switch (event.kind) {
+    case 'leftovers':
+      return `removed what an earlier fleet left running: ${event.parts.join(', ')}`;
+    case 'ready':
+      return `${event.part} is ready (process ${event.pid}, ${duration(event.tookMs)})`;
+    case 'slow':
+      return `${event.part} runs again but does not answer ready yet; its log tells why`;
+    case 'died': {
+      const lines = event.lastLines.slice(-3).map((line) => `\n    ${line.slice(0, shownOfLine)}`);
+      const words = lines.length === 0 ? '' : ` Its last lines:${lines.join('')}`;
+      return `${event.part} died (${describeExit(event.exit)}); starting it again in ${duration(event.restartInMs)}.${words}`;
+    }
+  }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { afterDeath, noDeaths } from './restart-delay.ts';
+import { afterDeath, noDeaths } from './supervise.ts';
 
 test('a part that dies at once waits twice as long each time, up to ten seconds', () => {
   let deaths = noDeaths;

@@ -6,8 +6,9 @@ import type { Connection } from './connection.ts';
 export type HttpAnswer = { readonly status: number; readonly body: string; readonly tookMs: number };
 
 export type HttpRequest = {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly path: string;
+  /** Bytes go as they are, anything else as JSON. */
   readonly body?: unknown;
   /** Instead of the connection's own run. */
   readonly run?: string;
@@ -50,7 +51,7 @@ export function createHttpClient({ url, key, run: connectionRun }: Connection): 
       const startedMs = performance.now();
       const signal = AbortSignal.timeout(deadlineMs);
       const headers = { authorization, ...(run === null ? {} : { 'x-corral-run': run }), ...typeOf(body) };
-      const payload = body === undefined ? {} : { body: JSON.stringify(body) };
+      const payload = payloadOf(body);
       try {
         const answer = await request(`${url}${path}`, { method, headers, dispatcher, signal, ...payload });
         const text = await answer.body.text();
@@ -73,7 +74,15 @@ async function* untilBroken(lines: AsyncGenerator<string>): AsyncGenerator<strin
   }
 }
 
-const typeOf = (body: unknown) => (body === undefined ? {} : { 'content-type': 'application/json' });
+function typeOf(body: unknown): Readonly<Record<string, string>> {
+  if (body === undefined) return {};
+  return { 'content-type': body instanceof Uint8Array ? 'application/octet-stream' : 'application/json' };
+}
+
+function payloadOf(body: unknown): { readonly body?: Uint8Array | string } {
+  if (body === undefined) return {};
+  return { body: body instanceof Uint8Array ? body : JSON.stringify(body) };
+}
 
 /** Nothing answered at all; see {@link isUnreachable}. */
 class Unreachable extends CommandError {}

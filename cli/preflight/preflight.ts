@@ -1,3 +1,4 @@
+import { isOpen } from '#src/model/environment.ts';
 import type { Connection } from '../gateway/connection.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import type { Check } from './check.ts';
@@ -7,7 +8,7 @@ import { checkEgress } from './egress/check-egress.ts';
 import type { Egress, Target } from './egress/judge-egress.ts';
 import type { PreflightReport } from './report.ts';
 import type { Row } from '../proving/rows.ts';
-import { harmlessAnswersOf, type RowChoice, rowsOf } from '../proving/rows-of.ts';
+import { environmentIn, harmlessAnswersOf, type RowChoice, rowsOf } from '../proving/rows-of.ts';
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkWritable } from './writable/check-writable.ts';
@@ -32,12 +33,18 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
   return inOwnRun(connection, 'preflight', async (client, run) => {
     const checks: Check[] = [];
     const jobs: Record<string, TrainingJob> = {};
+    const played: string[] = [];
     const egress: Record<string, Egress | null> = {};
     const tested = await environmentsOf(client, plan.only);
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;
       const tried = await rowsOf(name, plan.environmentsDir, plan.rows);
+      if (!(await namesItsImage(name, tried, plan.environmentsDir))) {
+        checks.push(notTried(name, plan.only));
+        continue;
+      }
+      played.push(name);
       const harmless = await harmlessAnswersOf(name, plan.environmentsDir);
       checks.push(...(await checkEnvironment({ client, environment: name, job, harmless }, tried, run)));
       const item = tried[0]?.item ?? {};
@@ -50,10 +57,25 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
       checks.push(looked.check);
       egress[name] = looked.egress;
     }
-    const [first] = tested;
-    if (first !== undefined) checks.push(...(await checkWayTo(client, first.name, run, plan)));
+    const [first] = played;
+    if (first !== undefined) checks.push(...(await checkWayTo(client, first, run, plan)));
     return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, egress, jobs };
   });
+}
+
+/** A row that was made up knows no image where the environment allows none by its whole name. */
+async function namesItsImage(environment: string, rows: readonly Row[], folder: string): Promise<boolean> {
+  const template = (await environmentIn(folder, environment))?.template;
+  if (template === undefined || !isOpen(template)) return true;
+  const { field } = template.image;
+  return rows.every(({ item }) => item[field] !== undefined);
+}
+
+/** No fault among others; who asked for just this one must not take it for tried. */
+function notTried(environment: string, only: string | undefined): Check {
+  const detail =
+    'not tried: its rows name their images, and there is none here; give some: corral preflight --items rows.jsonl';
+  return { environment, what: 'an image', ok: only === undefined, detail, tookMs: 0 };
 }
 
 async function checkEnvironment(

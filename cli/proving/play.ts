@@ -100,7 +100,7 @@ const filledArguments = (step: Step, known: Known): Readonly<Record<string, Json
 const mostTries = 4;
 
 /** The same request again, as platforms do it; what the last answer says is what they would go by. */
-async function patiently(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+export async function patiently(send: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
   for (let tries = 1; ; tries += 1) {
     const answer = await send();
     if (answer.status < 500 || tries === mostTries) return answer;

@@ -1,5 +1,5 @@
 import { type Environment, isOpen } from '#src/model/environment.ts';
-import type { Grader, Item, Json } from '#src/model/grader.ts';
+import type { Grader, Item, Json, RowFiles } from '#src/model/grader.ts';
 import { topLevelField } from '#src/model/grader-fields.ts';
 import { type GraderLeaf, graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
 
@@ -27,9 +27,16 @@ function imageField(template: Environment['template']): readonly (readonly [stri
 
 function gradedFields(grader: Grader): readonly (readonly [string, Json])[] {
   return graderLeaves(grader).flatMap((leaf) => {
+    if (leaf.kind === 'command' && leaf.rowFiles !== undefined) return rowWithFiles(leaf.rowFiles);
     const reference = referenceOf(leaf);
     return reference === null ? [] : [[topLevelField(reference), unmatched(leaf)] as const];
   });
+}
+
+/** Any row that has files. */
+function rowWithFiles({ field, folders }: RowFiles): readonly (readonly [string, Json])[] {
+  const [first] = Object.keys(folders);
+  return first === undefined ? [] : [[field, first]];
 }
 
 function unmatched(leaf: GraderLeaf): Json {

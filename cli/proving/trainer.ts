@@ -11,8 +11,11 @@ type OutputTool = {
 
 /** One rollout as a training platform drives it. */
 export type TrainedRollout = {
-  /** `number`: which call of the rollout it is, from 1; a repeat says the same. Default: the next. */
-  call(tool: string, args: Readonly<Record<string, unknown>>, number?: number): Promise<HttpAnswer>;
+  /**
+   * `number`: which call of the rollout it is, from 1; a repeat says the same. Default: the next. Arguments that are a text go
+   * as they are: a model may have written what is no JSON.
+   */
+  call(tool: string, args: Readonly<Record<string, unknown>> | string, number?: number): Promise<HttpAnswer>;
   /** `answer`: what the model says at the end; undefined = nothing. */
   grade(answer: Json | undefined): Promise<HttpAnswer>;
 };
@@ -32,7 +35,7 @@ export function trainRollout(
   return {
     call: (tool, args, number = calls.length + 1) => {
       const id = `call_${number}`;
-      const text = JSON.stringify(args);
+      const text = typeof args === 'string' ? args : JSON.stringify(args);
       calls[number - 1] = { id, type: 'function', function: { name: tool, arguments: text } };
       const url = job.tools.find(({ name }) => name === tool)?.server_url ?? '';
       const body = { type: 'function_call', id, call_id: id, name: tool, arguments: text };

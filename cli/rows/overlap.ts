@@ -1,4 +1,4 @@
-import { at, type Prompt, promptOf } from '#src/model/dataset.ts';
+import { at, type Prompt, promptFields, promptOf } from '#src/model/dataset.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 
 /** What train and eval have in common by one measure: whoever learnt the one has seen so much of the other. */
@@ -28,7 +28,10 @@ export function overlapOf(
   const measures: readonly Measure[] = [
     ['id', (item) => item['id']],
     ['row', ({ id: _id, ...rest }) => (Object.keys(rest).length > 0 ? rest : undefined)],
-    ...(prompt === undefined ? [] : [['prompt', (item: Item) => wordsOf(prompt, item)] as const]),
+    // One that is the same for every row is meant to be.
+    ...(prompt === undefined || promptFields(prompt).length === 0
+      ? []
+      : [['prompt', (item: Item) => wordsOf(prompt, item)] as const]),
     ...disjoint.map((field) => [field, (item: Item) => at(item, field)] as const),
   ];
   return measures.flatMap((measure) => shareOf(measure, train, evaluated));

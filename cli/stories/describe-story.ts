@@ -11,7 +11,10 @@ import { describeMissing, indented, labelled, textWidth, wrap } from './screen.t
 /** One screen: what became of the rollout, and why; of one that can be scored, call by call with blame. */
 export function describeStory(story: RolloutStory, width: number): string {
   const explanation = explain(story);
-  const rest = explanation === null ? scorable(story, width) : describeExplanation(explanation, width);
+  const rest =
+    explanation === null
+      ? scorable(story, width)
+      : [...describeExplanation(explanation, width), ...whyOf(story, width)];
   return [...heading(story), '', ...rest, ...describeMissing(story.missing, width)].join('\n');
 }
 
@@ -51,9 +54,17 @@ function scorable(story: RolloutStory, width: number): readonly string[] {
     ...(Object.keys(evidence).length === 0 ? [] : [['evidence', describeEvidence(evidence)] as const]),
   ]);
   const table = () => describeCalls(calls, story.keyIds.length > 1, width);
-  const why = story.why === null ? [] : ['', ...describeWhy(story.why, width)];
-  return [...facts, ...why, '', calls.length === 0 ? 'no call is known to have reached a sandbox' : table()];
+  return [
+    ...facts,
+    ...whyOf(story, width),
+    '',
+    calls.length === 0 ? 'no call is known to have reached a sandbox' : table(),
+  ];
 }
+
+/** Of a discarded one as far as somebody was about to grade it. */
+const whyOf = ({ why, score: given }: RolloutStory, width: number): readonly string[] =>
+  why === null ? [] : ['', ...describeWhy(why, given !== null, width)];
 
 const describeEvidence = (evidence: Evidence): string =>
   Object.entries(evidence)

@@ -7,8 +7,8 @@ import { indented, labelled, textWidth } from './screen.ts';
 /** Lines of a grader's stderr that a screen has room for. */
 const mostStderrLines = 8;
 
-/** Why a rollout has its score: what was answered, what was true, and what every part of the grader says of it. */
-export function describeWhy(why: ToldWhy, width: number): readonly string[] {
+/** Why a rollout has its score, or has none: what was answered, what was true, and what every part of the grader says of it. */
+export function describeWhy(why: ToldWhy, isScored: boolean, width: number): readonly string[] {
   const most = textWidth(width);
   const compared = [
     ['item', why.itemId ?? '(it has no id)'] as const,
@@ -16,7 +16,7 @@ export function describeWhy(why: ToldWhy, width: number): readonly string[] {
     ...named('reference', why.reference),
   ];
   return [
-    'why this score',
+    isScored ? 'why this score' : 'what its grader was asked',
     ...labelled(compared).map((line) => indented(cut(line, most))),
     '',
     ...table(why.parts, columns, most).split('\n').map(indented),

@@ -104,14 +104,16 @@ const answerMs = 20_000;
 /** Null: there is no gateway, or it does not tell events; why, whoever asks it for the rest is told. */
 async function toldByFleet<Made>(
   options: LogOptions,
-  { run, rollout }: Wanted,
+  { run, rollout, verdicts }: Wanted,
   variables: Readonly<Record<string, string | undefined>>,
   making: () => Making<Made>,
 ): Promise<ToldLog<Made> | null> {
   const connection = findConnection(options, variables);
   if (connection === null) return null;
   const client = createHttpClient(connection);
-  const path = rollout === null ? `/v1/runs/${part(run)}/events` : `/v1/rollouts/${part(rollout)}/events`;
+  const query = verdicts === true ? '?only=verdicts' : '';
+  const path =
+    rollout === null ? `/v1/runs/${part(run)}/events${query}` : `/v1/rollouts/${part(rollout)}/events`;
   try {
     const named = run === null || rollout === null ? {} : { run };
     const lines = await client.lines({ path, deadlineMs: answerMs, ...named });

@@ -321,7 +321,7 @@ test('the operators’ page shows a frame as it is drawn', () => {
     },
     sandboxes: { all: 21, starting: 4, starting_at_most: null, leaving: 1 },
     templates: [
-      fakePool({ ...idle, environment: 'script-tests', ready: 1 }),
+      fakePool({ ...idle, environment: 'column-total', ready: 1 }),
       shell,
       fakePool({ ...idle, environment: 'code-edit-planning', ready: 8 }),
     ],

@@ -1,11 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Fleet, type FleetEvent, type RunningFleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { inOwnFolder, metricsOf, readyIn } from '#cli/fleet/temporary-fleet.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import { request } from 'undici';
 
 export const environment = 'code-edit-planning';
 export const environmentTools = ['shell', 'read_file'];
@@ -27,24 +24,11 @@ export async function startDemoFleet(
   minReady: number,
   onEvent: (event: FleetEvent) => void,
 ): Promise<DemoFleet> {
-  return inOwnFolder(async (stateDir) => {
+  return inOwnFolder('demo', async (stateDir) => {
     const fleet = await startFleet({ environmentsDir, stateDir, pool: await poolsFor(minReady), onEvent });
     const { gatewayUrl, controllerUrl, apiKey } = fleet;
     return { gatewayUrl, controllerUrl, apiKey, kill: killIn(fleet), stop: () => fleet.stop() };
   });
-}
-
-/** Gives a fleet a new folder, which is removed when it stops or does not start. */
-export async function inOwnFolder(start: (stateDir: string) => Promise<DemoFleet>): Promise<DemoFleet> {
-  const stateDir = await mkdtemp(join(tmpdir(), 'corral-demo-'));
-  const remove = () => rm(stateDir, { recursive: true, force: true });
-  try {
-    const fleet = await start(stateDir);
-    return { ...fleet, stop: () => fleet.stop().then(remove) };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
 }
 
 const killIn = (fleet: Fleet) => async (sandbox: string) => {
@@ -67,16 +51,4 @@ export async function warmPool(fleet: DemoFleet, minReady: number, clock: Clock)
     if (ready >= minReady || clock.monotonicMs() > giveUpMs) return ready;
     await clock.sleep(250);
   }
-}
-
-async function metricsOf({ controllerUrl }: DemoFleet): Promise<string> {
-  const reply = await request(`${controllerUrl}/metrics`, { signal: AbortSignal.timeout(5000) });
-  return reply.body.text();
-}
-
-const readyLine = /^corral_fleet_pool\{[^}]*state="ready"[^}]*\} (\d+)$/gm;
-
-/** Ready sandboxes of all templates, from the controller's metrics. */
-export function readyIn(metrics: string): number {
-  return [...metrics.matchAll(readyLine)].reduce((sum, [, count]) => sum + Number(count), 0);
 }

@@ -1,8 +1,9 @@
-import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type FleetEvent, startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
+import { inOwnFolder } from '#cli/fleet/temporary-fleet.ts';
 import type { Random } from '#src/ports/random.ts';
-import { type DemoFleet, environment, environmentsDir, inOwnFolder } from './demo-fleet.ts';
+import { type DemoFleet, environment, environmentsDir } from './demo-fleet.ts';
 import { openNamespace } from './namespace.ts';
 import { withImage } from './with-image.ts';
 
@@ -19,7 +20,7 @@ export type OnCluster = {
  * kubectl would use, and its pods are reached by their addresses.
  */
 export async function startDemoFleetOnCluster(wish: OnCluster): Promise<DemoFleet> {
-  return inOwnFolder(async (stateDir) => {
+  return inOwnFolder('demo', async (stateDir) => {
     const namespace = await openNamespace(`corral-demo-${wish.random.text(6)}`);
     try {
       const places = await writeFiles(stateDir, namespace.name, wish.image);
@@ -48,10 +49,9 @@ async function writeFiles(stateDir: string, namespace: string, image: string) {
   const cluster = join(stateDir, 'cluster.yaml');
   await mkdir(environments);
   const file = `${environment}.yaml`;
-  const items = `${environment}.items.jsonl`;
   const text = await readFile(join(environmentsDir, file), 'utf8');
   await writeFile(join(environments, file), withImage(text, image));
-  await copyFile(join(environmentsDir, items), join(environments, items));
+  await cp(join(environmentsDir, environment), join(environments, environment), { recursive: true });
   await writeFile(cluster, `{ namespace: ${namespace}, sandboxd: baked }\n`);
   return { environments, cluster };
 }

@@ -3,7 +3,7 @@ import { drawRewards } from './charts/rewards.ts';
 import { drawStarts } from './charts/starts.ts';
 import { drawTimeline } from './charts/timeline.ts';
 import { findingLines } from './finding.ts';
-import { escaped, figure, pageOf } from './page.ts';
+import { escaped, figure, pageOf } from '#cli/drawing/page.ts';
 import type { Findings, Report } from './report.ts';
 
 /** The whole report as one page. */

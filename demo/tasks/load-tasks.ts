@@ -10,12 +10,14 @@ export type Task = {
   readonly evidence: Readonly<Record<string, string>>;
 };
 
-/** The dataset row as a training job sends it with every call. `files` is for the grader only. */
+/** The dataset row as a training job sends it with every call. `files` and `main` are for the grader only. */
 export type TaskItem = {
   readonly id: string;
   readonly repo: string;
   readonly request: string;
   readonly files: readonly string[];
+  /** The first of them, as it is named in the sandbox: whoever answers has looked at it, or has guessed. */
+  readonly main: string;
 };
 
 /** In this order one task of each is taken before the second of any, so that a small demo still sees many packages. */
@@ -39,8 +41,9 @@ export async function loadTasks(): Promise<readonly Task[]> {
   return inTurns(await Promise.all(repositories.map(tasksOf)));
 }
 
-export function itemOf(task: Task): TaskItem {
-  return { id: task.id, repo: task.repo, request: task.request, files: Object.keys(task.evidence) };
+export function itemOf({ id, repo, request, evidence }: Task): TaskItem {
+  const files = Object.keys(evidence);
+  return { id, repo, request, files, main: `repo/${files[0] ?? ''}` };
 }
 
 async function tasksOf(repo: string): Promise<readonly Task[]> {

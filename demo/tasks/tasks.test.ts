@@ -5,6 +5,12 @@ import { itemOf, loadTasks } from './load-tasks.ts';
 const tasks = await loadTasks();
 const sources = new URL('../../node_modules/', import.meta.url);
 
+const rowsOf = async (split: string) =>
+  (await readFile(new URL(`../../environments/code-edit-planning/${split}.jsonl`, import.meta.url), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { repo: string; files: string[]; corral?: object });
+
 describe('the tasks of the demo', () => {
   it('are at least 16, over at least 8 repositories, each with an id of its own', () => {
     expect(tasks.length).toBeGreaterThanOrEqual(16);
@@ -18,9 +24,23 @@ describe('the tasks of the demo', () => {
 
   it('give the trainer the files as a list and keep the evidence to themselves', () => {
     for (const task of tasks) {
-      expect(Object.keys(itemOf(task))).toEqual(['id', 'repo', 'request', 'files']);
+      expect(Object.keys(itemOf(task))).toEqual(['id', 'repo', 'request', 'files', 'main']);
       expect(itemOf(task).files).toEqual(Object.keys(task.evidence));
     }
+  });
+
+  it('are the rows of the environment, with no repository in both train and eval', async () => {
+    const [train, evaluated] = await Promise.all(['train', 'eval'].map(rowsOf));
+    const items = tasks.map((task) => ({
+      ...itemOf(task),
+      corral: {
+        reference: { files: itemOf(task).files },
+        cheating: { files: ['package.json', 'index.js'] },
+      },
+    }));
+    const evaluatedOn = new Set(evaluated?.map(({ repo }) => repo));
+    expect(train).toEqual(items.filter(({ repo }) => !evaluatedOn.has(repo)));
+    expect(evaluated).toEqual(items.filter(({ repo }) => evaluatedOn.has(repo)));
   });
 
   for (const task of tasks) {

@@ -14,7 +14,13 @@ import type { RolloutEvent } from './record.ts';
 import { playRollout } from './rollout.ts';
 import { trainingJob } from './training-job.ts';
 
-const item = { id: 'task-1', repo: 'fastify', request: 'change it', files: ['lib/route.js'] };
+const item = {
+  id: 'task-1',
+  repo: 'fastify',
+  request: 'change it',
+  main: 'repo/lib/reply.js',
+  files: ['lib/route.js'],
+};
 
 const twoSteps: Policy = {
   name: 'two steps',

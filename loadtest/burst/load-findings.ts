@@ -1,5 +1,5 @@
 import type { FleetRollout } from '#demo/fleet/fleet-view.ts';
-import { quantile } from '#demo/report/quantile.ts';
+import { quantile } from '#cli/drawing/quantile.ts';
 import { reasonOf } from '../trainer/faults-seen.ts';
 import { type Finding, judgeCalls } from '../trainer/judge.ts';
 import type { RolloutTruth } from '../trainer/truth.ts';

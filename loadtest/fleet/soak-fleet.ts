@@ -1,9 +1,9 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive, parseIdentity } from '#cli/fleet/process-identity.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
 import { type FleetEvent, startFleet } from '#cli/fleet/start-fleet.ts';
+import { inOwnFolder } from '#cli/fleet/temporary-fleet.ts';
 import type { PartEvent } from '#cli/fleet/supervise.ts';
 import { environmentName, soakEnvironment } from './environment.ts';
 import { startExtraGateway } from './extra-gateway.ts';
@@ -36,9 +36,7 @@ export async function startSoakFleet(
   const onOtherEvent = (event: PartEvent) => {
     if (event.kind === 'ready') onReady('other gateway');
   };
-  const root = await mkdtemp(join(tmpdir(), 'corral-soak-'));
-  const remove = () => rm(root, { recursive: true, force: true });
-  try {
+  return inOwnFolder('soak', async (root) => {
     const environmentsDir = join(root, 'environments');
     await mkdir(environmentsDir);
     await writeFile(join(environmentsDir, `${environmentName}.yaml`), soakEnvironment(speed, pool));
@@ -60,13 +58,9 @@ export async function startSoakFleet(
       stop: async () => {
         await other.stop();
         await fleet.stop();
-        await remove();
       },
     };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
+  });
 }
 
 async function pidIn(recordFile: string): Promise<number | null> {

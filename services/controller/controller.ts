@@ -1,14 +1,18 @@
-import { createExpiry } from './expiry-loops.ts';
 import { createLaunching } from './launch-loops.ts';
-import { createLoops } from './loops.ts';
-import { createMemoryWatch } from './memory-loop.ts';
-import { createPlanBook } from './plan-book.ts';
+import { createLoops, type Loops } from './loops.ts';
+import { createPlanBook, type PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
-import { createRecovery } from './recovery-loops.ts';
 import { createRemoval } from './removal-loops.ts';
 import type { ControllerSettings } from './settings.ts';
 import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
-import { createPresence } from '#src/pool/presence.ts';
+import { SandboxAccount } from '#src/pool/sandbox-account.ts';
+import { settleOverdueCalls } from '#src/calls/settle-overdue.ts';
+import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '#src/lifecycle/expiry.ts';
+import { createLabeller } from '#src/lifecycle/labels.ts';
+import { shedMemory } from '#src/lifecycle/shed-memory.ts';
+import { createRecheck } from '#src/recovery/recheck.ts';
+import { recover } from '#src/recovery/recover.ts';
+import { Witness } from '#src/recovery/witness.ts';
 
 export type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
@@ -33,9 +37,9 @@ const plansMs = 10_000;
  *   unsure   asks again those that did not answer it then
  *   plans    which templates there are, and how many of each are kept ready
  *   supply   offers tickets ─▶ launch queue ─▶ workers start sandboxes
- *   watch    the provider's events ─▶ presence (who waits for a start) and losses (who lost a sandbox)
+ *   watch    the provider's events ─▶ the account of sandboxes, which starts, losses, doubts, leaving and drain read
  *   doubts   asks the sandboxes of which the provider is in doubt
- *   losses, drain, overdue, garbage, retire    sandboxes on their way out
+ *   losses, leaving, drain, overdue, garbage, retire    sandboxes on their way out
  *   expire, grants, runs, labels               rollouts on theirs, and whose sandbox is whose
  *   overdue calls                              calls that no gateway has settled: their sandboxes are asked
  *   memory   makes room in fleet state before it is full
@@ -44,15 +48,15 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   const stopping = new AbortController();
   const loops = createLoops(ports, stopping.signal);
   const book = createPlanBook(ports.environments, ports.clock, settings);
-  const presence = createPresence();
+  const account = new SandboxAccount();
   const known = new KnownSandboxes(ports.pool);
 
   createRecovery(ports, loops, { book, known });
   const plans = loops.run('plans', plansMs, () => book.refresh());
-  const removal = createRemoval(ports, loops, { presence, book, known });
+  const removal = createRemoval(ports, loops, { account, book, known });
   createExpiry(ports, loops, { book, known });
   createMemoryWatch(ports, loops);
-  const launching = createLaunching(ports, loops, { presence, book, startBudget: settings.startBudget });
+  const launching = createLaunching(ports, loops, { account, book, startBudget: settings.startBudget });
 
   const forgetHints = ports.pool.onWork(() => {
     launching.poke();
@@ -74,3 +78,63 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
     },
   };
 }
+
+/** Leases are minutes long and grants half a minute: a second late is soon enough, and costs one empty script. */
+const dueMs = 1_000;
+/** A call whose gateway is gone has been due for half a minute by then; nobody waits for it but a grade. */
+const overdueCallsMs = 5_000;
+/** A lapsed run is to be released within two minutes; a large one takes several passes. */
+const runsMs = 5_000;
+/** Owners are to be in the provider's labels within seconds of the claim. */
+const labelMs = 2_000;
+
+/** What ends by time, and who owns what, written where it survives us. */
+function createExpiry(
+  ports: ControllerPorts,
+  loops: Loops,
+  { book, known }: { readonly book: PlanBook; readonly known: KnownSandboxes },
+): void {
+  loops.run('expire', dueMs, () => expireRollouts(ports));
+  loops.run('overdue calls', overdueCallsMs, () => settleOverdueCalls(ports));
+  loops.run('grants', dueMs, () => takeBackGrants(ports));
+  loops.run('runs', runsMs, () => releaseLapsedRuns(ports));
+  const hardEndMs: typeof book.hardEndMs = (rollout) => book.hardEndMs(rollout);
+  loops.run('labels', labelMs, createLabeller({ ...ports, known, hardEndMs }));
+}
+
+/** A fifth of its memory is left to Redis when room is made: more than a fleet writes in so short a time. */
+const memoryMs = 10_000;
+
+/** Makes room in fleet state before it is full. */
+function createMemoryWatch({ memory, log }: ControllerPorts, loops: Loops): void {
+  loops.run('memory', memoryMs, () => shedMemory(memory, log));
+}
+
+/** While Redis is another one than the fleet's, everybody waits: looked at often, for it costs one script. */
+const recoverMs = 500;
+/**
+ * Rollouts' requests are held for unsure sandboxes; one that was only slow is back after one of these. It is also how
+ * long a rollout may be in a sandbox before this controller has seen it there.
+ */
+const recheckMs = 1_000;
+
+/** Makes a new Redis the fleet's, with what the sandboxes know; until then fleet state answers nobody. */
+function createRecovery(
+  ports: ControllerPorts,
+  loops: Loops,
+  { book, known }: { readonly book: PlanBook; readonly known: KnownSandboxes },
+): void {
+  const knownTemplates = () => new Set(book.plans().keys());
+  const tools = { ...ports, store: ports.recovery, knownTemplates, known, witness: new Witness() };
+  loops.run('recover', recoverMs, async (signal) => {
+    const startMs = ports.tracer.nowMs();
+    const recovered = await recover(tools, signal);
+    if (recovered === null) return;
+    ports.tracer.start('recover', { startMs, attributes: { 'corral.sandboxes': sum(recovered) } }).end();
+    await book.publishAgain();
+  });
+  loops.run('unsure', recheckMs, createRecheck(tools));
+}
+
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((total, count) => total + count, 0);

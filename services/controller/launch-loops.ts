@@ -1,7 +1,7 @@
 import { tokenSha256 } from '#src/platform/tokens.ts';
 import { launch, type LaunchTools } from '#src/pool/launch/launch.ts';
 import { createProvenTemplates } from '#src/pool/launch/proven.ts';
-import type { Presence } from '#src/pool/presence.ts';
+import type { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import { countPools, createSupply } from '#src/pool/supply.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
@@ -14,7 +14,7 @@ type Launching = {
   readonly underWay: () => number;
 };
 type LaunchingOptions = {
-  readonly presence: Presence;
+  readonly account: SandboxAccount;
   readonly book: PlanBook;
   readonly startBudget: number;
 };
@@ -53,10 +53,10 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
   };
 }
 
-function launchTools(ports: ControllerPorts, { presence, book, startBudget }: LaunchingOptions): LaunchTools {
+function launchTools(ports: ControllerPorts, { account, book, startBudget }: LaunchingOptions): LaunchTools {
   return {
     ...ports,
-    presence,
+    account,
     startBudget,
     proven: createProvenTemplates(),
     plans: () => book.plans(),

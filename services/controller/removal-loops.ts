@@ -1,13 +1,13 @@
-import { createDoubts } from '#src/lifecycle/doubts.ts';
-import { createLeaving } from '#src/lifecycle/leaving.ts';
-import { createLosses } from '#src/lifecycle/losses.ts';
+import { checkDoubts } from '#src/lifecycle/doubts.ts';
+import { withdrawLeaving } from '#src/lifecycle/leaving.ts';
+import { tellLosses } from '#src/lifecycle/losses.ts';
 import { createDrain } from '#src/pool/drain.ts';
 import { createCollector } from '#src/pool/garbage/collect.ts';
 import { endOverdueLaunches } from '#src/pool/overdue.ts';
 import { slotTimeoutMs } from '#src/pool/plans.ts';
 import type { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
-import type { Presence } from '#src/pool/presence.ts';
 import { retireOld } from '#src/pool/retire.ts';
+import type { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
@@ -28,27 +28,21 @@ const collectMs = 15_000;
 export function createRemoval(
   ports: ControllerPorts,
   loops: Loops,
-  options: { readonly presence: Presence; readonly book: PlanBook; readonly known: KnownSandboxes },
+  options: { readonly account: SandboxAccount; readonly book: PlanBook; readonly known: KnownSandboxes },
 ): Removal {
-  const { presence, book, known } = options;
-  const drain = loops.run('drain', hintedMs, createDrain({ ...ports, presence }));
-  const losses = createLosses(ports);
+  const { account, book, known } = options;
+  const drain = loops.run('drain', hintedMs, createDrain({ ...ports, account }));
   const telling = loops.run('losses', hintedMs, async () => {
-    if ((await losses.tell()) > 0) drain.poke();
+    if ((await tellLosses(ports, account)) > 0) drain.poke();
   });
-  const doubts = createDoubts(ports);
   loops.run('doubts', doubtsMs, async (signal) => {
-    if ((await doubts.check(signal)) > 0) drain.poke();
+    if ((await checkDoubts(ports, account, signal)) > 0) drain.poke();
   });
-  const leaving = createLeaving(ports.pool);
   const withdrawing = loops.run('leaving', hintedMs, async () => {
-    if ((await leaving.withdraw()) > 0) drain.poke();
+    if ((await withdrawLeaving(ports.pool, account)) > 0) drain.poke();
   });
   const watched = watch(ports, loops, (event) => {
-    presence.apply(event);
-    losses.apply(event);
-    doubts.apply(event);
-    leaving.apply(event);
+    account.apply(event);
     if (event.kind === 'leaving') withdrawing.poke();
     if (event.kind === 'gone' || event.kind === 'listed') telling.poke();
   });

@@ -6,7 +6,9 @@ import { RolloutCache } from '#src/claiming/rollout-cache.ts';
 import { SandboxPreparation, type SetupOf } from '#src/claiming/prepare-sandbox.ts';
 import { type OfferedEnvironments, PinnedEnvironments } from '#src/claiming/pinned-environments.ts';
 import { WaitingRoom } from '#src/claiming/waiting-room.ts';
-import { type EvaluateDeps, evaluateJob } from '#src/grading/evaluate-job.ts';
+import { ArtifactRoom } from '#src/grading/artifacts.ts';
+import { type EvaluateDeps, evaluateJob, whyNoScore, withoutSecretsOf } from '#src/grading/evaluate-job.ts';
+import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { Wakes } from '#src/claiming/wakes.ts';
@@ -14,6 +16,7 @@ import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
 import type { TemplateDigest } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
@@ -49,6 +52,8 @@ export type GatewayWorld = {
   readonly secret: (name: string) => string | undefined;
   readonly work: WorkMetrics;
   readonly record: (event: FleetEvent) => void;
+  /** Left out: nothing is kept. */
+  readonly keep?: KeepRollout;
   /** Trouble that no request is told of, because the next try mends it. */
   readonly onTrouble: (error: unknown) => void;
 };
@@ -100,7 +105,29 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     work,
     record,
   };
-  const evaluating: EvaluateDeps = { claims, calls, lifecycle, link, judge, secret, clock, random };
+  const evaluating: EvaluateDeps = {
+    claims,
+    calls,
+    lifecycle,
+    grades,
+    link,
+    room,
+    preparation,
+    lastStartFailure,
+    wakes,
+    artifactRoom: new ArtifactRoom(artifactBytes),
+    judge,
+    secret,
+    clock,
+    random,
+  };
+  const keeping: KeepDeps = {
+    calls,
+    clock,
+    keep: world.keep ?? (() => undefined),
+    redact: ({ environment }, text) => withoutSecretsOf(evaluating, environment.grader, text),
+    onTrouble,
+  };
   const grading: GatewayCoreDeps['grading'] = {
     claims,
     calls,
@@ -113,6 +140,8 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lastStartFailure,
     ongoing: ongoingGrades,
     evaluate: (job) => evaluateJob(evaluating, job),
+    toKeep: (job) => toKeep(keeping, job),
+    whyNot: (job, reason) => whyNoScore(evaluating, job, reason),
     awaitCall: (work, rollout, call, deadline) =>
       attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),
     clock,
@@ -144,6 +173,9 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     },
   };
 }
+
+/** Of a gateway's memory, for what graders elsewhere are to see: half of what bodies of held requests may have. */
+const artifactBytes = 256 * 1024 * 1024;
 
 /** A judge that refuses an answer works as well as one that scores it. */
 function counted(judge: Judge, work: WorkMetrics): Judge {

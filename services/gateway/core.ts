@@ -12,7 +12,7 @@ import type { Grade } from '#src/grading/job.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { FileIn, FileOut } from '#src/ports/sandbox-link.ts';
-import type { FileReply } from '#src/protocol/sandboxd/wire.ts';
+import type { FileReply, OutputStream } from '#src/protocol/sandboxd/wire.ts';
 
 export type { CallResult, Caller, Grade, RolloutRef };
 
@@ -52,7 +52,11 @@ export type ExecRequest = {
   readonly stdin?: string;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
+  /** Kept of each stream. */
+  readonly maxOutputBytes?: number;
   readonly timeoutMs: number | null;
+  /** At its timeout its tree is killed without a word before: whoever asks has no time for a grace. */
+  readonly killAtOnce?: boolean;
   readonly waitMs: number;
 };
 
@@ -87,6 +91,13 @@ export interface GatewayCore {
   toolCall(caller: Caller, request: ToolCallRequest): Promise<CallResult>;
   exec(caller: Caller, request: ExecRequest): Promise<CallResult>;
   attach(caller: Caller, rollout: RolloutRef, call: CallId, waitMs: number): Promise<CallResult>;
+  /** A stream of a settled call of which more is kept than its result has. */
+  output(
+    caller: Caller,
+    rollout: RolloutRef,
+    call: CallId,
+    stream: OutputStream,
+  ): Promise<AsyncIterable<Uint8Array>>;
   cancel(caller: Caller, rollout: RolloutRef, call: CallId): Promise<void>;
   grade(caller: Caller, request: GradeRequest): Promise<GradeResult>;
   putFile(

@@ -1,4 +1,4 @@
-import { type AttachDeps, attachToCall, cancelCall } from '#src/calls/attach.ts';
+import { type AttachDeps, attachToCall, cancelCall, outputOf } from '#src/calls/attach.ts';
 import { planExec, planToolCall } from '#src/calls/plan-call.ts';
 import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
@@ -134,6 +134,9 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const record = await held(deadline, () => find(caller, ref));
       const rollout = await held(deadline, () => resolveRecord(deps.resolve, caller, record));
       return held(deadline, () => attachToCall(deps.calls, rollout, record, call, deadline));
+    },
+    async output(caller, ref, call, stream) {
+      return outputOf(deps.calls, await find(caller, ref), call, stream);
     },
     async cancel(caller, ref, call) {
       await cancelCall(deps.calls, await find(caller, ref), call);

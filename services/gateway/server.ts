@@ -5,6 +5,7 @@ import type { StateHealth } from '#src/ports/fleet/server.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.ts';
 import type { GatewayCore } from './core.ts';
+import { type E2bParts, e2bRoutes } from './e2b/routes.ts';
 import type { FailureListener } from './http/answer-failure.ts';
 import type { App } from './http/app.ts';
 import { createApp } from './http/create-app.ts';
@@ -23,7 +24,7 @@ import { rolloutRoutes } from './native/rollout-routes.ts';
 import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
 import { type LoopLag, measureLoopLag } from './operations/loop-lag.ts';
 import type { Need } from './operations/readiness.ts';
-import { operationRoutes } from './operations/routes.ts';
+import { type Operations, operationRoutes } from './operations/routes.ts';
 import { rftRoutes } from './rft/routes.ts';
 
 export type GatewayParts = {
@@ -31,6 +32,7 @@ export type GatewayParts = {
   readonly runs: RunRoutesDeps;
   readonly fleet: FleetRoutesDeps;
   readonly events: EventRoutesDeps;
+  readonly e2b: Pick<E2bParts, 'aliases' | 'tokens' | 'random'>;
   readonly authentication: Authentication;
   readonly fileBytes: number;
   readonly needs: readonly Need[];
@@ -38,6 +40,7 @@ export type GatewayParts = {
   readonly environments: () => EnvironmentsInForce;
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
+  readonly data: Operations['data'];
   readonly metrics: GatewayMetrics;
   /** All metrics as Prometheus text, with what the gate holds now. */
   readonly renderMetrics: (gauges: GatewayGauges) => Promise<string>;
@@ -54,7 +57,7 @@ export type GatewayServer = {
   readonly stop: Leave;
 };
 
-/** Both faces and the operators' addresses over one gateway core: which addresses there are, and what stands before each. */
+/** The three faces and the operators' addresses over one gateway core: which addresses there are, and what stands before each. */
 export function createGatewayServer(parts: GatewayParts): GatewayServer {
   const gate = new HoldGate(parts.holdLimits);
   const lag = measureLoopLag();
@@ -73,6 +76,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
     fleetState: parts.fleetState,
     environments: parts.environments,
     limitations: parts.limitations,
+    data: parts.data,
     renderMetrics: () => parts.renderMetrics(gaugesOf(gate, lag)),
   });
 
@@ -91,7 +95,7 @@ export function createGatewayServer(parts: GatewayParts): GatewayServer {
  */
 const jsonLimits: JsonLimits = { maxBytes: 1024 * 1024 + 64 * 1024, drainBytes: 64 * 1024 * 1024 };
 
-/** Both faces; every request passes the hold gate first, then its key, and only then its body is read. */
+/** All faces; every request passes the hold gate first, then its key, and only then its body is read. */
 async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<void> {
   const requireScope = createRequireScope(parts.authentication);
   app.addHook('onRequest', (request, reply, done) => {
@@ -105,6 +109,9 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
   });
   acceptJsonBodies(app, jsonLimits);
   await app.register(async (rft) => rftRoutes(rft, parts.core, requireScope), { prefix: '/rft' });
+  await app.register(async (e2b) => e2bRoutes(e2b, e2bPartsOf(parts), parts.authentication), {
+    prefix: '/e2b',
+  });
   await app.register(
     async (native) => {
       native.addHook('onRequest', requireScope('native'));
@@ -127,6 +134,15 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
     { prefix: '/v1' },
   );
 }
+
+const e2bPartsOf = (parts: GatewayParts): E2bParts => ({
+  ...parts.e2b,
+  core: parts.core,
+  reports: parts.runs.reports,
+  clock: parts.authentication.clock,
+  fileBytes: parts.fileBytes,
+  onFailure: listenerOf(parts.log, parts.metrics),
+});
 
 /** Lists what the native face offers, as it is registered. Call before {@link addFaces}. */
 function listNativeRoutes(app: App): readonly DescribedRoute[] {

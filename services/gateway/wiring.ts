@@ -152,7 +152,7 @@ function wireEvents({ clock, tokens, peers, logId, state, events }: OpenWorld, c
 /** Spans are told from the core's two edges: what it asks of the world, and what is asked of it. */
 function wireCore(
   config: GatewayConfig,
-  { state, link, judge, catalog, clock, random, tracer }: OpenWorld,
+  { state, link, judge, catalog, clock, random, tracer, keep }: OpenWorld,
   told: Pick<GatewayWorld, 'record' | 'work' | 'onTrouble'>,
 ): WiredCore {
   const tracing = createTracing(tracer);
@@ -173,6 +173,7 @@ function wireCore(
     work: told.work,
     record: told.record,
     onTrouble: told.onTrouble,
+    keep,
   });
   const wired = createGatewayCore(world);
   return { core: tracing.core(wired.core), load: wired.load, close: wired.close };
@@ -188,7 +189,7 @@ type ServerOwn = {
 
 function wireServer(
   config: GatewayConfig,
-  { state, catalog, clock, keyDoubt, node }: OpenWorld,
+  { state, catalog, clock, keyDoubt, node, tokens, random }: OpenWorld,
   wired: WiredCore,
   { keyRing, prometheus, record, events, log }: ServerOwn,
 ): GatewayServer {
@@ -198,6 +199,7 @@ function wireServer(
   return createGatewayServer({
     core: wired.core,
     events,
+    e2b: { aliases: state.aliases, tokens, random },
     runs: { reports, lifecycle, record, clock },
     fleet: { fleet: config.fleet, look: () => sight.get() },
     authentication: { keyRing, developmentKey: config.developmentKey, clock, record },
@@ -205,6 +207,7 @@ function wireServer(
     fleetState: () => state.health(),
     environments: () => catalog.inForce(),
     limitations: () => node?.limitations() ?? Promise.resolve(null),
+    data: () => node?.data() ?? Promise.resolve(null),
     metrics: prometheus.metrics,
     renderMetrics: async (gauges) => {
       prometheus.fleetState.seen(await lookAtState(state, clock));

@@ -1,3 +1,4 @@
+import { createKeptLog } from '#src/adapters/event-log/kept-log.ts';
 import { createEventLog } from '#src/adapters/event-log/event-log.ts';
 import { createAskKeeper } from '#src/adapters/event-log/ask-keeper.ts';
 import { logIdOf } from '#src/adapters/event-log/log-id.ts';
@@ -63,6 +64,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     onDropped: prometheus.eventsDropped,
     ...system,
   });
+  const kept = createKeptLog({ ...config.eventLog, process: 'gateway', log, ...system });
   const { folder: eventFolder } = config.eventLog;
   const logId = eventFolder === null ? processName : await logIdOf(eventFolder, systemRandom);
   const peers = createAskKeeper({ tokens, random: systemRandom });
@@ -77,7 +79,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
   const tracer = await openTracer(config.traces, { service: 'corral-gateway', fleet: config.fleet }, log);
   const node = config.nodeSocket === null ? null : nodeOf(config.nodeSocket);
   const close = async (): Promise<void> => {
-    await Promise.all([events.flush(), tracer.close()]);
+    await Promise.all([events.flush(), kept.flush(), tracer.close()]);
     await Promise.all([link.close(), judge.close(), peers.close(), node?.close(), state.close()]);
   };
   return {
@@ -88,6 +90,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     tokens,
     state,
     events,
+    keep: kept.keep,
     logId,
     peers,
     link,

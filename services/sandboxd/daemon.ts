@@ -1,9 +1,16 @@
-import { type Identity, maxCallsOfLife, protocolVersion } from '#src/protocol/sandboxd/wire.ts';
+import {
+  type Identity,
+  maxCallsOfLife,
+  maxOutputBytes,
+  protocolVersion,
+} from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
+import { Outputs } from './calls/outputs.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
+import { Turns } from './grading/turns.ts';
 import { Leaders } from './processes/leaders.ts';
 import { sweepAll } from './processes/sweep.ts';
 import { Uploads } from './uploads.ts';
@@ -18,6 +25,9 @@ const journalLimits = {
   calls: maxCallsOfLife,
 };
 
+/** Two commands at a time, each with two streams; taken only by what they print. */
+const outputRoomBytes = 2 * 2 * maxOutputBytes;
+
 /** All that one life of sandboxd knows; made once by `main.ts`. */
 export type Daemon = {
   readonly config: Config;
@@ -27,9 +37,11 @@ export type Daemon = {
   readonly boot: string;
   readonly binding: Binding;
   readonly journal: Journal;
+  readonly outputs: Outputs;
   readonly uploads: Uploads;
   readonly done: Done;
   readonly leaders: Leaders;
+  readonly turns: Turns;
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;
 };
@@ -44,10 +56,12 @@ export function createDaemon(
   end: (exitCode: number) => void,
 ): Daemon {
   const leaders = new Leaders();
-  const journal = new Journal(journalLimits, callStarter(config, env, leaders));
+  const turns = new Turns();
+  const outputs = new Outputs(outputRoomBytes);
+  const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns, outputs));
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
-  return { config, env, boot, binding: new Binding(), journal, uploads, done, leaders, end };
+  return { config, env, boot, binding: new Binding(), journal, outputs, uploads, done, leaders, turns, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
-import type { FilePlace, FileReply } from '#src/protocol/sandboxd/wire.ts';
+import type { CommandUser, FilePlace, FileReply } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from './command/capture.ts';
 import type { Config } from './config.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
@@ -53,13 +53,24 @@ export async function getFile(
 ): Promise<void> {
   const isArchive = place.form === 'archive';
   const request = [isArchive ? 'tar-out' : 'get', place.path, String(mostBytes)];
-  const helper = await startHelper(config, place.user, request, longestTransferMs);
+  return bytesOut(config, place.user, request, response, isArchive);
+}
+
+/** What a helper prints. `mayBreakOff`: where it stops after its first byte, the answer ends as if it were whole. */
+export async function bytesOut(
+  config: Config,
+  user: CommandUser,
+  request: readonly string[],
+  response: ServerResponse,
+  mayBreakOff: boolean,
+): Promise<void> {
+  const helper = await startHelper(config, user, request, longestTransferMs);
   try {
     const chunks = helper.process.stdout[Symbol.asyncIterator]();
     const first = await chunks.next();
     if (first.done === true) await helper.succeeded;
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    const over = isArchive ? Promise.resolve() : helper.succeeded;
+    const over = mayBreakOff ? Promise.resolve() : helper.succeeded;
     await pipeline(contentOf(first, chunks, over), response);
   } finally {
     await killTree(helper.process.pid);

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { runId, tenantId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
-import { authorise, credentialsOf } from './authorise.ts';
+import { authorise, credentialsOf, verifyKey } from './authorise.ts';
 import { createKey } from './create-key.ts';
 import type { ApiKey, Scope } from './keys.ts';
-import { verifyKey } from './verify-key.ts';
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 let drawn = 0;

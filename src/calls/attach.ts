@@ -1,16 +1,19 @@
+import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
+import { isOver } from '../model/rollout.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { SandboxLink } from '../ports/sandbox-link.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import type { OutputStream } from '../protocol/sandboxd/wire.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import type { CallResult, Tracked } from './work.ts';
 import { awaitOngoing, type CarryOutDeps } from './run-call.ts';
 import { trackedCall } from './plan-call.ts';
 import { answerFrom } from './settling.ts';
 
-export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'attach' | 'cancel'> };
+export type AttachDeps = CarryOutDeps & { readonly link: Pick<SandboxLink, 'attach' | 'cancel' | 'output'> };
 
 /**
  * The answer of a call that was sent before: recorded, or from the sandbox's journal, whichever gateway sent it and
@@ -33,6 +36,34 @@ export async function attachToCall(
   const ask = (waitMs: number, signal: AbortSignal) => deps.link.attach(target, call, waitMs, signal);
   return awaitOngoing(deps, { work, rollout, timeoutMs, waitedMs: 0, toSend: false, ask }, deadline);
 }
+
+/** What fetching an output may take as a whole: two streams over a slow line. */
+const outputMs = 10 * 60_000;
+
+/**
+ * What the sandbox has kept of a stream beside the answer, for as long as it has room. Throws `answer_expired` where it has
+ * not, or has gone since, and `sandboxd_unreachable`, which a repeat may mend.
+ */
+export async function outputOf(
+  { link }: { readonly link: Pick<SandboxLink, 'output'> },
+  rollout: RolloutRecord,
+  call: CallId,
+  stream: OutputStream,
+): Promise<AsyncIterable<Uint8Array>> {
+  if (rollout.taint !== null) throw refusal(rollout.taint.code, rollout, 'yes');
+  if (isOver(rollout.state)) throw expired(call);
+  try {
+    return await link.output(targetOf(rollout), call, stream, AbortSignal.timeout(outputMs));
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    if (thrown.trouble.kind === 'refused') throw expired(call);
+    const message = `the output was not fetched: ${thrown.message}; send the call again`;
+    throw new Failure('sandboxd_unreachable', message, { admitted: 'yes', cause: thrown });
+  }
+}
+
+const expired = (call: CallId) =>
+  new Failure('answer_expired', `the output of call ${call} is no longer kept`, { admitted: 'yes' });
 
 /** How long a recorded call is waited for at most; what its request said is not kept. */
 function knownTimeoutMs({ environment, tool }: Tracked): number {

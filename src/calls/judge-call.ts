@@ -12,12 +12,11 @@ import { fillText } from '../tools/fill-text.ts';
 
 /** What a settled call is, but for where and when it ran. */
 export type Judged = {
-  readonly settlement: Ended;
+  readonly settlement: Settlement;
   /** Null where the answer is no answer: an infrastructure failure. */
   readonly result: Result | null;
 };
 
-type Ended = Omit<Settlement, 'waitedMs'>;
 type Result = Omit<StoredResult, 'waitedMs'>;
 
 type JudgedCall = Pick<Running, 'work' | 'rollout'>;
@@ -32,7 +31,7 @@ export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
   if (saysBackendFailed(work, answer) && !rollout.trainerActed)
     return { settlement: dependencyFailed(work, answer), result: null };
   const result = resultOf(running, answer);
-  return { settlement: { ...settlementOf(work, answer), ...codesOf(answer) }, result };
+  return { settlement: settlementOf(work, { ...ranAs(answer), ...codesOf(answer) }), result };
 }
 
 export function saysBackendFailed(work: Tracked, answer: CallAnswer): boolean {
@@ -58,9 +57,9 @@ function codesOf({ ending, evidence }: CallAnswer): Codes {
   }
 }
 
-function settlementOf(work: Tracked, answer: CallAnswer) {
+/** What is known of a run by its answer. */
+function ranAs(answer: CallAnswer) {
   return {
-    ...withoutAnswer(work),
     admitted: 'yes' as const,
     exitCode: answer.ending.kind === 'exited' ? answer.ending.exitCode : null,
     durationMs: Math.round(answer.evidence.durationMs),
@@ -68,19 +67,16 @@ function settlementOf(work: Tracked, answer: CallAnswer) {
   };
 }
 
-function dependencyFailed(work: Tracked, answer: CallAnswer): Ended {
-  const settlement = settlementOf(work, answer);
+function dependencyFailed(work: Tracked, answer: CallAnswer): Settlement {
+  const ran = ranAs(answer);
+  const code = 'dependency_failed';
   const said = answer.stderr.head.slice(0, 500);
-  return {
-    ...settlement,
-    outcome: 'infrastructure_failure',
-    code: 'dependency_failed',
-    taint: { code: 'dependency_failed', evidence: { tool: work.tool, exit_code: settlement.exitCode, said } },
-  };
+  const taint = { code, evidence: { tool: work.tool, exit_code: ran.exitCode, said } } as const;
+  return settlementOf(work, { ...ran, outcome: 'infrastructure_failure', code, taint });
 }
 
 function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
-  const { ending, stdout, stderr, evidence } = answer;
+  const { ending, stdout, stderr, evidence, kept } = answer;
   const { texts, limits } = work.environment;
   return {
     callId: work.call,
@@ -91,10 +87,11 @@ function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
     stdout: work.keepStreams ? textOf(stdout) : '',
     stderr: work.keepStreams ? textOf(stderr) : '',
     truncated: {
-      stdout: stdout.cutBytes > 0,
-      stderr: stderr.cutBytes > 0,
+      stdout: stdout.totalBytes > (kept?.stdout ?? stdout.totalBytes - stdout.cutBytes),
+      stderr: stderr.totalBytes > (kept?.stderr ?? stderr.totalBytes - stderr.cutBytes),
       totalBytes: stdout.totalBytes + stderr.totalBytes,
     },
+    ...(kept && { kept }),
     timedOut: ending.kind === 'timed_out',
     outOfMemoryKilled: (evidence.outOfMemoryKills ?? 0) > 0,
     durationMs: Math.round(evidence.durationMs),
@@ -149,40 +146,46 @@ function withoutRun(work: Tracked, outcome: Result['outcome'], code: ModelFailur
 }
 
 /** How such a call settles: with its result, and nothing of a run. */
-export function refusedSettlement(work: Tracked, { outcome, code }: Result): Ended {
-  return { ...withoutAnswer(work), outcome, code, admitted: 'no', durationMs: 0 };
-}
-
-/** What every call has that settles, as it is where no answer tells more. */
-export function withoutAnswer({ key, call, digest, tool, environment }: Settling) {
-  const nothing = { exitCode: null, durationMs: null, answer: null, taint: null, broken: null };
-  return { key, call, digest, tool, outputBytes: 0, ...nothing, idleMs: environment.limits.idleMs };
+export function refusedSettlement(work: Tracked, { outcome, code }: Result): Settlement {
+  return settlementOf(work, { outcome, code, admitted: 'no', durationMs: 0 });
 }
 
 type Settling = Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {
   readonly environment: { readonly limits: Pick<Tracked['environment']['limits'], 'idleMs'> };
 };
 
+/** How a call ended; what is not said is as where nothing is known of a run. */
+type End = Pick<Settlement, 'outcome' | 'code' | 'admitted'> &
+  Partial<Pick<Settlement, 'exitCode' | 'durationMs' | 'outputBytes' | 'taint'>>;
+
+/** The one builder of settlements. What it cost to wait, and what is kept of its texts, adds whoever settles. */
+export function settlementOf({ key, call, digest, tool, environment }: Settling, end: End): Settlement {
+  const nothing = {
+    exitCode: null,
+    durationMs: null,
+    outputBytes: 0,
+    answer: null,
+    taint: null,
+    broken: null,
+  };
+  const { idleMs } = environment.limits;
+  return { key, call, digest, tool, ...nothing, waitedMs: 0, idleMs, ...end };
+}
+
 /** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
 export function settlementOfUnknown(
   work: Settling,
   { tries, detail }: { readonly tries: number; readonly detail: string },
-): Ended {
+): Settlement {
   const code = 'outcome_unknown';
   const taint = { code, evidence: { call: work.call, tries, admitted: 'unknown', detail } } as const;
-  return {
-    ...withoutAnswer(work),
-    outcome: 'infrastructure_failure',
-    code,
-    admitted: 'unknown',
-    taint,
-  };
+  return settlementOf(work, { outcome: 'infrastructure_failure', code, admitted: 'unknown', taint });
 }
 
 /**
  * How a call settles whose answer was given and whose bytes are gone: only answers are ever confirmed, so whatever it
  * was, it was the command's own end.
  */
-export function settlementOfForgotten(work: Tracked): Ended {
-  return { ...withoutAnswer(work), outcome: 'completed', code: null, admitted: 'yes' };
+export function settlementOfForgotten(work: Tracked): Settlement {
+  return settlementOf(work, { outcome: 'completed', code: null, admitted: 'yes' });
 }

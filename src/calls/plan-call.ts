@@ -1,8 +1,9 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
+import type { Face } from '../model/face.ts';
 import type { CallId } from '../model/ids.ts';
-import { readsCalls } from '../model/grader-leaves.ts';
+import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
 import { type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
@@ -15,8 +16,13 @@ import { keptArguments } from './kept-texts.ts';
 import type { Todo, Tracked, Work } from './work.ts';
 
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
-const longestCommandMs = { rft: 480_000, native: 3_600_000 } as const;
+const longestCommandMs = { rft: 480_000, native: 3_600_000, e2b: 3_600_000 } as const satisfies Record<
+  Face,
+  number
+>;
 const defaultCommandMs = 120_000;
+/** Of each stream: fleet state keeps the answers of a rollout's last sixteen calls. */
+const mostAnsweredBytes = 262_144;
 /** Of what was asked for, in the event log. */
 const commandCharacters = 200;
 /** The longest name that a tool may have; what the model made up is cut to it wherever it is kept or told. */
@@ -68,7 +74,10 @@ export type Exec = {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
   readonly user?: 'policy' | 'root';
+  /** Kept of each stream; without it as of the environment's tools. */
+  readonly maxOutputBytes?: number;
   readonly timeoutMs: number | null;
+  readonly killAtOnce?: boolean;
 };
 
 /**
@@ -76,15 +85,27 @@ export type Exec = {
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
-  const { call, timeoutMs, user = 'policy', ...exec } = asked;
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, ...exec } = asked;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
-  const digest = callDigest('exec', { ...exec });
+  const digest = callDigest('exec', { ...exec, ...(maxOutputBytes !== undefined && { maxOutputBytes }) });
+  const todo = runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs);
   return {
     ...trackedCall(rollout, call, 'exec', digest),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),
     said: saidOf(rollout, JSON.stringify(exec)),
-    todo: runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs),
+    todo: {
+      ...todo,
+      request: { ...todo.request, ...outputKept(maxOutputBytes), ...(killAtOnce && { killAtOnce }) },
+    },
   };
+}
+
+/** An answer, and so fleet state, carries at most the first of these; what is more stays in the sandbox. */
+function outputKept(bytes: number | undefined): Partial<Pick<CallRequest, 'keepBytes' | 'outputBytes'>> {
+  if (bytes === undefined) return {};
+  return bytes <= mostAnsweredBytes
+    ? { keepBytes: bytes }
+    : { keepBytes: mostAnsweredBytes, outputBytes: bytes };
 }
 
 /** A call of a rollout as far as judging and recording it goes; its tool's name says the rest. */
@@ -107,7 +128,7 @@ export function trackedCall(
     keyId,
     counted: tool !== 'exec',
     swaps: noneFailed(),
-    keepStreams: claim.face === 'native',
+    keepStreams: claim.face !== 'rft',
     infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
     command: '',
     said: null,
@@ -115,7 +136,7 @@ export function trackedCall(
 }
 
 function saidOf({ environment }: Pick<ResolvedRollout, 'environment'>, written: Written): KeptText | null {
-  return readsCalls(environment.grader) ? keptArguments(written) : null;
+  return keepsCalls(environment) ? keptArguments(written) : null;
 }
 
 function toolTodo(
@@ -142,7 +163,7 @@ function runTodo(
   label: string,
   action: CallRequest['action'],
   askedMs: number,
-): Todo {
+): Extract<Todo, { readonly kind: 'run' }> {
   const timeoutMs = Math.min(askedMs, longestCommandMs[rollout.claim.face]);
   const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
   return { kind: 'run', request: { digest, action, timeoutMs, keepBytes, label } };

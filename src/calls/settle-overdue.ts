@@ -95,7 +95,7 @@ async function settleUnjudged({ calls, log }: OverdueTools, overdue: OverdueCall
   const detail = `its environment's version ${rollout.version} is known to nobody any more`;
   const { call, tool } = summary;
   const unjudged = { key: rollout.key, call, tool, digest, environment: { limits: { idleMs } } };
-  await calls.settle({ ...settlementOfUnknown(unjudged, { tries: 0, detail }), waitedMs: 0 });
+  await calls.settle(settlementOfUnknown(unjudged, { tries: 0, detail }));
   log.warn('nobody can judge a call that is overdue', { rollout: rollout.key, call, detail });
   return 'settled';
 }

@@ -6,7 +6,7 @@ import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
-import { readsCalls } from '../model/grader-leaves.ts';
+import { keepsCalls } from '../model/grader-leaves.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
@@ -63,7 +63,7 @@ function textsOf(
   { environment, said }: Tracked,
   { result }: Judged,
 ): Pick<Settlement, 'arguments' | 'output'> {
-  if (!readsCalls(environment.grader)) return {};
+  if (!keepsCalls(environment)) return {};
   return { ...(said && { arguments: said }), ...(result && { output: keptOutput(result.output) }) };
 }
 

@@ -14,7 +14,7 @@ import type { FileReply } from '../protocol/sandboxd/wire.ts';
 import { noneFailed, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
-import { withoutAnswer } from './judge-call.ts';
+import { settlementOf } from './judge-call.ts';
 import type { Admissible } from './work.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 
@@ -128,13 +128,7 @@ export async function settleTransfer(
   work: Admissible,
   end: TransferEnd,
 ): Promise<void> {
-  const settlement = {
-    ...withoutAnswer(work),
-    keyId: work.keyId,
-    outcome: end === 'done' ? ('completed' as const) : ('cancelled' as const),
-    code: null,
-    admitted: 'yes' as const,
-    waitedMs: 0,
-  };
+  const outcome = end === 'done' ? 'completed' : 'cancelled';
+  const settlement = { ...settlementOf(work, { outcome, code: null, admitted: 'yes' }), keyId: work.keyId };
   await retrying(deps, retryPolicies.fileEnd, () => deps.calls.settle(settlement));
 }

@@ -5,7 +5,7 @@ import type { Epoch, RolloutKey } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
+import type { CallAnswer, CallRequest, OutputStream } from '../protocol/sandboxd/wire.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Tries } from '../waiting/retries.ts';
 
@@ -84,6 +84,8 @@ export type CallResult = {
   readonly stdout: string;
   readonly stderr: string;
   readonly truncated: { readonly stdout: boolean; readonly stderr: boolean; readonly totalBytes: number };
+  /** Bytes of each stream that its sandbox has, where that is more than stands here. */
+  readonly kept?: Readonly<Record<OutputStream, number>>;
   readonly timedOut: boolean;
   readonly outOfMemoryKilled: boolean;
   readonly durationMs: number;

@@ -1,7 +1,7 @@
 import type { Environment } from '../model/environment.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
-import { labelText, type RolloutLabel } from '../protocol/rollout/label.ts';
+import { labelText } from '../protocol/rollout/label.ts';
 import { type BindReply, protocolVersion } from '../protocol/sandboxd/wire.ts';
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
@@ -14,7 +14,7 @@ export type BindDeps = RetryDeps & {
 };
 
 /**
- * Binds a granted sandbox to its rollout. A bind that timed out may have landed: it is sent again, and the same owner
+ * Binds a granted sandbox to its rollout. A bind that timed out may have been accepted: it is sent again, and the same owner
  * is accepted again. A wake-up of the rollout between two tries that fail says that the sandbox is gone, most likely,
  * so the next failure is the last. Returns which of the `programs` are not there. Throws what the link throws.
  */
@@ -38,28 +38,8 @@ export async function bindSandbox(
   }
 }
 
-function bindRequest(rollout: RolloutRecord, environment: Environment) {
-  const label = labelText(labelOf(rollout, environment));
-  const expiresInMs = environment.limits.hardLifeMs;
-  return { protocol: protocolVersion, owner: rollout.owner, expiresInMs, label };
-}
-
-/** What the sandbox will tell of its rollout when nobody else knows it any more. */
-function labelOf(rollout: RolloutRecord, { limits }: Environment): RolloutLabel {
-  const { face, environment, version, template, itemKey, wave, generation, tags, hadRow } = rollout;
-  const { idleMs, hardLifeMs } = limits;
-  const label = {
-    face,
-    environment,
-    version,
-    template,
-    itemKey,
-    wave,
-    generation,
-    idleMs,
-    hardLifeMs,
-    hadRow,
-  };
-  const isTagged = tags.step !== null || tags.labels.length > 0;
-  return isTagged ? { ...label, tags: { step: tags.step, labels: [...tags.labels] } } : label;
+/** With what the sandbox will tell of its rollout when nobody else knows it any more. */
+function bindRequest(rollout: RolloutRecord, { limits: { idleMs, hardLifeMs } }: Environment) {
+  const label = labelText({ ...rollout, idleMs, hardLifeMs });
+  return { protocol: protocolVersion, owner: rollout.owner, expiresInMs: hardLifeMs, label };
 }

@@ -34,7 +34,7 @@ export type ObtainDeps = RetryDeps & {
  *   claim ──▶ held? ──no──▶ wait in line, held here ──▶ claim
  *               │yes
  *               ▼
- *   claimed ──▶ move in (bind, setup) ──refused──▶ swap: give it up, stand at the head of the line ──▶ claim
+ *   claimed ──▶ prepare (bind, setup) ──refused──▶ swap: give it up, stand at the head of the line ──▶ claim
  *               │accepted
  *               ▼
  *   active

@@ -7,7 +7,6 @@ import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import { untilEnded } from '../waiting/until-ended.ts';
 import { type BindDeps, bindSandbox } from './bind-sandbox.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { fixedPrograms, programsMissing } from './missing-programs.ts';
@@ -153,4 +152,24 @@ function describeEnding(answer: CallAnswer): string {
   if (ending.kind === 'not_started') return `not started: ${ending.message}`;
   const how = ending.kind === 'exited' ? `exit code ${ending.exitCode}` : ending.kind.replace('_', ' ');
   return stderr.head === '' ? how : `${how}: ${stderr.head.slice(0, 500)}`;
+}
+
+/** Starts a run, or attaches to it; `running` when `waitMs` passed first. */
+type AskForEnd = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
+
+/** sandboxd holds one request for ten minutes at most, and a network in between needs a margin. */
+const longestHoldMs = 540_000;
+/** For the answer itself, beyond the wait: a busy machine and a large output. */
+const answerGraceMs = 30_000;
+
+/**
+ * Waits for the end of a run that may take longer than one request is held: the same request again attaches to it.
+ * `running` when `waitMs` passed; throws what `ask` throws.
+ */
+export async function untilEnded(waitMs: number, ask: AskForEnd): Promise<CallAnswer | 'running'> {
+  for (let leftMs = waitMs; ; leftMs -= longestHoldMs) {
+    const holdMs = Math.min(leftMs, longestHoldMs);
+    const answer = await ask(holdMs, AbortSignal.timeout(holdMs + answerGraceMs));
+    if (answer !== 'running' || holdMs === leftMs) return answer;
+  }
 }

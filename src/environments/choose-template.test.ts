@@ -72,6 +72,14 @@ describe('an image that its row names', () => {
     },
   );
 
+  test('and that is a folder of this machine is not let in by a pattern for everything', () => {
+    const open = { ...environmentOf(), template: fakeOpenTemplate(['*']) };
+    expect(chooseTemplate(open, { image: 'python:3.12' }).image.kind).toBe('image');
+    expect(() => chooseTemplate(open, { image: 'rootfs:/root' })).toThrow(
+      /as a pattern that begins with rootfs:/,
+    );
+  });
+
   test('and that the operator does not allow is refused, whatever its environment says', () => {
     const message = expect.stringContaining('and the operator allows registry.example.com/*');
     expect(() => choose('python:3.12', ['registry.example.com/*'])).toThrow(

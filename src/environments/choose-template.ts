@@ -75,9 +75,9 @@ function imageOfRow(text: string | null, { allow, permitted }: ImageOfRow): Rows
   const image = text === null || text.length > longestText ? null : wellFormed(imageOf(text));
   if (image === null) return refused('which is neither an image reference nor rootfs: and an absolute path');
   const written = imageText(image);
-  if (!matchesOne(allow, written)) {
+  if (!matchesOne(forKind(image, allow), written)) {
     return refused(
-      `and the environment allows ${listed(allow)}; correct the row, or add it to sandbox.image.allow`,
+      `and the environment allows ${listed(allow)}; correct the row, or add it to sandbox.image.allow${hint(image)}`,
     );
   }
   if (!matchesOne(permitted, written)) {
@@ -85,6 +85,16 @@ function imageOfRow(text: string | null, { allow, permitted }: ImageOfRow): Rows
   }
   return { kind: 'image', image };
 }
+
+/**
+ * A folder of this machine is let in by a pattern that says `rootfs:` and by no other: who allows every image (`*`) means
+ * those of registries, and not that whoever sends rows may look into any folder here.
+ */
+function forKind({ kind }: Image, allow: readonly string[]): readonly string[] {
+  return kind === 'rootfs' ? allow.filter((pattern) => pattern.startsWith('rootfs:')) : allow;
+}
+
+const hint = ({ kind }: Image) => (kind === 'rootfs' ? ', as a pattern that begins with rootfs:' : '');
 
 /** Whoever sends rows may choose among folders and images, never this machine's own programs. */
 function wellFormed(image: Image): Image | null {

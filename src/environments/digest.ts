@@ -8,8 +8,9 @@ import {
   templateDigest,
   type TemplateDigest,
 } from '../model/ids.ts';
-import type { DataFolder, Environment, Template } from '../model/environment.ts';
+import type { DataFolder, Environment, OpenTemplate, Template } from '../model/environment.ts';
 import type { EnvironmentYaml } from './schema/environment.ts';
+import type { SandboxYaml } from './schema/sandbox.ts';
 
 /** sha256 of everything a sandbox is created from: sandboxes of one digest are interchangeable until they are bound. */
 export function digestOf(template: Omit<Template, 'digest'>): TemplateDigest {
@@ -34,16 +35,21 @@ export function dataDigestOf(
  */
 export function versionOf(
   environment: Omit<Environment, 'version'>,
-  { sandbox }: EnvironmentYaml,
+  { sandbox, grader_sandbox }: EnvironmentYaml,
 ): EnvironmentVersion {
-  const asWritten = {
-    ...environment.template,
-    digest: undefined,
-    image: sandbox.image,
-    data: (sandbox.data ?? []).map((written, index) => withDigest(written, environment.template.data[index])),
-  };
-  return environmentVersion(sha256({ ...environment, template: asWritten, pool: null }));
+  const { template, graderTemplate } = environment;
+  const graders = graderTemplate && { graderTemplate: asWritten(graderTemplate, grader_sandbox ?? sandbox) };
+  return environmentVersion(
+    sha256({ ...environment, template: asWritten(template, sandbox), ...graders, pool: null }),
+  );
 }
+
+const asWritten = (template: Template | OpenTemplate, { image, data = [] }: SandboxYaml) => ({
+  ...template,
+  digest: undefined,
+  image,
+  data: data.map((written, index) => withDigest(written, template.data[index])),
+});
 
 /** What a program makes counts as it is written and by its digest. */
 const withDigest = (written: object, folder: DataFolder | undefined): object =>

@@ -1,6 +1,7 @@
 import { hash as digestOf } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { treeDigest, type TreeDigest, treeStamp } from './tree-digest.ts';
 
 /**
@@ -35,6 +36,20 @@ export class FilesRead {
     const is = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
     this.#remember(path, 'folder', String(is));
     return is;
+  }
+
+  /** Names of folders in a folder, but for those that are an editor's or the kubelet's own. */
+  foldersIn(path: string): readonly string[] {
+    const names = foldersNow(path);
+    this.#remember(path, 'folders', names.join('\n'));
+    return names;
+  }
+
+  /** All files below a folder, by relative path; a text where one cannot be read, or they are too many. */
+  filesBelow(path: string): FileTree | string {
+    const found = filesNow(path);
+    this.#remember(path, 'files', filesText(found));
+    return found;
   }
 
   /**
@@ -77,7 +92,54 @@ const looks = {
         () => false,
       ),
     ),
+  folders: async (path: string) => foldersNow(path).join('\n'),
+  files: async (path: string) => filesText(filesNow(path)),
 };
+
+export type FileTree = Readonly<Record<string, Buffer>>;
+
+/** Of one folder: what is more is a repository, and belongs into an image. */
+const mostFilesOfTree = 2_000;
+/** Beside a sample in the body of one grade. */
+const mostBytesOfTree = 4 * 1024 * 1024;
+
+const foldersNow = (path: string): readonly string[] =>
+  entriesOf(path)
+    .filter((name) => !name.startsWith('.') && isFolderNow(join(path, name)))
+    .toSorted();
+
+const isFolderNow = (path: string) => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+
+function entriesOf(path: string): readonly string[] {
+  try {
+    return readdirSync(path);
+  } catch {
+    return [];
+  }
+}
+
+function filesNow(path: string): FileTree | string {
+  try {
+    const names = readdirSync(path, { recursive: true, encoding: 'utf8' }).toSorted();
+    const files = names.filter((name) => statSync(join(path, name)).isFile());
+    if (files.length > mostFilesOfTree) return `holds ${files.length} files; at most ${mostFilesOfTree}`;
+    const bytes = files.reduce((sum, name) => sum + statSync(join(path, name)).size, 0);
+    if (bytes > mostBytesOfTree) return `has ${bytes} bytes; a row may have ${mostBytesOfTree}`;
+    return Object.fromEntries(files.map((name) => [name, readFileSync(join(path, name))]));
+  } catch (thrown) {
+    return `cannot be read: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
+  }
+}
+
+function filesText(tree: FileTree | string): string {
+  if (typeof tree === 'string') return tree;
+  return digestOf(
+    'sha256',
+    Object.entries(tree)
+      .map(([name, bytes]) => `${name} ${digestOf('sha256', bytes)}`)
+      .join('\n'),
+  );
+}
 
 const namesIn = async (folder: string) => (await readdir(folder).catch((): string[] => [])).toSorted();
 

@@ -69,12 +69,15 @@ function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {
   });
 }
 
-function folderOf(file: string, files: FilesRead): Folder {
+/** The files around a YAML file. */
+export function folderOf(file: string, files: FilesRead): Folder {
   const absolute = (path: string) => resolve(dirname(file), path);
   return {
     absolute,
     text: (path) => files.textNow(absolute(path)),
     isFolder: (path) => files.isFolder(absolute(path)),
+    foldersIn: (path) => files.foldersIn(absolute(path)),
+    filesBelow: (path) => files.filesBelow(absolute(path)),
     tree: (path) => files.treeNow(absolute(path)),
   };
 }

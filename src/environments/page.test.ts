@@ -26,7 +26,13 @@ const around = {
 
 test.each(snippets.filter((yaml) => !isPolicy(yaml)))('this loads:\n%s', async (yaml) => {
   const whole = stringify({ ...around, ...(parse(yaml) as object) });
-  await using folder = await environmentFolder({ 'a.yaml': whole, 'graders/check.py': '' });
+  const beside = {
+    'graders/check.py': '',
+    'icd10/build-index.mjs': '',
+    'icd10/packages/a': '',
+    'finance/make-pages.mjs': '',
+  };
+  await using folder = await environmentFolder({ 'a.yaml': whole, ...beside });
   expect((await loadEnvironments(folder.path)).all()).toHaveLength(1);
 });
 

@@ -1,4 +1,4 @@
-import { type Environment, isOpen, type Placement } from '../model/environment.ts';
+import { bakedData, type Environment, isOpen, type Placement } from '../model/environment.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { matchesOne } from './patterns.ts';
@@ -57,13 +57,39 @@ export const openPolicy: OperatorPolicy = compilePolicy({});
 
 /** Reports what of an environment its operator does not allow. */
 export function checkPolicy(environment: Environment, policy: OperatorPolicy, report: Report): void {
-  const { template } = environment;
+  const { template, graderTemplate, limits, pool } = environment;
+  checkTemplate(template, policy, report);
+  if (graderTemplate !== undefined)
+    checkTemplate(graderTemplate, policy, ([_sandbox, ...path], message) =>
+      report(['grader_sandbox', ...path], message),
+    );
+  const { rolloutMs, hardLifeMs, poolMax } = policy.ceilings;
+  checkAmounts(
+    [
+      [['limits', 'rollout'], limits.rolloutMs, rolloutMs, ' ms'],
+      [['limits', 'hard_life'], limits.hardLifeMs, hardLifeMs, ' ms'],
+      [['pool', 'max'], pool.max, poolMax, ''],
+    ],
+    report,
+  );
+}
+
+function checkTemplate(template: Environment['template'], policy: OperatorPolicy, report: Report): void {
   checkImages(template, policy, report);
   checkData(template, policy, report);
   checkMember(policy.networks, template.network, ['sandbox', 'network'], report);
   checkMember(policy.runAs, template.runAs, ['sandbox', 'run_as'], report);
   checkPlacement(template.placement, policy.placement, report);
-  checkCeilings(environment, policy.ceilings, report);
+  const { cpuMilli, memoryBytes, diskBytes, processes } = policy.ceilings;
+  checkAmounts(
+    [
+      [['sandbox', 'cpu'], template.cpu.limitMilli, cpuMilli, 'm'],
+      [['sandbox', 'memory'], template.memory.limitBytes, memoryBytes, ' bytes'],
+      [['sandbox', 'disk'], template.diskBytes, diskBytes, ' bytes'],
+      [['sandbox', 'processes'], template.processes, processes, ''],
+    ],
+    report,
+  );
 }
 
 /** Folders of this machine, what data is made from included, and images. */
@@ -73,7 +99,9 @@ function checkData({ data }: Environment['template'], policy: OperatorPolicy, re
       'source' in folder
         ? [[['source'], folder.source, policy.data]]
         : 'image' in folder
-          ? [[['image'], folder.image, policy.images]]
+          ? folder.image === bakedData
+            ? []
+            : [[['image'], folder.image, policy.images]]
           : folder.build.inputs.map((input, place) => [['inputs', place], input, policy.data]);
     for (const [place, name, allowed] of named) {
       if (matchesOne(allowed, name)) continue;
@@ -110,16 +138,9 @@ function checkMember(allowed: readonly string[], value: string, place: Path, rep
   if (!allowed.includes(value)) report(place, `is ${value}, and the operator allows: ${allowed.join(', ')}`);
 }
 
-function checkCeilings({ template, limits, pool }: Environment, ceilings: Ceilings, report: Report): void {
-  const amounts: readonly (readonly [Path, number, number, string])[] = [
-    [['sandbox', 'cpu'], template.cpu.limitMilli, ceilings.cpuMilli, 'm'],
-    [['sandbox', 'memory'], template.memory.limitBytes, ceilings.memoryBytes, ' bytes'],
-    [['sandbox', 'disk'], template.diskBytes, ceilings.diskBytes, ' bytes'],
-    [['sandbox', 'processes'], template.processes, ceilings.processes, ''],
-    [['limits', 'rollout'], limits.rolloutMs, ceilings.rolloutMs, ' ms'],
-    [['limits', 'hard_life'], limits.hardLifeMs, ceilings.hardLifeMs, ' ms'],
-    [['pool', 'max'], pool.max, ceilings.poolMax, ''],
-  ];
+type Amount = readonly [Path, number, number, string];
+
+function checkAmounts(amounts: readonly Amount[], report: Report): void {
   for (const [place, amount, ceiling, unit] of amounts) {
     if (amount > ceiling)
       report(place, `is ${amount}${unit}, and the operator's ceiling is ${ceiling}${unit}`);

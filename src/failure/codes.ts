@@ -17,6 +17,11 @@ type Row = {
   readonly native: 202 | 400 | 401 | 403 | 404 | 409 | 410 | 413 | 500 | 503;
   /** Status on the RFT face: there a 4xx body is shown to the model, so only 5xx exists. */
   readonly rft: 500 | 503;
+  /**
+   * Status on the E2B face. 502 says there that the sandbox is gone, for good; 404 and 409 would be facts about a file, so no
+   * failure has them.
+   */
+  readonly e2b: 400 | 401 | 500 | 502 | 503;
   readonly retry: Retry;
   /** Whether the rollout can never be scored after it. */
   readonly taints: boolean;
@@ -26,14 +31,16 @@ const ours = (retry: Retry): Row => ({
   blame: 'infrastructure',
   native: 503,
   rft: 503,
+  e2b: 503,
   retry,
   taints: false,
 });
-const lost: Row = { blame: 'infrastructure', native: 503, rft: 503, retry: 'no', taints: true };
-const callers = (native: Row['native'], rft: Row['rft']): Row => ({
+const lost: Row = { blame: 'infrastructure', native: 503, rft: 503, e2b: 502, retry: 'no', taints: true };
+const callers = (native: Row['native'], rft: Row['rft'], e2b: Row['e2b'] = 400): Row => ({
   blame: 'caller',
   native,
   rft,
+  e2b,
   retry: 'no',
   taints: false,
 });
@@ -55,11 +62,11 @@ export const failures = {
   dependency_failed: lost,
 
   // Not a failure of anybody: the work goes on, a repeat attaches.
-  still_running: { blame: 'infrastructure', native: 202, rft: 503, retry: 'yes', taints: false },
+  still_running: { blame: 'infrastructure', native: 202, rft: 503, e2b: 503, retry: 'yes', taints: false },
 
   // Grading.
   grader_failed: ours('yes'),
-  rollout_unknown: { blame: 'infrastructure', native: 404, rft: 503, retry: 'no', taints: false },
+  rollout_unknown: { blame: 'infrastructure', native: 404, rft: 503, e2b: 502, retry: 'no', taints: false },
 
   // The fleet itself.
   state_unavailable: ours('later'),
@@ -68,12 +75,12 @@ export const failures = {
   gateway_overloaded: ours('later'),
   shutting_down: ours('later'),
   // The caller's rows fill its share of Redis; room comes as its own rollouts end, so it is neither final nor ours.
-  rows_full: { blame: 'caller', native: 503, rft: 503, retry: 'later', taints: false },
+  rows_full: { blame: 'caller', native: 503, rft: 503, e2b: 503, retry: 'later', taints: false },
 
   // The caller's.
-  rollout_expired: callers(410, 503),
-  rollout_closed: callers(409, 503),
-  run_closed: callers(409, 503),
+  rollout_expired: callers(410, 503, 502),
+  rollout_closed: callers(409, 503, 502),
+  run_closed: callers(409, 503, 502),
   answer_expired: callers(410, 503),
   call_conflict: callers(409, 500),
   score_conflict: callers(409, 500),
@@ -84,9 +91,9 @@ export const failures = {
   item_missing: callers(400, 500),
   tool_not_configured: callers(404, 500),
   payload_too_large: callers(413, 500),
-  unauthorized: callers(401, 503),
+  unauthorized: callers(401, 503, 401),
 
-  unclassified: { blame: 'infrastructure', native: 500, rft: 500, retry: 'no', taints: false },
+  unclassified: { blame: 'infrastructure', native: 500, rft: 500, e2b: 500, retry: 'no', taints: false },
 } as const satisfies Record<string, Row>;
 
 export type FailureCode = keyof typeof failures;

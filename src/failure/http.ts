@@ -14,9 +14,18 @@ const defaultRetryAfterS = 5;
 
 /** The only place where a failure becomes HTTP: status, headers and the error body of every face. */
 export function failureToHttp(face: Face, failure: Failure, context: FailureContext = {}) {
-  const row = failureRow(failure.code);
-  const status = face === 'rft' ? row.rft : row.native;
-  return { status, headers: retryAfter(failure, status), body: { error: errorBody(failure, context) } };
+  const status = failureRow(failure.code)[face];
+  const error = errorBody(failure, context);
+  const body = face === 'e2b' ? { code: status, message: saidByE2b(failure, status), error } : { error };
+  return { status, headers: retryAfter(failure, status), body };
+}
+
+/** By these words E2B's clients know a sandbox that is gone: what else they are told of it stands behind them. */
+const goneWords = 'The sandbox was not found';
+
+/** What a client of E2B reads of a failure. */
+export function saidByE2b({ code, message }: Failure, status: number): string {
+  return status === 502 ? `${goneWords}: ${message} (${code})` : `${message} (${code})`;
 }
 
 function errorBody(failure: Failure, context: FailureContext) {

@@ -1,6 +1,6 @@
 import { asFailure, Failure } from '../failure/failure.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
-import type { FleetEvent } from '../ports/event-log.ts';
+import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
@@ -31,6 +31,8 @@ export type CheckCallsDeps = RetryDeps & {
     deadline: Deadline,
   ) => Promise<unknown>;
   readonly record: (event: FleetEvent) => void;
+  /** What is told to a person of a rollout that gets no score for this reason. */
+  readonly whyNot: (work: GradeWork, reason: string) => ToldWhy;
 };
 
 /**
@@ -49,12 +51,10 @@ export async function checkNamedCalls(
   if (unseen.length === 0) return 0;
   const adoptedAtMs = await deps.recovery.adoptedAtMs();
   if (mayReport(work, rollout, adoptedAtMs)) return unseen.length;
-  await discard(deps, work, rollout);
-  throw new Failure(
-    'rollout_unknown',
-    `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`,
-    { evidence: { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0] ?? null } },
-  );
+  const reason = `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`;
+  await discard(deps, work, rollout, reason);
+  const evidence = { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0] ?? null };
+  throw new Failure('rollout_unknown', reason, { evidence });
 }
 
 /**
@@ -73,11 +73,18 @@ function mayReport(
 
 const unscored = { score: null, suspected: null } as const;
 
-async function discard(deps: CheckCallsDeps, work: GradeWork, rollout: RolloutRecord): Promise<void> {
+async function discard(
+  deps: CheckCallsDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  reason: string,
+): Promise<void> {
   const code = 'rollout_unknown';
   const first = await deps.grades.discard(rollout.key, code);
   const job = { ...work, rollout, turn: 0 };
-  if (first) deps.record(gradedEvent(job, { kind: 'discard', code }, unscored, deps.clock.nowMs()));
+  if (!first) return;
+  const why = deps.whyNot(work, reason);
+  deps.record(gradedEvent(job, { kind: 'discard', code }, { ...unscored, why }, deps.clock.nowMs()));
 }
 
 /**

@@ -1,21 +1,37 @@
 import { Failure } from '../failure/failure.ts';
-import type { Grader, Json } from '../model/grader.ts';
-import { graderLeaves } from '../model/grader-leaves.ts';
+import type { Grader, Item, Json } from '../model/grader.ts';
+import { freshLeaves, graderLeaves, isFresh, outlivesItsSandbox } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
-import type { Judge, Judged } from '../ports/judge.ts';
+import type { ToldWhy } from '../ports/event-log.ts';
+import type { GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type GradeJob, readSample, tooLongBytes } from './job.ts';
+import {
+  type ArtifactRoom,
+  type Artifacts,
+  type ArtifactsDeps,
+  bytesOf,
+  takeArtifacts,
+} from './artifacts.ts';
+import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
+import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
-import { type CommandGraderDeps, runCommandGrader } from './run-command-grader.ts';
-import { toldWhy } from './told-why.ts';
+import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
+import { redacted, toldWhy } from './told-why.ts';
 import { noStory, readCosts, readStory, type Story, writtenStory } from './story.ts';
 
 export type EvaluateDeps = CommandGraderDeps &
-  RetryDeps & {
+  ArtifactsDeps &
+  AttachDeps &
+  ElsewhereDeps & {
+    readonly grades: Pick<GradeStore, 'artifactsTaken'>;
+    /** Of this process. */
+    readonly artifactRoom: ArtifactRoom;
     readonly judge: Judge;
     /** Resolves `{secret: NAME}`; undefined when this gateway does not have it. */
     readonly secret: (name: string) => string | undefined;
@@ -28,14 +44,40 @@ export type EvaluateDeps = CommandGraderDeps &
  */
 export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Evaluation> {
   const { brought } = job;
-  if (brought !== null)
-    return { kind: 'scored', score: brought, detail: { kind: 'none', score: brought }, suspected: null };
+  if (brought !== null) {
+    const detail = { kind: 'none', score: brought, reason: 'brought by the trainer' };
+    return explained(deps, job, { kind: 'scored', score: brought, detail, suspected: null });
+  }
   const bytes = tooLongBytes(job.sample);
-  if (bytes !== null) return tooLong(job.environment.onTooLong, bytes);
-  const inTime = <Read>(read: () => Promise<Read>) =>
-    retrying(deps, retryPolicies.gradingStep, read, { until: job.deadline });
-  const story = once(() => inTime(() => readStory(deps.calls, job.rollout.key)));
+  if (bytes !== null) return explained(deps, job, tooLong(job.environment.onTooLong, bytes));
+  // What a row lacks is told before anything is taken or claimed for it.
+  for (const leaf of graderLeaves(job.environment.grader))
+    if (leaf.kind === 'command') filesOfRow(leaf, job.item);
+  const fresh = freshLeaves(job.environment.grader).map((leaf) => leaf.fresh);
+  if (fresh.length === 0) return evaluateWith(deps, job, null);
+  const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];
+  const mostBytes = Math.max(...fresh.map((one) => one.mostBytes));
+  return deps.artifactRoom.hold(mostBytes, async (shrink) => {
+    // Before any grader runs: one of them may run what the policy wrote among these very files.
+    const artifacts = await takeArtifacts(deps, job, { paths, mostBytes });
+    shrink(bytesOf(artifacts));
+    if (outlivesItsSandbox(job.environment.grader))
+      await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
+    return evaluateWith(deps, job, artifacts);
+  });
+}
+
+const inTime = <Done>(deps: RetryDeps, { deadline }: GradeJob, step: () => Promise<Done>) =>
+  retrying(deps, retryPolicies.gradingStep, step, { until: deadline });
+
+async function evaluateWith(
+  deps: EvaluateDeps,
+  job: GradeJob,
+  artifacts: Artifacts | null,
+): Promise<Evaluation> {
+  const story = once(() => inTime(deps, job, () => readStory(deps.calls, job.rollout.key)));
   let stderr = '';
+  const judges: string[] = [];
   const { grader } = job.environment;
   const evaluation = await evaluate(grader, {
     get sample() {
@@ -44,22 +86,62 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
     item: job.item,
     toolCalls: job.rollout.calls,
     story,
-    costs: () => inTime(() => readCosts(deps.calls, job.rollout.key)),
+    costs: () => inTime(deps, job, () => readCosts(deps.calls, job.rollout.key)),
     runCommand: async (leaf) => {
       const whole = leaf.readsRollout ? wholeRollout(job, await story()) : null;
-      const ended = await runCommandGrader(deps, job, leaf, whole);
+      const ended =
+        isFresh(leaf) && artifacts !== null
+          ? await gradeElsewhere(deps, job, leaf, whole, artifacts)
+          : await runCommandGrader(deps, job, leaf, whole);
       stderr = ended.stderr;
       return ended.grade;
     },
-    askJudge: async (leaf) => askJudge(deps, job, leaf, leaf.calls ? writtenStory(await story()) : {}),
+    askJudge: async (leaf) => {
+      const attached = leaf.attach ? await attachFiles(deps, job, leaf.attach) : null;
+      if (attached?.kind === 'bad') return { kind: 'unattached', reason: attached.reason };
+      const calls = leaf.calls ? writtenStory(await story()) : {};
+      const judged = await askJudge(deps, job, leaf, { ...calls, ...attached?.told });
+      if (judged.kind === 'scored') judges.push(judged.said ?? '');
+      return judged;
+    },
   });
-  if (evaluation.kind === 'discarded') return evaluation;
-  const asked = { grader, item: job.item, sample: readSample(job.sample), stderr };
-  return { ...evaluation, why: toldWhy(asked, evaluation, secretsOf(deps, grader)) };
+  return explained(deps, job, evaluation, { stderr, judges });
 }
 
+type Said = { readonly stderr: string; readonly judges: readonly string[] };
+const nothingSaid: Said = { stderr: '', judges: [] };
+
+function explained(
+  deps: Pick<EvaluateDeps, 'secret'>,
+  job: Explainable,
+  evaluation: Evaluation,
+  said = nothingSaid,
+): Evaluation {
+  const { grader } = job.environment;
+  const detail =
+    evaluation.kind === 'scored' ? evaluation.detail : { kind: grader.kind, reason: evaluation.reason };
+  const asked = { grader, item: job.item, sample: readSample(job.sample), ...said };
+  return { ...evaluation, why: toldWhy(asked, { detail }, secretsOf(deps, grader)) };
+}
+
+type Explainable = Pick<GradeJob, 'environment' | 'item' | 'sample'>;
+
+/** Of a rollout that gets no score: what its grader would have looked at, and the reason. */
+export function whyNoScore(
+  deps: Pick<EvaluateDeps, 'secret'>,
+  { environment: { grader }, item, sample }: Explainable,
+  reason: string,
+): ToldWhy {
+  const asked = { grader, item, sample: readSample(sample), stderr: '' };
+  return toldWhy(asked, { detail: { kind: grader.kind, reason } }, secretsOf(deps, grader));
+}
+
+/** A text that leaves for a log or a file, without what the environment's judges are sent in secret. */
+export const withoutSecretsOf = (deps: Pick<EvaluateDeps, 'secret'>, grader: Grader, text: string): string =>
+  redacted(text, secretsOf(deps, grader));
+
 /** What a judge is sent in its headers; graders in sandboxes are given none. */
-function secretsOf({ secret }: EvaluateDeps, grader: Grader): ReadonlyMap<string, string> {
+function secretsOf({ secret }: Pick<EvaluateDeps, 'secret'>, grader: Grader): ReadonlyMap<string, string> {
   const headers = graderLeaves(grader).flatMap((leaf) =>
     leaf.kind === 'http' ? Object.values(leaf.headers) : [],
   );
@@ -78,7 +160,10 @@ function once<Read>(read: () => Promise<Read>): () => Promise<Read> {
 }
 
 /** The sample goes on as it came, however deep it is and whatever numbers it holds. */
-function wholeRollout({ sample, rollout }: GradeJob, story: Story): string {
+export function wholeRollout(
+  { sample, rollout }: Pick<GradeJob, 'sample' | 'rollout'>,
+  story: Story,
+): string {
   const said = answerAt(readSample(sample), 'output_text');
   const others = { rollout: rollout.owner.rollout, output_text: typeof said === 'string' ? said : null };
   return `{"sample":${textOf(sample)},${JSON.stringify({ ...others, ...writtenStory(story) }).slice(1)}`;
@@ -86,28 +171,47 @@ function wholeRollout({ sample, rollout }: GradeJob, story: Story): string {
 
 /** The model's own doing, so no grader is asked and nothing is discarded for it. */
 function tooLong(score: number, bytes: number): Evaluation {
-  return { kind: 'scored', score, detail: { kind: 'too_long', score, bytes }, suspected: null };
+  const reason = `a sample of ${bytes} bytes is too long to be graded: on_too_long`;
+  return { kind: 'scored', score, detail: { kind: 'too_long', score, bytes, reason }, suspected: null };
 }
 
 type Told = { readonly [name: string]: Json };
 
 function askJudge(deps: EvaluateDeps, job: GradeJob, leaf: Leaf<'http'>, calls: Told): Promise<Judged> {
-  const { url, timeoutMs, retries } = leaf;
-  const common = { item: job.item, trace_id: job.rollout.owner.rollout };
-  const asking = (sample: string, told: Told) =>
-    `{"sample":${sample},${JSON.stringify({ ...common, ...told }).slice(1)}`;
-  // The sample goes on as it came, however deep it is and whatever numbers it holds.
-  const body = asking(textOf(job.sample), calls);
-  // Without calls: they are the policy's, and may be what is refused.
-  const nothing = leaf.calls ? writtenStory(noStory) : {};
-  const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
-  const request = { url, headers: headersOf(deps, leaf), body, control, timeoutMs, retries };
+  const { item, rollout } = job;
+  const asked = { sample: textOf(job.sample), item, traceId: rollout.owner.rollout, calls };
+  const request = judgeRequest(leaf, asked, deps.secret);
   return deps.judge.score(request, AbortSignal.timeout(job.deadline.remainingMs));
+}
+
+type AskedOfJudge = {
+  /** JSON, which goes on as it came, however deep it is and whatever numbers it holds. */
+  readonly sample: string;
+  readonly item: Item | null;
+  readonly traceId: string;
+  readonly calls: Told;
+};
+
+/** What a judge is sent. Throws `grader_failed` where it needs a secret that is not here. */
+export function judgeRequest(
+  leaf: Leaf<'http'>,
+  { sample, item, traceId, calls }: AskedOfJudge,
+  secret: EvaluateDeps['secret'],
+): JudgeRequest {
+  const { url, timeoutMs, retries } = leaf;
+  const asking = (answer: string, told: Told) =>
+    `{"sample":${answer},${JSON.stringify({ item, trace_id: traceId, ...told }).slice(1)}`;
+  const body = asking(sample, calls);
+  // Without calls: they are the policy's, and may be what is refused.
+  const nothing = { ...(leaf.calls && writtenStory(noStory)), ...(leaf.attach && nothingAttached) };
+  const control = asking(JSON.stringify(sampleOfText(leaf.control)), nothing);
+  const secrets = secretsOf({ secret }, leaf);
+  return { url, headers: headersOf({ secret }, leaf), secrets, body, control, timeoutMs, retries };
 }
 
 const textOf = (sample: Written): string => (typeof sample === 'string' ? sample : '{}');
 
-function headersOf(deps: EvaluateDeps, leaf: Leaf<'http'>): Record<string, string> {
+function headersOf(deps: Pick<EvaluateDeps, 'secret'>, leaf: Leaf<'http'>): Record<string, string> {
   const resolved = Object.entries(leaf.headers).map(([name, value]) => {
     if (typeof value === 'string') return [name, value];
     const secret = deps.secret(value.secret);

@@ -3,7 +3,7 @@ import { rowOf } from '../claiming/dataset-row.ts';
 import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import { suspectedIn } from '../failure/suspected.ts';
-import type { FleetEvent } from '../ports/event-log.ts';
+import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
@@ -13,6 +13,7 @@ import { NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { Evaluation } from './graders/evaluation.ts';
+import type { Keep } from './keep-rollout.ts';
 import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
 import { needsSandbox } from '../model/grader-leaves.ts';
 import { checkStillThere, type StillThereDeps } from './still-there.ts';
@@ -25,8 +26,13 @@ export type GradeDeps = ObtainDeps &
     /** Runs the environment's grader; throws `grader_failed` when it gives no finite number. */
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
+    /** Takes down what there is to be kept, before its score is stored; never throws. */
+    readonly toKeep: (job: GradeJob) => Promise<Keep>;
     readonly work: Pick<WorkMetrics, 'graded'>;
   };
+
+/** Of one rollout, as fleet state counts them: where none is used, the one that failed is forgotten. */
+const mostTurns = 3;
 
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */
 const lookAgainMs = 200;
@@ -129,10 +135,14 @@ async function takeTurn(
   const item = work.item ?? (await rowOf(deps.claims, begun.rollout));
   const job = { ...work, item, rollout: begun.rollout, turn: begun.turn, deadline };
   const beganMs = deps.clock.monotonicMs();
+  let evaluation: Evaluation | null = null;
   try {
-    return await storeGrade(deps, job, await deps.evaluate(job), unseen);
+    evaluation = await deps.evaluate(job);
+    return await storeGrade(deps, job, evaluation, unseen);
   } catch (thrown) {
-    throw await gradingFailed(deps, job, asFailure(thrown));
+    const failure = asFailure(thrown);
+    if ((await countFailed(deps, job, failure, evaluation?.why)) === 'forgotten') return null;
+    throw failure;
   } finally {
     deps.work.graded(work.environment.name, deps.clock.monotonicMs() - beganMs);
   }
@@ -184,11 +194,15 @@ async function storeGrade(
   }
   const until = Deadline.in(deps.clock, job.environment.limits.gradeMs);
   const { score, suspected } = evaluation;
+  const keep = await deps.toKeep(job);
   const store = () =>
     deps.grades.score(job.rollout.key, job.turn, score, { suspected, calls_unseen: unseen });
   const stored = await retrying(deps, retryPolicies.gradingStep, store, { until });
   if (stored === null) return null;
-  if (stored.first) deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
+  if (stored.first) {
+    deps.record(gradedEvent(job, { kind: 'scorable' }, evaluation, deps.clock.nowMs()));
+    keep(score);
+  }
   const detail = {
     ...evaluation.detail,
     ...(unseen > 0 && { calls_unseen: unseen }),
@@ -199,20 +213,27 @@ async function storeGrade(
 
 /**
  * Counts the failed turn; what is told is why this turn failed. A veto that came while the grader ran is no turn of it,
- * and where fleet state could not be asked until the end, the turn ends there by its own time.
+ * and where fleet state could not be asked until the end, the turn ends there by its own time. One that has been forgotten
+ * was nobody's any more: what failed may have failed for that.
  */
-async function gradingFailed(deps: GradeDeps, job: GradeJob, failure: Failure): Promise<Failure> {
-  if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering')
-    return failure;
+async function countFailed(
+  deps: GradeDeps,
+  job: GradeJob,
+  failure: Failure,
+  known: ToldWhy | undefined,
+): Promise<'told' | 'forgotten'> {
+  if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering') return 'told';
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
   const count = () => deps.grades.failed(job.rollout.key, job.turn, evidence);
   const { turnsLeft } = await retrying(deps, retryPolicies.gradingStep, count, { until: job.deadline });
+  if (turnsLeft === mostTurns) return 'forgotten';
   if (turnsLeft === 0) {
     const suspected = suspectedIn(failure.evidence);
     const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
-    deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence }, deps.clock.nowMs()));
+    const why = known ?? deps.whyNot(job, failure.message);
+    deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence, why }, deps.clock.nowMs()));
   }
-  return failure;
+  return 'told';
 }
 
 /** The rollout was lost or ended by somebody else: its own codes say so, for good. */

@@ -1,8 +1,8 @@
 import { undisturbed } from '../calls/next-step.ts';
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
-import { aroundGraderMs } from '../model/grader.ts';
-import { callId } from '../model/ids.ts';
+import { aroundGraderMs, type Item } from '../model/grader.ts';
+import { type CallId, callId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import {
@@ -42,13 +42,11 @@ export async function runCommandGrader(
   leaf: Leaf<'command'>,
   rollout: string | null,
 ): Promise<CommandEnd> {
-  if (job.rollout.broken !== null) return { grade: brokenByPolicy(job.rollout.broken), stderr: '' };
+  if (job.rollout.broken !== null) return brokenByPolicy(job.rollout.broken);
   try {
-    const answer = await run(deps, job, leaf, rollout);
-    const stderr = answer === 'running' ? '' : answer.stderr.head + answer.stderr.tail;
-    return { grade: gradeOf(leaf, answer), stderr };
+    return endOf(leaf, await run(deps, job, leaf, rollout));
   } catch (thrown) {
-    if (thrown instanceof PolicyBrokeIt) return { grade: brokenByPolicy(thrown.message), stderr: '' };
+    if (thrown instanceof PolicyBrokeIt) return brokenByPolicy(thrown.message);
     if (thrown instanceof LinkError) throw brokenProtocol(thrown.message);
     throw thrown;
   }
@@ -60,34 +58,66 @@ async function run(
   leaf: Leaf<'command'>,
   rollout: string | null,
 ): Promise<CallAnswer | 'running'> {
-  // Each is a run of its own, several of one turn too; the space keeps the id apart from every caller's.
-  const call = callId(`corral grade ${job.turn} ${deps.random.text(20)}`);
-  const request = {
-    digest: call,
-    action: actionOf(job, leaf, rollout),
-    timeoutMs: leaf.timeoutMs,
-    keepBytes,
-  };
+  const { call, request } = gradingCall(deps.random, job, leaf, rollout);
   const target = targetOf(job.rollout);
-  const ask = async (waitMs: number) => {
-    const patience = AbortSignal.timeout(waitMs + answerGraceMs);
-    return undisturbed(await deps.link.call(target, call, request, waitMs, patience));
-  };
-  // Only time in which sandboxd said that it runs counts: it may have begun late.
-  for (let leftMs = leaf.timeoutMs + aroundGraderMs; ; leftMs -= longestPollMs) {
+  return untilGraded(leaf, (waitMs, patience) =>
+    whileItStands(deps, job, () =>
+      deps.link.call(target, call, request, waitMs, patience()).then(undisturbed),
+    ),
+  );
+}
+
+type GradingCall = { readonly call: CallId; readonly request: CallRequest };
+
+/** A run of its own, several of one turn too; the space keeps the id apart from every caller's. Throws `item_missing`. */
+export function gradingCall(
+  random: Random,
+  { turn, item }: GradeJob,
+  leaf: Leaf<'command'>,
+  rollout: string | null,
+): GradingCall {
+  const call = callId(`corral grade ${turn} ${random.text(20)}`);
+  const { argv, timeoutMs } = leaf;
+  const files = { ...leaf.files, ...filesOfRow(leaf, item) };
+  const told = rollout !== null && { rollout };
+  const action = { kind: 'grade', turn, argv, files, stdin: JSON.stringify(item), ...told } as const;
+  return { call, request: { digest: call, action, timeoutMs, keepBytes } };
+}
+
+/** What a row says is looked up among the folders that the environment was read with: it is never a path. Throws `item_missing`. */
+export function filesOfRow({ rowFiles }: Leaf<'command'>, item: Item | null): CallRequestFiles {
+  if (rowFiles === undefined) return {};
+  const { field, folders } = rowFiles;
+  const named = item?.[field];
+  const name = typeof named === 'string' || typeof named === 'number' ? String(named) : null;
+  const files = name !== null && Object.hasOwn(folders, name) ? folders[name] : undefined;
+  if (files !== undefined) return files;
+  const what = name === null ? 'no text' : JSON.stringify(name.slice(0, 200));
+  throw new Failure(
+    'item_missing',
+    `item.${field} is ${what}, and the environment has no folder of files for such a row; mend the row, or add the folder`,
+    { evidence: { field } },
+  );
+}
+
+type CallRequestFiles = Extract<CallRequest['action'], { kind: 'grade' }>['files'];
+
+/** Polls until there is an answer. Only time in which sandboxd said that it runs counts: it may have begun late. */
+export async function untilGraded(
+  { timeoutMs }: Leaf<'command'>,
+  ask: (waitMs: number, patience: () => AbortSignal) => Promise<CallAnswer | 'running'>,
+): Promise<CallAnswer | 'running'> {
+  for (let leftMs = timeoutMs + aroundGraderMs; ; leftMs -= longestPollMs) {
     const waitMs = Math.min(leftMs, longestPollMs);
-    const answer = await whileItStands(deps, job, () => ask(waitMs));
+    const answer = await ask(waitMs, () => AbortSignal.timeout(waitMs + answerGraceMs));
     if (answer !== 'running' || waitMs === leftMs) return answer;
   }
 }
 
-function actionOf(
-  { turn, item }: GradeJob,
-  { argv, files }: Leaf<'command'>,
-  rollout: string | null,
-): CallRequest['action'] {
-  const stdin = JSON.stringify(item);
-  return { kind: 'grade', turn, argv, files, stdin, ...(rollout !== null && { rollout }) };
+/** What came of it, with what it said on stderr. */
+export function endOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): CommandEnd {
+  const stderr = answer === 'running' ? '' : answer.stderr.head + answer.stderr.tail;
+  return { grade: gradeOf(leaf, answer), stderr };
 }
 
 function gradeOf(leaf: Leaf<'command'>, answer: CallAnswer | 'running'): CommandGrade {
@@ -140,7 +170,7 @@ export function scoreIn(text: string): number | null {
 }
 
 /** What a sandbox filled by the policy lacks: memory, which its files take too, processes, and disk where ids are one. */
-const wantsOfMemory: ReadonlySet<string> = new Set(['ENOMEM', 'EAGAIN', 'ENOSPC']);
+export const wantsOfMemory: ReadonlySet<string> = new Set(['ENOMEM', 'EAGAIN', 'ENOSPC']);
 
 function withoutFolder({ errno, message }: Extract<GradeTurn, { kind: 'folder_failed' }>): CommandGrade {
   if (wantsOfMemory.has(errno) || errno.startsWith('SIG')) return bad('broken', message);
@@ -153,11 +183,13 @@ const bad = (how: Extract<CommandGrade, { kind: 'bad' }>['how'], reason: string)
   reason,
 });
 
-const brokenByPolicy = (reason: string) => bad('broken', `the policy broke its sandbox: ${reason}`);
+export const badEnd = (...how: Parameters<typeof bad>): CommandEnd => ({ grade: bad(...how), stderr: '' });
 
-const graderFailed = (message: string, errno: string) =>
+export const brokenByPolicy = (reason: string) => badEnd('broken', `the policy broke its sandbox: ${reason}`);
+
+export const graderFailed = (message: string, errno: string) =>
   new Failure('grader_failed', message, { evidence: { errno } });
 
 /** A sandboxd that does not keep to the protocol is nobody's reward. */
-const brokenProtocol = (reason: string) =>
+export const brokenProtocol = (reason: string) =>
   new Failure('unclassified', `the grader could not be run: ${reason}`, { admitted: 'unknown' });

@@ -16,8 +16,14 @@ export type Story = {
   readonly missing: { readonly arguments: number; readonly outputs: number };
 };
 
+/** What is told of a call beside its texts. */
+type ToldSummary = Pick<
+  CallSummary,
+  'tool' | 'outcome' | 'code' | 'exitCode' | 'startedAtMs' | 'waitedMs' | 'durationMs' | 'outputBytes'
+> & { readonly call: string };
+
 export type StoryCall = {
-  readonly summary: CallSummary;
+  readonly summary: ToldSummary;
   /** What the model wrote, where it is a JSON object and whole. */
   readonly arguments: { readonly [name: string]: Json } | null;
   readonly asked: KeptText;

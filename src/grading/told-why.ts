@@ -1,7 +1,9 @@
 import type { Grader, Item, Json } from '../model/grader.ts';
 import { graderLeaves, referenceOf } from '../model/grader-leaves.ts';
 import type { PartReason, ToldWhy } from '../ports/event-log.ts';
+import { withoutSecrets } from '../ports/judge.ts';
 import { answerAt, referenceText } from './graders/compared.ts';
+import { byTheJudge } from './graders/evaluate.ts';
 import type { Sample, Scored } from './graders/evaluation.ts';
 
 /** What one screen shows; the policy decides how long its answer is, and its grader's stderr too. */
@@ -15,11 +17,13 @@ type Asked = {
   readonly item: Item | null;
   readonly sample: Sample;
   readonly stderr: string;
+  /** What each judge that was asked said beside its score, in the order in which they were; for people alone. */
+  readonly judges?: readonly string[];
 };
 
 /** `secrets`: by name, what must be in no log, whoever said it. */
 export function toldWhy(
-  { grader, item, sample, stderr }: Asked,
+  { grader, item, sample, stderr, judges = [] }: Asked,
   { detail }: Pick<Scored, 'detail'>,
   secrets: ReadonlyMap<string, string>,
 ): ToldWhy {
@@ -28,20 +32,31 @@ export function toldWhy(
     Object.fromEntries([...new Set(paths)].map((path) => [path, clean(at(path), mostTextCharacters)]));
   const leaves = graderLeaves(grader);
   const answers = leaves.flatMap((leaf) => ('answer' in leaf ? leaf.answer : []));
+  const spoken = judges.values();
   const { id = null } = item ?? {};
   return {
     itemId: typeof id === 'string' || typeof id === 'number' ? clean(String(id), mostReasonCharacters) : null,
     item: clean(JSON.stringify(item), mostItemCharacters),
-    answer: texts(answers.length === 0 ? ['output_text'] : answers, (path) => shown(answerAt(sample, path))),
+    answer: texts(readBy(grader, answers), (path) => shown(answerAt(sample, path))),
     reference: texts(
       leaves.flatMap((leaf) => referenceOf(leaf) ?? []),
       (path) => referenceText(item, path),
     ),
     parts: reasonsIn(detail)
       .slice(0, mostParts)
-      .map(({ part, score, reason }) => ({ part, score, reason: clean(reason, mostReasonCharacters) })),
+      .map(({ part, score, reason }) => {
+        const said = reason === byTheJudge ? spoken.next().value : undefined;
+        const whole = said === undefined || said === '' ? reason : `${reason}: ${said}`;
+        return { part, score, reason: clean(whole, mostReasonCharacters) };
+      }),
     stderr: redacted(stderr, secrets).slice(-mostTextCharacters).toWellFormed(),
   };
+}
+
+/** Who composes nothing of the answer gets all of it; the trainer's own grader is not known here. */
+function readBy(grader: Grader, answers: readonly string[]): readonly string[] {
+  if (answers.length > 0) return answers;
+  return grader.kind === 'none' ? [] : ['output_text'];
 }
 
 /** However deep a policy has nested what it answers: what shows it must not fail where what grades it did not. */
@@ -64,13 +79,8 @@ const shownWhole = (value: Json | undefined): string =>
 /** Our own keys, too: a grader that was given one to try may print it. */
 const ownKey = /corral_[\w-]{1,64}_[\w-]{16,}/g;
 
-function redacted(text: string, secrets: ReadonlyMap<string, string>): string {
-  const named = [...secrets].reduce(
-    (said, [name, value]) => (value === '' ? said : said.replaceAll(value, `[secret ${name}]`)),
-    text,
-  );
-  return named.replaceAll(ownKey, '[API key]');
-}
+export const redacted = (text: string, secrets: ReadonlyMap<string, string>): string =>
+  withoutSecrets(text, secrets).replaceAll(ownKey, '[API key]');
 
 type Detail = Scored['detail'];
 

@@ -6,7 +6,8 @@ import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { FakeSandboxLink } from '#test/fakes/sandbox-link.ts';
 import { sandboxId } from '../model/ids.ts';
 import { sandboxAddress } from '../model/rollout.ts';
-import { createDoubts } from './doubts.ts';
+import { SandboxAccount } from '../pool/sandbox-account.ts';
+import { checkDoubts } from './doubts.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const address = sandboxAddress('http://10.0.0.7:8911');
@@ -19,20 +20,21 @@ function world() {
   const link = new FakeSandboxLink();
   const lifecycle = createFakeLifecycleStore();
   const metrics = createFakeMetrics();
-  const doubts = createDoubts({ clock, link, lifecycle, metrics, log: createFakeLog() });
+  const account = new SandboxAccount();
+  const check = () => checkDoubts({ clock, link, lifecycle, metrics, log: createFakeLog() }, account, never);
   const checkFor = async (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {
-      await doubts.check(never);
+      await check();
       await clock.advance(1_000);
     }
-    return doubts.check(never);
+    return check();
   };
-  return { link, lifecycle, metrics, doubts, checkFor };
+  return { link, lifecycle, metrics, account, checkFor };
 }
 
 test('a doubted sandbox that answers nobody for ten seconds is lost, with the provider’s cause', async () => {
-  const { doubts, lifecycle, checkFor } = world();
-  doubts.apply(doubted);
+  const { account, lifecycle, checkFor } = world();
+  account.apply(doubted);
   await checkFor(9);
   expect(lifecycle.losses).toEqual([]);
   expect(await checkFor(1)).toBe(1);
@@ -41,16 +43,16 @@ test('a doubted sandbox that answers nobody for ten seconds is lost, with the pr
 });
 
 test('one that answers is alive, whatever its node says', async () => {
-  const { doubts, lifecycle, link, checkFor } = world();
+  const { account, lifecycle, link, checkFor } = world();
   link.start(sandbox, 'boot-1');
-  doubts.apply(doubted);
+  account.apply(doubted);
   await checkFor(60);
   expect(lifecycle.losses).toEqual([]);
 });
 
 test('an answer in between begins the ten seconds anew', async () => {
-  const { doubts, lifecycle, link, checkFor } = world();
-  doubts.apply(doubted);
+  const { account, lifecycle, link, checkFor } = world();
+  account.apply(doubted);
   await checkFor(8);
   link.start(sandbox, 'boot-1');
   await checkFor(1);
@@ -60,8 +62,8 @@ test('an answer in between begins the ten seconds anew', async () => {
 });
 
 test('a refusal is an answer, and another sandbox at the address is none', async () => {
-  const { doubts, lifecycle, link, checkFor } = world();
-  doubts.apply(doubted);
+  const { account, lifecycle, link, checkFor } = world();
+  account.apply(doubted);
   const refused = { kind: 'refused', status: 500, code: 'internal', message: 'no' } as const;
   for (let time = 0; time < 12; time += 1) link.failNext('identity', refused);
   await checkFor(11);
@@ -72,21 +74,21 @@ test('a refusal is an answer, and another sandbox at the address is none', async
 });
 
 test('a doubt that is over, or an end that is known, is asked about no more', async () => {
-  const { doubts, lifecycle, checkFor } = world();
-  doubts.apply(doubted);
+  const { account, lifecycle, checkFor } = world();
+  account.apply(doubted);
   await checkFor(5);
-  doubts.apply({ kind: 'trusted', sandbox });
+  account.apply({ kind: 'trusted', sandbox });
   await checkFor(20);
-  doubts.apply(doubted);
-  doubts.apply({ kind: 'gone', sandbox, cause: 'evicted', evidence: {} });
+  account.apply(doubted);
+  account.apply({ kind: 'gone', sandbox, cause: 'evicted', evidence: {} });
   await checkFor(20);
   expect(lifecycle.losses).toEqual([]);
 });
 
 test('a loss that another controller has told already is not counted again', async () => {
-  const { doubts, lifecycle, metrics, checkFor } = world();
+  const { account, lifecycle, metrics, checkFor } = world();
   lifecycle.answers.effect = { kind: 'none' };
-  doubts.apply(doubted);
+  account.apply(doubted);
   expect(await checkFor(10)).toBe(1);
   expect(metrics.recorded).toEqual([]);
 });

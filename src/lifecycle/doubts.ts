@@ -1,27 +1,9 @@
-import type { LossCause } from '../failure/codes.ts';
-import type { Evidence } from '../failure/failure.ts';
 import type { SandboxId } from '../model/ids.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
+import type { Doubt, SandboxAccount } from '../pool/sandbox-account.ts';
 import type { Clock } from '../ports/clock.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
-import type { ProviderEvent } from '../ports/sandbox-provider.ts';
 import { loseOnce, type LossTools } from './losses.ts';
-
-/**
- * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for
- * deletion. Each is dialled every second until the doubt is over:
- *
- *   doubted ── answers ──▶ alive, whatever its node says; `leaving.ts` keeps new rollouts off it
- *      │  ▲                  │
- *      │  └── stops to ──────┘
- *      └── silent for {@link silentMs} ──▶ lost, with the cause that the provider named
- */
-export type Doubts = {
-  /** Notes an event of the provider's watch; never waits. */
-  apply(event: ProviderEvent): void;
-  /** Dials every doubted sandbox once, and returns how many were lost. */
-  check(signal: AbortSignal): Promise<number>;
-};
 
 export type DoubtTools = LossTools & {
   readonly link: Pick<SandboxLink, 'identity'>;
@@ -35,46 +17,48 @@ const dialMs = 1_000;
 /** A whole large node's sandboxes at once: in turns their silence would be noticed as many seconds later. */
 const width = 256;
 
-type Doubt = {
-  readonly address: SandboxAddress;
-  readonly cause: LossCause;
-  readonly evidence: Evidence;
-  silentSinceMs: number | null;
-};
-
-export function createDoubts(tools: DoubtTools): Doubts {
-  const doubts = new Map<SandboxId, Doubt>();
-
-  const apply = (event: ProviderEvent) => {
-    if (event.kind === 'doubted') {
-      const { silentSinceMs = null } = doubts.get(event.sandbox) ?? {};
-      const { address, cause, evidence } = event;
-      doubts.set(event.sandbox, { address, cause, evidence, silentSinceMs });
-    } else if (event.kind === 'trusted' || event.kind === 'gone') doubts.delete(event.sandbox);
+/**
+ * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for
+ * deletion. Each is dialled every second until the doubt is over:
+ *
+ *   doubted ── answers ──▶ alive, whatever its node says; `leaving.ts` keeps new rollouts off it
+ *      │  ▲                  │
+ *      │  └── stops to ──────┘
+ *      └── silent for {@link silentMs} ──▶ lost, with the cause that the provider named
+ *
+ * Dials each once, and returns how many were lost.
+ */
+export async function checkDoubts(
+  tools: DoubtTools,
+  { doubts }: SandboxAccount,
+  signal: AbortSignal,
+): Promise<number> {
+  let lost = 0;
+  const queue = doubts.entries();
+  const worker = async () => {
+    for (const [sandbox, doubt] of queue) {
+      if (!(await isLost(tools, sandbox, doubt, signal))) continue;
+      doubts.delete(sandbox);
+      lost += 1;
+    }
   };
+  await Promise.all(Array.from({ length: Math.min(width, doubts.size) }, worker));
+  return lost;
+}
 
-  const checkOne = async (sandbox: SandboxId, doubt: Doubt, signal: AbortSignal): Promise<boolean> => {
-    const nowMs = tools.clock.monotonicMs();
-    if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
-    else doubt.silentSinceMs ??= nowMs;
-    if (signal.aborted || !isSilentTooLong(doubt, tools.clock.monotonicMs())) return false;
-    const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
-    await loseOnce(tools, sandbox, { cause: doubt.cause, evidence });
-    doubts.delete(sandbox);
-    return true;
-  };
-
-  const check = async (signal: AbortSignal) => {
-    let lost = 0;
-    const queue = doubts.entries();
-    const worker = async () => {
-      for (const [sandbox, doubt] of queue) if (await checkOne(sandbox, doubt, signal)) lost += 1;
-    };
-    await Promise.all(Array.from({ length: Math.min(width, doubts.size) }, worker));
-    return lost;
-  };
-
-  return { apply, check };
+async function isLost(
+  tools: DoubtTools,
+  sandbox: SandboxId,
+  doubt: Doubt,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const nowMs = tools.clock.monotonicMs();
+  if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
+  else doubt.silentSinceMs ??= nowMs;
+  if (signal.aborted || !isSilentTooLong(doubt, tools.clock.monotonicMs())) return false;
+  const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
+  await loseOnce(tools, sandbox, { cause: doubt.cause, evidence });
+  return true;
 }
 
 const isSilentTooLong = ({ silentSinceMs }: Doubt, nowMs: number) =>

@@ -29,7 +29,7 @@ export type PromptMessage = { readonly role: 'system' | 'user'; readonly content
  * `{item.repo}` is a field of the row, `{{item.repo}}` the plain text `{item.repo}`; every other brace is itself, because
  * prompts show JSON and programs.
  */
-const placeholder = /\{\{(item\.[\w.-]+)\}\}|\{(item\.[\w.-]+)\}/g;
+const placeholder = /\{\{(item\.[\w.-]{1,200})\}\}|\{(item\.[\w.-]{1,200})\}/g;
 
 /** The paths below `item` that a prompt names, without repeats. */
 export function promptFields({ system = '', user }: Prompt): readonly string[] {

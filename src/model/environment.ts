@@ -31,6 +31,8 @@ type TemplateBody = {
   readonly data: readonly DataFolder[];
   /** Writable folders beside the workspace and /tmp, empty at the start, on the template's disk. Absent: none. */
   readonly folders?: readonly string[];
+  /** Of sandboxes in which only graders work, so that they have a pool and a line of their own. Absent: the policy's. */
+  readonly role?: 'grader';
   /** Run before ready, knows no task. */
   readonly prepare: readonly (readonly string[])[];
   readonly startTimeoutMs: number;
@@ -84,6 +86,9 @@ export type SourceFolder = { readonly source: string; readonly target: string };
 export type BuiltFolder = { readonly build: DataBuild; readonly target: string };
 export type ImageFolder = { readonly image: string; readonly target: string };
 
+/** In place of an image: the data is a layer of the sandbox's own image. */
+export const bakedData = 'baked';
+
 /** How data is made, once for all sandboxes of a machine. */
 export type DataBuild = {
   /** Run where the inputs are, each under its last name. */
@@ -101,6 +106,8 @@ export type Environment = {
   readonly version: EnvironmentVersion;
   readonly description: string;
   readonly template: Template | OpenTemplate;
+  /** What graders that work where the policy never was get their sandbox from; absent where none does. */
+  readonly graderTemplate?: Template;
   /** Run after bind and before the first call, with the exposed item fields; never charged to a command. */
   readonly setup: { readonly commands: readonly (readonly string[])[]; readonly timeoutMs: number };
   /** Item fields that may enter the sandbox. */
@@ -113,9 +120,20 @@ export type Environment = {
   /** The score of a rollout whose final answer is too long to be graded. */
   readonly onTooLong: number;
   readonly texts: Texts;
+  /** Whether graded rollouts are kept as their grader saw them, for a newer grader; absent: they are not. */
+  readonly keep?: true;
   /** Its rows and its prompt, of which a fleet knows the digests; absent: they are the trainer's own. */
   readonly dataset?: Dataset;
-  readonly pool: { readonly minReady: number; readonly max: number; readonly maxAgeMs: number };
+  readonly pool: PoolSizes;
+};
+
+export type PoolSizes = {
+  readonly minReady: number;
+  /** Of all its sandboxes, the grader's among them. */
+  readonly max: number;
+  readonly maxAgeMs: number;
+  /** The grader's share of `max`: rollouts that hold all that is left of it never wait for each other. */
+  readonly grader?: { readonly minReady: number; readonly max: number };
 };
 
 /** JSON Schema (draft 2020-12 subset that ajv checks). */

@@ -1,4 +1,5 @@
-import type { Grader } from './grader.ts';
+import type { Environment } from './environment.ts';
+import type { FreshGrading, Grader } from './grader.ts';
 
 /** A grader that gives a score by itself, and is no composition of others. */
 export type GraderLeaf = Exclude<Grader, { readonly kind: 'gate' | 'weighted' | 'penalty' }>;
@@ -23,8 +24,8 @@ export function graderLeaves(grader: Grader): readonly GraderLeaf[] {
   }
 }
 
-/** Whether some part looks at what the rollout's calls said: only then is that kept. */
-export const readsCalls = (grader: Grader): boolean =>
+/** Whether some part looks at what the rollout's calls said. */
+const readsCalls = (grader: Grader): boolean =>
   graderLeaves(grader).some(
     (leaf) =>
       leaf.kind === 'calls' ||
@@ -32,10 +33,36 @@ export const readsCalls = (grader: Grader): boolean =>
       (leaf.kind === 'http' && leaf.calls === true),
   );
 
-/** Whether some part runs inside the rollout's sandbox. */
+/** Whether what calls said is written down: for its grader, or for a newer one. */
+export const keepsCalls = ({ grader, keep }: Pick<Environment, 'grader' | 'keep'>): boolean =>
+  keep === true || readsCalls(grader);
+
+/** Whether some part runs inside the rollout's sandbox, or looks at what the policy left there. */
 export function needsSandbox(grader: Grader): boolean {
-  return graderLeaves(grader).some(({ kind }) => kind === 'command');
+  return graderLeaves(grader).some((leaf) => leaf.kind === 'command' || isSentFiles(leaf));
 }
+
+/** Those that work where the policy never was. */
+export function freshLeaves(grader: Grader): readonly FreshLeaf[] {
+  return graderLeaves(grader).filter((leaf) => isFresh(leaf));
+}
+
+type CommandLeaf = Extract<GraderLeaf, { readonly kind: 'command' }>;
+export type FreshLeaf = CommandLeaf & { readonly fresh: FreshGrading };
+
+/** Whether it works where the policy never was. */
+export const isFresh = (leaf: GraderLeaf): leaf is FreshLeaf =>
+  leaf.kind === 'command' && leaf.fresh !== undefined;
+
+/** Whether nothing needs the policy's sandbox any more once the artifacts were taken out of it. */
+export function outlivesItsSandbox(grader: Grader): boolean {
+  return graderLeaves(grader).every(
+    (leaf) => isFresh(leaf) || (leaf.kind !== 'command' && !isSentFiles(leaf)),
+  );
+}
+
+/** A judge's files are read when it is asked, out of the policy's own sandbox. */
+const isSentFiles = (leaf: GraderLeaf): boolean => leaf.kind === 'http' && leaf.attach !== undefined;
 
 /** Where in the row the leaf finds what it compares with; null where it gets the whole row, or compares with nothing of it. */
 export function referenceOf(leaf: GraderLeaf): string | null {

@@ -61,8 +61,39 @@ export type CallsQuestion =
       readonly passing: boolean;
     };
 
+/** Files of a sandbox by name: below the workspace, `*` stands for anything within the last name of a path. */
+export type Attach = {
+  readonly paths: readonly string[];
+  readonly mostBytes: number;
+  /** What it is worth that the policy made them too large, too many or unreadable. */
+  readonly onBad: number;
+};
+
 /** So much off a score for every `per` beyond what is free. */
 export type Surcharge = { readonly free: number; readonly per: number; readonly each: number };
+
+/** A file's content: its text, or bytes that are none. */
+export type FileContent = string | { readonly base64: string };
+
+/** Hidden files of each row: what a row says in its field is a name in `folders`, and never a path. */
+export type RowFiles = {
+  readonly field: string;
+  /** Value of the field → relative path → content. */
+  readonly folders: Readonly<Record<string, Readonly<Record<string, FileContent>>>>;
+};
+
+/** What a grader in a sandbox of its own gets of the policy's. */
+export type FreshGrading = {
+  /**
+   * Below the workspace, or absolute below another writable folder. `*` stands for anything in one name; a path without it
+   * must be there.
+   */
+  readonly artifacts: readonly string[];
+  /** Of all of them together. */
+  readonly mostBytes: number;
+  /** The score where they cannot be had as they are named: that is the policy's doing. */
+  readonly onArtifacts: number;
+};
 
 export type Grader =
   /** The trainer computes the score itself and brings it when it finishes the rollout. Stands alone, never as a part. */
@@ -97,6 +128,10 @@ export type Grader =
       readonly argv: readonly string[];
       /** Placed where the policy's user cannot read: file name → text. */
       readonly files: Readonly<Record<string, string>>;
+      /** Beside them the files of the dataset row; left out where there are none. */
+      readonly rowFiles?: RowFiles;
+      /** It works in a sandbox where the policy never was; left out where it works in the policy's own. */
+      readonly fresh?: FreshGrading;
       readonly timeoutMs: number;
       readonly onExit: OnBad;
       readonly onTimeout: OnBad;
@@ -117,6 +152,8 @@ export type Grader =
       readonly control: string;
       /** The judge is sent the rollout's calls too. */
       readonly calls?: true;
+      /** And these files of its sandbox. */
+      readonly attach?: Attach;
     }
   | ({ readonly kind: 'calls' } & CallsQuestion)
   /** All of `all` must give their full score first; then the score is the grader's. */
@@ -144,3 +181,6 @@ export type Grader =
  * grader is done is nobody's score, and no ending that an environment has a word for.
  */
 export const aroundGraderMs = 60_000;
+
+/** What one that works where the policy never was takes besides: for the artifacts, and for a sandbox, cold where it must be. */
+export const aroundFreshMs = 120_000;

@@ -10,8 +10,12 @@ import {
   type TenantId,
 } from './ids.ts';
 
-/** What a sandbox of a rollout is for. One today; part of the key so that a grader's sandbox needs no new key. */
-export type Role = 'policy';
+/**
+ * What a sandbox of a rollout is for: the policy's work, or a grader that shall be where the policy never was. A grader's is
+ * held by a record of its own beside the rollout's, which is never more than `claimed`: nothing is lost with that sandbox.
+ */
+export const roles = ['policy', 'grader'] as const;
+export type Role = (typeof roles)[number];
 
 /** Whom a sandbox works for. A sandbox accepts one owner in its life. */
 export type Owner = {
@@ -32,12 +36,13 @@ export function rolloutKey(owner: Owner): RolloutKey {
 
 /** The inverse of {@link rolloutKey}. Throws a RangeError on text that is no such key. */
 export function ownerOf(key: RolloutKey): Owner {
-  const [tenant, run, rollout, attempt, role, ...rest] = key.split('/').map(decodeURIComponent);
+  const [tenant, run, rollout, attempt, told, ...rest] = key.split('/').map(decodeURIComponent);
+  const role = roleOf(told);
   if (
     tenant === undefined ||
     run === undefined ||
     rollout === undefined ||
-    role !== 'policy' ||
+    role === undefined ||
     rest.length > 0
   ) {
     throw new RangeError(`not a rollout key: ${key}`);
@@ -50,6 +55,12 @@ export function ownerOf(key: RolloutKey): Owner {
     role,
   };
 }
+
+/** Undefined for a word that is none. */
+export const roleOf = (text: string | undefined): Role | undefined => roles.find((role) => role === text);
+
+/** Its record that holds a grader's sandbox. */
+export const graderKey = (key: RolloutKey): RolloutKey => rolloutKey({ ...ownerOf(key), role: 'grader' });
 
 /** Which incarnation of a sandbox answered. */
 export type Epoch = { readonly sandbox: SandboxId; readonly boot: BootId };

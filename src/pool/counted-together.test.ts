@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { fakeEnvironment, fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
 import { environmentName, templateDigest } from '../model/ids.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
-import { countedTogether } from './counted-together.ts';
+import { countedTogether } from './supply.ts';
 import { planPools } from './plans.ts';
 
 const countsOf = (template: string, given: Partial<TemplateCounts> = {}): TemplateCounts => ({

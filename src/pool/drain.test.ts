@@ -4,14 +4,14 @@ import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import { sandboxId, type SandboxId } from '../model/ids.ts';
 import { createDrain } from './drain.ts';
-import { createPresence } from './presence.ts';
+import { SandboxAccount } from './sandbox-account.ts';
 
 const [one, other] = [sandboxId('sandbox-1'), sandboxId('sandbox-2')] as const;
 
 function world(destroy: (sandbox: SandboxId) => Promise<void> = () => Promise.resolve()) {
   const pool = createFakePoolStore();
   const clock = createFakeClock();
-  const presence = createPresence();
+  const account = new SandboxAccount();
   const destroyed: SandboxId[] = [];
   const provider = {
     destroy: async (sandbox: SandboxId) => {
@@ -19,17 +19,17 @@ function world(destroy: (sandbox: SandboxId) => Promise<void> = () => Promise.re
       destroyed.push(sandbox);
     },
   };
-  const drain = createDrain({ pool, provider, presence, clock, metrics: createFakeMetrics() });
+  const drain = createDrain({ pool, provider, account, clock, metrics: createFakeMetrics() });
   pool.answers.draining = [one, other];
-  return { pool, clock, presence, destroyed, drain };
+  return { pool, clock, account, destroyed, drain };
 }
 
 test('what drains is destroyed, and forgotten only when the provider said that it is gone', async () => {
-  const { pool, presence, destroyed, drain } = world();
+  const { pool, account, destroyed, drain } = world();
   await drain();
   expect(destroyed).toEqual([one, other]);
   expect(pool.forgotten).toEqual([]);
-  presence.apply({ kind: 'gone', sandbox: one, cause: 'deleted', evidence: {} });
+  account.apply({ kind: 'gone', sandbox: one, cause: 'deleted', evidence: {} });
   await drain();
   expect(pool.forgotten).toEqual([one]);
 });

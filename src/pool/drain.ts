@@ -4,12 +4,12 @@ import type { PoolStore } from '../ports/fleet/pool.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import type { SandboxProvider } from '../ports/sandbox-provider.ts';
 import { eachOf } from '../waiting/each-of.ts';
-import type { Presence } from './presence.ts';
+import type { SandboxAccount } from './sandbox-account.ts';
 
 export type DrainTools = {
   readonly pool: Pick<PoolStore, 'draining' | 'takeErrands' | 'forget'>;
   readonly provider: Pick<SandboxProvider, 'destroy'>;
-  readonly presence: Pick<Presence, 'isGone'>;
+  readonly account: Pick<SandboxAccount, 'isGone'>;
   readonly metrics: Pick<Metrics, 'sandboxDestroyed'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
 };
@@ -33,9 +33,9 @@ export function createDrain(tools: DrainTools): () => Promise<void> {
     keepOnly(askedAtMs, draining);
     const nowMs = tools.clock.monotonicMs();
     const due = draining.filter(
-      (sandbox) => isDue(askedAtMs.get(sandbox), nowMs) || tools.presence.isGone(sandbox),
+      (sandbox) => isDue(askedAtMs.get(sandbox), nowMs) || tools.account.isGone(sandbox),
     );
-    const gone = due.filter((sandbox) => tools.presence.isGone(sandbox));
+    const gone = due.filter((sandbox) => tools.account.isGone(sandbox));
     await eachOf(gone, width, (sandbox) => tools.pool.forget(sandbox));
     const there = due.filter((sandbox) => !gone.includes(sandbox));
     const ours = await tools.pool.takeErrands('destroy', there);

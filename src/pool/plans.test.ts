@@ -67,3 +67,20 @@ test('one of an older version is not wanted: controllers of both versions leave 
   const plans = planPools([], [environment], none, [{ environment, template }]);
   expect(plans.get(template.digest)).toMatchObject({ wanted: false, minReady: 0 });
 });
+
+test('graders elsewhere have a pool of their own, and with the policy’s no more than the environment may have', () => {
+  const graders = fakeTemplate({ digest: templateDigest('graders'), role: 'grader' });
+  const pool = { minReady: 2, max: 40, maxAgeMs: 5_000, grader: { minReady: 1, max: 5 } };
+  const environment = fakeEnvironment({ graderTemplate: graders, pool });
+  const sizes = (overrides = none) =>
+    targetsOf(planPools([environment], [], overrides)).map(({ minReady, max }) => ({ minReady, max }));
+  expect(sizes()).toEqual([
+    { minReady: 2, max: 35 },
+    { minReady: 1, max: 5 },
+  ]);
+  // An operator's own size is of both.
+  expect(sizes(new Map([[environment.name, { max: 6 }]]))).toEqual([
+    { minReady: 2, max: 3 },
+    { minReady: 1, max: 3 },
+  ]);
+});

@@ -40,16 +40,17 @@ export function planPools(
 ): PoolPlans {
   const plans = new Map<TemplateDigest, PoolPlan>();
   for (const environment of newest) {
-    const { template } = environment;
-    if (isOpen(template)) continue;
-    plans.set(template.digest, shared(plans.get(template.digest), planOf(environment, template, overrides)));
+    for (const plan of plansOf(environment, overrides)) {
+      const { digest } = plan.template;
+      plans.set(digest, shared(plans.get(digest), plan));
+    }
   }
   for (const environment of published) {
-    const { template } = environment;
-    if (isOpen(template)) continue;
-    const known = plans.get(template.digest);
-    const plan = known ?? { ...planOf(environment, template, overrides), minReady: 0, wanted: false };
-    plans.set(template.digest, { ...plan, environments: namesWith(plan.environments, environment.name) });
+    for (const own of plansOf(environment, overrides)) {
+      const { digest } = own.template;
+      const plan = plans.get(digest) ?? { ...own, minReady: 0, wanted: false };
+      plans.set(digest, { ...plan, environments: namesWith(plan.environments, environment.name) });
+    }
   }
   const isNewest = new Set(newest.map(({ version }) => version));
   for (const { environment, template } of chosen) {
@@ -61,14 +62,45 @@ export function planPools(
   return plans;
 }
 
+/** Of an environment's own templates: the policy's, unless each row names an image, and the grader's. */
+function plansOf(environment: Environment, overrides: PoolOverrides): readonly PoolPlan[] {
+  const { template, graderTemplate } = environment;
+  return [
+    ...(isOpen(template) ? [] : [planOf(environment, template, overrides)]),
+    ...(graderTemplate === undefined ? [] : [graderPlanOf(environment, graderTemplate, overrides)]),
+  ];
+}
+
+/** The environment's sandboxes without those that are the grader's share of them. */
 function planOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
   const override = overrides.get(environment.name) ?? {};
-  const max = override.max ?? environment.pool.max;
+  const max = Math.max(1, mostOf(environment, overrides) - graderShareOf(environment, overrides));
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
-  const { maxAgeMs } = environment.pool;
-  const environments = [environment.name];
-  return { template, minReady, max, maxAgeMs, wanted: true, chosenFor: null, environments };
+  return { template, minReady, max, ...commonOf(environment) };
 }
+
+function graderPlanOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
+  const max = graderShareOf(environment, overrides);
+  const minReady = Math.min(max, environment.pool.grader?.minReady ?? 0);
+  return { template, minReady, max, ...commonOf(environment) };
+}
+
+const mostOf = ({ name, pool }: Environment, overrides: PoolOverrides) =>
+  overrides.get(name)?.max ?? pool.max;
+
+/** An operator who makes the whole smaller leaves half of it to the policy at least. */
+function graderShareOf(environment: Environment, overrides: PoolOverrides): number {
+  const { grader } = environment.pool;
+  if (grader === undefined) return 0;
+  return Math.max(1, Math.min(grader.max, Math.floor(mostOf(environment, overrides) / 2)));
+}
+
+const commonOf = ({ name, pool }: Environment) => ({
+  maxAgeMs: pool.maxAgeMs,
+  wanted: true,
+  chosenFor: null,
+  environments: [name],
+});
 
 function shared(one: PoolPlan | undefined, other: PoolPlan): PoolPlan {
   if (one === undefined) return other;

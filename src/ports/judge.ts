@@ -1,6 +1,7 @@
 /** `refused`: the judge works, and would not score this answer, or said no number for it. */
 export type Judged =
-  | { readonly kind: 'scored'; readonly score: number }
+  /** `said`: its reason, where it gave one; for people. */
+  | { readonly kind: 'scored'; readonly score: number; readonly said?: string }
   | { readonly kind: 'refused'; readonly reason: string };
 
 /** A judge elsewhere. Throws `Failure('grader_failed')` when it fails, or refuses the harmless answer too. */
@@ -8,9 +9,20 @@ export interface Judge {
   score(request: JudgeRequest, signal: AbortSignal): Promise<Judged>;
 }
 
+/** What is said without these secrets; each is named in its place. */
+export const withoutSecrets = (text: string, secrets: ReadonlyMap<string, string> = new Map()): string =>
+  [...secrets].reduce((said, [name, value]) => {
+    if (value === '') return said;
+    const instead = `[secret ${name}]`;
+    // As it is, and as JSON has it.
+    return said.replaceAll(value, instead).replaceAll(JSON.stringify(value).slice(1, -1), instead);
+  }, text);
+
 export type JudgeRequest = {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** Secrets among them, by name: a judge may say back what it was sent, and then its words are passed on without. */
+  readonly secrets?: ReadonlyMap<string, string>;
   /** JSON. */
   readonly body: string;
   /** The same with an answer that a working judge scores: sent where it refuses the first, to see whose fault that is. */

@@ -1,4 +1,5 @@
 import type {
+  ArtifactsRequest,
   BindReply,
   BindRequest,
   CallAnswer,
@@ -6,6 +7,7 @@ import type {
   FilePlace,
   FileReply,
   Identity,
+  OutputStream,
   PrepareReply,
   ProbeDepth,
   ProbeReply,
@@ -87,6 +89,13 @@ export interface SandboxLink {
   ): Promise<CallAnswer | 'running'>;
   /** The answers of these calls are stored elsewhere. All are confirmed or, when one is not done, none. */
   confirm(target: SandboxTarget, calls: readonly CallId[], signal: AbortSignal): Promise<void>;
+  /** What was kept of a stream beside the answer. Refused as `answer_confirmed` where it is no longer there. */
+  output(
+    target: SandboxTarget,
+    call: CallId,
+    stream: OutputStream,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
   cancel(target: SandboxTarget, call: CallId, signal: AbortSignal): Promise<void>;
   putFile(
     target: SandboxTarget,
@@ -95,4 +104,10 @@ export interface SandboxLink {
     signal: AbortSignal,
   ): Promise<FileReply>;
   getFile(target: SandboxTarget, from: FileOut, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  /** What the policy has left, as tar, after everything of it was killed; no more calls are taken but grades. */
+  takeArtifacts(
+    target: SandboxTarget,
+    request: ArtifactsRequest,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>>;
 }

@@ -13,7 +13,10 @@ export type Finding =
   | { readonly kind: 'ready'; readonly sandbox: FoundSandbox }
   /** It may work for a rollout, and nobody can say what that has come to. */
   | { readonly kind: 'unsure'; readonly owner: Owner | null }
-  /** Nobody's, and not known to be fit: a start that was forgotten half-way. The garbage collection finds it. */
+  /**
+   * Nobody's, and not known to be fit: a start that was forgotten half-way, or a grader's, whose turn is forgotten with its
+   * claim and runs again in another. The garbage collection finds it.
+   */
   | { readonly kind: 'stranger' };
 
 /**
@@ -33,6 +36,7 @@ export function judge(
   knownTemplates: ReadonlySet<TemplateDigest>,
 ): Finding {
   if (provided.phase !== 'running' || provided.address === null) return { kind: 'stranger' };
+  if ((identity?.owner ?? provided.owner)?.role === 'grader') return { kind: 'stranger' };
   if (identity === null) return { kind: 'unsure', owner: provided.owner };
   if (identity.state === 'expired') return { kind: 'stranger' };
   const { sandbox, template, address } = provided;

@@ -43,8 +43,9 @@ export class OwnEvents {
       void clock.sleep(searchMs, until).then(() => ended.abort());
       let bytes = 0;
       for await (const found of lines) {
-        // Of a whole run nobody reads why, which would fill the room that its events have.
-        const line = wanted.rollout === null ? withoutWhy(found) : found;
+        if (wanted.verdicts === true && !found.startsWith(verdictMark)) continue;
+        // With all events of a run, why would fill the room that they have.
+        const line = wanted.rollout === null && wanted.verdicts !== true ? withoutWhy(found) : found;
         bytes += Buffer.byteLength(line) + 1;
         if (bytes > mostBytes) return some(`it told ${mostBytes} bytes; older events are left out`);
         yield line;
@@ -57,6 +58,7 @@ export class OwnEvents {
   }
 }
 
+const verdictMark = '{"kind":"verdict"';
 const whyMark = '"why":';
 
 /**

@@ -1,9 +1,7 @@
 import type { Texts } from '../model/environment.ts';
-import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { type CutMark, cutStream } from './cut-stream.ts';
-import { encodedBytes, headWithin } from './encoded-text.ts';
+import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
+import { encodedBytes, headWithin, tailWithin } from './encoded-text.ts';
 import { fillText } from './fill-text.ts';
-import { notesOn } from './notes.ts';
 
 export type RenderedOutput = {
   /** What the model reads. */
@@ -53,3 +51,70 @@ function joinLines(parts: readonly string[]): string {
     .filter((part) => part !== '')
     .reduce((text, part) => (text === '' || text.endsWith('\n') ? text + part : `${text}\n${part}`), '');
 }
+
+/** What is left of one stream: its text with a mark where bytes are missing, and how many those are. */
+type CutStream = { readonly text: string; readonly cutBytes: number };
+
+/** Turns a number of missing bytes into the sentence that stands in their place. */
+type CutMark = (bytes: number) => string;
+
+/** The whole stream as it was kept, with the mark where sandboxd already dropped bytes. */
+function keptStream(stream: Captured, mark: CutMark): CutStream {
+  if (stream.cutBytes === 0) return { text: stream.head + stream.tail, cutBytes: 0 };
+  return joined(stream.head, stream.tail, stream.cutBytes, mark);
+}
+
+/**
+ * The stream in at most `limit` encoded bytes: half of them its beginning, the rest its end, because the first error
+ * and the last line are what a reader looks for. Missing bytes are counted as UTF-8.
+ */
+function cutStream(stream: Captured, limit: number, mark: CutMark): CutStream {
+  const whole = keptStream(stream, mark);
+  if (encodedBytes(whole.text) <= limit) return whole;
+  // The mark of all bytes is as long as any mark can get; two line ends set it apart.
+  const room = Math.max(0, limit - encodedBytes(mark(stream.totalBytes + stream.cutBytes)) - 4);
+  const [front, back] =
+    stream.cutBytes === 0 ? [stream.head + stream.tail, null] : [stream.head, stream.tail];
+  const head = headWithin(front, Math.ceil(room / 2));
+  const rest = back ?? front.slice(head.length);
+  const tail = tailWithin(rest, room - encodedBytes(head));
+  const droppedHere = utf8Bytes(stream.head + stream.tail) - utf8Bytes(head) - utf8Bytes(tail);
+  return joined(head, tail, stream.cutBytes + droppedHere, mark);
+}
+
+function joined(head: string, tail: string, cutBytes: number, mark: CutMark): CutStream {
+  const before = head === '' || head.endsWith('\n') ? head : `${head}\n`;
+  return { text: `${before}${mark(cutBytes)}\n${tail}`, cutBytes };
+}
+
+const utf8Bytes = (text: string): number => Buffer.byteLength(text, 'utf8');
+
+/**
+ * What Corral itself says about a command after its output, one sentence a line. A clean exit is worth a word only
+ * where there is nothing else to read: an empty answer looks like a broken tool.
+ */
+function notesOn(answer: CallAnswer, texts: Texts): readonly string[] {
+  const killed = (answer.evidence.outOfMemoryKills ?? 0) > 0;
+  const ending = endingNote(answer, texts);
+  return [...(ending === null ? [] : [ending]), ...(killed ? [texts.outOfMemory] : [])];
+}
+
+function endingNote({ ending, stdout, stderr, evidence }: CallAnswer, texts: Texts): string | null {
+  switch (ending.kind) {
+    case 'exited': {
+      const silent = stdout.totalBytes + stderr.totalBytes === 0;
+      return ending.exitCode === 0 && !silent ? null : fillText(texts.exitCode, { code: ending.exitCode });
+    }
+    case 'signalled':
+      return fillText(texts.signalled, { signal: ending.signal });
+    case 'timed_out':
+      return fillText(texts.timedOut, { seconds: inSeconds(ending.timeoutMs ?? evidence.durationMs) });
+    case 'cancelled':
+      return texts.cancelled;
+    case 'not_started':
+      return fillText(texts.notStarted, { reason: ending.message });
+  }
+}
+
+/** Whole seconds where they are whole, else tenths. */
+const inSeconds = (durationMs: number): number => Math.round(durationMs / 100) / 10;

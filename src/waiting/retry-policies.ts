@@ -39,6 +39,8 @@ export type Retried =
   | 'overdueCall'
   | 'gradingStep'
   | 'graderConnection'
+  | 'graderSandbox'
+  | 'graderSilence'
   | 'forgottenTurn'
   | 'judge'
   | 'creation'
@@ -215,6 +217,27 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     withinMs: always,
     by: ['src/grading/still-there.ts'],
   },
+  graderSandbox: {
+    what: 'another sandbox for a grader that works where the policy never was',
+    on: 'one that was lost or stays silent under it, takes nothing, or does not become free; a Redis that cannot say',
+    until: 'until the rest of the turn would be too short for the grader',
+    again: mayPass,
+    mostTries: always,
+    pauses: usual,
+    withinMs: always,
+    by: ['src/grading/grade-elsewhere.ts'],
+  },
+  graderSilence: {
+    what: 'the connection to such a sandbox',
+    on: 'a connection that breaks, while fleet state has it as it was',
+    until: '30 s; then it is given up for another',
+    again: isOneOf('state_unavailable', 'recovering'),
+    mostTries: always,
+    pauses: usual,
+    // As long as a sandbox that runs a call may be silent; nothing is lost with this one.
+    withinMs: 30_000,
+    by: ['src/grading/grade-elsewhere.ts'],
+  },
   forgottenTurn: {
     what: 'a grading from its beginning',
     on: 'a turn, or a rollout, that fleet state has forgotten',
@@ -304,7 +327,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // One that was cut goes on at once, as far as a person can tell, and a server that is back is noticed within seconds.
     pauses: { firstMs: 100, factor: 2, longestMs: 5_000 },
     withinMs: always,
-    by: ['src/adapters/kubernetes/watch/back-off.ts'],
+    by: ['src/adapters/kubernetes/watch/follow.ts'],
   },
   nodeWatch: {
     what: 'the watch of this machine’s `node`',

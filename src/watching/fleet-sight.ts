@@ -1,5 +1,5 @@
 import { type EnvironmentCatalog, isOpen } from '../model/environment.ts';
-import type { EnvironmentName, TemplateDigest } from '../model/ids.ts';
+import { environmentName, type EnvironmentName, type TemplateDigest } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetMemory } from '../ports/fleet/memory.ts';
 import type { StateServer } from '../ports/fleet/server.ts';
@@ -51,11 +51,12 @@ async function look({ watch, memory, server, catalog }: SightPorts): Promise<Fle
 
 /** Those of environments whose rows name their images are not known before a row comes. */
 function templatesOf(catalog: SightPorts['catalog']): ReadonlyMap<TemplateDigest, EnvironmentName> {
-  return new Map(
-    catalog
-      .all()
-      .flatMap(({ name, template }) => (isOpen(template) ? [] : [[template.digest, name] as const])),
-  );
+  const named = new Map<TemplateDigest, EnvironmentName>();
+  for (const { name, template, graderTemplate } of catalog.all()) {
+    if (!isOpen(template)) named.set(template.digest, name);
+    if (graderTemplate !== undefined) named.set(graderTemplate.digest, environmentName(`${name} (grader)`));
+  }
+  return named;
 }
 
 const nameOf = ({ environment, chosenFor }: WatchedTemplate, catalog: SightPorts['catalog']) =>

@@ -1,7 +1,10 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { measure } from './bench.ts';
 import { findPython } from './find-python.ts';
 import { choose, client, core, type Suite } from './suites.ts';
 import { virtualEnvironment } from './virtual-environment.ts';
@@ -13,8 +16,13 @@ import { virtualEnvironment } from './virtual-environment.ts';
  */
 
 const pyright = join(import.meta.dirname, '../../node_modules/pyright/index.js');
+/** Tests mostly wait: for a command, for half a minute without capacity, for a lease. Each has a fleet of its own. */
+const mostAtOnce = 3;
 
 type Counts = { readonly passed: number; readonly failed: number };
+/** `files`: those in which tests failed, for a run that plays them once more; null where what failed is no test. */
+type Played = Counts & { readonly files: readonly string[] | null };
+type Task = { readonly suite: Suite; readonly name: string; readonly play: () => Promise<Played> };
 
 const args = process.argv.slice(2);
 // Sandboxes under test have two user ids, which only root may hand out.
@@ -24,7 +32,7 @@ if (process.getuid?.() !== 0) {
 }
 const scratch = mkdtempSync(join(tmpdir(), 'corral-clients-'));
 try {
-  process.exitCode = main();
+  process.exitCode = await main();
 } catch (error) {
   process.stderr.write(`clients: ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
@@ -32,16 +40,19 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 
-function main(): number {
+async function main(): Promise<number> {
   const builder = pythonOf(core);
   const installed = install(builder);
-  if (args[0] === '--bench') {
-    const bench = join(client, 'bench/overhead.py');
-    return run('bench', builder, [bench, ...args.slice(1)], { PYTHONPATH: installed }) ? 0 : 1;
-  }
-  const chosen = choose(args);
-  const counts = chosen.suites.map((suite) => play(suite, chosen.rest, builder, installed));
-  const { passed, failed } = sum(counts);
+  if (args[0] === '--bench') return measure(builder, installed, args.slice(1)) ? 0 : 1;
+  const { suites, rest } = choose(args);
+  // Installed one after the other, before anybody's time counts.
+  const pythons = new Map(suites.map((suite) => [suite, pythonOf(suite)]));
+  const tasks = suites.flatMap((suite) => tasksOf(suite, rest, pythons.get(suite) ?? builder, installed));
+  const played = await atOnce(tasks);
+  for (const suite of suites) tell(suite, played);
+  const all = played.map(([, one]) => one);
+  noteFailedFiles(all);
+  const { passed, failed } = sum(all);
   process.stdout.write(`${passed} passed, ${failed} failed\n`);
   return failed === 0 ? 0 : 1;
 }
@@ -50,78 +61,95 @@ function pythonOf({ oldest, lock }: Suite): string {
   return virtualEnvironment(findPython(oldest), lock);
 }
 
-/** Each framework's packages are installed when its turn comes: that time is its own. */
-function play(suite: Suite, rest: readonly string[], builder: string, installed: string): Counts {
-  const startedMs = performance.now();
-  const python = suite === core ? builder : pythonOf(suite);
-  const counts = sum([
-    ...(rest.length === 0 ? [...(suite === core ? style(python) : []), types(suite, python, installed)] : []),
-    tests(suite, rest, python, installed),
-  ]);
-  const tookS = ((performance.now() - startedMs) / 1000).toFixed(1);
-  process.stdout.write(
-    `clients: ${suite.name}: ${counts.passed} passed, ${counts.failed} failed, ${tookS} s\n`,
-  );
-  return counts;
-}
-
 /** Builds the package as it would be published and installs it beside the environments; what is tested is what is shipped. */
 function install(python: string): string {
   const into = join(scratch, 'installed');
   const wheels = join(scratch, 'wheels');
   const pip = ['-m', 'pip', '--disable-pip-version-check'];
   const offline = ['--quiet', '--no-deps', '--no-index'];
-  const built = run('build', python, [
-    ...pip,
-    'wheel',
-    ...offline,
-    '--no-build-isolation',
-    '-w',
-    wheels,
-    client,
-  ]);
-  const found = ['--find-links', wheels, '--target', into, 'corral'];
-  if (!built || !run('install', python, [...pip, 'install', ...offline, ...found])) {
-    throw new Error('the package cannot be built; see above');
+  const build = [...pip, 'wheel', ...offline, '--no-build-isolation', '-w', wheels, client];
+  const place = [...pip, 'install', ...offline, '--find-links', wheels, '--target', into, 'corral'];
+  for (const argv of [build, place]) {
+    const { status } = spawnSync(python, argv, { stdio: ['ignore', 'inherit', 'inherit'] });
+    if (status !== 0) throw new Error('the package cannot be built; see above');
   }
   return into;
 }
 
-/** Format and lint of everything, each counted as one. */
-function style(python: string): Counts[] {
-  return [
-    one(run('format', python, ['-m', 'ruff', 'format', '--quiet', '--diff', '--no-cache', '.'])),
-    one(run('lint', python, ['-m', 'ruff', 'check', '--quiet', '--no-cache', '.'])),
+/** What is slowest first, so that it ends no later than it must. Where somebody names tests, nothing else is looked at. */
+function tasksOf(suite: Suite, rest: readonly string[], python: string, installed: string): readonly Task[] {
+  const task = (name: string, play: () => Promise<Played>): Task => ({ suite, name, play });
+  if (rest.length > 0) {
+    const named = rest.some((arg) => arg.startsWith('tests/')) ? rest : [suite.tests, ...rest];
+    return [task('tests', () => tests(named, python, installed))];
+  }
+  const parts = suite.parts.map((part, index) =>
+    task(`tests ${index + 1}`, () => tests(part, python, installed)),
+  );
+  const ruff = (...argv: readonly string[]) => checked(python, ['-m', 'ruff', ...argv, '--no-cache', '.']);
+  const style = [
+    task('format', () => ruff('format', '--quiet', '--diff')),
+    task('lint', () => ruff('check', '--quiet')),
   ];
+  return [...parts, ...(suite === core ? style : []), task('types', () => types(suite, python, installed))];
 }
 
-function types({ name, types: project }: Suite, python: string, installed: string): Counts {
-  const argv = [pyright, '--project', project, '--pythonpath', python];
-  return one(run(`types of ${name}`, process.execPath, argv, { PYTHONPATH: installed }));
+/** Plays them in their order, so many at a time, and shows what each has said when it ends. */
+async function atOnce(tasks: readonly Task[]): Promise<readonly (readonly [Task, Played & Took])[]> {
+  const left = [...tasks];
+  const played: (readonly [Task, Played & Took])[] = [];
+  const worker = async () => {
+    for (let task = left.shift(); task !== undefined; task = left.shift()) {
+      const startedMs = performance.now();
+      const one = await task.play();
+      const tookMs = performance.now() - startedMs;
+      const how = one.failed === 0 ? 'passed' : 'failed';
+      const name = `${task.suite.name}: ${task.name}`;
+      process.stderr.write(`clients: ${name} ${how}, ${(tookMs / 1000).toFixed(1)} s\n`);
+      played.push([task, { ...one, tookMs }]);
+    }
+  };
+  await Promise.all(Array.from({ length: mostAtOnce }, worker));
+  return played;
 }
 
-function tests(suite: Suite, rest: readonly string[], python: string, installed: string): Counts {
-  const counts = join(scratch, `${suite.name}.json`);
-  const argv = ['-m', 'pytest', ...(rest.some(isPath) ? [] : [suite.tests]), ...rest];
-  const passed = run(`tests of ${suite.name}`, python, argv, {
-    PYTHONPATH: installed,
-    CORRAL_COUNTS: counts,
-  });
+type Took = { readonly tookMs: number };
+
+function tell(suite: Suite, played: readonly (readonly [Task, Played & Took])[]): void {
+  const own = played.filter(([task]) => task.suite === suite).map(([, one]) => one);
+  const { passed, failed } = sum(own);
+  const tookS = own.reduce((all, { tookMs }) => all + tookMs, 0) / 1000;
+  process.stdout.write(`clients: ${suite.name}: ${passed} passed, ${failed} failed, ${tookS.toFixed(1)} s\n`);
+}
+
+function types({ types: project }: Suite, python: string, installed: string): Promise<Played> {
+  return checked(process.execPath, [pyright, '--project', project, '--pythonpath', python], installed);
+}
+
+async function checked(program: string, argv: readonly string[], installed?: string): Promise<Played> {
+  const passed = await run(program, argv, installed === undefined ? {} : { PYTHONPATH: installed });
+  return passed ? { passed: 1, failed: 0, files: [] } : { passed: 0, failed: 1, files: null };
+}
+
+async function tests(wanted: readonly string[], python: string, installed: string): Promise<Played> {
+  const counts = join(scratch, `${randomUUID()}.json`);
+  const given = { PYTHONPATH: installed, CORRAL_COUNTS: counts };
+  const passed = await run(python, ['-m', 'pytest', ...wanted], given);
   try {
-    const told = JSON.parse(readFileSync(counts, 'utf8')) as Counts;
+    const told = JSON.parse(readFileSync(counts, 'utf8')) as Counts & { readonly files: readonly string[] };
     // pytest may fail of what is no test: a file that cannot be read, nothing that was found.
-    return passed || told.failed > 0 ? told : { ...told, failed: 1 };
+    return passed || told.failed > 0 ? told : { ...told, failed: 1, files: null };
   } catch {
-    return { passed: 0, failed: 1 };
+    return { passed: 0, failed: 1, files: null };
   }
 }
 
-function isPath(arg: string): boolean {
-  return arg.startsWith('tests/');
-}
-
-function one(passed: boolean): Counts {
-  return passed ? { passed: 1, failed: 0 } : { passed: 0, failed: 1 };
+/** As `tools/count-reporter.ts` does: what failed in a few files may be played once more by itself. */
+function noteFailedFiles(played: readonly Played[]): void {
+  const file = process.env['CORRAL_FAILED_FILES'];
+  if (file === undefined || played.some(({ files }) => files === null)) return;
+  const names = new Set(played.flatMap(({ files }) => files ?? []));
+  writeFileSync(file, [...names].map((name) => `${name}\n`).join(''));
 }
 
 function sum(counts: readonly Counts[]): Counts {
@@ -131,14 +159,19 @@ function sum(counts: readonly Counts[]): Counts {
   };
 }
 
-function run(name: string, program: string, argv: readonly string[], env: Record<string, string> = {}) {
-  const startedMs = performance.now();
-  const { status } = spawnSync(program, argv, {
+/** What it says is shown at once when it has ended: several speak at the same time. */
+async function run(program: string, argv: readonly string[], env: Record<string, string> = {}) {
+  const child = spawn(program, argv, {
     cwd: client,
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, PYTHONDONTWRITEBYTECODE: '1', ...env },
   });
-  const tookS = ((performance.now() - startedMs) / 1000).toFixed(1);
-  process.stderr.write(`clients: ${name} ${status === 0 ? 'passed' : `failed (${status})`}, ${tookS} s\n`);
-  return status === 0;
+  const ended = new Promise<boolean>((resolve) => {
+    child.once('close', (code) => resolve(code === 0));
+    child.once('error', () => resolve(false));
+  });
+  const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  process.stdout.write(said);
+  process.stderr.write(complained);
+  return ended;
 }

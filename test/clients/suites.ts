@@ -1,13 +1,19 @@
 import { join } from 'node:path';
 
-/** What is tested with one virtual environment: the client alone, or its adapter for a framework beside the real package. */
+/**
+ * What is tested with one virtual environment: the client alone, its adapter for a framework beside the real package, or a
+ * framework's own way to the fleet.
+ */
 export type Suite = {
+  /** It is chosen by this, or by the part before its hyphen. */
   readonly name: string;
   /** The oldest Python that has what the lock names. */
   readonly oldest: `3.${number}`;
   readonly lock: string;
-  /** What pytest is given where nobody names tests; below `clients/python`. */
+  /** The folder of its tests, below `clients/python`. */
   readonly tests: string;
+  /** What pytest is given where nobody names tests: a process for each, with a fleet of its own. */
+  readonly parts: readonly (readonly string[])[];
   /** For pyright: what is checked beside the packages of this environment. */
   readonly types: string;
   /** Played by `--all` only. */
@@ -21,8 +27,17 @@ const adapter = (name: string, isSlow = false): Suite => ({
   oldest: '3.12',
   lock: join(client, `locks/${name}.txt`),
   tests: `tests/with_${name}`,
+  parts: [[`tests/with_${name}`]],
   types: join(client, `tests/with_${name}/pyrightconfig.json`),
   isSlow,
+});
+
+/** Stock clients of E2B, without any of ours: its SDK alone, and what frameworks make of it. */
+const overE2b = (framework: string): Suite => ({
+  ...adapter(framework, true),
+  name: `e2b-${framework}`,
+  tests: `tests/with_e2b/with_${framework}`,
+  types: join(client, `tests/with_e2b/with_${framework}/pyrightconfig.json`),
 });
 
 /** It also builds the package and has what formats and lints all of it. */
@@ -31,20 +46,37 @@ export const core: Suite = {
   oldest: '3.11',
   lock: join(client, 'locks/core.txt'),
   tests: 'tests',
+  parts: [['tests/test_job.py'], ['tests', '--ignore=tests/test_job.py']],
   types: client,
   isSlow: false,
 };
 
-export const suites: readonly Suite[] = [core, adapter('harbor'), adapter('verifiers'), adapter('trl', true)];
+export const suites: readonly Suite[] = [
+  core,
+  adapter('harbor'),
+  adapter('verifiers'),
+  adapter('e2b'),
+  overE2b('harbor'),
+  overE2b('verifiers'),
+  adapter('trl', true),
+];
 
 /**
  * What the words after `npm run test:clients --` choose: suites by their names, all of them by `--all`, else what is not
- * slow. The rest goes to pytest, and to the core's alone where no suite is named.
+ * slow. The rest goes to pytest: of the suites whose files it names, else of the core alone where no suite is named.
  */
 export function choose(args: readonly string[]): { suites: readonly Suite[]; rest: readonly string[] } {
-  const named = suites.filter(({ name }) => args.includes(name));
-  const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => name === arg));
+  const named = suites.filter(({ name }) => isNamed(args, name));
+  const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => isNamed([arg], name)));
   if (named.length > 0) return { suites: named, rest };
   if (args.includes('--all')) return { suites, rest };
+  const files = rest.filter((arg) => arg.startsWith('tests/'));
+  if (files.length > 0) return { suites: [...new Set(files.map(suiteOf))], rest };
   return { suites: rest.length > 0 ? [core] : suites.filter(({ isSlow }) => !isSlow), rest };
 }
+
+const isNamed = (args: readonly string[], name: string): boolean =>
+  args.some((arg) => arg === name || arg === name.split('-', 1)[0]);
+
+const suiteOf = (file: string): Suite =>
+  suites.find((suite) => suite !== core && file.startsWith(`${suite.tests}/`)) ?? core;

@@ -24,7 +24,7 @@ afterAll(async () => {
 
 const there = () => ['--url', fleet.gatewayUrl, '--key', fleet.apiKey, '--environments', environmentsDir];
 
-test.each(['code-edit-planning', 'script-tests'])(
+test.each(['code-edit-planning', 'column-total', 'shell'])(
   'the policies of %s stand in order, each where it is expected',
   async (name) => {
     const { exitCode, printed } = await runCorral(['ladder', name, ...there()]);
@@ -33,7 +33,7 @@ test.each(['code-edit-planning', 'script-tests'])(
   },
 );
 
-test.each(['code-edit-planning', 'script-tests'])(
+test.each(['code-edit-planning', 'column-total', 'shell'])(
   'no attack on %s is paid more than nothing is',
   async (name) => {
     const { exitCode, printed } = await runCorral(['attack', name, ...there()]);

@@ -37,6 +37,10 @@ export class FakeGatewayCore implements GatewayCore {
   toolCall: GatewayCore['toolCall'] = (...args) => this.#answer('toolCall', args, this.result);
   exec: GatewayCore['exec'] = (...args) => this.#answer('exec', args, this.result);
   attach: GatewayCore['attach'] = (...args) => this.#answer('attach', args, this.result);
+  output: GatewayCore['output'] = async (...args) => {
+    await this.#answer('output', args, undefined);
+    return this.#chunks();
+  };
   cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, undefined);
   grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
   view: GatewayCore['view'] = (...args) => this.#answer('view', args, aView());

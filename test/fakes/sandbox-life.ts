@@ -115,6 +115,17 @@ export class SandboxLife {
     return bytes;
   }
 
+  /** Those of the files that are named, or lie in a folder that is. */
+  take(paths: readonly string[]) {
+    this.#bound().beginGrading();
+    const isWanted = (path: string) =>
+      paths.some((wanted) => path === wanted || path.startsWith(`${wanted.replace(/\/$/, '')}/`));
+    const files = [...this.files].filter(([path]) => isWanted(path));
+    const missing = paths.find((wanted) => !files.some(([path]) => path.startsWith(wanted)));
+    if (missing !== undefined) throw new WireError('file_error', `${missing} is not there`, 'ENOENT');
+    return files.map(([path, bytes]) => ({ path, executable: false, mtimeS: 0, bytes: Buffer.from(bytes) }));
+  }
+
   #bound(): Journal {
     this.#binding.requireBound(undefined);
     return this.#journal;

@@ -10,12 +10,14 @@ import {
   type FileOut,
 } from '#src/ports/sandbox-link.ts';
 import type {
+  ArtifactsRequest,
   BindReply,
   BindRequest,
   CallAnswer,
   CallRequest,
   Identity,
 } from '#src/protocol/sandboxd/wire.ts';
+import { tarOf } from '#src/grading/artifacts.ts';
 import { answering, SandboxLife } from './sandbox-life.ts';
 
 export { answering } from './sandbox-life.ts';
@@ -51,8 +53,10 @@ export class FakeSandboxLink implements SandboxLink {
       attach: (target, call, waitMs, signal) => this.attach(target, call, waitMs, signal),
       confirm: (target, calls) => this.confirm(target, calls),
       cancel: (target, call) => this.cancel(target, call),
+      output: (target) => this.output(target),
       putFile: (target, to, body) => this.putFile(target, to, body),
       getFile: (target, from) => this.getFile(target, from),
+      takeArtifacts: (target, request) => this.takeArtifacts(target, request),
     };
   }
 
@@ -132,6 +136,13 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('cancel', target, (life) => life.cancel(call));
   }
 
+  /** What it runs prints little. */
+  output(target: SandboxTarget): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('output', target, () => {
+      throw new WireError('answer_confirmed', 'its output had to make way');
+    });
+  }
+
   async putFile(target: SandboxTarget, to: FileIn, body: AsyncIterable<Uint8Array>) {
     const bytes = Buffer.concat(await Array.fromAsync(body));
     return this.#ask('putFile', target, (life) => life.put(to, bytes));
@@ -139,6 +150,10 @@ export class FakeSandboxLink implements SandboxLink {
 
   getFile(target: SandboxTarget, { path }: FileOut): Promise<AsyncIterable<Uint8Array>> {
     return this.#ask('getFile', target, (life) => chunksOf(life.get(path)));
+  }
+
+  takeArtifacts(target: SandboxTarget, { paths }: ArtifactsRequest): Promise<AsyncIterable<Uint8Array>> {
+    return this.#ask('takeArtifacts', target, (life) => tarOf(life.take(paths)));
   }
 
   async #ask<Answer>(
@@ -197,8 +212,10 @@ export class FakeSandboxLink implements SandboxLink {
 const forOneRollout: ReadonlySet<keyof SandboxLink> = new Set([
   'call',
   'attach',
+  'takeArtifacts',
   'confirm',
   'cancel',
+  'output',
   'putFile',
   'getFile',
 ]);

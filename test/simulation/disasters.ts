@@ -125,6 +125,7 @@ export function planDisasters(world: World): void {
   if (world.faults.calm) return;
   const chance = new Chance(`seed ${world.seed}`).fork('disasters');
   strikeBeforeGrades(world, chance.fork('before grades'));
+  strikeGraders(world, chance.fork('graders'));
   cutOff(world, chance.fork('cut off'));
   forgetLeftovers(world, chance.fork('leftovers'));
   const kinds: readonly (keyof typeof disasters)[] = [
@@ -151,6 +152,22 @@ function strikeBeforeGrades(world: World, chance: Chance): void {
     const owner = ownerKey(run, name);
     const box = world.sandboxes.all().find(({ daemon }) => ownerText(daemon.identity().owner) === owner);
     if (box !== undefined) restart(world, box, 'its sandboxd restarts just before the grade');
+  };
+}
+
+/** How often a grader's own sandbox ends under it. */
+const graderLostShare = 0.5;
+
+/** It hurts nobody: another grades in its place. */
+function strikeGraders(world: World, chance: Chance): void {
+  world.graderBegins = (sandbox) => {
+    if (world.faults.over || !chance.happens(graderLostShare)) return;
+    const cause = chance.pick(lossCauses);
+    world.scheduler.after(chance.between(0, 300), 'fate', 'ends a grader', () => {
+      if (world.faults.over || world.sandboxes.find(sandbox) === undefined) return;
+      world.faults.note('grader lost', `ends under a grader: ${cause}`, 'nobody', sandbox);
+      world.engine.end(sandbox, cause);
+    });
   };
 }
 

@@ -1,12 +1,12 @@
 import type { Environment, Tool } from '#src/model/environment.ts';
 import type { Grader } from '#src/model/grader.ts';
-import { environmentName, environmentVersion } from '#src/model/ids.ts';
+import { environmentName, environmentVersion, templateDigest } from '#src/model/ids.ts';
 import { type EnvironmentOfTest, fakeEnvironment, fakeTemplate } from '../fakes/environment.ts';
 
 /** The command of every simulated call runs at most this long. */
 export const commandMs = 8_000;
-/** Sandboxes that are kept ready: one for each environment, in the pool that they share. */
-export const minReady = 4;
+/** Sandboxes that are kept ready: one for each environment, in the pool that they share, and one for graders. */
+export const minReady = 6;
 /** A rollout that nobody calls for so long is over. */
 export const idleMs = 40_000;
 export const gradeMs = 20_000;
@@ -46,6 +46,20 @@ const inSandbox: Grader = {
   onBroken: 0,
 };
 
+/** The same, where the policy never was. */
+const whereItNeverWas: Grader = {
+  ...inSandbox,
+  fresh: { artifacts: ['calls'], mostBytes: 1_024, onArtifacts: -2 },
+};
+
+/** Of two rollouts that are graded at once one waits for the other. */
+const graderPool = { minReady: 1, max: 2 } as const;
+export const graderTemplate = fakeTemplate({
+  digest: templateDigest('template-of-graders'),
+  role: 'grader',
+  startTimeoutMs: 8_000,
+});
+
 /** The same, who is told the whole rollout. */
 const toldTheWhole: Grader = { ...inSandbox, readsRollout: true };
 
@@ -74,6 +88,15 @@ const texts = {
   sandboxBroken: `${brokenWords} an earlier call, {reason}`,
 };
 
+const limits = {
+  toolCalls: 8,
+  outputBytes: 4_096,
+  rolloutMs: 120_000,
+  idleMs,
+  gradeMs,
+  hardLifeMs: 240_000,
+};
+
 function environment(name: string, given: Partial<EnvironmentOfTest>): Environment {
   return fakeEnvironment({
     name: environmentName(name),
@@ -81,23 +104,26 @@ function environment(name: string, given: Partial<EnvironmentOfTest>): Environme
     template: fakeTemplate({ startTimeoutMs: 8_000 }),
     tools: { run, look },
     texts,
-    limits: {
-      toolCalls: 8,
-      outputBytes: 4_096,
-      rolloutMs: 120_000,
-      idleMs,
-      gradeMs,
-      hardLifeMs: 240_000,
-    },
+    limits,
     pool: { minReady: 1, max: 8, maxAgeMs: 3_600_000 },
     ...given,
   });
 }
 
-/** One graded where the calls ran, one by text alone, one by a judge, one set up first and graded there by who is told of the whole. They share a pool. */
+/**
+ * One graded where the calls ran, one by text alone, one by a judge, one set up first and graded there by who is told of the
+ * whole, and one graded where the policy never was. They share a pool; that one's graders have theirs.
+ */
 export const environments: readonly Environment[] = [
   environment('counted', { grader: inSandbox }),
   environment('told', {}),
   environment('judged', { grader: elsewhere }),
+  environment('elsewhere', {
+    grader: whereItNeverWas,
+    graderTemplate,
+    // What surrounds a grader is a minute in any world; the rest is for its sandboxes.
+    limits: { ...limits, gradeMs: 105_000 },
+    pool: { minReady: 1, max: 8, maxAgeMs: 3_600_000, grader: graderPool },
+  }),
   environment('prepared', { grader: toldTheWhole, setup: { commands: [['set', 'up']], timeoutMs: 5_000 } }),
 ];

@@ -68,6 +68,8 @@ export class World {
   readonly troubles: unknown[] = [];
   /** Told of every policy that begins to think of its last words. */
   lastThought: (plan: PlannedRollout) => void = () => undefined;
+  /** Told of every grader that begins in a sandbox of its own. */
+  graderBegins: (sandbox: string) => void = () => undefined;
   /** What the judge did to whom; see `judgePost`. */
   readonly refused = new Set<string>();
   readonly misled = new Set<string>();

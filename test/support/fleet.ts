@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import type { PartName } from '#cli/fleet/part-process.ts';
@@ -54,7 +54,10 @@ export async function fleetFolders(
   for (const [name, yaml] of Object.entries(environments)) {
     await writeFile(join(environmentsDir, `${name}.yaml`), yaml);
   }
-  for (const [name, text] of Object.entries(files)) await writeFile(join(environmentsDir, name), text);
+  for (const [name, text] of Object.entries(files)) {
+    await mkdir(dirname(join(environmentsDir, name)), { recursive: true });
+    await writeFile(join(environmentsDir, name), text);
+  }
   return { root, environmentsDir, stateDir: join(root, 'state') };
 }
 

@@ -56,7 +56,7 @@ function isAllowedPath(file: string, target: string, room: Room): boolean {
 }
 
 /** From the root of the checkout; null for a package and for what is Node's. */
-function pathOf(file: string, specifier: string): string | null {
+export function pathOf(file: string, specifier: string): string | null {
   if (specifier.startsWith('#')) return specifier.slice(1);
   return specifier.startsWith('.') ? posix.join(posix.dirname(file), specifier) : null;
 }

@@ -105,7 +105,8 @@ export const rooms: readonly Room[] = [
   {
     name: 'protocol',
     files: /^src\/protocol\//,
-    may: ['src/model/', 'src/failure/'],
+    // What a rollout is, whoever is told of it.
+    may: ['src/model/', 'src/failure/', 'src/protocol/rollout/'],
     own: /^src\/protocol\/[^/]+\//,
     packages: ['typebox'],
     builtins: false,
@@ -220,6 +221,15 @@ export const rooms: readonly Room[] = [
     because: 'what is shipped into sandboxes and images is built from files, not from our running code',
   },
   {
+    name: 'drawing',
+    files: /^cli\/drawing\//,
+    may: [],
+    own: /^cli\/drawing\//,
+    packages: ['echarts'],
+    builtins: false,
+    because: 'a page is drawn from numbers and words; what they mean is known to whoever has it drawn',
+  },
+  {
     name: 'cli',
     files: /^cli\//,
     may: [
@@ -230,6 +240,9 @@ export const rooms: readonly Room[] = [
       'src/access/',
       'src/reports/',
       'src/adapters/event-log/',
+      // A rollout that was kept is graded again by the same graders, and by the same judges.
+      'src/grading/',
+      'src/adapters/judge-http/',
       // Pure functions, of what an operator gives to kubectl.
       'src/adapters/kubernetes/manifests/',
       // Where the API server is, as kubectl finds it, and how it is asked: before a fleet is there, and after it.
@@ -238,7 +251,7 @@ export const rooms: readonly Room[] = [
       'infra/payload/',
     ],
     own: /^cli\//,
-    packages: ['commander', 'typebox', 'undici', 'yaml'],
+    packages: ['commander', 'echarts', 'gpt-tokenizer', 'typebox', 'undici', 'yaml'],
     builtins: true,
     because: 'the command line speaks the public protocol and starts services as processes, never as imports',
   },
@@ -265,6 +278,7 @@ export const rooms: readonly Room[] = [
     name: 'demo',
     files: /^demo\//,
     may: [
+      'cli/drawing/',
       'cli/fleet/',
       'infra/cluster/',
       'infra/images/',
@@ -303,14 +317,14 @@ export const rooms: readonly Room[] = [
     name: 'loadtest',
     files: /^loadtest\//,
     may: [
+      'cli/drawing/',
       'cli/fleet/',
       'cli/command-error.ts',
       'cli/print/visible.ts',
       'demo/trainer/',
       'demo/command/',
-      // What a fleet tells of its own starts, and how a report is drawn.
+      // What a fleet tells of its own starts.
       'demo/fleet/fleet-view.ts',
-      'demo/report/',
       'demo/seeded-random.ts',
       'src/platform/',
       'src/model/',

@@ -29,7 +29,7 @@ const head = [
   ),
   '## From a failure to its cause',
   [
-    '1. The error body (the same on both faces) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
+    '1. The error body (the same on all faces; on the E2B face it is the member `error`, beside what its clients read) has `code`, `blame`, `message`, `admitted` (whether a command may have run), `retryable`, `tainted` and `evidence`.',
     '2. `corral rollout ID` tells the rollout’s story call by call, whichever gateway is asked, also when Redis has forgotten it; what is missing of it is named.',
     '3. `corral rollouts --verdict discard --code CODE` lists the others with the same code; `corral runs` counts by run.',
     '4. Over time: `corral_gateway_failures_total` by face, blame and code; `corral_verdicts_total` and `corral_calls_settled_total` also by environment.',
@@ -44,16 +44,17 @@ const head = [
 
 function codeTable(): string {
   const rows = sections.flatMap(({ codes }) => codes).map(rowOf);
-  return table(['code', 'blame', 'native', 'RFT', 'the same again', 'tainted'], rows);
+  return table(['code', 'blame', 'native', 'RFT', 'E2B', 'the same again', 'tainted'], rows);
 }
 
 function rowOf(code: FailureCode): readonly string[] {
-  const { blame, native, rft, retry, taints } = failureRow(code);
+  const { blame, native, rft, e2b, retry, taints } = failureRow(code);
   return [
     `[\`${code}\`](#${code})`,
     blameOf(code, blame),
     `${native}`,
     `${rft}`,
+    `${e2b}`,
     again[retry],
     taints ? 'yes' : '',
   ];
@@ -75,10 +76,11 @@ function sectionOf({ title, intro, codes }: Section): readonly string[] {
 }
 
 function codePart(code: FailureCode): readonly string[] {
-  const { blame, native, rft, retry, taints } = failureRow(code);
+  const { blame, native, rft, e2b, retry, taints } = failureRow(code);
   const answers = [
     `native ${native}`,
     `RFT ${rft}`,
+    `E2B ${e2b}`,
     advice[retry],
     ...(taints ? ['taints the rollout'] : []),
   ];

@@ -43,6 +43,8 @@ const partOf: Readonly<Record<Retried, Part>> = {
   overdueCall: 'call',
   gradingStep: 'grade',
   graderConnection: 'grade',
+  graderSandbox: 'grade',
+  graderSilence: 'grade',
   forgottenTurn: 'grade',
   judge: 'grade',
   creation: 'fleet',

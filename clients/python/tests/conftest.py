@@ -42,4 +42,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         return
     seen = {name: len(reports) for name, reports in terminalreporter.stats.items() if name}
     failed = sum(seen.get(name, 0) for name in ("failed", "error", "skipped", "xfailed", "xpassed"))
-    Path(file).write_text(json.dumps({"passed": seen.get("passed", 0), "failed": failed}))
+    files = {
+        report.nodeid.partition("::")[0]
+        for name in ("failed", "error")
+        for report in terminalreporter.stats.get(name, [])
+    }
+    told = {"passed": seen.get("passed", 0), "failed": failed, "files": sorted(files)}
+    Path(file).write_text(json.dumps(told))

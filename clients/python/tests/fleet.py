@@ -67,9 +67,11 @@ class Fleet:
         return {str(one["owner"]["rollout"]): int(one["init"]["pid"]) for one in taken}
 
     def kill_sandbox_of(self, rollout: str) -> None:
-        """As a kernel or a clumsy operator would."""
+        """As a kernel or a clumsy operator would. A machine with much to do takes its time to carry that out, and until then what
+        it answers is true."""
         pid = eventually(lambda: self.holders().get(rollout), f"{rollout} holds a sandbox")
         os.kill(pid, signal.SIGKILL)
+        eventually(lambda: _is_over(pid), f"the sandbox of {rollout} is gone")
 
     def kill_gateway(self) -> int:
         """SIGKILL; the fleet starts another. Its process id."""
@@ -89,6 +91,14 @@ class Fleet:
             return httpx.get(f"{self.url}/readyz", timeout=5).status_code == 200
         except httpx.HTTPError:
             return False
+
+
+def _is_over(pid: int) -> bool:
+    """Process 1 of a sandbox ends last."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def _record(path: Path) -> Any:
@@ -128,3 +138,11 @@ def _fleet_of(up: subprocess.Popen[str], told: Any) -> Fleet:
         raise AssertionError(f"the fleet did not start:\n{told.read()[-2000:]}")
     summary = json.loads(line)
     return Fleet(summary["gatewayUrl"], summary["apiKey"], Path(summary["stateDir"]))
+
+
+def write_rows(trainer: str, out: Path) -> Path:
+    """The rows of the environment `asked`, as `corral rows` writes them for this trainer."""
+    node = REPOSITORY / "node_modules/.bin/node"
+    rows = [node, REPOSITORY / "cli/main.ts", "rows", "asked", "--for", trainer, "--out", out]
+    subprocess.run([*rows, "--environments", ENVIRONMENTS], check=True, capture_output=True)
+    return out

@@ -21,7 +21,17 @@ from corral.routes import ROUTES, Route
 SENT: dict[Route, set[str]] = {
     routes.OPEN: {"rollout_id", "attempt", "environment", "item", "group", "step", "labels"},
     routes.CALL: {"call_id", "name", "arguments", "timeout_s"},
-    routes.EXEC: {"call_id", "argv", "command", "cwd", "env", "stdin", "timeout_s"},
+    routes.EXEC: {
+        "call_id",
+        "argv",
+        "command",
+        "cwd",
+        "env",
+        "stdin",
+        "timeout_s",
+        "user",
+        "max_output_bytes",
+    },
     routes.GRADE: {"sample"},
     routes.FINISH: {"score"},
     routes.PREWARM: {"environment", "count", "items", "needed_at"},
@@ -72,6 +82,9 @@ def test_each_address_of_the_client_is_one_of_the_gateway(document: Any, route: 
     queries = {each["name"] for each in found["parameters"] if each["in"] == "query"}
     assert ("wait_s" in queries) == route.is_held
     assert ("attempt" in queries) == ("/rollouts/" in route.path)
+    # Each upload is written once; a folder is named in the query.
+    assert ("call_id" in queries) == (route.of == "file" and route.method == "PUT")
+    assert ("path" in queries) == (route.path.endswith("/archive"))
     named = {each["name"] for each in found["parameters"] if each["in"] == "path"}
     assert named == set(re.findall(r"{(\w+)}", route.path))
 

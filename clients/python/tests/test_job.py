@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -185,7 +186,7 @@ def test_the_end_of_the_program_leaves_nothing(fleet: Fleet, run: str):
 
 def test_sigkill_of_the_trainer_leaves_nothing_after_its_lease(fleet: Fleet, run: str):
     with trainer(fleet, run, "300") as started:
-        time.sleep(6)
+        time.sleep(10)
         assert len(held_by(fleet, run)) == 3
         started.kill()
     eventually(lambda: held_by(fleet, run) == [], "no sandbox is left")
@@ -206,6 +207,15 @@ def test_a_child_that_was_forked_leaves_its_parents_rollouts_alone(fleet: Fleet,
         assert rollout.grade().score == 1
 
 
+# As many as a step of a training job opens at once.
+MANY = 512
+
+
+def memory_mb() -> float:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
+
+
 def sockets() -> int:
     return sum(
         "socket:" in str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.is_symlink()
@@ -215,15 +225,19 @@ def sockets() -> int:
 async def test_a_process_with_many_rollouts_has_a_socket_for_each_call_in_flight_and_eight_more(
     fleet: Fleet, run: str
 ):
-    before = sockets()
+    before, memory = sockets(), memory_mb()
     client = fleet.client(run)
-    held = [corral.Rollout("narrow", item={"id": "many"}, client=client) for _ in range(64)]
+    held = [corral.Rollout("narrow", item={"id": "many"}, client=client) for _ in range(MANY)]
+    await asyncio.gather(*(one.open() for one in held))
+    assert sockets() - before <= MANY + 8
     calling = [asyncio.create_task(one.exec("echo here")) for one in held]
     most = 0
     while not any(one.done() for one in calling):
         await asyncio.sleep(0.05)
         most = max(most, sockets() - before)
-    assert most <= 64 + 8
+    assert most <= MANY + 8
+    # A process that has only imported the client has less than 50.
+    assert memory_mb() - memory < 200
     for one in calling:
         one.cancel()
     await asyncio.gather(*calling, return_exceptions=True)

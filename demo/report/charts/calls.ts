@@ -2,7 +2,7 @@ import type { BarSeriesOption } from 'echarts';
 import { policies } from '#demo/policies/roster.ts';
 import type { RolloutRecord } from '#demo/trainer/record.ts';
 import { countByTool } from '../report.ts';
-import { chartWidth, drawSvg, ink, legend, tones, valueAxis } from './drawing.ts';
+import { chartWidth, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
 
 /** Tool calls that the environment's grader takes nothing off for. */
 const freeCalls = 12;

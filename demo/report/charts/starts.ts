@@ -1,8 +1,7 @@
-import type { LineSeriesOption } from 'echarts';
 import type { FleetRollout } from '#demo/fleet/fleet-view.ts';
-import { quantile } from '../quantile.ts';
+import { drawShares } from '#cli/drawing/shares.ts';
+import { tones } from '#cli/drawing/svg.ts';
 import { startTimes } from '../report.ts';
-import { drawSvg, legend, tones, valueAxis } from './drawing.ts';
 
 /** How many rollouts of each launch type had their sandbox after how long: a step up for each rollout. */
 export function drawStarts(rollouts: readonly FleetRollout[]): string {
@@ -10,51 +9,4 @@ export function drawStarts(rollouts: readonly FleetRollout[]): string {
     ['warm', tones.orange, startTimes(rollouts, 'warm')],
     ['cold', tones.blue, startTimes(rollouts, 'cold')],
   ]);
-}
-
-/** For each kind, the share that took no longer than each time. */
-export function drawShares(
-  time: string,
-  share: string,
-  kinds: readonly (readonly [name: string, tone: string, timesMs: readonly number[]])[],
-): string {
-  const series = kinds.flatMap(([name, tone, timesMs]) => stepSeries(name, tone, timesMs));
-  return drawSvg(
-    {
-      legend: legend(),
-      grid: { left: 60, right: 110, top: 44, bottom: 54 },
-      xAxis: { ...valueAxis(time), min: 0 },
-      yAxis: { ...valueAxis(share), min: 0, max: 100, interval: 25, nameGap: 40 },
-      series,
-    },
-    320,
-  );
-}
-
-function stepSeries(type: string, color: string, times: readonly number[]): readonly LineSeriesOption[] {
-  if (times.length === 0) return [];
-  const sorted = times.toSorted((a, b) => a - b);
-  const share = (index: number) => ((index + 1) / sorted.length) * 100;
-  return [
-    {
-      type: 'line',
-      name: `${type} (${times.length})`,
-      color,
-      step: 'end',
-      showSymbol: false,
-      lineStyle: { width: 2.5 },
-      data: [[sorted[0] ?? 0, 0], ...sorted.map((time, index) => [time, share(index)])],
-      markPoint: {
-        symbol: 'circle',
-        symbolSize: 9,
-        label: { position: 'right', offset: [4, 12], color, fontWeight: 'bold', formatter: '{b}' },
-        data: [0.5, 0.99].map((at) => quantileMark(at, times)),
-      },
-    },
-  ];
-}
-
-function quantileMark(at: number, times: readonly number[]) {
-  const time = quantile(times, at) ?? 0;
-  return { name: `p${at * 100} ${Math.round(time)} ms`, coord: [time, at * 100] };
 }

@@ -1,7 +1,17 @@
 import type { ScatterSeriesOption } from 'echarts';
 import type { Findings } from '../report.ts';
 import type { RolloutRecord } from '#demo/trainer/record.ts';
-import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from './drawing.ts';
+import {
+  barSeries,
+  cross,
+  drawSvg,
+  ink,
+  legend,
+  onRows,
+  rowAxes,
+  tones,
+  valueAxis,
+} from '#cli/drawing/svg.ts';
 
 const rowHeightPx = 13;
 const barHeightPx = 8;
@@ -55,8 +65,7 @@ function quietRows(count: number) {
 const killMarks = (data: number[][]): ScatterSeriesOption => ({
   type: 'scatter',
   name: 'sandbox killed',
-  // A cross, drawn as a path because echarts has none of its own.
-  symbol: 'path://M0 2 L2 0 L6 4 L10 0 L12 2 L8 6 L12 10 L10 12 L6 8 L2 12 L0 10 L4 6 Z',
+  symbol: cross,
   symbolSize: 14,
   color: tones.red,
   itemStyle: { borderColor: ink.page, borderWidth: 1.5 },

@@ -6,14 +6,14 @@ import type { Entry } from '../oci/tar.ts';
 import { tree } from './tree.ts';
 
 type WithData = {
-  readonly sandbox: { readonly data?: readonly { readonly source: string; readonly target: string }[] };
+  readonly sandbox: { readonly data?: readonly { readonly source?: string; readonly target: string }[] };
 };
 
-/** What an environment of the gallery mounts from this machine, as a pod's image has to bring it along. */
+/** Folders that an environment of the gallery mounts from this machine, as a pod's image has to bring them along. */
 export async function dataFolders(environmentFile: string): Promise<readonly Entry[]> {
   const { sandbox } = parse(await readFile(join(repository, environmentFile), 'utf8')) as WithData;
-  const folders = (sandbox.data ?? []).map(({ source, target }) =>
-    tree(join(repository, dirname(environmentFile), source), target.slice(1)),
+  const folders = (sandbox.data ?? []).map(async ({ source, target }) =>
+    source === undefined ? [] : tree(join(repository, dirname(environmentFile), source), target.slice(1)),
   );
   return (await Promise.all(folders)).flat();
 }

@@ -19,9 +19,24 @@ it.each([
   expect(faceOf(target)).toBe('rft');
 });
 
-it.each(['/', '/v1/rollouts', '/rfty', '/v1/rft/x', '/healthz', '*', '', 'http://rft/v1'])(
-  '%s belongs to the native face',
+it.each(['/e2b', '/e2b/', '/e2b?x', '/e2b/runs/r/sandboxes', '/E2B/x', '//e2b/x', 'http://other/e2b/x'])(
+  '%s belongs to the face that says gone by 502',
   (target) => {
-    expect(faceOf(target)).toBe('native');
+    expect(faceOf(target)).toBe('e2b');
   },
 );
+
+it.each([
+  '/',
+  '/e2bx',
+  '/v1/e2b',
+  '/v1/rollouts',
+  '/rfty',
+  '/v1/rft/x',
+  '/healthz',
+  '*',
+  '',
+  'http://rft/v1',
+])('%s belongs to the native face', (target) => {
+  expect(faceOf(target)).toBe('native');
+});

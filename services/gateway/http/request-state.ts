@@ -1,12 +1,15 @@
 import type { Grant } from '#src/access/keys.ts';
 import type { CallId, RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
+import type { Pass } from '../e2b/pass.ts';
 import type { Hold } from './hold-gate.ts';
 
 /** What the gateway knows of a request in hand beside what the client sent. */
 export type RequestState = {
   hold: Hold | null;
   grant: Grant | null;
+  /** What an E2B client showed in place of a key. */
+  pass: Pass | null;
   /** What the model wrote, where its route's body has such a member and it came. */
   written: Written | null;
   /** Told in the error body as soon as they are known. */
@@ -19,6 +22,7 @@ export type RequestState = {
 export const newRequestState = (): RequestState => ({
   hold: null,
   grant: null,
+  pass: null,
   written: null,
   rollout: null,
   call: null,

@@ -1,16 +1,31 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RunningAnswer } from '#src/protocol/native/error.ts';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '#src/protocol/native/calls.ts';
 import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
-import type { ExecRequest, GatewayCore } from '../core.ts';
+import type { CallResult, ExecRequest, GatewayCore, RolloutRef } from '../core.ts';
+import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
 import { takeArguments, takeCall, takeRolloutRef, writtenArguments } from '../http/taking.ts';
+import { largeAnswer } from './large-answer.ts';
 import { presentCallResult } from './present-call.ts';
 import { timeoutMsOf, waitMsOf } from './waits.ts';
 
 /** Tool calls and commands. The same call id again attaches to the call, or gets its recorded answer. */
 export function callRoutes(app: App, core: GatewayCore): void {
+  const answered = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    rollout: RolloutRef,
+    result: CallResult,
+  ) => {
+    const { kept, callId } = result;
+    if (kept === undefined) return presentCallResult(result);
+    const open = (stream: OutputStream) => core.output(callerOf(request, 'native'), rollout, callId, stream);
+    return reply.type('application/json').send(await largeAnswer({ ...result, kept }, open));
+  };
+
   app.post(
     '/rollouts/:id/calls',
     {
@@ -50,16 +65,17 @@ export function callRoutes(app: App, core: GatewayCore): void {
         response: { 200: CallAnswer, 202: RunningAnswer },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { params, query, body } = request;
+      const rollout = takeRolloutRef(request, params.id, query);
       const result = await core.exec(callerOf(request, 'native'), {
-        rollout: takeRolloutRef(request, params.id, query),
+        rollout,
         call: takeCall(request, body.call_id),
         ...commandOf(body),
         timeoutMs: timeoutMsOf(body.timeout_s),
         waitMs: waitMsOf(query.wait_s),
       });
-      return presentCallResult(result);
+      return answered(request, reply, rollout, result);
     },
   );
 
@@ -73,12 +89,13 @@ export function callRoutes(app: App, core: GatewayCore): void {
         response: { 200: CallAnswer, 202: RunningAnswer },
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { params, query } = request;
       const rollout = takeRolloutRef(request, params.id, query);
       const call = takeCall(request, params.call_id);
       const caller = callerOf(request, 'native');
-      return presentCallResult(await core.attach(caller, rollout, call, waitMsOf(query.wait_s)));
+      const result = await core.attach(caller, rollout, call, waitMsOf(query.wait_s));
+      return answered(request, reply, rollout, result);
     },
   );
 
@@ -101,8 +118,10 @@ export function callRoutes(app: App, core: GatewayCore): void {
   );
 }
 
-function commandOf(body: ExecBody): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | 'stdin' | 'user'> {
-  const { argv, command, cwd, env, stdin, user } = body;
+function commandOf(
+  body: ExecBody,
+): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | 'stdin' | 'user' | 'maxOutputBytes'> {
+  const { argv, command, cwd, env, stdin, user, max_output_bytes } = body;
   if ((argv === undefined) === (command === undefined)) {
     throw invalid('give either argv or command');
   }
@@ -112,5 +131,6 @@ function commandOf(body: ExecBody): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | '
     ...(env === undefined ? {} : { env }),
     ...(stdin === undefined ? {} : { stdin }),
     ...(user === undefined ? {} : { user }),
+    ...(max_output_bytes === undefined ? {} : { maxOutputBytes: max_output_bytes }),
   };
 }

@@ -13,19 +13,23 @@ async function* written() {
   yield* lines;
 }
 
-async function told(of: 'rollout' | 'run', scopes: readonly Scope[]): Promise<string> {
+async function told(of: 'rollout' | 'run' | 'verdicts', scopes: readonly Scope[]): Promise<string> {
   let text = '';
   for await (const line of toldLines(written(), of, scopes)) text += line;
   return text;
 }
 
 describe('why a rollout has its score', () => {
-  test('is told, of one rollout, to the key that looks after the tenant', async () => {
-    expect(await told('rollout', ['admin'])).toBe(lines.join(''));
-  });
+  test.each(['rollout', 'verdicts'] as const)(
+    'is told, where a %s is asked for, to the key that looks after the tenant',
+    async (of) => {
+      expect(await told(of, ['admin'])).toBe(lines.join(''));
+    },
+  );
 
-  test.each<[string, 'rollout' | 'run', readonly Scope[]]>([
+  test.each<[string, 'rollout' | 'run' | 'verdicts', readonly Scope[]]>([
     ['a key that plays rollouts', 'rollout', ['native', 'rft:tools', 'rft:grade', 'fleet']],
+    ['one that reads the verdicts of a run', 'verdicts', ['native', 'rft:tools', 'rft:grade', 'fleet']],
     ['whoever reads a whole run', 'run', ['admin']],
   ])('is not told to %s, who gets all else', async (_who, of, scopes) => {
     const text = await told(of, scopes);

@@ -20,6 +20,14 @@ export type EventRoutesDeps = {
 };
 
 const lines = { 200: Type.Unknown() };
+const OnlyQuery = Type.Object(
+  {
+    only: Type.Optional(
+      Type.Literal('verdicts', { description: 'its verdicts alone, with why for keys of scope admin' }),
+    ),
+  },
+  { additionalProperties: false },
+);
 
 /** Events of the caller's own tenant: what another tenant calls its rollouts, or whether it has any, is told to nobody. */
 export function eventRoutes(app: App, deps: EventRoutesDeps): void {
@@ -43,11 +51,25 @@ export function eventRoutes(app: App, deps: EventRoutesDeps): void {
 
   app.get(
     '/runs/:run/events',
-    { schema: { summary: 'The same of all its rollouts', params: RunParams, response: lines } },
+    {
+      schema: {
+        summary: 'The same of all its rollouts',
+        params: RunParams,
+        querystring: OnlyQuery,
+        response: lines,
+      },
+    },
     async (request, reply) => {
       const run = runId(idText(request.params.run, 'the run name'));
       const { tenant, scopes } = grantOf(request);
-      const told = toldLines(deps.tell({ tenant, run, rollout: null }), 'run', scopes);
+      const { only } = request.query;
+      const wanted = {
+        tenant,
+        run,
+        rollout: null,
+        ...(only === undefined ? {} : { verdicts: true as const }),
+      };
+      const told = toldLines(deps.tell(wanted), only ?? 'run', scopes);
       return reply.type('application/x-ndjson').send(streamOf(told));
     },
   );
@@ -80,13 +102,13 @@ function namedRun(header: string | readonly string[] | undefined): RunId | null 
 /**
  * Event lines as the bearer of a key may read them. Why a rollout has its score holds the truth of its dataset row, and a
  * grader's own words about it: that is for whoever looks after the tenant (`admin`), and not for the key that plays rollouts,
- * which may lie where a policy finds it. Of a whole run nobody is told.
+ * which may lie where a policy finds it. Of a run it is told with its verdicts alone.
  */
 export async function* toldLines(
   lines: AsyncIterable<string>,
-  of: 'rollout' | 'run',
+  of: 'rollout' | 'run' | 'verdicts',
   scopes: readonly Scope[],
 ): AsyncGenerator<string> {
-  const whole = of === 'rollout' && scopes.includes('admin');
+  const whole = of !== 'run' && scopes.includes('admin');
   for await (const line of lines) yield whole ? line : withoutWhy(line);
 }

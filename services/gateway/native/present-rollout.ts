@@ -1,4 +1,5 @@
 import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.ts';
+import { shownFields } from '#src/protocol/rollout/fields.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { RolloutView } from '../core.ts';
@@ -17,40 +18,19 @@ export function presentLine(record: RolloutRecord, verdict: Verdict): RolloutLin
     rollout_id: record.owner.rollout,
     attempt: record.owner.attempt,
     run: record.owner.run,
-    environment: record.environment,
-    version: record.version,
-    face: record.face,
-    state: record.state,
+    ...shownFields(record),
     verdict,
     taint: presentTaint(record.taint),
-    broken: record.broken,
-    score: record.score,
-    item_key: record.itemKey,
-    wave: record.wave,
+    epoch: record.epoch,
     step: record.tags.step,
     labels: [...record.tags.labels],
-    launch_type: record.launchType,
-    epoch: record.epoch,
-    call_count: record.calls,
     in_flight: record.inFlight,
-    ...presentTimes(record),
-    closed_by: record.closedBy,
   };
 }
 
 function presentTaint(taint: RolloutRecord['taint']): RolloutLine['taint'] {
   if (taint === null) return null;
   return { code: taint.code, cause: taint.cause, evidence: { ...taint.evidence }, at: instant(taint.atMs) };
-}
-
-function presentTimes(record: RolloutRecord) {
-  return {
-    placed_at: instant(record.placedAtMs),
-    claimed_at: instantOrNull(record.claimedAtMs),
-    active_at: instantOrNull(record.activeAtMs),
-    closed_at: instantOrNull(record.closedAtMs),
-    lease_until: instant(record.leaseUntilMs),
-  };
 }
 
 function presentCall(call: CallSummary): RolloutAnswer['calls'][number] {
@@ -71,4 +51,3 @@ function presentCall(call: CallSummary): RolloutAnswer['calls'][number] {
 }
 
 const instant = (atMs: number): string => new Date(atMs).toISOString();
-const instantOrNull = (atMs: number | null): string | null => (atMs === null ? null : instant(atMs));

@@ -1,6 +1,7 @@
 import { DescribedError } from '#src/protocol/native/error.ts';
 import { type DescribedRoute, openApiDocument } from '#src/protocol/native/openapi.ts';
 import { describeHealth, probePatienceMs } from '#src/platform/state-health.ts';
+import type { DataState } from '#src/protocol/node/parts.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -17,6 +18,8 @@ export type Operations = {
   readonly environments: () => EnvironmentsInForce;
   /** What this host cannot enforce, in sentences; null where the gateway cannot know. */
   readonly limitations: () => Promise<readonly string[] | null>;
+  /** Data that environments' programs make on this machine; null where the gateway cannot know. */
+  readonly data: () => Promise<readonly DataState[] | null>;
   readonly renderMetrics: () => Promise<string>;
   readonly routes: readonly DescribedRoute[];
 };
@@ -34,10 +37,11 @@ export function operationRoutes(app: App, operations: Operations): void {
 
   app.get('/readyz', notCounted, async (_request, reply) => {
     const { needs, clock, fleetState } = operations;
-    const [found, limitations, state] = await Promise.all([
+    const [found, limitations, data, state] = await Promise.all([
       findMissing(needs, probePatienceMs, clock),
       // Weak isolation is told, not a reason to refuse work; not knowing it is told as null.
       operations.limitations().catch(() => null),
+      operations.data().catch(() => null),
       // Without Redis requests are held: a Service that were emptied for it would refuse them.
       describeHealth(fleetState, clock),
     ]);
@@ -45,9 +49,14 @@ export function operationRoutes(app: App, operations: Operations): void {
     if (operations.gate.state !== 'open')
       missing.push({ name: 'gateway', reason: goes[operations.gate.state] });
     const status = missing.length === 0 ? 'ready' : 'not ready';
-    return reply
-      .code(missing.length === 0 ? 200 : 503)
-      .send({ status, missing, limitations, fleet_state: state, environments: operations.environments() });
+    return reply.code(missing.length === 0 ? 200 : 503).send({
+      status,
+      missing,
+      limitations,
+      data: data === null ? null : data.map(toldData),
+      fleet_state: state,
+      environments: operations.environments(),
+    });
   });
 
   app.get('/metrics', notCounted, async (_request, reply) =>
@@ -56,3 +65,13 @@ export function operationRoutes(app: App, operations: Operations): void {
 
   app.get('/openapi.json', () => openApiDocument(operations.routes, '1', DescribedError));
 }
+
+/** Anybody may read this: what of it is an author's program says in full is in the log. */
+const toldData = ({ digest, argv, state, seconds, bytes }: DataState) => ({
+  command: argv.join(' ').slice(0, commandCharacters),
+  digest,
+  state,
+  seconds,
+  bytes,
+});
+const commandCharacters = 200;

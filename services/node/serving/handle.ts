@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { sandboxIdPattern } from '#src/protocol/node/parts.ts';
-import { CreateBody, LabelBody } from '#src/protocol/node/wire.ts';
+import { CreateBody, LabelBody, watchAliveEveryMs, type WatchLine } from '#src/protocol/node/wire.ts';
 import type { BuiltData } from '../data/built-data.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { answer, BadRequest, readBody } from './answers.ts';
 import type { Handle } from './serve.ts';
-import { streamWatch } from './stream-watch.ts';
 
 export type Served = {
   readonly data: BuiltData;
@@ -80,3 +79,26 @@ function idOf(text: string): SandboxId {
 
 const unknownEndpoint = ({ method, url }: IncomingMessage) =>
   new BadRequest(404, `there is no ${method ?? ''} ${url ?? ''} here`);
+
+/** What a watcher may have unread before it is cut off; it comes back and starts from the list. */
+const longestBacklogBytes = 4 * 1024 * 1024;
+
+/** Streams the feed as NDJSON until the client goes away. */
+function streamWatch(response: ServerResponse, feed: Feed, sandboxes: Sandboxes): void {
+  const write = (line: WatchLine) => {
+    response.write(`${JSON.stringify(line)}\n`);
+    if (response.writableLength > longestBacklogBytes) response.destroy();
+  };
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  // Causes first: a watcher that finds a sandbox missing from the list should already know why.
+  for (const end of feed.recentlyGone()) write(end);
+  write({ kind: 'listed', sandboxes: [...sandboxes.list()] });
+  const stop = feed.listen((event) =>
+    write(event.kind === 'listed' ? { ...event, sandboxes: [...event.sandboxes] } : event),
+  );
+  const alive = setInterval(() => write({ kind: 'alive' }), watchAliveEveryMs);
+  response.once('close', () => {
+    stop();
+    clearInterval(alive);
+  });
+}

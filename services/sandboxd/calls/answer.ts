@@ -14,6 +14,7 @@ export type RawAnswer = {
   readonly stdout: RawCapture;
   readonly stderr: RawCapture;
   readonly evidence: CallEvidence;
+  readonly kept?: NonNullable<CallAnswer['kept']>;
   readonly grade?: GradeTurn;
 };
 

@@ -48,13 +48,18 @@ export class Journal {
   receive(callId: string, request: CallRequest): JournalEntry {
     const known = this.#entries.get(callId);
     if (known !== undefined) return matching(known, request.digest);
-    if (request.action.kind === 'grade') this.#graded = true;
+    if (request.action.kind === 'grade') this.beginGrading();
     else this.requireUngraded();
     this.#requireSpace();
     const entry = new JournalEntry(callId, request);
     this.#entries.set(callId, entry);
     this.#startWhatFits();
     return entry;
+  }
+
+  /** From now on no other kind of call is taken. */
+  beginGrading(): void {
+    this.#graded = true;
   }
 
   /** From the first grade on the policy's part is over: what it did then would be graded by the next turn. Throws `graded`. */

@@ -4,31 +4,41 @@ import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/pro
 import { type MemoryFiles, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
 import { behindSandboxd } from '../command/behind-sandboxd.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
+import { cutCapture } from '../command/capture.ts';
 import { enterable } from '../command/enterable.ts';
 import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
-import { Turns } from '../grading/turns.ts';
+import type { Turns } from '../grading/turns.ts';
 import { folderOf, helperProcess } from '../helper/launch.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
 import type { RawAnswer } from './answer.ts';
 import type { StartCall } from './journal.ts';
+import { keptBytes, type Outputs } from './outputs.ts';
 
 /**
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as
  * a turn of its own, whose code is loaded by the first.
  */
-export function callStarter(config: Config, env: NodeJS.ProcessEnv, leaders: Leaders): StartCall {
+export function callStarter(
+  config: Config,
+  env: NodeJS.ProcessEnv,
+  leaders: Leaders,
+  turns: Turns,
+  outputs: Outputs,
+): StartCall {
   const deps = { config, env, leaders };
   const queries = queriesOf(deps);
-  const turns = new Turns();
   const memory = memoryFiles(config.cgroupEvents);
   return async (callId, request, cancel) => {
     const before = memory && readMemoryAccount(memory);
-    const { result, grade } = await carryOut(deps, request, { turns, queries }, cancel);
+    const beside = roomBeside(outputs, request);
+    const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
+    const { result, grade } = await carryOut(deps, whole, { turns, queries }, cancel);
     const kills = memory && memoryKillsSince(before, memory);
-    const { ending, stdout, stderr, durationMs, escapedProcesses, backgroundProcesses } = result;
+    const { ending, durationMs, escapedProcesses, backgroundProcesses } = result;
+    const streams = kept(outputs, callId, request, beside, result);
     const evidence = {
       durationMs,
       outOfMemoryKills: kills?.count ?? null,
@@ -37,8 +47,29 @@ export function callStarter(config: Config, env: NodeJS.ProcessEnv, leaders: Lea
       backgroundProcesses,
     };
     const graded = grade === undefined ? {} : { grade };
-    return { callId, ending, stdout, stderr, evidence, ...graded } satisfies RawAnswer;
+    return { callId, ending, ...streams, evidence, ...graded } satisfies RawAnswer;
   };
+}
+
+/** Bytes of each stream that may be kept beside the answer; 0 where nobody asks for more, or there is no room. */
+function roomBeside(outputs: Outputs, { keepBytes, outputBytes = 0 }: CallRequest): number {
+  return outputBytes > keepBytes && outputs.reserve(2 * outputBytes) ? outputBytes : 0;
+}
+
+/** What of the streams the answer carries; where there is more, it is kept beside. */
+function kept(
+  outputs: Outputs,
+  callId: string,
+  { keepBytes }: CallRequest,
+  beside: number,
+  { stdout, stderr }: CommandResult,
+): Pick<RawAnswer, 'stdout' | 'stderr' | 'kept'> {
+  if (beside === 0) return { stdout, stderr };
+  const bytes = { stdout: keptBytes(stdout), stderr: keptBytes(stderr) };
+  const isMore = Math.max(bytes.stdout, bytes.stderr) > keepBytes;
+  outputs.keep(callId, 2 * beside, isMore ? { stdout, stderr } : null);
+  if (!isMore) return { stdout, stderr };
+  return { stdout: cutCapture(stdout, keepBytes), stderr: cutCapture(stderr, keepBytes), kept: bytes };
 }
 
 /** A container sees its own group at the root of the tree: version 2, then version 1. */
@@ -54,7 +85,7 @@ type Deps = { readonly config: Config; readonly env: NodeJS.ProcessEnv; readonly
 
 async function carryOut(
   deps: Deps,
-  { action, timeoutMs, keepBytes }: CallRequest,
+  { action, timeoutMs, keepBytes, killAtOnce = false }: CallRequest,
   { turns, queries }: { readonly turns: Turns; readonly queries: ReturnType<typeof queriesOf> },
   cancel: AbortSignal,
 ): Promise<{ readonly result: CommandResult; readonly grade?: GradeTurn }> {
@@ -66,7 +97,7 @@ async function carryOut(
     return { result: await (await queries()).ask(action, { timeoutMs, keepBytes }, cancel) };
   const { config, env, leaders } = deps;
   const parts = action.kind === 'exec' ? execProcess(config, env, action) : builtinProcess(config, action);
-  return { result: await runCommand({ ...parts, timeoutMs, keepBytes }, leaders, cancel) };
+  return { result: await runCommand({ ...parts, timeoutMs, keepBytes, killAtOnce }, leaders, cancel) };
 }
 
 /** Made at the first query: most sandboxes never have one. */
@@ -75,7 +106,7 @@ function queriesOf(deps: Deps): () => Promise<Queries> {
   return () => (made ??= import('../queries/queries.ts').then(({ Queries }) => new Queries(deps)));
 }
 
-type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes'>;
+type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce'>;
 
 /** A command of the environment or the caller. */
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {

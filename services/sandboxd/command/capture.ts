@@ -109,6 +109,18 @@ export class Capture {
   }
 }
 
+/** The same stream as it would stand here with fewer bytes kept. */
+export function cutCapture(raw: RawCapture, keepBytes: number): RawCapture {
+  const { head, tail, totalBytes } = raw;
+  if (head.length + tail.length <= keepBytes) return raw;
+  const last = tail.length === 0 ? head : tail;
+  return {
+    head: Buffer.from(head.subarray(0, Math.ceil(keepBytes / 2))),
+    tail: Buffer.from(last.subarray(last.length - Math.floor(keepBytes / 2))),
+    totalBytes,
+  };
+}
+
 export const nothingCaptured: RawCapture = { head: Buffer.alloc(0), tail: Buffer.alloc(0), totalBytes: 0 };
 
 /** As text; a character that the cut splits becomes U+FFFD, like any bad UTF-8. */

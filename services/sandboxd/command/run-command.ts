@@ -15,6 +15,8 @@ export type CommandSpec = Omit<ProcessSpec, 'stdin'> & {
   readonly timeoutMs: number;
   /** Of each stream. */
   readonly keepBytes: number;
+  /** No SIGTERM and no grace at the timeout. */
+  readonly killAtOnce?: boolean;
 };
 
 export type CommandResult = {
@@ -40,7 +42,8 @@ type Stop = 'exited' | 'timed_out' | 'cancelled';
  *
  *   starting  → running, or done as `not_started`
  *   running   → settling at its own exit, or ending at its timeout or by `cancel`
- *   ending    timeout: TERM to the whole tree, a grace, KILL; cancel: KILL at once, since nobody waits for it → settling
+ *   ending    timeout: TERM to the whole tree, a grace, KILL, unless its caller has no time for that; cancel: KILL at once,
+ *             since nobody waits for it → settling
  *   settling  until the pipes were quiet → done; what still runs in the background is left alone, unless it was ended
  */
 export async function runCommand(
@@ -70,7 +73,7 @@ async function follow(
   const output = new Output(started.stdout, started.stderr, spec.keepBytes);
   started.child.stdin?.end(spec.stdin);
   const stop = await firstStop(exited, spec.timeoutMs, cancel);
-  if (stop !== 'exited') await end(stop, leader.pid);
+  if (stop !== 'exited') await end(stop === 'cancelled' || spec.killAtOnce === true, leader.pid);
   const exit = await Promise.race([exited, sleep(exitAfterKillMs, null, { ref: false })]);
   await output.settled();
   const alive = countAlive(leader, leaders.sessionsBut(leader));
@@ -104,8 +107,8 @@ async function firstStop(exited: Promise<Exit>, timeoutMs: number, cancel: Abort
   }
 }
 
-async function end(stop: 'timed_out' | 'cancelled', leader: number): Promise<void> {
-  if (stop === 'cancelled') return killTree(leader);
+async function end(atOnce: boolean, leader: number): Promise<void> {
+  if (atOnce) return killTree(leader);
   const known = terminateTree(leader);
   for (let waitedMs = 0; waitedMs < graceMs && isTreeAlive(leader, known); waitedMs += graceLookMs) {
     await sleep(graceLookMs);

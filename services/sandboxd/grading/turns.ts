@@ -15,7 +15,16 @@ export class Turns {
     cancel: AbortSignal,
     run: (stop: AbortSignal) => Promise<Result>,
   ): Promise<Result | { readonly result: CommandResult }> {
-    if (turn < this.#latest) return { result: cancelled };
+    return (await this.alone(turn, cancel, run)) ?? { result: cancelled };
+  }
+
+  /** Work of a turn, with nothing of any other beside it. Null: it was cancelled, or a later turn has begun, before it ran. */
+  async alone<Result>(
+    turn: number,
+    cancel: AbortSignal,
+    run: (stop: AbortSignal) => Promise<Result>,
+  ): Promise<Result | null> {
+    if (turn < this.#latest) return null;
     if (turn > this.#latest) {
       this.#stop.abort();
       this.#stop = new AbortController();
@@ -23,7 +32,7 @@ export class Turns {
     this.#latest = turn;
     const stop = abortedBy(cancel, this.#stop.signal);
     const before = this.#over;
-    const running = before.then(() => (stop.aborted ? { result: cancelled } : run(stop)));
+    const running = before.then(() => (stop.aborted ? null : run(stop)));
     this.#over = running.catch(() => undefined);
     return running;
   }

@@ -9,9 +9,9 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { longestScoreBytes } from '#src/protocol/sandboxd/wire.ts';
+import { type GraderFile, longestScoreBytes } from '#src/protocol/sandboxd/wire.ts';
 import { reportErrno } from './report-errno.ts';
 
 const ownOnly = 0o700;
@@ -20,7 +20,7 @@ const folders = ['files', 'bin', 'home', 'tmp'];
 type Given = {
   /** Folders of the turns before. */
   readonly earlier: readonly string[];
-  readonly files: Readonly<Record<string, string>>;
+  readonly files: Readonly<Record<string, GraderFile>>;
   readonly programs: Readonly<Record<string, string>>;
   /** By path, what nobody else may ever read. */
   readonly told: Readonly<Record<string, string>>;
@@ -34,7 +34,7 @@ export async function placeGrader(folder: string): Promise<0 | 1> {
     const { earlier, files, programs, told } = JSON.parse(await text(process.stdin)) as Given;
     for (const other of earlier) empty(other);
     for (const name of folders) mkdirSync(join(folder, name), { mode: ownOnly });
-    for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, 'files', name), content);
+    for (const [name, content] of Object.entries(files)) place(join(folder, 'files', name), content);
     for (const [name, content] of Object.entries(programs))
       writeFileSync(join(folder, 'bin', name), content, { mode: ownOnly });
     for (const [path, content] of Object.entries(told))
@@ -44,6 +44,11 @@ export async function placeGrader(folder: string): Promise<0 | 1> {
   } catch (error) {
     return reportErrno(error);
   }
+}
+
+function place(path: string, content: GraderFile): void {
+  mkdirSync(dirname(path), { recursive: true, mode: ownOnly });
+  writeFileSync(path, typeof content === 'string' ? content : Buffer.from(content.base64, 'base64'));
 }
 
 /** What an earlier turn has left. What cannot be removed only takes room. */

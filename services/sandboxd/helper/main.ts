@@ -5,6 +5,7 @@
  *   put PATH    stdin becomes the file; the number of bytes as JSON on stdout
  *   get PATH MOST-BYTES      the file on stdout
  *   tar-in PATH, tar-out PATH MOST-BYTES   the same with an archive of what is below a folder
+ *   take-artifacts WANTED    what they name, for a grader elsewhere, as an archive on stdout
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
@@ -37,6 +38,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'tar-out': {
       const { tarOut } = await import('./tar-out.ts');
       return tarOut(object, Number(rest[0]));
+    }
+    case 'take-artifacts': {
+      const { takeArtifacts } = await import('./artifacts.ts');
+      return takeArtifacts(folder, object);
     }
     case 'place-grader': {
       const { placeGrader } = await import('./grader-files.ts');

@@ -1,9 +1,10 @@
 import { text } from 'node:stream/consumers';
-import { listFiles } from './tools/list-files.ts';
 import { readFile } from './tools/read-file.ts';
 import { search } from './tools/search.ts';
 import { ToolArguments, ToolError } from './tools/tool-arguments.ts';
-import { writeFile } from './tools/write-file.ts';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { walk } from './tools/walk.ts';
 import { writeOut } from './write-out.ts';
 
 /** A tool yields its text piece by piece, so that a large file is never in memory as a whole. */
@@ -47,4 +48,33 @@ function explain(error: unknown): string {
   if (!('code' in error)) return error.message;
   const reason = reasons[String(error.code)] ?? error.message;
   return 'path' in error ? `${reason}: ${String(error.path)}` : reason;
+}
+
+/** `{path, content}`: replaces or creates a file, and the folders above it. */
+function* writeFile(values: ToolArguments): Iterable<string> {
+  const path = values.text('path');
+  const content = values.text('content');
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, content);
+  yield `wrote ${Buffer.byteLength(content)} bytes to ${path}\n`;
+}
+
+/** More would push the rest of the rollout out of a model's context. */
+const mostEntries = 1000;
+const usualDepth = 1;
+
+/** `{path?, depth?}`: files and folders, one a line; a folder's name ends in a slash. */
+function* listFiles(values: ToolArguments): Iterable<string> {
+  const folder = values.optionalText('path') ?? '.';
+  const depth = values.optionalNumber('depth', 1) ?? usualDepth;
+  let listed = 0;
+  for (const { path, isFolder } of walk(folder, depth, () => false)) {
+    if (listed === mostEntries) {
+      yield `[only the first ${mostEntries} entries are shown]\n`;
+      return;
+    }
+    yield `${path}${isFolder ? '/' : ''}\n`;
+    listed += 1;
+  }
+  if (listed === 0) yield '[the folder is empty]\n';
 }

@@ -12,7 +12,7 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { type ReadEntry, readTar, TarError } from '#src/protocol/sandboxd/tar.ts';
 import { reportErrno } from './report-errno.ts';
 
@@ -21,7 +21,8 @@ import { reportErrno } from './report-errno.ts';
  * whatever an archive names, or whatever link the policy has put in its way, leads no further than its own commands do.
  * Each file appears whole or not at all; of an archive that breaks off, what came before stays. Returns the exit code.
  */
-export async function tarIn(root: string): Promise<0 | 1> {
+export async function tarIn(folder: string): Promise<0 | 1> {
+  const root = resolve(folder);
   const unpacked = { bytes: 0, entries: 0 };
   // Told at the end, so that a folder that nobody may write in can be filled.
   const folderModes = new Map<string, number>();
@@ -47,7 +48,7 @@ export async function tarIn(root: string): Promise<0 | 1> {
 /** `/a/b` and `./a/b` are `a/b`, as for every tar; out of the folder nothing leads. */
 function pathBelow(root: string, path: string): string {
   if (path.split('/').includes('..')) throw new TarError(`${path} leads out of the folder`);
-  return join(root, path.replace(/\/+$/, ''));
+  return resolve(root, `./${path}`);
 }
 
 async function place(entry: ReadEntry, path: string, root: string): Promise<void> {

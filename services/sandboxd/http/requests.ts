@@ -1,4 +1,5 @@
 import {
+  type ArtifactsRequest,
   type BindRequest,
   type BuiltinAction,
   type CallRequest,
@@ -7,11 +8,14 @@ import {
   type ExecAction,
   type FilePlace,
   type GradeAction,
+  type GraderFile,
   longestLifeMs,
   maxBindLabel,
   maxCallLabel,
   maxCallsOfLife,
   maxKeptBytes,
+  maxOutputBytes,
+  type OutputStream,
   type PrepareRequest,
   type ProbeDepth,
   type QueryAction,
@@ -62,13 +66,20 @@ export function parsePrepare(body: unknown): PrepareRequest {
 }
 
 export function parseCall(body: unknown): CallRequest {
-  const { digest, action, timeoutMs, keepBytes, label } = shape.fields(body, 'the body');
+  const { digest, action, timeoutMs, keepBytes, outputBytes, label, killAtOnce } = shape.fields(
+    body,
+    'the body',
+  );
   return {
     digest: shape.text(digest, 'digest'),
     action: parseAction(action),
     timeoutMs: shape.whole(timeoutMs, 'timeoutMs', 1, longestMs),
     keepBytes: shape.whole(keepBytes, 'keepBytes', 0, maxKeptBytes),
+    ...(outputBytes === undefined
+      ? {}
+      : { outputBytes: shape.whole(outputBytes, 'outputBytes', 0, maxOutputBytes) }),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxCallLabel) }),
+    ...(killAtOnce === true ? { killAtOnce } : {}),
   };
 }
 
@@ -105,17 +116,44 @@ const bindable = (value: unknown, name: string): string | number | null =>
   value === null || typeof value === 'number' ? value : shape.text(value, name);
 
 function parseGrade({ turn, argv, files, stdin, rollout }: shape.Fields): GradeAction {
-  const texts = shape.texts(files, 'action.files');
-  const inFolder = Object.keys(texts).find((name) => name.includes('/') || name === '.' || name === '..');
-  if (inFolder !== undefined)
-    throw new WireError('invalid_request', `a grader's file cannot be called ${inFolder}`);
   return {
     kind: 'grade',
     turn: shape.whole(turn, 'action.turn', 0, Number.MAX_SAFE_INTEGER),
     argv: shape.argv(argv, 'action.argv'),
-    files: texts,
+    files: parseGraderFiles(files),
     stdin: shape.text(stdin, 'action.stdin'),
     ...(rollout === undefined ? {} : { rollout: shape.text(rollout, 'action.rollout') }),
+  };
+}
+
+function parseGraderFiles(value: unknown): GradeAction['files'] {
+  const files = Object.entries(shape.fields(value, 'action.files')).map(([name, content]) => {
+    if (!staysBelow(name)) throw new WireError('invalid_request', `a grader's file cannot be called ${name}`);
+    return [name, contentOf(content, `action.files.${name}`)] as const;
+  });
+  return Object.fromEntries(files);
+}
+
+/** A relative path whose names are names. */
+const staysBelow = (path: string) =>
+  !path.includes('\0') && path.split('/').every((name) => name !== '' && name !== '.' && name !== '..');
+
+const contentOf = (value: unknown, name: string): GraderFile =>
+  typeof value === 'string' ? value : { base64: shape.text(shape.fields(value, name)['base64'], name) };
+
+const mostPaths = 1024;
+const mostArtifactBytes = 1024 ** 3;
+const mostArtifacts = 100_000;
+
+export function parseArtifacts(body: unknown): ArtifactsRequest {
+  const { turn, paths, mostBytes, mostFiles } = shape.fields(body, 'the body');
+  const named = shape.list(paths, 'paths', shape.text);
+  shape.whole(named.length, 'the number of paths', 1, mostPaths);
+  return {
+    turn: shape.whole(turn, 'turn', 0, Number.MAX_SAFE_INTEGER),
+    paths: named,
+    mostBytes: shape.whole(mostBytes, 'mostBytes', 0, mostArtifactBytes),
+    mostFiles: shape.whole(mostFiles, 'mostFiles', 0, mostArtifacts),
   };
 }
 
@@ -186,6 +224,10 @@ export function parseMostBytes(query: URLSearchParams): number {
 export function parseUploadId(query: URLSearchParams): string | null {
   const call = query.get('call');
   return call === null ? null : parseId(call, 'call');
+}
+
+export function parseStream(query: URLSearchParams): OutputStream {
+  return shape.oneOf(query.get('stream') ?? undefined, 'stream', ['stdout', 'stderr']);
 }
 
 /** The id in a path, percent-encoded there. */

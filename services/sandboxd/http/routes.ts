@@ -10,13 +10,16 @@ import {
 } from '#src/protocol/sandboxd/wire.ts';
 import { awaitAnswer } from '../calls/journal.ts';
 import type { JournalEntry } from '../calls/journal-entry.ts';
+import { keptBytes } from '../calls/outputs.ts';
 import { monotonicMs } from '../clock.ts';
 import { type Daemon, endAtExpiry, identityOf } from '../daemon.ts';
 import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
+import { WireError } from '../wire-error.ts';
 import { readJson } from './body.ts';
 import type { Admission } from './gate.ts';
 import {
+  parseArtifacts,
   parseBind,
   parseCall,
   parseCallId,
@@ -26,6 +29,7 @@ import {
   parseMostBytes,
   parsePrepare,
   parseProbeDepth,
+  parseStream,
   parseUploadId,
   parseWaitMs,
 } from './requests.ts';
@@ -60,10 +64,12 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: /^\/bind$/, admission: 'epoch', handle: bind },
   { method: 'PUT', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: startCall },
   { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
+  { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, admission: 'epoch', handle: outputOf },
   { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
   { method: 'PUT', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesIn },
   { method: 'GET', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesOut },
+  { method: 'POST', path: /^\/artifacts$/, admission: 'epoch', handle: artifactsOut },
 ];
 
 function health({ daemon }: Exchange): Reply {
@@ -129,6 +135,20 @@ async function answered(entry: JournalEntry, waitMs: number, gone: AbortSignal):
   return answer === 'running' ? { status: 202, body: running } : { status: 200, body: answer };
 }
 
+function outputOf({ daemon, request, query, caught, response }: Exchange): Reply {
+  requireBound(daemon, request);
+  const stream = daemon.outputs.find(parseCallId(caught))?.[parseStream(query)];
+  if (stream === undefined)
+    throw new WireError('answer_confirmed', 'its output had to make way, or was no more');
+  response.writeHead(200, {
+    'content-type': 'application/octet-stream',
+    'content-length': keptBytes(stream),
+  });
+  response.write(stream.head);
+  response.end(stream.tail);
+  return null;
+}
+
 async function confirmCalls({ daemon, request }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
   const { calls } = parseConfirm(await readJson(request));
@@ -162,6 +182,15 @@ async function bytesOut({ daemon, request, query, caught, response }: Exchange):
   const { getFile } = await import('../files.ts');
   const place = parseFilePlace(query, formOf(caught));
   await getFile(daemon.config, place, parseMostBytes(query), response);
+  return null;
+}
+
+async function artifactsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
+  requireBound(daemon, request);
+  const wanted = parseArtifacts(await readJson(request));
+  daemon.journal.beginGrading();
+  const { takeArtifacts } = await import('../grading/artifacts.ts');
+  await takeArtifacts(daemon, wanted, response, gone);
   return null;
 }
 

@@ -4,7 +4,6 @@ import { type LaunchQueue, type QueueCounts, queueStates } from '#src/ports/laun
 import type { Random } from '#src/ports/random.ts';
 import { offeringConnection } from './connection.ts';
 import { noFiles, type RedisFiles } from '../redis-client/client.ts';
-import { freeSlots } from './slots.ts';
 import { type TicketJob, ticketPlace } from './tickets.ts';
 import { workTickets } from './worker.ts';
 
@@ -101,4 +100,21 @@ async function classified<Result>(work: () => Promise<Result>): Promise<Result> 
     const reason = thrown instanceof Error ? thrown.message : String(thrown);
     throw new Failure('state_unavailable', `the launch queue did not answer: ${reason}`, { cause: thrown });
   }
+}
+
+/** BullMQ refuses ids that are integers or contain a colon. */
+const slotName = (number: number) => `slot-${number}`;
+
+/** The slot of a ticket that is named after it. */
+const slotOf = (ticket: string): string => /^slot-\d+/.exec(ticket)?.[0] ?? ticket;
+
+/**
+ * The slots to add so that `count` tickets wait or run, given those that do now: the lowest free ones, so that two
+ * controllers that look at the same moment choose the same slots and fill them once.
+ */
+export function freeSlots(taken: readonly string[], count: number, max: number): readonly string[] {
+  const busy = new Set(taken.map(slotOf));
+  const missing = Math.max(0, Math.min(count, max) - busy.size);
+  const names = Array.from({ length: max }, (_, number) => slotName(number));
+  return names.filter((name) => !busy.has(name)).slice(0, missing);
 }

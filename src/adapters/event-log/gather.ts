@@ -1,6 +1,5 @@
 import type { Clock } from '#src/ports/clock.ts';
 import type { Log } from '#src/ports/log.ts';
-import { LineBuffer } from './line-buffer.ts';
 
 /** Where lines go, many at a time. */
 export type BatchWriter = {
@@ -70,3 +69,35 @@ type GatherOptions = {
 };
 
 const linesIn = (text: string): number => text.split('\n').length - 1;
+
+/** Lines that wait for the disk, at most `maxBytes` of them. */
+class LineBuffer {
+  readonly #maxBytes: number;
+  #lines: string[] = [];
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  get empty(): boolean {
+    return this.#lines.length === 0;
+  }
+
+  /** Whether there was room for it. */
+  add(line: string): boolean {
+    const bytes = Buffer.byteLength(line);
+    if (this.#bytes + bytes > this.#maxBytes) return false;
+    this.#lines.push(line);
+    this.#bytes += bytes;
+    return true;
+  }
+
+  /** Takes everything out as one text. */
+  take(): string {
+    const text = this.#lines.join('');
+    this.#lines = [];
+    this.#bytes = 0;
+    return text;
+  }
+}

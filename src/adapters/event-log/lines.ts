@@ -2,7 +2,10 @@
 const longestLine = 1024 * 1024;
 
 /** Text that comes in pieces as lines. One that has no end is thrown away as it comes, so that no more than one is kept. */
-export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  longest = longestLine,
+): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   let isLost = false;
@@ -14,7 +17,7 @@ export async function* splitLines(chunks: AsyncIterable<Uint8Array>): AsyncGener
       isLost = false;
       rest = next;
     }
-    if (rest.length > longestLine) isLost = true;
+    if (rest.length > longest) isLost = true;
     if (isLost) rest = '';
   }
   if (!isLost && rest !== '') yield rest;

@@ -70,6 +70,29 @@ test('the score of the answer is returned and the body is sent as JSON', async (
   expect(bodies).toEqual(['{"item":1}']);
 });
 
+test('what it gives as its reason is told with the score, without the secrets that it was sent, and a list is no reason', async () => {
+  const secrets = new Map([['JUDGE', 's3cret']]);
+  const { ask } = await aJudge(
+    scored('{"score": 0.25, "reason": "two of four, s3cret"}'),
+    scored('{"score": 1, "reason": ["all"]}'),
+  );
+  expect(await ask({ secrets })).toEqual({
+    kind: 'scored',
+    score: 0.25,
+    said: 'two of four, [secret JUDGE]',
+  });
+  expect(await ask({ secrets })).toEqual({ kind: 'scored', score: 1 });
+});
+
+test('a judge that fails with our secret in its words is told without it', async () => {
+  const secrets = new Map([['JUDGE', 's3cret']]);
+  const { ask } = await aJudge(scored('bad token s3cret', 401));
+  await expect(ask({ secrets, retries: 0 })).rejects.toMatchObject({
+    message: expect.stringContaining('bad token [secret JUDGE]') as string,
+    evidence: { reason: expect.not.stringContaining('s3cret') as string },
+  });
+});
+
 test.each([
   ['a 503', scored('busy', 503)],
   ['a connection cut before the answer', (response: ServerResponse) => response.destroy()],

@@ -38,7 +38,7 @@ async function scoreOf(
   signal: AbortSignal,
 ): Promise<Judged> {
   const { asked, tries } = await askUntilFinal(deps, post, request, signal);
-  if (asked.kind === 'score') return { kind: 'scored', score: asked.score };
+  if (asked.kind === 'score') return { ...asked, kind: 'scored' };
   if (asked.kind !== 'refused' && asked.kind !== 'nonsense') throw failed(request, asked, tries);
   const control = await askUntilFinal(deps, post, { ...request, body: request.control }, signal);
   if (control.asked.kind === 'score') return { kind: 'refused', reason: `the judge ${asked.reason}` };

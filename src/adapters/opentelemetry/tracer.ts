@@ -24,7 +24,6 @@ import {
 } from '#src/ports/tracer.ts';
 import { boundedExport } from './bounded-export.ts';
 import type { TracedProcess, TracerOptions } from './open-tracer.ts';
-import { createSpanClock } from './span-clock.ts';
 
 /**
  * The longest value is an id of a caller's, which has 256 characters. More attributes than ours, or links than the swaps of
@@ -166,4 +165,21 @@ const unkept = (context: SpanContext): Span => ({
 function hrTime(ms: number): HrTime {
   const seconds = Math.trunc(ms / 1_000);
   return [seconds, Math.round((ms - seconds * 1_000) * 1e6)];
+}
+
+/** How far the clock of a process may be from the machine's: less than any span that is worth a look. */
+const mostApartMs = 5;
+
+/**
+ * The wall clock, with microseconds: spans of one process are in order to less than a millisecond, and those of several
+ * are as near as their machines' clocks. It follows a clock that is set, and forgets what it has drifted by.
+ */
+export function createSpanClock(wallMs = Date.now, monotonicMs = () => performance.now()): () => number {
+  let anchorMs = wallMs() - monotonicMs();
+  return () => {
+    const [wall, now] = [wallMs(), anchorMs + monotonicMs()];
+    if (Math.abs(now - wall) <= mostApartMs) return now;
+    anchorMs = wall - monotonicMs();
+    return wall;
+  };
 }

@@ -4,7 +4,6 @@ import type { FleetPool, Metrics } from '#src/ports/metrics.ts';
 import type { SandboxCost } from '#src/ports/fleet/reports.ts';
 import type { QueueCounts } from '#src/ports/launch-queue.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
-import { type ApiCall, apiMetrics } from './api-metrics.ts';
 import { blamed } from './catalogue/tables.ts';
 import { environmentMetrics } from './environment-metrics.ts';
 import { eventMetrics } from './event-metrics.ts';
@@ -147,5 +146,21 @@ function endMetrics({ count, set }: Instruments): Ends {
     garbageFound: (reason) => count('corral_garbage_total', { reason }),
     rolloutsExpired: (rollouts) => count('corral_rollouts_expired_total', {}, rollouts),
     grantsTakenBack: (grants) => count('corral_grants_taken_back_total', {}, grants),
+  };
+}
+
+type ApiCall = {
+  readonly verb: string;
+  readonly resource: string;
+  /** A status, or a word for an ending without one. */
+  readonly code: number | string;
+  readonly durationMs: number;
+};
+
+/** Counts a call of the engine's API as it ended. */
+function apiMetrics({ count, observe }: Instruments): (call: ApiCall) => void {
+  return ({ verb, resource, code, durationMs }) => {
+    count('corral_kubernetes_calls_total', { verb, resource, code: String(code) });
+    if (verb !== 'watch') observe('corral_kubernetes_call_duration_seconds', { verb, resource }, durationMs);
   };
 }

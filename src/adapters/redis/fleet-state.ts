@@ -1,3 +1,4 @@
+import type { AliasStore } from '#src/ports/fleet/aliases.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { GradeStore, LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
@@ -9,6 +10,7 @@ import type { CatalogStore } from '#src/ports/fleet/catalogs.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import type { FleetWatch } from '#src/ports/fleet/watch.ts';
+import { aliasStore } from './alias-store.ts';
 import { callStore } from './call-store.ts';
 import { catalogStore } from './catalog-store.ts';
 import { claimStore } from './claim-store.ts';
@@ -54,6 +56,7 @@ export type FleetState = {
   readonly watch: FleetWatch;
   readonly environments: EnvironmentStore;
   readonly catalogs: CatalogStore;
+  readonly aliases: AliasStore;
   readonly eventKeepers: EventKeepers;
   readonly recovery: RecoveryStore;
   readonly memory: FleetMemory;
@@ -121,6 +124,7 @@ function assemble(
     reports: reportStore(run),
     environments: environmentStore(run),
     catalogs: catalogStore(run),
+    aliases: aliasStore(run),
     eventKeepers: eventKeeperStore(run),
     recovery: recoveryStore(run),
     adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,

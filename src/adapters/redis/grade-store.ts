@@ -1,5 +1,6 @@
 import type { FailureCode } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
+import { graderKey } from '#src/model/rollout.ts';
 import type { GradeBegin, GradeStore } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText } from './evidence.ts';
 import { recordOf, recordOrNull } from './record.ts';
@@ -17,6 +18,12 @@ export function gradeStore(run: RunScript): GradeStore {
       return scoreOf(await run('store-score', key, turn, score, evidenceText(detail)), key);
     },
     discard: async (key, code) => (await run('discard-rollout', key, code)) === 1,
+    artifactsTaken: async (key, turn) => {
+      await run('artifacts-taken', key, turn);
+    },
+    releaseGrader: async (key, turn) => {
+      await run('release-grader', graderKey(key), turn);
+    },
     failed: async (key, turn, evidence) => ({
       turnsLeft: numberOf(await run('fail-grade', key, turn, evidenceText(evidence))),
     }),

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
-import { rolloutKey, type RolloutTags, sandboxAddress } from '#src/model/rollout.ts';
+import { rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
 import type { ClaimReply, ClaimRequest, ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import { claimedFields, type FieldValues, textOf } from '#src/protocol/rollout/fields.ts';
 import { claimReplyOf } from './claim-reply.ts';
 import { epochOf } from './record.ts';
-import { listOf, numberOf, textOf, type Reply } from './reply.ts';
+import { listOf, numberOf, textOf as textIn, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 
 /** Keeps one script under two milliseconds, and lets Redis work on one portion while we read the one before. */
@@ -65,7 +66,7 @@ function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
 function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
   const [wave, nowMs, sandbox, boot, address] = given;
-  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, item, ...asked } = request;
+  const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, turn: _turn, item, ...asked } = request;
   const atMs = numberOf(nowMs);
   return {
     ...asked,
@@ -75,7 +76,7 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
     wave: numberOf(wave),
     generation: 1,
     epoch: epochOf(sandbox, boot),
-    address: sandboxAddress(textOf(address)),
+    address: sandboxAddress(textIn(address)),
     launchType: 'warm',
     taint: null,
     broken: null,
@@ -101,55 +102,23 @@ function byKind(requests: readonly ClaimRequest[]): { readonly kinds: Values[]; 
   const numbers = new Map<string, number>();
   const claims: (string | number)[] = [];
   for (const request of requests) {
-    const row = request.item === null ? '' : rowDigest(request.item);
-    const name = nameOf(request, row);
-    const number = numbers.get(name) ?? kinds.push(valuesOf(request, row));
+    const { owner, item, recordOnly = false, turn = '' } = request;
+    const said = [...textsOf(request), recordOnly ? '1' : '', String(turn)];
+    // The row's digest among them stands for the row, which may be a megabyte.
+    const name = JSON.stringify(said);
+    const number = numbers.get(name) ?? kinds.push([...said, item ?? '']);
     numbers.set(name, number);
-    claims.push(rolloutKey(request.owner), number);
+    claims.push(rolloutKey(owner), number);
   }
   return { kinds, claims };
 }
 
-/** Equal for claims that say the same; the row's digest stands for the row, which may be a megabyte. */
-function nameOf(request: ClaimRequest, row: string): string {
-  const { face, environment, version, template, itemKey, tags, idleMs, hardLifeMs, recordOnly } = request;
-  return JSON.stringify([
-    face,
-    environment,
-    version,
-    template,
-    itemKey,
-    row,
-    idleMs,
-    hardLifeMs,
-    tagsText(tags),
-    recordOnly,
-  ]);
-}
-
-/** The eleven values of one kind of claim. */
-function valuesOf(request: ClaimRequest, row: string): Values {
-  const { face, environment, version, template, itemKey, item, tags } = request;
-  const { idleMs, hardLifeMs, recordOnly = false } = request;
-  return [
-    face,
-    environment,
-    version,
-    template,
-    itemKey,
-    item ?? '',
-    row,
-    Math.round(idleMs),
-    Math.round(hardLifeMs),
-    tagsText(tags),
-    recordOnly ? 1 : '',
-  ];
+function textsOf(request: ClaimRequest): readonly string[] {
+  const { item } = request;
+  const row = item === null ? null : rowDigest(item);
+  const values: Partial<FieldValues> = { ...request, hadRow: row !== null, row };
+  return claimedFields.map((name) => textOf(name, values[name]));
 }
 
 /** By which rollouts of one tenant share a row. */
 const rowDigest = (item: string) => createHash('sha256').update(item).digest('hex').slice(0, 32);
-
-/** Most rollouts have none, and then nothing is written. */
-function tagsText(tags: RolloutTags): string {
-  return tags.step === null && tags.labels.length === 0 ? '' : JSON.stringify(tags);
-}

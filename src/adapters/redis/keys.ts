@@ -31,6 +31,7 @@ export const keyNames = {
 
   waiters: 'waiters',
   waitersOfRun: 'waiters-of-run:',
+  graderWaiters: 'grader-waiters',
   grantable: 'grantable:',
   line: 'line:',
   turns: 'turns:',
@@ -65,6 +66,7 @@ export const keyNames = {
   groups: 'groups:',
   group: 'group:',
 
+  aliases: 'aliases:',
   environment: 'environment:',
   environments: 'environments',
   chosen: 'chosen',

@@ -2,6 +2,7 @@ import { Failure } from '#src/failure/failure.ts';
 import { sandboxId } from '#src/model/ids.ts';
 import { rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 import type { FoundRollout, RecoveryStore } from '#src/ports/fleet/recovery.ts';
+import { keptOfLabel } from '#src/protocol/rollout/label.ts';
 import { listOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 import { storedTool } from './summary.ts';
@@ -52,6 +53,7 @@ function rolloutText({ owner, expiresInMs, calls, ...found }: FoundRollout): str
     ...found,
     id: rolloutKey(owner),
     expiresInMs: Math.round(expiresInMs),
+    kept: keptOfLabel(found.label),
     calls: calls.map((call) => ({ ...call, tool: storedTool(call.tool) })),
   });
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keyNames, type KeyName, type Keys } from './keys.ts';
-import { recordFields } from './record.ts';
+import { claimedFields, fieldsOver, recordFields } from '#src/protocol/rollout/fields.ts';
 import { type ScriptName, scriptNames } from './script-names.ts';
 
 export type ScriptLibrary = {
@@ -42,15 +42,19 @@ export async function loadLibrary({ keys, timeLua }: LibraryOptions): Promise<Sc
 
 const functionName = (name: ScriptName, hash: string) => `${name.replaceAll('-', '_')}_${hash}`;
 
-/** What scripts find beside Lua's and Redis' own names: what its functions are called, names of keys, and the fields that make a record. */
+/** What scripts find beside Lua's and Redis' own names: what its functions are called, names of keys, and lists of a rollout's fields. */
 export function givenLua(keys: Keys, hash: string): string {
   const names = Object.keys(keyNames).map((name) => `${name} = '${keys(name as KeyName)}'`);
-  const fields = recordFields.map((field) => `'${field}'`);
   const functions = scriptNames.map((name) => `['${name}'] = '${functionName(name, hash)}'`);
+  const places = recordFields.map((field, index) => `${field} = ${index + 1}`);
   return `local functionNames = { ${functions.join(', ')} }
 local key = { ${names.join(', ')} }
-local recordFields = { ${fields.join(', ')} }`;
+local recordFields, placeInRecord = ${list(recordFields)}, { ${places.join(', ')} }
+local claimedFields = ${list(claimedFields)}
+local fieldsOver, shortFieldsOver = ${list(fieldsOver.always)}, ${list(fieldsOver.ifShort)}`;
 }
+
+const list = (names: readonly string[]) => `{ ${names.map((name) => `'${name}'`).join(', ')} }`;
 
 /** Of both folders: `scripts/lib` has what scripts share. */
 export async function luaFiles(): Promise<readonly LuaFile[]> {

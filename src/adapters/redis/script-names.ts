@@ -1,5 +1,6 @@
 /** Every transition and every reading of fleet state, one round trip each, by the file of `scripts/` that it stands in. */
 export const scripts = {
+  aliases: ['name-image', 'named-image'],
   calls: [
     'admit',
     'settle',
@@ -21,7 +22,14 @@ export const scripts = {
     'load-catalog',
     'hold-catalog',
   ],
-  grading: ['begin-grade', 'store-score', 'fail-grade', 'discard-rollout'],
+  grading: [
+    'begin-grade',
+    'store-score',
+    'fail-grade',
+    'discard-rollout',
+    'artifacts-taken',
+    'release-grader',
+  ],
   launching: ['keep-plan', 'demand', 'look-at', 'reserve', 'ready', 'launch-failed', 'overdue-launches'],
   recovery: ['adopt', 'adopted-at', 'read-kept', 'mark-lost', 'restore-sandbox', 'restore-rollout'],
   reports: ['report-run', 'report-groups', 'list-rollouts', 'list-runs', 'list-cost'],

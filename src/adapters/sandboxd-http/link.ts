@@ -43,12 +43,16 @@ export function createSandboxdHttpLink(
       ask(context, target, { ...callPath(call, waitMs), method: 'PUT', json: request }, callAnswer, signal),
     attach: (target, call, waitMs, signal) =>
       ask(context, target, { ...callPath(call, waitMs), method: 'GET' }, callAnswer, signal),
+    output: (target, call, stream, signal) =>
+      askForBytes(context, target, get(`${pathOf(call)}/output?stream=${stream}`), signal),
     confirm: (target, calls, signal) =>
       ask(context, target, post('/calls/confirm', { calls } satisfies ConfirmRequest), nothing, signal),
     cancel: (target, call, signal) => ask(context, target, post(`${pathOf(call)}/cancel`), nothing, signal),
     putFile: (target, to, body, signal) =>
       ask(context, target, { method: 'PUT', path: pathIn(to), bytes: body }, fileReply, signal),
     getFile: (target, from, signal) => askForBytes(context, target, get(pathOut(from)), signal),
+    takeArtifacts: (target, request, signal) =>
+      askForBytes(context, target, post('/artifacts', request), signal),
     close: () => pools.close(),
   };
 }

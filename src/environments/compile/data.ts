@@ -45,7 +45,7 @@ function compileForCluster({ yaml: { image, target }, place, report }: InHand): 
   if (image === undefined) {
     report(
       place,
-      'is made of folders of this machine and needs image: host or rootfs:PATH; for a cluster name an image that holds the data (corral data --image)',
+      'is made of folders of this machine and needs image: host or rootfs:PATH; for a cluster name an image that holds the data',
     );
   }
   return { image: image ?? '', target };

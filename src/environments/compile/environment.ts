@@ -1,5 +1,5 @@
 import type { Environment, Limits } from '#src/model/environment.ts';
-import { aroundGraderMs, type Grader } from '#src/model/grader.ts';
+import { aroundFreshMs, aroundGraderMs, type Grader } from '#src/model/grader.ts';
 import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import { graderFields, reservedField } from '#src/model/grader-fields.ts';
 import { environmentName } from '#src/model/ids.ts';
@@ -14,6 +14,8 @@ import { compileDataset } from './dataset.ts';
 import type { Folder } from './folder.ts';
 import { checkIndexes } from './index-tool.ts';
 import { compileGrader } from './grader.ts';
+import { checkArtifacts, graderTemplateOf } from './grader-sandbox.ts';
+import { compilePool } from './pool.ts';
 import { compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
 import { compileTools, longestTimeoutMs } from './tools.ts';
@@ -26,6 +28,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     name: environmentName(yaml.name),
     description: yaml.description ?? '',
     template: compileTemplate(yaml.sandbox, folder, report),
+    ...graderTemplateOf(yaml, grader, folder, report),
     setup: compileSetup(yaml, expose, report),
     expose,
     tools: compileTools(yaml.tools ?? {}, expose, report),
@@ -34,7 +37,8 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     unseenCalls: yaml.unseen_calls ?? 'discard',
     onTooLong: yaml.on_too_long ?? 0,
     texts: compileTexts(yaml.texts ?? {}, report),
-    pool: compilePool(yaml, report),
+    pool: compilePool(yaml, grader, report),
+    ...(yaml.keep === true && { keep: true as const }),
     // Left out where it is left out, so that versions stay what they were.
     ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };
@@ -48,6 +52,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
   checkExposed(environment, report);
   checkTimes(environment, report);
   checkCallsGraded(environment, report);
+  checkArtifacts(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
 }
 
@@ -137,20 +142,6 @@ function checkTimes({ limits, tools, grader }: Timed, report: Report): void {
 
 type Timed = Pick<Environment, 'limits' | 'tools' | 'grader'>;
 
-function compilePool({ pool = {}, sandbox }: EnvironmentYaml, report: Report): Environment['pool'] {
-  const max = pool.max ?? 100;
-  const eachRowHasItsOwn = typeof sandbox.image !== 'string';
-  const minReady = pool.min_ready ?? (eachRowHasItsOwn ? 0 : 1);
-  if (minReady > max) report(['pool', 'min_ready'], 'must not be above max');
-  if (minReady > 0 && eachRowHasItsOwn) {
-    report(
-      ['pool', 'min_ready'],
-      'must be 0 where each row names its image: nobody knows which to keep ready; announce bursts with their items',
-    );
-  }
-  return { minReady, max, maxAgeMs: parseDurationMs(pool.max_age ?? '1h') };
-}
-
 /**
  * How long a grader may take when each of its parts takes all of its time. Parts run one after another. A judge that
  * refuses is asked for the harmless answer as often again.
@@ -168,7 +159,7 @@ function longestMs(leaf: GraderLeaf): number {
     case 'calls':
       return 0;
     case 'command':
-      return leaf.timeoutMs + aroundGraderMs;
+      return leaf.timeoutMs + aroundGraderMs + (leaf.fresh === undefined ? 0 : aroundFreshMs);
     case 'http':
       return leaf.timeoutMs * (leaf.retries + 1) * 2;
   }

@@ -1,11 +1,13 @@
 import type { CallSelector, Grader, MostAnswers } from '#src/model/grader.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseBytes, parseDurationMs } from '../quantities.ts';
+import { freshOf } from './fresh-grading.ts';
 import type { GraderYaml, WholeGraderYaml } from '../schema/grader.ts';
 import type { Folder } from './folder.ts';
+import { rowFilesOf } from './row-files.ts';
 
-type Yaml<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
-type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
+export type Yaml<Kind extends WholeGraderYaml['kind']> = Extract<WholeGraderYaml, { kind: Kind }>;
+export type InHand = { readonly place: Path; readonly folder: Folder; readonly report: Report };
 
 /**
  * Ten minutes for tests to run; a minute for a judge to answer, twice more if it does not. Every judge of answers in
@@ -33,7 +35,7 @@ export function compileGrader(yaml: WholeGraderYaml, inHand: InHand): Grader {
     case 'command':
       return commandGrader(yaml, inHand);
     case 'http':
-      return httpGrader(yaml);
+      return httpGrader(yaml, inHand);
     case 'calls':
       return callsGrader(yaml, inHand);
     case 'gate':
@@ -144,11 +146,14 @@ function commandGrader(yaml: Yaml<'command'>, inHand: InHand): Grader {
     onOutOfMemory: yaml.on_out_of_memory,
     onBroken: yaml.on_broken,
     ...(readsRollout && { readsRollout }),
+    ...rowFilesOf(yaml, inHand),
+    ...freshOf(yaml, inHand),
   };
 }
 
 function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InHand) {
-  const texts = Object.entries(files).map(([name, written]) => {
+  const { from: _ofRows, ...named } = files;
+  const texts = Object.entries(named).map(([name, written]) => {
     if (typeof written === 'string') return [name, written];
     const text = folder.text(written.file);
     if (text === null)
@@ -158,7 +163,27 @@ function filesOf({ files = {} }: Yaml<'command'>, { place, folder, report }: InH
   return Object.fromEntries(texts) as Readonly<Record<string, string>>;
 }
 
-function httpGrader(yaml: Yaml<'http'>): Grader {
+/** A judge is sent base64 in one request. */
+const usualAttachBytes = 4 * 1024 * 1024;
+const mostAttachBytes = 16 * 1024 * 1024;
+
+function attachOf({ attach, attach_bytes, on_attach }: Yaml<'http'>, { place, report }: InHand) {
+  if (attach === undefined) {
+    if (attach_bytes !== undefined || on_attach !== undefined)
+      report([...place, 'attach'], 'is missing: attach_bytes and on_attach are of files that are attached');
+    return {};
+  }
+  if (on_attach === undefined)
+    report(
+      [...place, 'on_attach'],
+      'is missing: what is it worth that the policy made its files too large or unreadable?',
+    );
+  const mostBytes = attach_bytes === undefined ? usualAttachBytes : parseBytes(attach_bytes);
+  if (mostBytes > mostAttachBytes) report([...place, 'attach_bytes'], 'must be at most 16Mi');
+  return { attach: { paths: attach, mostBytes, onBad: on_attach ?? 0 } };
+}
+
+function httpGrader(yaml: Yaml<'http'>, inHand: InHand): Grader {
   return {
     kind: 'http',
     url: yaml.url,
@@ -168,6 +193,7 @@ function httpGrader(yaml: Yaml<'http'>): Grader {
     onRefused: yaml.on_refused,
     control: yaml.control ?? defaults.control,
     ...(yaml.calls === true && { calls: true }),
+    ...attachOf(yaml, inHand),
   };
 }
 

@@ -26,6 +26,9 @@ const mistakes = async (tool: string, sandbox?: string, expose?: string) => {
   return await mistakesOf(folder.path, loadEnvironments(folder.path));
 };
 
+const inFile = (database: string, text = 'SELECT 1') =>
+  `{ index: { database: ${database}, sql: "${text}" } }`;
+
 describe('a tool that is a query', () => {
   test('has a text for each name in its SQL that is no field of the row, and rows in the author’s words', async () => {
     const tool = await toolOf(find);
@@ -68,8 +71,6 @@ describe('a tool that is a query', () => {
     expect((await toolOf(quoted)).parameters).toMatchObject({ required: ['c'] });
   });
 
-  const inFile = (database: string, text = 'SELECT 1') =>
-    `{ index: { database: ${database}, sql: "${text}" } }`;
   test.each<[string, string, string?]>([
     ['with a command beside it', `{ command: [ls], index: { database: /d/a.db, sql: "SELECT 1" } }`],
     [

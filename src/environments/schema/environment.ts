@@ -55,6 +55,7 @@ export const EnvironmentSchema = strict(
     name: Name,
     description: Type.Optional(Type.String()),
     sandbox: SandboxSchema,
+    grader_sandbox: Type.Optional(SandboxSchema),
     setup: Type.Optional(
       Type.Union([SetupCommands, strict({ commands: SetupCommands, timeout: Type.Optional(Duration) })], {
         description: `a list of at most ${mostSetupCommands} commands, or {commands, timeout}`,
@@ -81,11 +82,18 @@ export const EnvironmentSchema = strict(
     on_too_long: Type.Optional(Type.Number({ description: 'a score' })),
     texts: Type.Optional(TextsYaml),
     dataset: Type.Optional(DatasetSchema),
+    keep: Type.Optional(Type.Boolean({ description: 'true or false' })),
     pool: Type.Optional(
       strict({
         min_ready: Type.Optional(Count),
         max: Type.Optional(Type.Integer({ minimum: 1, description: 'a whole number from 1' })),
         max_age: Type.Optional(Duration),
+        grader: Type.Optional(
+          strict({
+            min_ready: Type.Optional(Count),
+            max: Type.Optional(Type.Integer({ minimum: 1, description: 'a whole number from 1' })),
+          }),
+        ),
       }),
     ),
   },

@@ -77,17 +77,56 @@ const TextGrader = strict({
   partial: Type.Optional(strict({ worth: Share, within: Share, rounding: Type.Optional(Type.Boolean()) })),
 });
 
+/** Each may be a walk of its own. */
+const mostArtifactNames = 64;
+
+const rowFolder = String.raw`^(?:(?!\.{1,2}/)[A-Za-z0-9._-]+/)*\{item\.[A-Za-z_][A-Za-z0-9_-]*\}/$`;
+
+/** The files by name, and in `from` those of each row: it is not the name of a file. */
+const GraderFiles = Type.Object(
+  {
+    from: Type.Optional(
+      Type.String({
+        pattern: rowFolder,
+        description: 'the folder of a row, relative to this YAML: tests/{item.id}/',
+      }),
+    ),
+  },
+  {
+    patternProperties: { '^(?!from$)[A-Za-z0-9][A-Za-z0-9._-]*$': GraderFile },
+    additionalProperties: false,
+    title: 'files are letters, digits, dots, _ and -, without folders',
+    description: 'files by name: {check.py: {file: graders/check.py}}',
+  },
+);
+type GraderFilesYaml = { readonly from?: string } & {
+  readonly [name: string]: string | { readonly file: string };
+};
+
+/** A path that stays in its folder; how it is written says whether it is below the workspace. */
+const Artifact = Type.String({
+  pattern: String.raw`^/?(?!\.{1,2}(?:/|$))[A-Za-z0-9._*@+=-]+(?:/(?!\.{1,2}(?:/|$))[A-Za-z0-9._*@+=-]+)*/?$`,
+  maxLength: 512,
+  description: 'a path such as src/ or out/*.png, without . and .. and spaces',
+});
+
 /** No defaults for `on_…`, here and below: whether a broken grader may hide a bad rollout is the author's decision, every time. */
 const CommandGrader = strict({
   kind: Type.Literal('command'),
   command: Argv,
-  files: Type.Optional(
-    Type.Record(Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$' }), GraderFile, {
-      additionalProperties: false,
-      title: 'files are letters, digits, dots, _ and -, without folders',
-      description: 'files by name: {check.py: {file: graders/check.py}}',
+  files: Type.Optional(Type.Unsafe<GraderFilesYaml>(GraderFiles)),
+  grade_in: Type.Optional(
+    Type.Union([Type.Literal('same'), Type.Literal('fresh')], { description: 'same or fresh' }),
+  ),
+  artifacts: Type.Optional(
+    Type.Array(Artifact, {
+      minItems: 1,
+      maxItems: mostArtifactNames,
+      description: `a list of at most ${mostArtifactNames} paths such as src/ or out/*.png`,
     }),
   ),
+  artifact_bytes: Type.Optional(Bytes),
+  on_artifacts: Type.Optional(Type.Number({ description: 'a score' })),
   timeout: Type.Optional(Duration),
   on_exit: OnBad,
   on_timeout: OnBad,
@@ -110,6 +149,17 @@ const HttpGrader = strict({
   on_refused: OnBad,
   control: Type.Optional(Type.String({ minLength: 1, description: 'an answer that the judge scores' })),
   calls: Type.Optional(Type.Boolean({ description: 'true: the judge is sent the calls, too' })),
+  attach: Type.Optional(
+    Type.Array(
+      Type.String({
+        pattern: String.raw`^(?!/)(?!(?:.*/)?\.\.(?:/|$))(?:[^*]*/)?[^/]+$`,
+        description: 'a path below the workspace, with * in its last name only: out/*.png',
+      }),
+      { minItems: 1, maxItems: 16, description: 'a list of one to 16 paths' },
+    ),
+  ),
+  attach_bytes: Type.Optional(Bytes),
+  on_attach: Type.Optional(Type.Number({ description: 'a score' })),
 });
 
 const ToolName = Type.String({ minLength: 1, description: 'the name of a tool' });

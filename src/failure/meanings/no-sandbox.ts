@@ -27,7 +27,7 @@ export const noSandbox = {
   },
   unschedulable: {
     means:
-      'No machine has room for what the template requests, and the grace given to an autoscaler is over; or the quota of the sandboxes’ namespace was spent for the template’s whole start timeout. On one machine: its memory was promised to other sandboxes, or in use, for so long.',
+      'No machine has room for what the template requests, and the grace given to an autoscaler is over; or the quota of the sandboxes’ namespace was spent for the template’s whole start timeout. On one machine: its memory was promised to other sandboxes, or in use, for so long; or its data was still being built.',
     evidence:
       'The message has the scheduler’s or the quota’s own words; on one machine, what is promised and what there is.',
     operator:
@@ -48,7 +48,7 @@ export const noSandbox = {
   },
   setup_failed: {
     means:
-      'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
+      'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or the program that makes its data failed. Or a database of a query of its tools cannot be asked. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
     evidence:
       '`step`: which one. `seen`: its exit code and the beginning of its stderr. Of a missing program: `image` and `programs`; the message names the tools.',
     operator:

@@ -1,6 +1,14 @@
 import { Failure } from '#src/failure/failure.ts';
 import type { Grader, OnBad, Surcharge } from '#src/model/grader.ts';
-import type { CommandGrade, EvaluatePart, Evaluation, GradingContext, Leaf, Scored } from './evaluation.ts';
+import type {
+  CommandGrade,
+  EvaluatePart,
+  Evaluation,
+  GradingContext,
+  Leaf,
+  Scored,
+  Unattached,
+} from './evaluation.ts';
 import { gradeByCalls } from './calls.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
@@ -133,13 +141,16 @@ const chargeOf = (spent: number, surcharge: Surcharge | undefined): number =>
  */
 function gradeByCommand(leaf: Leaf<'command'>, grade: CommandGrade): Evaluation {
   if (grade.kind === 'scored') {
-    const detail = { kind: 'command', score: grade.score, reason: 'by its score file' };
+    const where = grade.where === undefined ? '' : `, ${grade.where}`;
+    const detail = { kind: 'command', score: grade.score, reason: `by its score file${where}` };
     return { kind: 'scored', score: grade.score, detail, suspected: null };
   }
   const worth = worthOf(leaf, grade.how);
+  // What is not there as it is named says by itself whose doing that is.
+  const suspected = grade.how === 'artifacts' ? null : 'command';
   if (worth === 'discard') return { kind: 'discarded', suspected: 'command', reason: grade.reason };
   const detail = { kind: 'command', score: worth, ended: grade.how, reason: grade.reason };
-  return { kind: 'scored', score: worth, detail, suspected: 'command' };
+  return { kind: 'scored', score: worth, detail, suspected };
 }
 
 function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad' }>['how']): OnBad {
@@ -152,17 +163,26 @@ function worthOf(leaf: Leaf<'command'>, how: Extract<CommandGrade, { kind: 'bad'
       return leaf.onOutOfMemory;
     case 'broken':
       return leaf.onBroken;
+    case 'artifacts':
+      return leaf.fresh?.onArtifacts ?? leaf.onBroken;
   }
 }
+
+/** What a judge says beside its score may tell the reference, so it is for the event log and not for the trainer. */
+export const byTheJudge = 'by the judge';
 
 /**
  * The score a judge gave, or what the environment says a refused answer is worth. The policy chooses its answer, and so
  * whether a judge refuses it; each such use is marked.
  */
-function gradeByJudge({ onRefused }: Leaf<'http'>, judged: Judged): Evaluation {
+function gradeByJudge({ onRefused, attach }: Leaf<'http'>, judged: Judged | Unattached): Evaluation {
+  if (judged.kind === 'unattached') {
+    const detail = { kind: 'http', score: attach?.onBad ?? 0, ended: 'unattached', reason: judged.reason };
+    return { kind: 'scored', score: detail.score, detail, suspected: 'command' };
+  }
   if (judged.kind === 'scored') {
     const { score } = judged;
-    const detail = { kind: 'http', score, reason: 'by the judge' };
+    const detail = { kind: 'http', score, reason: byTheJudge };
     return { kind: 'scored', score, detail, suspected: null };
   }
   const { reason } = judged;

@@ -15,13 +15,18 @@ export type CommandEnd = { readonly grade: CommandGrade; readonly stderr: string
 
 /** How a command grader ended. What `bad` is worth is written in the environment, because the policy may have caused it. */
 export type CommandGrade =
-  | { readonly kind: 'scored'; readonly score: number }
+  /** `where`: of one in a sandbox of its own, for a person. */
+  | { readonly kind: 'scored'; readonly score: number; readonly where?: string }
   | {
       readonly kind: 'bad';
-      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken';
+      /** `artifacts`: what its grader elsewhere was to see is not as the environment names it. */
+      readonly how: 'exit' | 'timeout' | 'out_of_memory' | 'broken' | 'artifacts';
       /** For a person: "exit code 2", "no score file". */
       readonly reason: string;
     };
+
+/** The judge was not asked: what it was to be sent of the sandbox, the policy made so that it cannot be. */
+export type Unattached = { readonly kind: 'unattached'; readonly reason: string };
 
 /** What a grader that only compares looks at. */
 export type Compared = Pick<GradingContext, 'sample' | 'item'>;
@@ -32,12 +37,12 @@ export type GradingContext = {
   readonly item: Item | null;
   /** The rollout's tool calls by our own record. */
   readonly toolCalls: number;
-  /** With what they said; only where `readsCalls` says of the grader that it looks. */
+  /** With what they said; only where `keepsCalls` says of the grader that it looks. */
   readonly story: () => Promise<Story>;
   /** The same calls by their costs alone, which are kept for every grader. */
   readonly costs: () => Promise<Costs>;
   readonly runCommand: (leaf: Leaf<'command'>) => Promise<CommandGrade>;
-  readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged>;
+  readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged | Unattached>;
 };
 
 /** What all of its commands took together. */
@@ -59,6 +64,8 @@ export type Discarded = {
   readonly kind: 'discarded';
   readonly suspected: Suspected;
   readonly reason: string;
+  /** For the event log alone. */
+  readonly why?: ToldWhy;
 };
 
 export type Evaluation = Scored | Discarded;

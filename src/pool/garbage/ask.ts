@@ -1,5 +1,5 @@
 import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
-import { isOver, type Owner, rolloutKey } from '#src/model/rollout.ts';
+import { isOver, type Owner, roleOf, rolloutKey } from '#src/model/rollout.ts';
 import type { WireOwner } from '#src/protocol/sandboxd/wire.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
@@ -31,6 +31,7 @@ export async function ask(tools: AskTools, stranger: ProvidedSandbox, signal: Ab
 
 async function boundTo({ claims }: AskTools, { sandbox }: ProvidedSandbox, told: WireOwner): Promise<Answer> {
   const owner = ownerFrom(told);
+  if (owner === null) return { kind: 'silent' };
   const record = await claims.find(owner, owner.attempt);
   return { kind: 'bound', rollout: rolloutKey(owner), state: stateOf(record, sandbox) };
 }
@@ -41,13 +42,15 @@ function stateOf(record: RolloutRecord | null, sandbox: string) {
   return record.epoch?.sandbox === sandbox ? 'live_here' : 'live_elsewhere';
 }
 
-// Only the one role exists; sandboxd keeps what the gateway told it at bind.
-function ownerFrom(told: WireOwner): Owner {
+/** sandboxd keeps what the gateway told it at bind; null for a role that a later version may have. */
+function ownerFrom(told: WireOwner): Owner | null {
+  const role = roleOf(told.role);
+  if (role === undefined) return null;
   return {
     tenant: tenantId(told.tenant),
     run: runId(told.run),
     rollout: rolloutId(told.rollout),
     attempt: told.attempt,
-    role: 'policy',
+    role,
   };
 }

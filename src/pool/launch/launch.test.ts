@@ -15,7 +15,7 @@ import type { Ticket } from '#src/ports/launch-queue.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { Identity, PrepareReply, ProbeDepth, ProbeReply } from '#src/protocol/sandboxd/wire.ts';
 import { planPools } from '../plans.ts';
-import { createPresence } from '../presence.ts';
+import { SandboxAccount } from '../sandbox-account.ts';
 import { launch } from './launch.ts';
 import { createProvenTemplates } from './proven.ts';
 
@@ -43,7 +43,7 @@ const reservation = { sandbox, template: template.digest, reason: 'waiting', run
 function world(made = template) {
   const clock = createFakeClock();
   const pool = createFakePoolStore();
-  const presence = createPresence();
+  const account = new SandboxAccount();
   const log = createFakeLog();
   const metrics = createFakeMetrics();
   const stop = new AbortController();
@@ -59,7 +59,7 @@ function world(made = template) {
   const steps = {
     create: async (request: CreateRequest): Promise<void> => {
       created.push(request);
-      presence.apply({ kind: 'running', sandbox: request.sandbox, address });
+      account.apply({ kind: 'running', sandbox: request.sandbox, address });
     },
     identity: async (_look?: 'brief'): Promise<Identity> => identity,
     prepare: async (): Promise<PrepareReply> => ({ ok: true, durationMs: 1 }),
@@ -71,7 +71,7 @@ function world(made = template) {
     launch(
       {
         pool,
-        presence,
+        account,
         clock,
         random: createFakeRandom(),
         log,
@@ -91,7 +91,7 @@ function world(made = template) {
       ticket,
       stop.signal,
     );
-  return { clock, pool, presence, metrics, stop, told, created, steps, run };
+  return { clock, pool, account, metrics, stop, told, created, steps, run };
 }
 
 test('a ticket for which nothing is wanted ends without making anything', async () => {
@@ -182,11 +182,11 @@ test.each([
 });
 
 test('a sandbox that is gone before it is ready fails the start at once, with the cause', async () => {
-  const { pool, presence, run, steps, metrics } = world();
+  const { pool, account, run, steps, metrics } = world();
   steps.create = () => Promise.resolve();
   const ended = run();
   await settled();
-  presence.apply({ kind: 'gone', sandbox, cause: 'out_of_memory', evidence: {} });
+  account.apply({ kind: 'gone', sandbox, cause: 'out_of_memory', evidence: {} });
   await ended;
   expect(pool.failures[0]?.message).toContain('out_of_memory');
   expect(metrics.recorded[0]?.values[0]).toEqual({ type: 'failed', result: 'start_failed' });
@@ -244,7 +244,7 @@ test('a provider that comes back in time costs a start nothing of its own time',
 });
 
 test('the first sandbox of a template is probed wholly until one passes, the others briefly', async () => {
-  const { run, steps, presence } = world();
+  const { run, steps, account } = world();
   const depths: ProbeDepth[] = [];
   steps.probe = (depth) => {
     depths.push(depth);
@@ -252,7 +252,7 @@ test('the first sandbox of a template is probed wholly until one passes, the oth
     return depths.length === 1 ? Promise.reject(refused) : Promise.resolve({ ok: true, durationMs: 1 });
   };
   for (let start = 0; start < 4; start += 1) {
-    presence.apply({ kind: 'running', sandbox, address });
+    account.apply({ kind: 'running', sandbox, address });
     await run();
   }
   expect(depths).toEqual(['whole', 'whole', 'brief', 'brief']);
@@ -260,7 +260,7 @@ test('the first sandbox of a template is probed wholly until one passes, the oth
 
 /** Starts three of a template, one after another: what each is asked beside who it is. */
 async function probesOf(changes: Partial<Template>, looked: (look: 'brief' | undefined) => boolean) {
-  const { run, steps, presence } = world(fakeTemplate(changes));
+  const { run, steps, account } = world(fakeTemplate(changes));
   const asked: string[] = [];
   steps.identity = async (look) => {
     if (look !== undefined) asked.push('look');
@@ -271,7 +271,7 @@ async function probesOf(changes: Partial<Template>, looked: (look: 'brief' | und
     return { ok: true, durationMs: 1 };
   };
   for (let start = 0; start < 3; start += 1) {
-    presence.apply({ kind: 'running', sandbox, address });
+    account.apply({ kind: 'running', sandbox, address });
     await run();
   }
   return asked;

@@ -5,7 +5,7 @@ import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies, type RetryPolicy } from '#src/waiting/retry-policies.ts';
 import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
-import type { Presence } from '../presence.ts';
+import type { SandboxAccount } from '../sandbox-account.ts';
 import { withDeadline } from './deadline.ts';
 import type { ProvenTemplates } from './proven.ts';
 
@@ -35,7 +35,7 @@ export type StartProgress = {
 export type StartTools = RetryDeps & {
   readonly provider: Pick<SandboxProvider, 'create'>;
   readonly link: Pick<SandboxLink, 'identity' | 'prepare' | 'probe'>;
-  readonly presence: Pick<Presence, 'running'>;
+  readonly account: Pick<SandboxAccount, 'running'>;
   readonly proven: ProvenTemplates;
   readonly tokenSha256Of: (sandbox: SandboxId) => string;
 };
@@ -84,7 +84,7 @@ async function becomeReady(
   signal: AbortSignal,
 ): Promise<Started> {
   enter(progress, 'running');
-  const address = await tools.presence.running(sandbox, signal);
+  const address = await tools.account.running(sandbox, signal);
   enter(progress, 'answering');
   const stranger = { sandbox, address, boot: null };
   const look = template.prepare.length === 0 && isLikeAnother(tools, template) ? 'brief' : undefined;

@@ -1,36 +1,22 @@
-import type { Face } from '#src/model/face.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { FailureCode } from '#src/failure/codes.ts';
-import type {
-  BootId,
-  EnvironmentName,
-  EnvironmentVersion,
-  ItemKey,
-  RunId,
-  TemplateDigest,
-  TenantId,
-} from '#src/model/ids.ts';
+import type { BootId, EnvironmentName, EnvironmentVersion, RunId, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
 import type { ChosenImage } from './registry.ts';
-import type { Owner, RolloutKey, RolloutTags } from '#src/model/rollout.ts';
+import type { Owner, RolloutKey } from '#src/model/rollout.ts';
+import type { Opening } from '#src/protocol/rollout/fields.ts';
 
-export type ClaimRequest = {
+/** What it says of the rollout is kept as the first claim says it. */
+export type ClaimRequest = Opening & {
   readonly owner: Owner;
-  readonly face: Face;
-  readonly environment: EnvironmentName;
-  readonly version: EnvironmentVersion;
-  readonly template: TemplateDigest;
-  readonly itemKey: ItemKey;
-  /** Kept as the first claim gives them. */
-  readonly tags: RolloutTags;
   /** Canonical JSON of the dataset row, kept for setup and grading; null keeps what is there. */
   readonly item: string | null;
-  readonly idleMs: number;
-  readonly hardLifeMs: number;
   /** Where a row made the template: controllers are told of it before anybody waits for it, in a script of its own. */
   readonly chosen?: ChosenImage;
   /** Opens the record without a sandbox or a place in line; one that is open stays as it is. */
   readonly recordOnly?: boolean;
+  /** Of a grader's sandbox: the turn of grading that it is for; refused as `grader_failed` once that is over. */
+  readonly turn?: number;
 };
 
 export type ClaimReply =

@@ -65,6 +65,10 @@ export interface GradeStore {
   ): Promise<{ readonly first: boolean; readonly score: number } | null>;
   /** It can never be scored, by this code; a stored score stands. True for the first to say so. */
   discard(key: RolloutKey, code: FailureCode): Promise<boolean>;
+  /** What the graders of this turn look at is taken: while it lasts, a loss of the rollout's sandbox is none. */
+  artifactsTaken(key: RolloutKey, turn: number): Promise<void>;
+  /** This turn is done with its grader's sandbox, or its place in line. Again, and too late, is fine. */
+  releaseGrader(key: RolloutKey, turn: number): Promise<void>;
   /** This turn failed; another may run, three at most. */
   failed(key: RolloutKey, turn: number, evidence: Evidence): Promise<{ readonly turnsLeft: number }>;
 }

@@ -1,23 +1,9 @@
 import type { FailureCode, LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
-import type { Face } from '#src/model/face.ts';
-import type {
-  CallId,
-  EnvironmentName,
-  EnvironmentVersion,
-  ItemKey,
-  SandboxId,
-  TemplateDigest,
-} from '#src/model/ids.ts';
+import type { CallId, SandboxId } from '#src/model/ids.ts';
 import type { Admitted, Outcome } from '#src/model/outcome.ts';
-import type {
-  Epoch,
-  Owner,
-  RolloutKey,
-  RolloutState,
-  RolloutTags,
-  SandboxAddress,
-} from '#src/model/rollout.ts';
+import type { Epoch, Owner, RolloutKey } from '#src/model/rollout.ts';
+import type { PlainFields } from '#src/protocol/rollout/fields.ts';
 
 /** Why a rollout can never be scored. */
 export type Taint = {
@@ -30,43 +16,14 @@ export type Taint = {
 /**
  * A rollout as fleet state has it. Times are Redis' own clock, milliseconds; null = not yet. Of one that is over, 40 minutes
  * after its end, its line is left: without where and when it ran, its evidence and its longer tags. What it has come to stays.
+ * Its fields: `protocol/rollout/fields.ts`.
  */
-export type RolloutRecord = {
+export type RolloutRecord = PlainFields & {
   readonly key: RolloutKey;
   readonly owner: Owner;
-  readonly state: RolloutState;
-  readonly face: Face;
-  readonly environment: EnvironmentName;
-  readonly version: EnvironmentVersion;
-  readonly template: TemplateDigest;
-  readonly itemKey: ItemKey;
-  readonly wave: number;
-  readonly tags: RolloutTags;
-  /** A call brought a dataset row, kept beside the record until the rollout is over; see `claiming/dataset-row.ts`. */
-  readonly hadRow: boolean;
-  /** Raised by every grant and swap: who holds an older one must re-read. */
-  readonly generation: number;
   readonly epoch: Epoch | null;
-  readonly address: SandboxAddress | null;
-  readonly launchType: 'warm' | 'cold' | null;
   readonly taint: Taint | null;
-  /** The policy broke its own sandbox; later calls answer 200 with this reason. */
-  readonly broken: string | null;
-  /** Distinct tool calls counted against the budget. */
-  readonly calls: number;
   readonly inFlight: number;
-  readonly placedAtMs: number;
-  readonly claimedAtMs: number | null;
-  readonly activeAtMs: number | null;
-  readonly closedAtMs: number | null;
-  readonly leaseUntilMs: number;
-  readonly score: number | null;
-  /** The code by which it can never be scored, with or without a taint. */
-  readonly discard: FailureCode | null;
-  /** The trainer ran a command or wrote a file here itself, so what runs may be anybody's, the policy's too. */
-  readonly trainerActed: boolean;
-  /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
-  readonly closedBy: string | null;
 };
 
 /** One settled or running call in summary, at most 200 bytes in Redis. */

@@ -28,9 +28,13 @@ export type Wanted = {
   readonly tenant: TenantId | null;
   readonly run: RunId | null;
   readonly rollout: RolloutId | null;
+  /** Of a run, its verdicts alone, each with its why; who is older tells all events, without. */
+  readonly verdicts?: true;
 };
 
 export const fleetEventsPath = '/fleet/events';
+
+const verdicts = 'verdicts';
 
 /** The request's target. `nonce`: no question is asked twice. */
 export function targetOf(wanted: Wanted, nonce: string): string {
@@ -39,6 +43,7 @@ export function targetOf(wanted: Wanted, nonce: string): string {
     const text = wanted[part];
     if (text !== null) query.set(part, text);
   }
+  if (wanted.verdicts === true) query.set('only', verdicts);
   return `${fleetEventsPath}?${query.toString()}`;
 }
 
@@ -58,6 +63,7 @@ export function wantedOf(target: string): Wanted | null {
     tenant: tenantId(tenant),
     run: run === null ? null : runId(run),
     rollout: rollout === null ? null : rolloutId(rollout),
+    ...(query.get('only') === verdicts ? { verdicts: true } : {}),
   };
 }
 

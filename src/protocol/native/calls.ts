@@ -22,6 +22,13 @@ export const ExecBody = Type.Object(
     stdin: Type.Optional(Type.String()),
     timeout_s: TimeoutS,
     user: Type.Optional(Type.Union([Type.Literal('policy'), Type.Literal('root')])),
+    max_output_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 10_485_760,
+        description: 'kept of each stream, head and tail; default: limits.output_bytes of the environment',
+      }),
+    ),
   },
   closed,
 );

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { shownSchemas } from '#src/protocol/rollout/fields.ts';
 import { Evidence } from './error.ts';
 import { EpochAnswer, VerdictAnswer, nullable } from './parts.ts';
 
@@ -55,33 +56,18 @@ const Taint = Type.Object({
   at: Type.String(),
 });
 
-/** A rollout in a list: everything but its calls. Times are ISO 8601. */
+/** A rollout in a list: everything but its calls. Times are ISO 8601. Its plain fields: `protocol/rollout/fields.ts`. */
 export const RolloutLine = Type.Object({
   rollout_id: Type.String(),
   attempt: Type.Number(),
   run: Type.String(),
-  environment: Type.String(),
-  version: Type.String(),
-  face: Type.String(),
-  state: Type.String(),
+  ...shownSchemas,
   verdict: VerdictAnswer,
   taint: nullable(Taint),
-  broken: nullable(Type.String()),
-  score: nullable(Type.Number()),
-  item_key: Type.String(),
-  wave: Type.Number(),
+  epoch: nullable(EpochAnswer),
   step: nullable(Type.Number()),
   labels: Type.Array(Type.String()),
-  launch_type: nullable(Type.String()),
-  epoch: nullable(EpochAnswer),
-  call_count: Type.Number(),
   in_flight: Type.Number(),
-  placed_at: Type.String(),
-  claimed_at: nullable(Type.String()),
-  active_at: nullable(Type.String()),
-  closed_at: nullable(Type.String()),
-  closed_by: nullable(Type.String()),
-  lease_until: Type.String(),
 });
 export type RolloutLine = Static<typeof RolloutLine>;
 

@@ -77,6 +77,7 @@ export const TemplateBody = Type.Unsafe<Template>(
       env: Type.Record(Type.String({ pattern: '^[^=\\u0000]+$' }), Type.String({ pattern: '^[^\\u0000]*$' })),
       data: Type.Array(DataBody),
       folders: Type.Optional(Type.Array(AbsolutePath)),
+      role: Type.Optional(Type.Literal('grader')),
       prepare: Type.Array(Argv),
       startTimeoutMs: Amount,
     },
@@ -90,7 +91,7 @@ export const OwnerBody = Type.Object(
     run: Type.Unsafe<RunId>(Type.String()),
     rollout: Type.Unsafe<RolloutId>(Type.String()),
     attempt: Type.Integer(),
-    role: Type.Literal('policy'),
+    role: Type.Union([Type.Literal('policy'), Type.Literal('grader')]),
   },
   closed,
 );

@@ -1,32 +1,18 @@
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { textOf, type Told, toldFields, toldSchemas } from './fields.ts';
 
 /**
  * What a sandbox is told of its rollout at bind beside the owner, and tells again when Redis has forgotten it: enough
  * to write the rollout's record. The dataset row is not in it, because it holds the answers that the policy must not find.
  */
-const RolloutLabel = Type.Object({
-  face: Type.Union([Type.Literal('rft'), Type.Literal('native')]),
-  environment: Type.String(),
-  version: Type.String(),
-  template: Type.String(),
-  itemKey: Type.String(),
-  wave: Type.Integer({ minimum: 1 }),
-  /** Of the grant that was bound: of two sandboxes of a rollout, the higher one is newer. */
-  generation: Type.Integer({ minimum: 1 }),
-  idleMs: Type.Integer({ minimum: 0 }),
-  hardLifeMs: Type.Integer({ minimum: 0 }),
-  /** A call brought a dataset row: where Redis has forgotten it, nothing that needs it may go on as if there was none. */
-  hadRow: Type.Optional(Type.Boolean()),
-  /** The trainer's own tags; left out where it gave none, and by gateways of before there were any. */
-  tags: Type.Optional(
-    Type.Object({ step: Type.Union([Type.Integer(), Type.Null()]), labels: Type.Array(Type.String()) }),
-  ),
-});
+const RolloutLabel = Type.Object(toldSchemas);
 export type RolloutLabel = Readonly<Static<typeof RolloutLabel>>;
 
-export function labelText(label: RolloutLabel): string {
-  return JSON.stringify(label);
+/** Without what the rollout has none of. */
+export function labelText(told: Told): string {
+  const has = toldFields.filter((name) => textOf(name, told[name]) !== '');
+  return JSON.stringify(Object.fromEntries(has.map((name) => [name, told[name]])));
 }
 
 /** Null where the text is no label: an older sandbox, or one that does not tell the truth. */
@@ -37,4 +23,12 @@ export function parseLabel(text: string | null): RolloutLabel | null {
   } catch {
     return null;
   }
+}
+
+/** Fields and their texts, alternating, as a rollout's hash keeps what its label tells. */
+export function keptOfLabel(label: RolloutLabel): readonly string[] {
+  return toldFields.flatMap((name) => {
+    const text = textOf(name, label[name]);
+    return text === '' ? [] : [name, text];
+  });
 }

@@ -13,10 +13,13 @@
  *   POST   /calls/confirm {@link ConfirmRequest}   the answers are stored elsewhere, their bytes may go: 204; one that is
  *                                           unknown or not done refuses all: 404, 400
  *   POST   /calls/{id}/cancel               kills the call's whole tree; it settles as `cancelled`: 202, also when done
+ *   GET    /calls/{id}/output?stream=       what was kept beyond the answer, head and tail as they are | 410 answer_confirmed: it had to make way
  *   PUT    /files?path=&user=&call=         bytes in: {@link FileReply} | 422 file_error. With `call`, once: a repeat writes nothing
  *   GET    /files?path=&user=&mostBytes=    bytes out, streamed | 422 file_error, errno EFBIG where there are more
  *   PUT    /archive, GET /archive           the same with a tar of what is below the path (`tar.ts`); without its end mark it was broken
  *                                           off in the sandbox. An older sandboxd has neither
+ *   POST   /artifacts     {@link ArtifactsRequest}  kills all that lives, as a grade does, then what was left behind as tar, of
+ *                                           regular files only | 422 file_error. An older sandboxd has no such endpoint
  *
  * Every request but /health carries `authorization: Bearer TOKEN` and the header {@link sandboxHeader}; every one but
  * /health, /identity and /probe (where the boot id is being learnt) also {@link bootHeader}. Another sandbox answers 421
@@ -25,8 +28,8 @@
  * files) says with {@link ownerHeader} for which: bound to another it is 409 bound_elsewhere, because fleet state may be
  * wrong about who lives here, after a failover, and this sandbox is not.
  *
- * A grade is a call too ({@link GradeAction}). Once one was received no other kind of call is taken: what ran later could
- * not be part of what was graded.
+ * A grade is a call too ({@link GradeAction}). Once one was received, or artifacts were taken, no other kind of call is taken:
+ * what ran later could not be part of what was graded.
  *
  * Answers that nobody confirmed fill the journal (8 MiB); then new calls are `received` and start when there is room.
  */
@@ -225,12 +228,28 @@ export type GradeAction = {
   readonly kind: 'grade';
   readonly turn: number;
   readonly argv: readonly string[];
-  /** The grader's own files, name to text; a name has no folders. */
-  readonly files: Readonly<Record<string, string>>;
+  /** The grader's own files by relative path. One of before takes texts alone, and names without folders; it refuses the rest. */
+  readonly files: Readonly<Record<string, GraderFile>>;
   /** UTF-8 text for stdin. */
   readonly stdin: string;
   /** JSON for the file that `CORRAL_ROLLOUT` names; a grader that does not ask for it has neither. */
   readonly rollout?: string;
+};
+
+/** A file's text, or bytes that are none. */
+export type GraderFile = string | { readonly base64: string };
+
+/**
+ * What is to be taken out for a grader elsewhere. Relative paths are below the workspace; `*` stands for anything in one name;
+ * a folder is all below it, and with a slash at its end must be one. A path without `*` must be there, as a file or a folder
+ * and no link. Links, devices and what else is no file are left out where they are found. `errno` of a refusal: ENOENT,
+ * EACCES, EFBIG (too many bytes or files), EINVAL (neither file nor folder), EBUSY (a process could not be killed).
+ */
+export type ArtifactsRequest = {
+  readonly turn: number;
+  readonly paths: readonly string[];
+  readonly mostBytes: number;
+  readonly mostFiles: number;
 };
 
 /**
@@ -255,14 +274,24 @@ export type CallRequest = {
   readonly timeoutMs: number;
   /** Bytes kept of each stream, half head, half tail. Hard cap {@link maxKeptBytes}. */
   readonly keepBytes: number;
+  /**
+   * Bytes kept of each stream beside the answer, at most {@link maxOutputBytes}; fetched from `/output`. Said only where it is more
+   * than `keepBytes`; an older sandboxd does not look at it.
+   */
+  readonly outputBytes?: number;
   /** Kept and told in {@link Identity}: the tool's name. At most {@link maxCallLabel} characters. */
   readonly label?: string;
+  /** At its timeout the tree is killed at once, without SIGTERM and the grace before; an older sandboxd gives both. */
+  readonly killAtOnce?: boolean;
 };
 
 /** As many calls as one life may have. Fleet state admits fewer to a rollout (`lib/call.lua`). */
 export const maxCallsOfLife = 4096;
 
 export const maxKeptBytes = 1024 * 1024;
+/** What harnesses promise their tools of one stream. */
+export const maxOutputBytes = 10 * 1024 * 1024;
+export type OutputStream = 'stdout' | 'stderr';
 
 /**
  * How it ended. `not_started` is not an exit code: the program could not be run at all. `timeoutMs` is what the command
@@ -296,6 +325,8 @@ export type CallAnswer = {
   readonly stdout: Captured;
   readonly stderr: Captured;
   readonly evidence: CallEvidence;
+  /** Bytes of each stream that `/output` has, where that is more than this answer carries. */
+  readonly kept?: Readonly<Record<OutputStream, number>>;
   /** Of a grade only. A turn in which no grader ran has `not_started` or `cancelled` as its ending. */
   readonly grade?: GradeTurn;
 };

@@ -75,10 +75,10 @@ const environments = {
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  const scriptTests = await readFile(join(gallery, 'script-tests.yaml'), 'utf8');
+  const scriptTests = await readFile(join(gallery, 'column-total.yaml'), 'utf8');
   const columnTotal = await readFile(join(gallery, 'graders/column-total.sh'), 'utf8');
   corral = await startFleetOfTest({
-    environments: { ...environments, 'script-tests': scriptTests.replace('graders/', '') },
+    environments: { ...environments, 'column-total': scriptTests.replace('graders/', '') },
     files: { ...files, 'column-total.sh': columnTotal },
   });
 });
@@ -173,8 +173,8 @@ END`,
     ],
   ],
   [
-    'a script that finds the score file of script-tests through its parent, and a detached writer',
-    'script-tests',
+    'a script that finds the score file of column-total through its parent, and a detached writer',
+    'column-total',
     [
       `cat > total.sh <<'END'
 for p in $PPID $(cut -d' ' -f4 /proc/$PPID/stat); do f=$(tr '\\0' '\\n' < /proc/$p/environ | sed -n 's/^CORRAL_SCORE_FILE=//p'); [ -n "$f" ] && { echo 1 > "$f"; setsid sh -c "while :; do echo 1 > '$f'; sleep 0.01; done" >/dev/null 2>&1 & }; done 2>/dev/null
@@ -200,7 +200,7 @@ const library = {
 test.each(Object.entries(library))(
   '%s, as the library has it, forges nothing anywhere',
   async (what, command) => {
-    const graders = [...Object.keys(environments), 'script-tests'];
+    const graders = [...Object.keys(environments), 'column-total'];
     const scores = await Promise.all(
       graders.map(async (environment) => {
         const { status, body } = await play(
@@ -222,7 +222,7 @@ test('whoever did the work gets its reward from the same graders', async () => {
   });
   const right = "awk -F, 'NR > 1 { sum += $2 } END { print sum + 0 }'";
   expect(
-    await play('honest_script', 'script-tests', [`cat > total.sh <<'END'\n${right}\nEND`]),
+    await play('honest_script', 'column-total', [`cat > total.sh <<'END'\n${right}\nEND`]),
   ).toMatchObject({
     body: { score: 1 },
   });

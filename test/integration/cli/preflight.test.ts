@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exitCodes } from '#cli/command-error.ts';
 import type { PreflightReport } from '#cli/preflight/report.ts';
@@ -24,9 +26,12 @@ grader: { kind: text, answer: output_text, reference: item.answer, match: exact 
 pool: { min_ready: 0, max: 4 }
 `;
 
+/** As it is shipped: any image, from the row. */
+const sandbox = readFileSync(join(import.meta.dirname, '../../../environments/sandbox.yaml'), 'utf8');
+
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, broken, lacking } });
+  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, broken, lacking, sandbox } });
 });
 afterAll(() => corral.stop());
 
@@ -56,6 +61,12 @@ test('an environment in order has every tool, its grader and its closed network 
   expect(report.jobs['shell']).toMatchObject({ tools: [{ name: 'shell' }] });
 });
 
+test('an environment whose rows name their images is not tried without rows, and that is said', async () => {
+  const { exitCode, printed } = await preflight('sandbox');
+  expect(printed).toMatch(/sandbox +an image .* not tried: its rows name their images/);
+  expect(exitCode).not.toBe(exitCodes.done);
+});
+
 test('a person reads in one line whether sandboxes are closed', async () => {
   const { printed } = await preflight('shell');
   expect(printed).toMatch(/^ok +shell +egress .* closed: it has no address but its own/m);
@@ -73,7 +84,7 @@ test('with --hide-key and --no-egress its output may be kept by others, and nobo
 test('an environment that is not there is the caller’s mistake, and the ones that are there are named', async () => {
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
-  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: broken, lacking, shell/);
+  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: broken, lacking, sandbox, shell/);
 });
 
 test('a grader that fails on an untouched sandbox is broken, whatever score its bad ending has', async () => {

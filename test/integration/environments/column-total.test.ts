@@ -18,7 +18,7 @@ test.each([
   ['a script that sums whole numbers only', right.replace('$2', 'int($2)'), '0.8000'],
   ['a script that crashes', 'exit 3', '0.0000'],
   ['a script that says that all is well', 'echo 5 passed; echo 1', '0.0000'],
-])('the grader of script-tests gives %s its share of the cases', async (_what, script, score) => {
+])('the grader of column-total gives %s its share of the cases', async (_what, script, score) => {
   await using folder = await environmentFolder({ 'total.sh': script, 'as-policy': asPolicy });
   await chmod(join(folder.path, 'as-policy'), 0o755);
   const scoreFile = join(folder.path, 'score');

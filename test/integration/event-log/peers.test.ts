@@ -67,9 +67,9 @@ const processWith = (...lines: readonly string[]) => {
   });
 };
 
-async function ask(address: string): Promise<readonly (string | Told)[]> {
+async function ask(address: string, asked = wanted): Promise<readonly (string | Told)[]> {
   const got: (string | Told)[] = [];
-  const answer = peers.ask(address, wanted, new AbortController().signal);
+  const answer = peers.ask(address, asked, new AbortController().signal);
   for (;;) {
     const { done, value } = await answer.next();
     got.push(value);
@@ -87,6 +87,18 @@ test('the lines of another process, and that these are all; nothing of another t
     '{"kind":"x"}',
   );
   expect(await ask(address)).toEqual([ours, { told: 'all', why: null }]);
+});
+
+test('the verdicts of a run are told alone, and with their why, which all its events have no room for', async () => {
+  const why = { itemId: 'q', item: '{"id":"q"}', answer: {}, reference: {}, parts: [], stderr: '' };
+  const plain = JSON.parse(verdictOf('acme')) as object;
+  const whole = JSON.stringify({ ...plain, why });
+  const closed = JSON.stringify({ ...plain, kind: 'rollout_closed', by: 'finished' });
+  const address = await processWith(whole, closed);
+  const run: Wanted = { tenant: tenantId('acme'), run: runId('nightly'), rollout: null };
+  const end = { told: 'all', why: null };
+  expect(await ask(address, { ...run, verdicts: true })).toEqual([whole, end]);
+  expect(await ask(address, run)).toEqual([JSON.stringify(plain), closed, end]);
 });
 
 test('who has not the fleet key is told nothing, with whatever token', async () => {

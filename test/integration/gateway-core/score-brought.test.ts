@@ -43,7 +43,15 @@ test('a score brought at the end closes the rollout and stands in the report; th
     open: 0,
     groups: [{ n: 1, scored: 1, mean: -2.5 }],
   });
-  expect(world.events.filter(({ kind }) => kind === 'verdict')).toHaveLength(1);
+  expect(world.events.filter(({ kind }) => kind === 'verdict')).toMatchObject([
+    {
+      why: {
+        itemId: null,
+        answer: {},
+        parts: [{ part: 'none', score: -2.5, reason: 'brought by the trainer' }],
+      },
+    },
+  ]);
 });
 
 test('another score for a rollout that has one is a conflict, and the first stands', async () => {

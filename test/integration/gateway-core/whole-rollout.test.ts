@@ -236,3 +236,40 @@ test('the event log is told why a score is what it is, with the grader’s last 
     },
   });
 });
+
+test('a rollout that its environment discards has its reason too, with the grader’s last words', async () => {
+  await using world = await CoreWorld.start({ grader: { ...verifier, onExit: 'discard' } });
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  const ended = { kind: 'exited', exitCode: 3 } as const;
+  world.link.behaviour = () => answering({ stderr: 'no such table', grade: ran, ending: ended });
+  for (const _turn of [1, 2, 3])
+    await expect(world.grade('trace_1', 'no')).rejects.toThrow('discards this ending');
+  expect(world.events.at(-1)).toMatchObject({
+    kind: 'verdict',
+    verdict: { kind: 'discard', code: 'grader_failed' },
+    score: null,
+    why: {
+      itemId: 'item-1',
+      answer: { output_text: 'no' },
+      parts: [{ part: 'command', score: null, reason: 'exit code 3: no such table' }],
+      stderr: 'no such table',
+    },
+  });
+});
+
+test('so has one whose calls never reached us', async () => {
+  await using world = await CoreWorld.start();
+  await world.ready();
+  await world.sh('trace_1', 'call_1', 'echo');
+  await expect(world.grade('trace_1', 'yes', ['call_1', 'call_lost'])).rejects.toMatchObject({
+    code: 'rollout_unknown',
+  });
+  expect(world.events.at(-1)).toMatchObject({
+    verdict: { kind: 'discard', code: 'rollout_unknown' },
+    why: {
+      answer: { output_text: 'yes' },
+      parts: [{ score: null, reason: expect.stringContaining('1 calls') as string }],
+    },
+  });
+});

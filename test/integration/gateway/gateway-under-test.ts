@@ -9,6 +9,8 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
+import { createPeerTokens } from '#src/platform/tokens.ts';
+import type { Named } from '#src/ports/fleet/aliases.ts';
 import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
 
 /** A real server on a free port of this machine, over a recording core. */
@@ -60,6 +62,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     runs: { ...emptyRuns, record: (event) => void events.push(event), clock: systemClock },
     fleet: { fleet: 'test', look: () => Promise.reject(new Error('no fleet is watched here')) },
     events: { tell: tellNothing, answerPeer: () => null },
+    e2b: { aliases: rememberedAliases(), random: systemRandom, tokens: fleetTokens },
     authentication: {
       keyRing: { keys: () => keys, refresh: () => Promise.resolve('unchanged') },
       developmentKey,
@@ -70,6 +73,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     fleetState: () => Promise.resolve({ state: 'up', reason: null, server: null }),
     environments: () => ({ digest: 'abc', from: 'own folder', trouble: null }),
     limitations: () => Promise.resolve([]),
+    data: () => Promise.resolve([]),
     metrics: prometheus.metrics,
     renderMetrics: (gauges) =>
       prometheus.render({ ...gauges, keyRefusals: 0, keys: [] }, { waiting: 0, calls: 0, grades: 0 }),
@@ -82,6 +86,17 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
   const stop: GatewayUnderTest['stop'] = (graceMs, leaving = {}) =>
     server.stop({ drainDelayMs: 0, graceMs, hurry: new AbortController().signal, ...leaving });
   return { core, events, url, port: Number(new URL(url).port), stop, headersOf };
+}
+
+/** Signs passes as a gateway of one fleet does. */
+export const fleetTokens = createPeerTokens({ current: 'the fleet key of this test', other: null });
+
+function rememberedAliases(): GatewayParts['e2b']['aliases'] {
+  const aliases = new Map<string, Named>();
+  return {
+    name: (tenant, alias, named) => Promise.resolve(aliases.set(`${tenant} ${alias}`, named).size > 0),
+    named: (tenant, alias) => Promise.resolve(aliases.get(`${tenant} ${alias}`) ?? null),
+  };
 }
 
 async function* tellNothing(): AsyncGenerator<never> {}

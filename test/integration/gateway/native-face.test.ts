@@ -1,3 +1,4 @@
+import { aCallResult } from '#test/fakes/gateway-core.ts';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { failureCodes, failureRow } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
@@ -178,6 +179,33 @@ describe('calls', () => {
       status: 202,
       body: { state: 'running', rollout_id: 'trace_1', call_id: 'c1' },
     });
+  });
+
+  it('exec with more output than fleet state keeps is answered as it comes from the sandbox, also to who attaches', async () => {
+    const kept = { stdout: 3_000_000, stderr: 0 };
+    gateway.core.result = aCallResult({
+      kept,
+      stdout: 'cut',
+      truncated: { stdout: true, stderr: false, totalBytes: 9e6 },
+    });
+    const text = '"\u0001ü\n'.repeat(100_000);
+    const bytes = Buffer.from(text);
+    // Cut in the middle of a character.
+    gateway.core.file = [bytes.subarray(0, 3), bytes.subarray(3)];
+    const asked = { call_id: 'call_1', command: 'make', max_output_bytes: 5_000_000 };
+    const told = await send('POST', '/v1/rollouts/trace_1/exec', asked);
+    expect(told).toMatchObject({
+      status: 200,
+      body: { exit_code: 0, stdout: text, stderr: '', replayed: false },
+    });
+    expect(gateway.core.calls[0]?.args[1]).toMatchObject({ maxOutputBytes: 5_000_000 });
+    expect(gateway.core.calls[1]).toMatchObject({ method: 'output' });
+    expect(gateway.core.calls[1]?.args.slice(2)).toEqual(['call_1', 'stdout']);
+    expect(await send('GET', '/v1/rollouts/trace_1/calls/call_1')).toMatchObject({ body: { stdout: text } });
+    expect(
+      (await send('POST', '/v1/rollouts/trace_1/exec', { ...asked, max_output_bytes: 11_000_000 })).status,
+    ).toBe(400);
+    gateway.core.result = aCallResult();
   });
 
   it('exec takes an argv or a shell command, not both', async () => {
@@ -388,12 +416,18 @@ describe('a failure of the core', () => {
   it.each(failureCodes.filter((code) => code !== 'still_running'))(
     '%s leaves as its row says',
     async (code) => {
+      const row = failureRow(code);
       gateway.core.failure = new Failure(code, 'a reason');
-      const answer = await send('POST', '/v1/rollouts/trace_1/calls', call);
-      expect(answer).toMatchObject({
-        status: failureRow(code).native,
-        body: { error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} } },
+      const headers = { ...gateway.headersOf('native'), 'content-type': 'application/json' };
+      const sent = { method: 'POST', headers, body: JSON.stringify(call) };
+      const answer = await fetch(`${gateway.url}/v1/rollouts/trace_1/calls`, sent);
+      expect(answer.status).toBe(row.native);
+      expect(await answer.json()).toMatchObject({
+        error: { code, rollout_id: 'trace_1', call_id: 'c1', evidence: {} },
       });
+      // Whoever may come again is told when; nobody else is invited to.
+      const isLater = row.native === 503 && row.retry !== 'no';
+      expect(answer.headers.get('retry-after')).toEqual(isLater ? expect.stringMatching(/^\d+$/) : null);
     },
   );
 });

@@ -1,3 +1,4 @@
+import { dataDigest } from '#src/model/ids.ts';
 import { afterEach, describe, expect, it } from 'vitest';
 import { failureCodes } from '#src/failure/codes.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
@@ -14,6 +15,16 @@ async function get(path: string): Promise<{ readonly status: number; readonly te
   return { status: answer.status, text: await answer.text() };
 }
 
+/** What its program said is for the log: anybody may read this. */
+const failedData = {
+  digest: dataDigest('d1'),
+  argv: ['node', 'make.mjs'],
+  state: 'failed' as const,
+  seconds: 2,
+  bytes: 0,
+  message: 'its last words: the password',
+};
+
 describe('the operators’ addresses', () => {
   it('need no key', async () => {
     gateway = await startGateway();
@@ -25,6 +36,7 @@ describe('the operators’ addresses', () => {
   it('/readyz names what is missing, also what does not answer, and what the host cannot enforce', async () => {
     gateway = await startGateway({
       limitations: () => Promise.resolve(['no memory limit: no cgroup']),
+      data: () => Promise.resolve([failedData]),
       needs: [
         { name: 'key', check: () => Promise.reject(new Error('no such file')) },
         { name: 'fleet', check: () => Promise.resolve(null) },
@@ -42,6 +54,7 @@ describe('the operators’ addresses', () => {
         { name: 'slow', reason: expect.stringContaining('no answer') },
       ],
       limitations: ['no memory limit: no cgroup'],
+      data: [{ command: 'node make.mjs', digest: failedData.digest, state: 'failed', seconds: 2, bytes: 0 }],
       fleet_state: { state: 'up', reason: null, redis: null },
       environments: { digest: 'abc', from: 'own folder', trouble: null },
     });

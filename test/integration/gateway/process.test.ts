@@ -89,6 +89,7 @@ it('the process serves both faces over the real fleet state, and ends cleanly wh
       status: 'ready',
       missing: [],
       limitations: null,
+      data: null,
       fleet_state: {
         state: 'up',
         reason: null,

@@ -162,11 +162,14 @@ test('one whose grant had not been bound when Redis forgot has lost nothing, and
 test('what a trainer wrote on its rollout comes back with it', async () => {
   await using world = await RecoveryWorld.start();
   await world.ready();
+  await world.ready();
   await world.core.open('a', { tags: { step: 7, labels: ['blue'] } });
-  await world.core.sh('a', 'c1', 'echo');
+  await world.core.open('b', { tags: { step: 8, labels: [] } });
+  for (const rollout of ['a', 'b']) await world.core.sh(rollout, 'c1', 'echo');
   await world.forgetAll();
   await world.recover();
   expect(await world.record('a')).toMatchObject({ tags: { step: 7, labels: ['blue'] } });
+  expect((await world.record('b'))?.tags).toEqual({ step: 8, labels: [] });
 });
 
 /** A rollout with a call that ran and one whose arguments were wrong, and how it is graded by what the platform names. */

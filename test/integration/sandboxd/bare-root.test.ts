@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { callId } from '#src/model/ids.ts';
+import { endOfTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
 import {
   aBind,
   aGrade,
@@ -24,6 +25,18 @@ describe('sandboxd in a root with nothing but busybox', () => {
   beforeEach(async () => void (sandboxd = await startSandboxdInBwrap(payloads)));
   afterEach(() => sandboxd.stop());
   afterAll(() => rm(payloads, { recursive: true, force: true }));
+
+  it('packs and unpacks archives where the image has no tar', async () => {
+    const { link, target } = sandboxd;
+    await link.bind(target, aBind(), signal);
+    const entry = { path: 'deep/a', kind: 'file', mode: 0o644, mtimeS: 0, bytes: 5 } as const;
+    const bytes = Buffer.concat([tarHeader(entry), Buffer.from('hello'), tarPadding(5), endOfTar]);
+    const place = { path: 'in', user: 'policy', form: 'archive' } as const;
+    const body = new Blob([new Uint8Array(bytes)]).stream();
+    expect(await link.putFile(target, place, body, signal)).toEqual({ bytes: 5, entries: 1 });
+    const back = await Array.fromAsync(await link.getFile(target, { ...place, mostBytes: mebibyte }, signal));
+    expect(Buffer.concat(back).includes('deep/a\0')).toBe(true);
+  });
 
   it('runs commands and tools as another user, and no glibc is in sight', async () => {
     const { link, target } = sandboxd;

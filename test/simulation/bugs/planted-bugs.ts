@@ -7,6 +7,7 @@ import {
   comparesNoArguments,
   endsNothing,
   failedJudgeIsZero,
+  lostGraderIsZero,
   madeUpExit,
   seesEverything,
   taintsTheUnsent,
@@ -32,7 +33,10 @@ const plantedBugsByName = {
     "if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow",
     'if true then forgetRow',
   ),
-  'a line forgets its score': replacing("'leaseUntilMs', 'score', 'discard'", "'leaseUntilMs', 'discard'"),
+  'a line forgets its score': replacing(
+    "'placedAtMs', 'closedAtMs', 'leaseUntilMs', 'score'",
+    "'placedAtMs', 'closedAtMs', 'leaseUntilMs'",
+  ),
   'a line ends with what stands beside it': replacing(
     'local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)',
     'local lifeMs = keptForRepeatsMs',
@@ -122,6 +126,11 @@ const plantedBugsByName = {
   ),
   'a verdict does not ask for the taint': { core: takesAllForScorable },
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
+  'the loss of a grader’s sandbox is the loss of its rollout': replacing(
+    '-- What the policy left behind did it, as it ran under its grader',
+    "if isGrader(id) then taint(rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { 'none', false } end\n  --",
+  ),
+  'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
   // These were real. The first one was found under load, and the simulator was blind for it.
   'a turn of the grader is lost with its answer': replacing(
     'return gradeBy == by and run() or {',

@@ -1,5 +1,5 @@
 import { untold } from '#test/fakes/launch-queue.ts';
-import { freeSlots } from '#src/adapters/bullmq/slots.ts';
+import { freeSlots } from '#src/adapters/bullmq/launch-queue.ts';
 import type { HandleTicket, LaunchQueue } from '#src/ports/launch-queue.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Scheduler } from '../engine/scheduler.ts';

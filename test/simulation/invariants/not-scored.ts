@@ -33,6 +33,22 @@ export const notScored: Readonly<Record<string, Invariant>> = {
     return null;
   },
 
+  'a lost grader’s sandbox changes no score and discards no rollout': (world) => {
+    if (mayHaveForgotten(world) || !world.faults.struck.has('grader lost')) return null;
+    for (const request of world.ledger.requests) {
+      if (request.rollout.environment !== 'elsewhere' || request.asking !== 'grade' || !isTaint(request))
+        continue;
+      const ran = callsOf(world, request);
+      const isWhole = ran.every(({ sandbox, boot, struck }) => {
+        const isThere = (world.truth.lifeOf(sandbox, boot)?.endedMs ?? null) === null;
+        return isThere && !struck && !world.truth.doubted.has(sandbox);
+      });
+      if (ran.length > 0 && isWhole)
+        return `${request.rollout.name} was told ${JSON.stringify(request.told)}, and ${ran[0]?.sandbox} still stands`;
+    }
+    return null;
+  },
+
   'a score is of the sandbox that ran the calls': (world) => {
     for (const request of world.ledger.requests) {
       if (request.told?.kind !== 'score') continue;

@@ -2,6 +2,7 @@ import { Binding } from '#services/sandboxd/binding.ts';
 import { decodeAnswer, type RawAnswer } from '#services/sandboxd/calls/answer.ts';
 import { Journal } from '#services/sandboxd/calls/journal.ts';
 import type { JournalEntry } from '#services/sandboxd/calls/journal-entry.ts';
+import type { Artifact } from '#src/grading/artifacts.ts';
 import { type Owner, rolloutKey } from '#src/model/rollout.ts';
 import {
   type BindRequest,
@@ -26,6 +27,8 @@ export type DaemonWorld = {
   readonly story: Story;
   /** The sandbox has used up its memory: all its processes are gone. */
   readonly exhausted: (sandbox: string) => void;
+  /** A grader begins in a sandbox of its own. */
+  readonly graderBegins: (sandbox: string) => void;
 };
 
 /**
@@ -178,17 +181,33 @@ export class Daemon {
       cancel.addEventListener('abort', () => finish({ kind: 'cancelled' }), { once: true });
     });
     this.#ends.set(call, ended);
+    if (this.binding.owner?.role === 'grader') this.#world.graderBegins(this.sandbox);
     return ended;
   }
 
   /**
    * The simulated grader's score is how many of the model's calls this very daemon has run, so that a score taken in
-   * another sandbox than the calls' own shows. Ids with a space are the product's own calls.
+   * another sandbox than the calls' own shows. Where it works in a sandbox of its own it is told by what was taken out of
+   * theirs, and has nothing to go by without that.
    */
   #grade(rollout: string | undefined): GradeTurn {
-    const calls = this.journal.list().filter(({ callId }) => !callId.includes(' '));
-    const score = String(calls.length);
+    const isElsewhere = this.binding.owner?.role === 'grader';
+    const score = isElsewhere ? (this.files.get(callsFile) ?? null) : String(this.#callsOfModel());
     return { kind: 'ran', score, ...(rollout !== undefined && { toldRollout: true }) };
+  }
+
+  /** What a grader elsewhere is to see. From here on nothing else runs. */
+  leftBehind(turn: number): readonly Artifact[] {
+    this.journal.beginGrading();
+    this.#world.story.tell(this.sandbox, `gives its artifacts to turn ${turn}`);
+    return [
+      { path: callsFile, executable: false, mtimeS: 0, bytes: Buffer.from(String(this.#callsOfModel())) },
+    ];
+  }
+
+  /** Ids with a space are the product's own calls. */
+  #callsOfModel(): number {
+    return this.journal.list().filter(({ callId }) => !callId.includes(' ')).length;
   }
 
   /** Its calls never end: nobody is left who could tell. */
@@ -199,6 +218,9 @@ export class Daemon {
     this.#world.exhausted(this.sandbox);
   }
 }
+
+/** Where the simulated policy leaves what it did. */
+const callsFile = 'calls';
 
 /** As a shell tells of what it waited for. */
 const killed: Ending = { kind: 'exited', exitCode: 137 };

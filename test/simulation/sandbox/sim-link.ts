@@ -1,5 +1,8 @@
+import { join } from 'node:path';
 import { WireError } from '#services/sandboxd/wire-error.ts';
-import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { tarOf } from '#src/grading/artifacts.ts';
+import type { FileIn, SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
+import { readTar } from '#src/protocol/sandboxd/tar.ts';
 import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import type { SimProcess } from '../engine/process.ts';
 import type { Daemon } from './daemon.ts';
@@ -39,13 +42,19 @@ export function simLink(world: WireWorld, process: SimProcess): SandboxLink {
       askFor(target, { what: 'confirm', serve: (daemon) => daemon.journal.confirm(calls) }, signal),
     cancel: (target, call, signal) =>
       askFor(target, { what: `cancel ${call}`, serve: (daemon) => daemon.journal.cancel(call) }, signal),
-    putFile: async (target, { path }, body, signal) => {
-      const text = Buffer.concat(await Array.fromAsync(body)).toString('utf8');
-      const serve = (daemon: Daemon) => ({ bytes: putFile(daemon, path, text) });
-      return askFor(target, { what: 'put file', serve, repeatable: false }, signal);
+    output: (target, call, _stream, signal) =>
+      askFor(target, { what: `output of ${call}`, serve: noOutput }, signal),
+    putFile: async (target, to, body, signal) => {
+      const files = await filesOf(to, Buffer.concat(await Array.fromAsync(body)));
+      const serve = (daemon: Daemon) => ({ bytes: putFiles(daemon, files) });
+      return askFor(target, { what: `put ${to.form}`, serve, repeatable: false }, signal);
     },
     getFile: (target, { path }, signal) =>
       askFor(target, { what: 'get file', serve: (daemon) => bytesOf(getFile(daemon, path)) }, signal),
+    takeArtifacts: (target, request, signal) => {
+      const serve = (daemon: Daemon) => tarOf(daemon.leftBehind(request.turn));
+      return askFor(target, { what: `take artifacts ${request.turn}`, serve }, signal);
+    },
   };
 }
 
@@ -59,11 +68,28 @@ function probe(daemon: Daemon) {
   return done();
 }
 
+/** What commands print here fits into their answers. */
+function noOutput(): never {
+  throw new WireError('answer_confirmed', 'its output had to make way');
+}
+
 const done = () => ({ ok: true, durationMs: 1 }) as const;
 
-function putFile(daemon: Daemon, path: string, text: string): number {
-  daemon.files.set(path, text);
-  return text.length;
+type Files = readonly (readonly [string, string])[];
+
+/** As many as an archive has, in the folder that it is for. */
+async function filesOf({ path, form }: FileIn, bytes: Buffer): Promise<Files> {
+  if (form === 'file') return [[path, bytes.toString('utf8')]];
+  return Array.fromAsync(readTar(bytesOf(bytes)), async (entry) => {
+    const text = Buffer.concat(await Array.fromAsync(entry.content)).toString('utf8');
+    return [join(path, entry.path), text] as const;
+  });
+}
+
+function putFiles(daemon: Daemon, files: Files): number {
+  daemon.journal.requireUngraded();
+  for (const [path, text] of files) daemon.files.set(path, text);
+  return files.reduce((sum, [, text]) => sum + text.length, 0);
 }
 
 function getFile(daemon: Daemon, path: string): string {
@@ -72,8 +98,8 @@ function getFile(daemon: Daemon, path: string): string {
   return text;
 }
 
-async function* bytesOf(text: string): AsyncIterable<Uint8Array> {
-  yield Buffer.from(text, 'utf8');
+async function* bytesOf(content: string | Buffer): AsyncIterable<Uint8Array> {
+  yield typeof content === 'string' ? Buffer.from(content, 'utf8') : content;
 }
 
 async function answerWithin(

@@ -48,7 +48,7 @@ function planRollout(chance: Chance, index: number): PlannedRollout {
     face,
     end: face === 'rft' ? null : planEnd(chance, waves.length),
     run: chance.pick(['run-1', 'run-1', 'run-2']),
-    environment: chance.pick(['counted', 'counted', 'told', 'judged', 'prepared']),
+    environment: chance.pick(['counted', 'counted', 'told', 'judged', 'prepared', 'elsewhere', 'elsewhere']),
     item: chance.pick(['item-1', 'item-2']),
     startMs: startMs(chance),
     thinkMs: Array.from({ length: waves.length + 1 }, () => thinkMs(chance, face)),

@@ -6,10 +6,8 @@ and `TrialResult.reward_valid` is false. What the policy did is an exit code, 12
 
 from __future__ import annotations
 
-import io
 import json
 import math
-import tarfile
 import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -17,11 +15,13 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from harbor.environments.base import BaseEnvironment, ExecResult, HealthcheckError, transfer_tar_filter
+from harbor.environments.base import BaseEnvironment, ExecResult, HealthcheckError
 from harbor.environments.capabilities import EnvironmentCapabilities, EnvironmentResourceCapabilities
 from harbor.models.trial.error_policy import FailureCause
 from harbor.models.trial.paths import EnvironmentPaths
 from harbor.models.trial.result import TrialResult
+from harbor.models.verifier.result import VerifierResult
+from harbor.verifier.base import BaseVerifier
 
 from .client import Client
 from .errors import CorralError, Discarded, Refused, Unavailable
@@ -29,11 +29,18 @@ from .results import CallResult
 from .rollout import Rollout
 from .telling import LONGEST_COMMAND_S, told_as
 
-__all__ = ["CorralEnvironment", "reward_of"]
+__all__ = ["CorralEnvironment", "CorralVerifier", "reward_of"]
 
 # The fleet's environment has them as `sandbox.folders`, or the image has them.
 FOLDERS: Final = "/logs /tests /solution"
 FOLDERS_ARE_THERE: Final = f'for each in {FOLDERS}; do mkdir -p "$each" && [ -w "$each" ] || exit 1; done'
+
+# Beside the instruction, in tasks that `corral rows --for harbor` wrote: the row that the fleet's own grader needs.
+ROW: Final = "row.json"
+# Where such a task tells the agent to leave its last message.
+ANSWER: Final = "/workspace/answer.txt"
+# More than the fleet grades by what it says: it has a score for an answer so long, whatever is in it.
+TOO_LONG: Final = 1_200_000
 
 _told: Final = partial(told_as, HealthcheckError)
 
@@ -85,6 +92,11 @@ class CorralEnvironment(BaseEnvironment):
             raise ValueError(f"{self.environment_name} has no docker_image, and Corral builds no Dockerfile")
 
     @property
+    def _row(self) -> dict[str, Any] | None:
+        path = Path(self.environment_dir).parent / ROW
+        return json.loads(path.read_text()) if path.is_file() else None
+
+    @property
     def _rollout(self) -> Rollout:
         if self._rollout_or_none is None:
             raise HealthcheckError("the environment was not started")
@@ -93,7 +105,7 @@ class CorralEnvironment(BaseEnvironment):
     async def start(self, force_build: bool) -> None:
         if not self.session_id.endswith("__env"):
             raise SystemExit("corral: a verifier with an environment of its own is not supported")
-        item = {"id": self.environment_name, "image": self.task_env_config.docker_image}
+        item = self._row or {"id": self.environment_name, "image": self.task_env_config.docker_image}
         with _told():
             self._rollout_or_none = Rollout(
                 self._environment,
@@ -158,37 +170,24 @@ class CorralEnvironment(BaseEnvironment):
             await self._rollout.write(target_path, Path(source_path).read_bytes())  # noqa: ASYNC240
 
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as archive:
-            archive.add(source_dir, arcname=".")
-        path = _passing()
+        if self._row is not None and PurePosixPath(target_dir) == EnvironmentPaths().tests_dir:
+            # Its tests would give no reward, and that would look like the policy's doing.
+            use = "run it with --verifier-import-path corral.harbor:CorralVerifier"
+            raise SystemExit(f"corral: {self.environment_name} is graded by the fleet: {use}")
         with _told(), self._not_lost(f"{target_dir} was not written"):
-            await self._rollout.write(path, packed.getvalue())
-            await self._rollout.exec(
-                ["sh", "-c", 'mkdir -p -- "$1" && tar -xof "$2" -C "$1"; rm -f "$2"', "sh", target_dir, path]
-            )
+            await self._rollout.upload_dir(source_dir, target_dir)
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         with _told(), self._not_lost(f"{source_path} was not read"):
             Path(target_path).write_bytes(await self._rollout.read(source_path))  # noqa: ASYNC240
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        path = _passing()
+        Path(target_dir).mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240
         with _told(), self._not_lost(f"{source_dir} was not read"):
-            await self._rollout.exec(["tar", "-cf", path, "-C", source_dir, "."])
-            packed = await self._rollout.read(path)
-            await self._rollout.exec(["rm", "-f", path])
-            self._unpack(packed, Path(target_dir))
+            left_out = await self._rollout.download_dir(source_dir, target_dir)
+            if left_out:
+                self.logger.debug(f"links of {source_dir} were left out: {left_out}")
         self._has_verified |= PurePosixPath(source_dir) == EnvironmentPaths().verifier_dir
-
-    def _unpack(self, packed: bytes, target: Path) -> None:
-        target.mkdir(parents=True, exist_ok=True)
-        try:
-            # Never unpacked twice: the policy could have put a small archive there that is a large one.
-            with tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
-                archive.extractall(target, filter=transfer_tar_filter)  # noqa: S202
-        except (tarfile.TarError, OSError, ValueError) as error:
-            self.logger.warning(f"the policy's archive cannot be unpacked: {error}")
 
     @contextmanager
     def _not_lost(self, what: str) -> Generator[None]:
@@ -198,6 +197,23 @@ class CorralEnvironment(BaseEnvironment):
             yield
         except Refused as refused:
             self.logger.warning(f"{what}: {refused}")
+
+    async def grade(self) -> float:
+        """By the grader of the fleet's environment, of the task's own row and what the agent left as its answer."""
+        if self._row is None:
+            raise SystemExit(
+                f"corral: {self.environment_name} is no task of corral rows: leave its verifier out"
+            )
+        with _told():
+            return (await self._rollout.grade({"output_text": await self._answer()})).score
+
+    async def _answer(self) -> str:
+        try:
+            said = (await self._rollout.read(ANSWER, most_bytes=TOO_LONG)).decode(errors="replace")
+        except Refused as refused:
+            # No answer, or none that is a file: the policy's doing, and graded.
+            return TOO_LONG * " " if refused.code == "payload_too_large" else ""
+        return said if len(json.dumps(said)) <= TOO_LONG else TOO_LONG * " "
 
     def _reward(self) -> float | None:
         paths = self.trial_paths
@@ -209,6 +225,16 @@ class CorralEnvironment(BaseEnvironment):
             return None
 
 
+class CorralVerifier(BaseVerifier):
+    """`--verifier-import-path corral.harbor:CorralVerifier`, for tasks of `corral rows --for harbor`: the reward is the
+    fleet's, whose grader the policy can neither read nor reach."""
+
+    async def verify(self) -> VerifierResult:
+        if not isinstance(self.environment, CorralEnvironment):
+            raise SystemExit("corral: CorralVerifier grades what ran in corral.harbor:CorralEnvironment")
+        return VerifierResult(rewards={"reward": await self.environment.grade()})
+
+
 def number_in(text: str, *, is_json: bool = False) -> float | None:
     """What Harbor's verifier has left, where it is one finite number. The policy may have had a hand in it: digits without
     end and lists in lists without end are no number, and no error."""
@@ -218,7 +244,3 @@ def number_in(text: str, *, is_json: bool = False) -> float | None:
     except (ValueError, KeyError, TypeError, ArithmeticError, RecursionError):
         return None
     return reward if math.isfinite(reward) else None
-
-
-def _passing() -> str:
-    return f"/tmp/.corral-{uuid.uuid4().hex}.tar"  # noqa: S108

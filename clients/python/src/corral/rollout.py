@@ -8,12 +8,14 @@ import uuid
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from .client import Client
 from .errors import CorralError, Discarded, Failure, Misuse, Refused
 from .exchange import Asked, Gateway, Reply, exchange, own_failure
+from .folders import pack, unpack
 from .heartbeat import keep_alive, lease_s_of
 from .leaving import Held, hold, is_held, let_go, prepare_to_leave
 from .pool import Pool, pool_of_loop
@@ -28,7 +30,21 @@ from .results import (
     read_opened,
     read_verdict,
 )
-from .routes import ATTACH, CALL, CANCEL, EXEC, FINISH, GRADE, OPEN, READ, VERDICT, WRITE, Route
+from .routes import (
+    ATTACH,
+    CALL,
+    CANCEL,
+    DOWNLOAD,
+    EXEC,
+    FINISH,
+    GRADE,
+    OPEN,
+    READ,
+    UPLOAD,
+    VERDICT,
+    WRITE,
+    Route,
+)
 from .writing import check_command, check_path, json_text, readable
 
 log = logging.getLogger("corral")
@@ -121,9 +137,12 @@ class Rollout:
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
         timeout_s: float | None = None,
+        user: Literal["policy", "root"] | None = None,
+        max_output_bytes: int | None = None,
         call_id: str | None = None,
     ) -> CallResult:
-        """Runs a command in the sandbox: text by `sh -c`, or an argv. `timeout_s`: of the command alone; 120 without it."""
+        """Runs a command in the sandbox: text by `sh -c`, or an argv. `timeout_s`: of the command alone; 120 without it.
+        `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps."""
         argv = [command] if isinstance(command, str) else list(command)
         check_command([*argv, *(env or {}).keys(), *(env or {}).values(), cwd or "", stdin or ""])
         body = {
@@ -131,6 +150,8 @@ class Rollout:
             **({} if cwd is None else {"cwd": cwd}),
             **({} if env is None else {"env": dict(env)}),
             **({} if stdin is None else {"stdin": stdin}),
+            **({} if user is None else {"user": user}),
+            **({} if max_output_bytes is None else {"max_output_bytes": max_output_bytes}),
         }
         return await self._run(EXEC, body, timeout_s, call_id)
 
@@ -149,18 +170,32 @@ class Rollout:
     async def read(self, path: str, *, most_bytes: int = LONGEST_FILE_BYTES) -> bytes:
         """A file's bytes; below the workspace, or absolute. Raises Refused where it is not there, no file, or larger."""
         check_path(path)
-        asked = self._asked(READ, path=path, most_bytes=most_bytes, silent_s=FILE_SILENT_S)
-        answer = (await self._act(asked)).answer
-        if answer.is_cut:
-            message = f"{path} has more than {most_bytes} bytes"
-            raise Refused(own_failure("payload_too_large", message, "model")).named(self.rollout_id)
-        return answer.content
+        return await self._taken(self._asked(READ, path=path, most_bytes=most_bytes, silent_s=FILE_SILENT_S))
 
     async def write(self, path: str, data: bytes | str) -> None:
         """Writes a file, below the workspace or absolute, as the policy's user. Raises Refused where that cannot be."""
         check_path(path)
         content = data.encode(errors="replace") if isinstance(data, str) else data
-        await self._act(self._asked(WRITE, path=path, content=content, silent_s=FILE_SILENT_S))
+        await self._act(self._put(WRITE, content, path=path))
+
+    async def upload_dir(self, source: str | Path, target: str) -> None:
+        """Puts what is in a folder of this machine into one of the sandbox, as the policy's user, with modes and links."""
+        check_path(target)
+        packed = await asyncio.to_thread(pack, source)
+        await self._act(self._put(UPLOAD, packed, query={"path": target}))
+
+    async def download_dir(
+        self, source: str, target: str | Path, *, most_bytes: int = LONGEST_FILE_BYTES
+    ) -> list[str]:
+        """Writes what is in a folder of the sandbox into one of this machine: files and folders. Links lead anywhere, so they
+        are left out; returns their names. Raises Refused where it is not there, larger, or was broken off in there."""
+        check_path(source)
+        asked = self._asked(DOWNLOAD, query={"path": source}, most_bytes=most_bytes, silent_s=FILE_SILENT_S)
+        packed = await self._taken(asked)
+        try:
+            return await asyncio.to_thread(unpack, packed, target)
+        except Refused as error:
+            raise error.named(self.rollout_id) from None
 
     async def grade(self, sample: Mapping[str, Any] | None = None) -> Grade:
         """Runs the environment's grader, once; a repeat gets the stored score. `sample`: what the model answered, such as
@@ -276,6 +311,18 @@ class Rollout:
             return
         let_go(self._held)
 
+    def _put(self, route: Route, content: bytes, **names: Any) -> Asked:
+        """Under an id, so that a repeat whose first answer was lost does not put back what a later call has changed."""
+        query = {"call_id": f"u-{uuid.uuid4().hex}", **names.pop("query", {})}
+        return self._asked(route, query=query, content=content, silent_s=FILE_SILENT_S, **names)
+
+    async def _taken(self, asked: Asked) -> bytes:
+        answer = (await self._act(asked)).answer
+        if answer.is_cut:
+            message = f"it has more than {asked.most_bytes} bytes"
+            raise Refused(own_failure("payload_too_large", message, "model")).named(self.rollout_id)
+        return answer.content
+
     async def _act(self, asked: Asked) -> Reply:
         await self.open()
         return await self._barring(await pool_of_loop(), asked)
@@ -320,7 +367,8 @@ class Rollout:
         names = {name: rest.pop(name) for name in ("path", "call_id") if name in rest}
         text = None if body is None else json_text(body)
         path = route.at(id=self.rollout_id, **names)
-        return Asked(route, path, query=self._held.query, text=text, **rest)
+        query = {**self._held.query, **rest.pop("query", {})}
+        return Asked(route, path, query=query, text=text, **rest)
 
 
 def _strange(stranger: NotCorral) -> Failure:

@@ -43,6 +43,8 @@ ATTACH: Final = Route("GET", "/v1/rollouts/{id}/calls/{call_id}", "act", is_held
 CANCEL: Final = Route("POST", "/v1/rollouts/{id}/calls/{call_id}/cancel")
 WRITE: Final = Route("PUT", "/v1/rollouts/{id}/files/{path}", "file")
 READ: Final = Route("GET", "/v1/rollouts/{id}/files/{path}", "file")
+UPLOAD: Final = Route("PUT", "/v1/rollouts/{id}/archive", "file")
+DOWNLOAD: Final = Route("GET", "/v1/rollouts/{id}/archive", "file")
 GRADE: Final = Route("POST", "/v1/rollouts/{id}/grade", is_held=True)
 HEARTBEAT: Final = Route("POST", "/v1/rollouts/{id}/heartbeat")
 FINISH: Final = Route("POST", "/v1/rollouts/{id}/finish", is_held=True)
@@ -59,6 +61,8 @@ ROUTES: Final = (
     CANCEL,
     WRITE,
     READ,
+    UPLOAD,
+    DOWNLOAD,
     GRADE,
     HEARTBEAT,
     FINISH,

@@ -12,8 +12,9 @@ import os
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
+from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Literal, Self, TypeVar
 
 from . import client as _client
 from . import rollout as _rollout
@@ -145,11 +146,21 @@ class Rollout:
         env: Mapping[str, str] | None = None,
         stdin: str | None = None,
         timeout_s: float | None = None,
+        user: Literal["policy", "root"] | None = None,
+        max_output_bytes: int | None = None,
         call_id: str | None = None,
     ) -> CallResult:
-        rollout = self.asynchronous
         return _wait(
-            rollout.exec(command, cwd=cwd, env=env, stdin=stdin, timeout_s=timeout_s, call_id=call_id)
+            self.asynchronous.exec(
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=stdin,
+                timeout_s=timeout_s,
+                user=user,
+                max_output_bytes=max_output_bytes,
+                call_id=call_id,
+            )
         )
 
     def call(
@@ -167,6 +178,14 @@ class Rollout:
 
     def write(self, path: str, data: bytes | str) -> None:
         _wait(self.asynchronous.write(path, data))
+
+    def upload_dir(self, source: str | Path, target: str) -> None:
+        _wait(self.asynchronous.upload_dir(source, target))
+
+    def download_dir(
+        self, source: str, target: str | Path, *, most_bytes: int = LONGEST_FILE_BYTES
+    ) -> list[str]:
+        return _wait(self.asynchronous.download_dir(source, target, most_bytes=most_bytes))
 
     def grade(self, sample: Mapping[str, Any] | None = None) -> Grade:
         return _wait(self.asynchronous.grade(sample))

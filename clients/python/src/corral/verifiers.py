@@ -10,9 +10,9 @@ the policy did, its time-outs too, is text for the model, and is scored.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 import verifiers.v1 as vf
@@ -28,7 +28,7 @@ from .errors import Refused
 from .rollout import LONGEST_FILE_BYTES, Rollout
 from .telling import LONGEST_COMMAND_S, told_as
 
-__all__ = ["CorralEnv", "CorralEnvConfig", "CorralHarness", "CorralRuntime", "grade"]
+__all__ = ["CorralEnv", "CorralEnvConfig", "CorralHarness", "CorralRuntime", "Rows", "grade"]
 
 
 class CorralEnvConfig(vf.SingleAgentEnvConfig):
@@ -64,7 +64,7 @@ class CorralEnv(vf.Env[CorralEnvConfig]):
         job = self._job or await self._client.tools(self.config.environment)
         rollout = Rollout(
             self.config.environment,
-            item=task.data.model_dump(mode="json", exclude_none=True),
+            item=_row_of(task.data),
             group=task.key,
             client=self._client,
         )
@@ -76,6 +76,10 @@ class CorralEnv(vf.Env[CorralEnvConfig]):
                 await _ask_the_fleet(box, trace)
         finally:
             await box.stop()
+
+
+def _row_of(data: vf.TaskData) -> dict[str, Any]:
+    return data.item if isinstance(data, Row) else data.model_dump(mode="json", exclude_none=True)
 
 
 async def _ask_the_fleet(box: CorralRuntime, trace: vf.Trace) -> None:
@@ -229,3 +233,28 @@ async def _called(rollout: Rollout, call: Any) -> dict[str, Any]:
         except Refused as refused:
             text = f"Error: {refused.message}"
     return {"role": "tool", "tool_call_id": call.id, "content": text}
+
+
+class Row(vf.TaskData):
+    """A row as `corral rows --for verifiers` writes it. The model is told the prompt; `item` goes to the fleet, whole."""
+
+    item: dict[str, Any]
+
+
+class GradedRow(vf.Task[Row, vf.State]):
+    @vf.reward
+    async def graded(self, trace: vf.Trace, runtime: vf.Runtime) -> float:
+        return await grade(trace, runtime)
+
+
+class RowsConfig(vf.TasksetConfig):
+    file: str = ""
+
+
+class Rows(vf.Taskset[GradedRow, RowsConfig]):
+    def load(self) -> Iterable[GradedRow]:
+        if self.config.file == "":
+            raise ValueError("say which rows: --env.taskset.file rows.jsonl, written by corral rows")
+        with Path(self.config.file).open(encoding="utf-8") as lines:
+            for line in lines:
+                yield GradedRow(Row.model_validate_json(line), self.config.task)

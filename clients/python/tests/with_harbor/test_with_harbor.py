@@ -14,7 +14,7 @@ from statistics import mean
 from typing import Any
 
 import pytest
-from fleet import REPOSITORY, Fleet, eventually
+from fleet import REPOSITORY, Fleet, eventually, write_rows
 from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
@@ -77,7 +77,13 @@ def task(tmp_path: Path, image: str) -> Path:
 
 
 async def play(
-    task: Path, commands: Sequence[str], disturb: Disturb | None = None, timeout_sec: int | None = None
+    task: Path,
+    commands: Sequence[str],
+    disturb: Disturb | None = None,
+    timeout_sec: int | None = None,
+    *,
+    environment: str = "harbor",
+    verifier: str | None = None,
 ) -> list[TrialResult]:
     ScriptedAgent.commands, ScriptedAgent.numbers = commands, itertools.count()
     ScriptedAgent.timeout_sec, ScriptedAgent.seen, ScriptedAgent.last = timeout_sec, [], []
@@ -90,8 +96,9 @@ async def play(
             "agents": [{"import_path": "scripted_agent:ScriptedAgent"}],
             "environment": {
                 "import_path": "corral.harbor:CorralEnvironment",
-                "kwargs": {"environment": "harbor"},
+                "kwargs": {"environment": environment},
             },
+            "verifier": {} if verifier is None else {"import_path": verifier},
         }
     )
     job = await Job.create(config)
@@ -163,7 +170,9 @@ async def test_a_policy_that_takes_away_what_is_graded_is_no_lost_sandbox(fleet:
     assert fleet.report(run)["discarded"] == 0
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, "1" + "0" * 400, '{"reward": 1e999}', "NaN", "null", "{}", '"one"'])
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, "1" + "0" * 400, '{"reward": 1e999}', "NaN", "null", "{}", '"one"']
+)
 def test_what_a_policy_may_leave_as_its_reward_is_no_number_and_no_error(text: str):
     assert (number_in(text, is_json=True), number_in('{"reward": 0.5}', is_json=True)) == (None, 0.5)
 
@@ -195,3 +204,35 @@ def test_the_example_runs_as_its_page_says(fleet: Fleet, run: str, task: Path, t
     )
     assert played.stdout.strip().endswith("rewards [2.0, 2.0, 2.0, 2.0], lost 0, mean 2.0"), played.stderr
     assert fleet.report(run)["scored"] == 4
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Path:
+    [task] = write_rows("harbor", tmp_path / "tasks").iterdir()
+    return task
+
+
+async def test_a_task_that_the_fleet_wrote_is_graded_by_the_fleet(fleet: Fleet, run: str, written: Path):
+    look = "ls -a /tests /solution . > seen; grep -rs forty /tests /solution /logs . > found; "
+    commands = [
+        look + "[ -s found ] || echo Forty-two. > answer.txt",
+        "echo forty-one > answer.txt",
+        "true",
+        "mkdir answer.txt",
+        "head -c 3000000 /dev/zero > answer.txt",
+        "mkfifo answer.txt",
+    ]
+    trials = await play(written, commands, environment="asked", verifier="corral.harbor:CorralVerifier")
+    rewards = [await reward_of(trial) for trial in trials]
+    assert sorted(rewards, key=str) == [0, 0, 0, 0, 0, 1]
+    report = fleet.report(run)
+    assert (report["scored"], report["discarded"]) == (6, 0)
+    assert [line["item"] for line in report["groups"]] == ["six-by-seven"]
+
+
+def test_a_task_that_the_fleet_wrote_ends_a_job_that_would_grade_it_by_itself(
+    fleet: Fleet, run: str, written: Path
+):
+    with pytest.raises(SystemExit, match="CorralVerifier"):
+        asyncio.run(play(written, ["echo forty-two > answer.txt"], environment="asked"))
+    assert fleet.report(run)["scored"] == 0

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import verifiers.v1 as vf
-from fleet import REPOSITORY, Fleet, eventually
+from fleet import REPOSITORY, Fleet, eventually, write_rows
 from scripted_model import ScriptedModel, scripted_model
 from verifiers.v1.clients import ModelContext
 from verifiers.v1.env import Env, RunSlot
@@ -42,9 +42,10 @@ def address(fleet: Fleet, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCRIPTED_KEY", "none")
 
 
-def environment(name: str, taskset: str = "appending_lines", **options: Any) -> Env[Any]:
+def environment(name: str, taskset: str | dict[str, str] = "appending_lines", **options: Any) -> Env[Any]:
     """As `--env.id corral_verifiers --env.environment NAME --env.taskset.id TASKSET` builds it."""
-    blocks = {"id": "corral_verifiers", "environment": name, "taskset": {"id": taskset}, **options}
+    chosen = {"id": taskset} if isinstance(taskset, str) else taskset
+    blocks = {"id": "corral_verifiers", "environment": name, "taskset": chosen, **options}
     return load_environment(resolve_env_config(blocks))
 
 
@@ -219,3 +220,18 @@ def test_the_example_runs_as_its_page_says(fleet: Fleet, model: ScriptedModel, r
     assert played.returncode == 0, played.stderr
     report = fleet.report(run)
     assert (report["scored"], sorted(line["mean"] for line in report["groups"])) == (8, [0, 1])
+
+
+async def test_rows_that_the_fleet_wrote_are_asked_as_their_prompt_says_and_graded_by_what_no_model_read(
+    fleet: Fleet, run: str, model: ScriptedModel, tmp_path: Path
+):
+    taskset = {"id": "corral_rows", "file": str(write_rows("verifiers", tmp_path / "rows.jsonl"))}
+    env = environment("asked", taskset=taskset)
+    model.answer = "forty-two"
+    assert rewards(await play(env, model, [[], []])) == [1, 1]
+    [asked, _] = model.seen.values()
+    assert [(each["role"], each["content"]) for each in asked] == [
+        ("system", "Be brief."),
+        ("user", "What is 6 * 7?"),
+    ]
+    assert len(fleet.report(run)["groups"]) == 1

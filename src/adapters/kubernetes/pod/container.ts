@@ -1,16 +1,15 @@
-import type { V1Container } from '@kubernetes/client-node';
+import type { V1Container, V1ResourceRequirements } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Injected } from './injection.ts';
-import type { NetworkClass } from '#src/model/cluster.ts';
+import type { NetworkClass, SandboxdInjection } from '#src/model/cluster.ts';
 import type { PodSettings } from './settings.ts';
-import { resources } from './resources.ts';
 import { containerSecurity } from './security.ts';
 import type { Users } from './users.ts';
 import { variables } from './variables.ts';
-import { places, writableMounts } from './volumes.ts';
+import { dataMounts, places, writableMounts } from './volumes.ts';
 
 /** What was found out about a request before its pod is put together. */
 export type Decided = {
@@ -43,7 +42,7 @@ export function sandboxContainer(
     ports: [{ name: 'sandboxd', containerPort: settings.port }],
     resources: resources(request.template, settings.sandboxd),
     securityContext: containerSecurity(users),
-    volumeMounts: [...writableMounts(request.template), ...injected.mounts],
+    volumeMounts: [...writableMounts(request.template), ...dataMounts(request.template), ...injected.mounts],
   };
 }
 
@@ -67,3 +66,25 @@ function imageOf({ image, data }: Template): string {
 function refuse(sentence: string, evidence: Readonly<Record<string, string>>): never {
   throw new Failure('start_failed', sentence, { evidence });
 }
+
+/** The copy that an init container makes of the payload counts as the pod's own: 130 MB, and some room. */
+const copiedPayloadBytes = 192 * 1024 * 1024;
+
+/**
+ * What a sandbox may take. Disk is asked for in full: where promises exceed the node's disk, the kubelet evicts whom it
+ * likes, and that would be our failure. Processes cannot be limited by a pod; the kubelet's `podPidsLimit` does, for all
+ * pods of a node alike.
+ */
+export function resources(template: Template, injection: SandboxdInjection): V1ResourceRequirements {
+  const { cpu, memory } = template;
+  const disk = String(template.diskBytes + (injection.kind === 'init_container' ? copiedPayloadBytes : 0));
+  return {
+    requests: { ...amounts(cpu.requestMilli, memory.requestBytes), 'ephemeral-storage': disk },
+    limits: { ...amounts(cpu.limitMilli, memory.limitBytes), 'ephemeral-storage': disk },
+  };
+}
+
+const amounts = (cpuMilli: number, memoryBytes: number) => ({
+  cpu: `${cpuMilli}m`,
+  memory: String(memoryBytes),
+});

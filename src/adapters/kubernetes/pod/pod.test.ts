@@ -30,10 +30,27 @@ describe('podFor', () => {
     });
   });
 
+  it('mounts data that an image holds read-only, and nothing where it is baked into its own', () => {
+    const data = [
+      { image: 'registry.example.com/data/icd10:1', target: '/data/icd10' },
+      { image: 'baked', target: '/data/pages' },
+    ];
+    const { spec } = podFor(podRequest({ data }), podSettings());
+    const [, ...more] = spec?.volumes?.filter(({ name }) => name.startsWith('data-') || name === 'tmp') ?? [];
+    expect(more).toEqual([
+      {
+        name: 'data-0',
+        image: { reference: 'registry.example.com/data/icd10:1', pullPolicy: podSettings().imagePullPolicy },
+      },
+    ]);
+    const mounts = spec?.containers[0]?.volumeMounts?.filter(({ name }) => name.startsWith('data-'));
+    expect(mounts).toEqual([{ name: 'data-0', mountPath: '/data/icd10', readOnly: true }]);
+  });
+
   it.each([
     [{ image: { kind: 'host' } } as const, /image: host is a folder of one machine/],
     [{ image: { kind: 'rootfs', path: '/srv/root' } } as const, /rootfs:\/srv\/root is a folder/],
-    [{ data: [{ source: '/srv/corpus', target: '/corpus' }] }, /put it into the image/],
+    [{ data: [{ source: '/srv/corpus', target: '/corpus' }] }, /name an image that holds it/],
     [{ network: 'internet' }, /network "internet" is not offered by this fleet; there is: none/],
   ])('refuses what no cluster has, and says what to write instead: %j', (given, sentence) => {
     expect(() => podFor(podRequest(given), podSettings())).toThrow(

@@ -1,15 +1,16 @@
-import type { V1Pod } from '@kubernetes/client-node';
+import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainer } from './container.ts';
 import { injectSandboxd } from './injection.ts';
 import { createdMarks } from './labels.ts';
 import { podName } from './name.ts';
-import { dnsFields, networkClass } from './network.ts';
 import { joinPlacement, placementFields } from './placement.ts';
 import { podSecurity } from './security.ts';
 import type { PodSettings } from './settings.ts';
 import { usersOf } from './users.ts';
-import { writableVolumes } from './volumes.ts';
+import { dataVolumes, writableVolumes } from './volumes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { NetworkClass } from '#src/model/cluster.ts';
 
 /** sandboxd has nothing to save: its calls are stored elsewhere or lost, and it ends within a quarter of a second. */
 const terminationGraceSeconds = 2;
@@ -54,7 +55,26 @@ export function podFor(
       imagePullSecrets: settings.imagePullSecrets.map((name) => ({ name })),
       initContainers: [...injected.initContainers],
       containers: [sandboxContainer(request, settings, { users, network, injected })],
-      volumes: [...writableVolumes(template), ...injected.volumes],
+      volumes: [...writableVolumes(template), ...dataVolumes(template, settings), ...injected.volumes],
     },
   };
+}
+
+/** Without a network no name can be looked up, and each try shall fail at once instead of after a resolver's patience. */
+const noNetwork: NetworkClass = { dnsPolicy: 'None', env: {}, egress: [] };
+
+/** Throws `start_failed` for a class that the operator did not define. */
+function networkClass(name: string, { networks }: Pick<PodSettings, 'networks'>): NetworkClass {
+  if (name === 'none') return noNetwork;
+  const known = networks[name];
+  if (known !== undefined) return known;
+  const offered = ['none', ...Object.keys(networks)].join(', ');
+  throw new Failure('start_failed', `network "${name}" is not offered by this fleet; there is: ${offered}`, {
+    evidence: { network: name },
+  });
+}
+
+function dnsFields({ dnsPolicy }: NetworkClass): Pick<V1PodSpec, 'dnsPolicy' | 'dnsConfig'> {
+  // The field must name a server, and nobody listens at this one.
+  return dnsPolicy === 'None' ? { dnsPolicy, dnsConfig: { nameservers: ['127.0.0.1'] } } : { dnsPolicy };
 }

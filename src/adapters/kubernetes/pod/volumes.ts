@@ -1,5 +1,6 @@
 import type { V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import type { Template } from '#src/model/environment.ts';
+import { bakedData, type ImageFolder, type Template } from '#src/model/environment.ts';
+import type { PodSettings } from './settings.ts';
 import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside; environments rely on the first two. The image's own content there is hidden. */
@@ -34,4 +35,24 @@ export function writableMounts({ folders = [] }: Template): readonly V1VolumeMou
   ];
 }
 
+/**
+ * Data is an image's, which the kubelet pulls once for a node and mounts for every pod: the same layers, read-only, in the
+ * node's page cache once. What is baked is a layer of the sandbox's own image and there already.
+ */
+export const dataVolumes = (
+  { data }: Template,
+  { imagePullPolicy }: Pick<PodSettings, 'imagePullPolicy'>,
+): readonly V1Volume[] =>
+  pulled(data).map(({ image }, index) => ({
+    name: dataName(index),
+    image: { reference: image, pullPolicy: imagePullPolicy },
+  }));
+
+export const dataMounts = ({ data }: Template): readonly V1VolumeMount[] =>
+  pulled(data).map(({ target }, index) => ({ name: dataName(index), mountPath: target, readOnly: true }));
+
+const pulled = (data: Template['data']): readonly ImageFolder[] =>
+  data.filter((folder) => 'image' in folder).filter(({ image }) => image !== bakedData);
+
+const dataName = (index: number) => `data-${index}`;
 const folderName = (index: number) => `folder-${index}`;

@@ -1,7 +1,10 @@
 import type { Api, ApiOptions } from '../api/calls.ts';
-import { createBackOff } from './back-off.ts';
 import { type Collection, listAll } from './pages.ts';
 import { type Stream, watchFrom } from './stream.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
+import { jittered, longestPauseMs } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 
 export type Follower<View> = {
   /** Only what is needed of an object; null for one that is not ours to follow. */
@@ -22,7 +25,7 @@ export type Follower<View> = {
  *    └──────────── history is gone (410) ◀──────────┘
  *
  * Bookmarks move the version on while nothing changes, so that a watch of a quiet collection can resume. A stream that
- * the server ends because we read too slowly is one that ended. Every new try waits its turn; see `back-off.ts`.
+ * the server ends because we read too slowly is one that ended. Every new try waits its turn, as `createBackOff` says.
  */
 export async function follow<View>(
   options: ApiOptions,
@@ -63,6 +66,28 @@ async function list<View>(
       if (view === null || signal.aborted) return;
       if (type === 'deleted') onDeleted(view);
       else onChanged(view);
+    },
+  };
+}
+
+/** Pauses between tries that bring nothing: doubled each time, so that a server in trouble is not asked to death. */
+type BackOff = {
+  /** Something came: the next pause is the first again. */
+  readonly reset: () => void;
+  pause(signal: AbortSignal): Promise<void>;
+};
+
+/** Many controllers are not to return as one. */
+function createBackOff(clock: Clock, random: Random): BackOff {
+  let failed = 0;
+  return {
+    reset: () => {
+      failed = 0;
+    },
+    pause: async (signal) => {
+      failed += 1;
+      const { pauses } = retryPolicies.clusterWatch;
+      await clock.sleep(jittered(longestPauseMs(pauses, failed), random), signal);
     },
   };
 }

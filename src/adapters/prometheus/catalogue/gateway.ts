@@ -5,7 +5,7 @@ import { judgesFromStart, ofFailure, ofJudge, allFailures } from './tables.ts';
 
 const gateway = { by: ['gateway'], of: 'process' } as const;
 
-const faces = ['rft', 'native'] as const satisfies readonly Face[];
+const faces = ['rft', 'native', 'e2b'] as const satisfies readonly Face[];
 const ofFace = oneOf('face', faces);
 
 /** Every status of the failure table, and those of answers. */
@@ -14,7 +14,8 @@ const statuses = [
     200,
     201,
     202,
-    ...failureCodes.flatMap((code) => [failureRow(code).native, failureRow(code).rft]),
+    204,
+    ...failureCodes.flatMap((code) => faces.map((face) => failureRow(code)[face])),
   ]),
 ].map(String);
 
@@ -45,7 +46,7 @@ export const toldByGateways = {
       ofFace,
       seen(
         'route',
-        48,
+        96,
         'method and pattern of the address, as in [the API](api.md); `none`: there is none such',
       ),
     ],

@@ -10,7 +10,7 @@ script('claim', function(ARGV)
   local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
   local readySpent, lacking, granted = {}, {}, {}
   local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local valuesEach = 11
+  local valuesEach = #claimedFields + 3
   local firstClaim = 4 + kindCount * valuesEach
 
   local function later(command, name, first, second)
@@ -93,14 +93,17 @@ script('claim', function(ARGV)
   end
 
   local function kindAt(index)
-    local face, environment, version, template, itemKey, item, row, idleMs, hardLifeMs, tags, recordOnly =
-      unpack(ARGV, index, index + valuesEach - 1)
-    local shortestMs = math.min(tonumber(idleMs), tonumber(hardLifeMs))
-    return {
-      face = face, environment = environment, version = version, template = template, itemKey = itemKey, item = item,
-      row = row, idleMs = idleMs, hardLifeMs = hardLifeMs, tags = tags, recordOnly = recordOnly ~= '',
-      leaseUntilMs = digits(nowMs + idleMs), hardEndMs = digits(nowMs + hardLifeMs), leaseEndsMs = digits(nowMs + shortestMs),
-    }
+    local kind = {}
+    for place, field in ipairs(claimedFields) do kind[field] = ARGV[index + place - 1] end
+    local recordOnly, turn, item = unpack(ARGV, index + #claimedFields, index + valuesEach - 1)
+    local leaseUntilMs, hardEndMs = nowMs + kind.idleMs, nowMs + kind.hardLifeMs
+    kind.item, kind.recordOnly, kind.turn = item, recordOnly ~= '', turn
+    kind.leaseEndsMs = digits(math.min(leaseUntilMs, hardEndMs))
+    kind.kept = { 'calls', '0', 'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(leaseUntilMs), 'hardEndMs', digits(hardEndMs) }
+    for _, field in ipairs(claimedFields) do
+      if kind[field] ~= '' then kind.kept[#kind.kept + 1], kind.kept[#kind.kept + 2] = field, kind[field] end
+    end
+    return kind
   end
 
   -- Of the rollouts that are claimed for, read at once: the newest attempt of each lineage, and whether any has a record
@@ -172,6 +175,7 @@ script('claim', function(ARGV)
   end
 
   local function listInRun(id, run)
+    if isGrader(id) then return '0' end
     local known = theRun(run)
     known.rollouts = known.rollouts + 1
     local ordinal = digits(known.rollouts)
@@ -180,16 +184,18 @@ script('claim', function(ARGV)
     return ordinal
   end
 
-  -- Writes a new record; the fields of its line or grant come as `...`.
-  local function create(claim, wave, ...)
-    write(claim.id, 'face', claim.face, 'environment', claim.environment, 'version', claim.version,
-      'template', claim.template, 'itemKey', claim.itemKey, 'wave', digits(wave), 'calls', '0',
-      'placedAtMs', digits(nowMs), 'leaseUntilMs', claim.leaseUntilMs, 'idleMs', claim.idleMs,
-      'hardLifeMs', claim.hardLifeMs, 'hardEndMs', claim.hardEndMs, 'ordinal', listInRun(claim.id, claim.run), ...)
+  -- Writes a new record, in one command: this is what a burst's claims cost. What it has of its own comes before what its
+  -- kind has. `boot` and `address`: of the sandbox that it is granted; a rollout without one waits.
+  local function create(claim, wave, sandbox, boot, address)
+    local ordinal = listInRun(claim.id, claim.run)
+    if sandbox then
+      write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox,
+        'boot', boot, 'address', address, 'launchType', 'warm', 'claimedAtMs', digits(nowMs), unpack(claim.kept))
+    else
+      write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '0', 'state', 'waiting', unpack(claim.kept))
+    end
     later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
-    if claim.item ~= '' then write(claim.id, 'hadRow', '1', 'row', claim.row) end
     keepItsRow(claim)
-    if claim.tags ~= '' then write(claim.id, 'tags', claim.tags) end
     renewRun(claim.run, claim.face)
     versions[claim.version] = true
   end
@@ -202,13 +208,12 @@ script('claim', function(ARGV)
     later('SADD', key.held .. claim.template, sandbox)
     later('ZADD', key.grants, digits(nowMs), claim.id)
     granted[#granted + 1] = sandbox
-    create(claim, wave, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
-      'launchType', 'warm', 'claimedAtMs', digits(nowMs))
+    create(claim, wave, sandbox, boot, address)
     return { 'created', wave, nowMs, sandbox, boot, address }
   end
 
   local function createWaiting(claim, wave)
-    create(claim, wave, 'generation', '0', 'state', 'waiting')
+    create(claim, wave)
     joinLine(claim.id, claim.template, nowMs)
     nobodyWaits[claim.template] = nil
     serveLine(claim.template)
@@ -217,8 +222,33 @@ script('claim', function(ARGV)
 
   -- What needs no sandbox stands nowhere: should it be called after all, that call takes a place.
   local function createRecord(claim, wave)
-    create(claim, wave, 'generation', '0', 'state', 'waiting')
+    create(claim, wave)
     return claimReply(claim.id)
+  end
+
+  -- Of a grader only the turn that lasts may claim: one that was given up meanwhile would take a later one's sandbox.
+  local function isOver(claim)
+    local state, turn, gradeUntilMs, tainted = read(rolloutOf(claim.id), 'state', 'gradeTurn', 'gradeUntilMs', 'taintCode')
+    return state ~= 'grading' or tainted or turn ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
+  end
+
+  -- Beside its rollout's record, in no run's list and no group. Whoever stands in its line waits for graders' sandboxes alone.
+  local function openGrader(claim)
+    local sandbox = not anybodyWaits(claim.template) and popReady(claim.template)
+    if not sandbox and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
+    write(claim.id, 'turn', claim.turn)
+    return sandbox and createHeld(claim, 0, sandbox) or createWaiting(claim, 0)
+  end
+
+  local function claimGrader(claim)
+    if isOver(claim) then return refused(claim, 'grader_failed') end
+    local state, turn = read(claim.id, 'state', 'turn')
+    if state and turn ~= claim.turn then
+      writeJoined()
+      dropGrader(claim.id)
+      state = nil
+    end
+    return state and claimAgain(claim, state) or openGrader(claim)
   end
 
   local isFull = redis.call('EXISTS', key.full) == 1
@@ -247,10 +277,11 @@ script('claim', function(ARGV)
   local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
 
   local function answer(claim)
+    if isGrader(claim.id) then return claimGrader(claim) end
     local environment, state
     if anyKnown then environment, state = read(claim.id, 'environment', 'state') end
-    local isOver = state and not isOpen(state)
-    if theRun(claim.run).closed and not isOver then return refused(claim, 'run_closed') end
+    local hasEnded = state and not isOpen(state)
+    if theRun(claim.run).closed and not hasEnded then return refused(claim, 'run_closed') end
     if not environment then
       local code = anybodyUnsure and unsureCode(claim.id)
       return code and refused(claim, code) or open(claim)

@@ -30,6 +30,7 @@ script('begin-grade', function(ARGV)
   end
 
   local function beginTurn()
+    dropGrader(graderOf(id))
     turn = redis.call('HINCRBY', key.rollout .. id, 'gradeTurn', 1)
     write(id, 'gradeBy', by)
     return run()
@@ -71,6 +72,20 @@ script('store-score', function(ARGV)
   leaseUntil(id, nowMs + idleMs, hardEndMs)
   if face == 'rft' then closeRollout(id, 'closed', 'scored') end
   return { 'first', score }
+end)
+
+-- What this turn's graders look at was taken out of the rollout's sandbox: while the turn lasts, nothing depends on that.
+script('artifacts-taken', function(ARGV)
+  local id, turn = unpack(ARGV, 2)
+  if read(id, 'gradeTurn') == turn then write(id, 'takenTurn', turn) end
+  return 1
+end)
+
+-- A turn is done with its grader's sandbox. One that a later turn has claimed is not its to let go.
+script('release-grader', function(ARGV)
+  local id, turn = unpack(ARGV, 2)
+  if read(id, 'turn') == turn then dropGrader(id) end
+  return 1
 end)
 
 -- A turn of grading failed; says how many turns are left. The last one decides: the rollout is discarded.

@@ -1,4 +1,4 @@
--- requires: grant, line, pool, sandbox, start
+-- requires: grant, line, pool, rollout, sandbox, start
 -- From what is lacking to a sandbox that is ready: plans of controllers, tickets, and ends of starts.
 
 -- A plan of thousands is some hundred KB, and a burst of rows with images of their own makes another each second. Who names
@@ -117,8 +117,17 @@ script('reserve', function(ARGV)
     return targetOf(template) and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
   end
 
+  -- Those of whom one waits are few, and in the order in which they came.
+  local function firstGrader()
+    for _, id in ipairs(redis.call('ZRANGE', key.graderWaiters, 0, 99)) do
+      local template = read(id, 'template')
+      if template and isWaitedFor(template) then return template, runOf(id) end
+    end
+  end
+
   local function nextWaitedFor()
-    local template, run = firstInLine(isWaitedFor)
+    local template, run = firstGrader()
+    if not template then template, run = firstInLine(isWaitedFor) end
     if not template then return nil end
     passTurn(key.launchRuns, run)
     passTurn(key.launchTemplates .. run, template)

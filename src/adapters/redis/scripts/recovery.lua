@@ -100,7 +100,7 @@ unguarded('restore-sandbox', function(ARGV)
   -- Whose record says that nothing has run there yet: a copy may have missed that something was sent, and the sandbox cannot
   -- be asked. Until it answers, its rollout counts as begun: nobody moves it elsewhere as if nothing had run, and its loss is one.
   local function assumeBegun()
-    if (read(owner, 'state')) ~= 'claimed' then return end
+    if isGrader(owner) or (read(owner, 'state')) ~= 'claimed' then return end
     write(owner, 'dispatched', 1, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, owner)
   end
@@ -191,13 +191,9 @@ unguarded('restore-rollout', function(ARGV)
     redis.call('HSETNX', key.run .. run, 'pin:' .. label.environment, label.version)
     redis.call('SADD', key.open .. run, id)
     redis.call('ZADD', key.rollouts .. run, ordinal, id)
-    write(id, 'face', label.face, 'environment', label.environment, 'version', label.version,
-      'template', label.template, 'itemKey', label.itemKey, 'wave', label.wave, 'calls', 0,
-      'placedAtMs', boundAtMs, 'idleMs', label.idleMs, 'hardLifeMs', label.hardLifeMs,
-      'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
+    write(id, unpack(found.kept))
+    write(id, 'calls', 0, 'placedAtMs', boundAtMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
       'generation', label.generation - 1, 'state', 'waiting')
-    if label.hadRow then write(id, 'hadRow', '1') end
-    if label.tags then write(id, 'tags', cjson.encode(label.tags)) end
     enterWave()
     trimRun(run)
   end

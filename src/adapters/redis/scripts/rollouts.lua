@@ -43,18 +43,21 @@ script('expire-due', function(ARGV)
   end
 
   local expired = {}
+  local function expire(id, why)
+    closeRollout(id, 'expired', why)
+    expired[#expired + 1] = record(id) or nil
+  end
+
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, limit)) do
     local hardEndMs, gradeUntilMs = read(id, 'hardEndMs', 'gradeUntilMs')
     if not hardEndMs then
       redis.call('ZREM', key.leases, id)
     elseif nowMs >= tonumber(hardEndMs) then
-      closeRollout(id, 'expired', 'hard_life')
-      expired[#expired + 1] = record(id)
+      expire(id, 'hard_life')
     elseif isSpared(id, gradeUntilMs) then
       redis.call('ZADD', key.leases, math.min(nowMs + lookAgainMs, tonumber(hardEndMs)), id)
     else
-      closeRollout(id, 'expired', 'idle')
-      expired[#expired + 1] = record(id)
+      expire(id, 'idle')
     end
   end
   forgetPlaces()

@@ -115,11 +115,22 @@ script('lose', function(ARGV)
   end
 
   local state, dispatched, broken, score, tainted = read(id, 'state', 'dispatched', 'broken', 'score', 'taintCode')
+  -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
+  if state == 'claimed' and isGrader(id) and brokenReason ~= '' then
+    write(id, 'broken', brokenReason)
+    drain(sandbox)
+    redis.call('PUBLISH', key.wake, id)
+    return { 'none', false }
+  end
   if state == 'claimed' or (state == 'active' and not dispatched) then
     write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
     swapToHead(id)
     return { 'swapped', record(id) }
   end
+  -- What its grader looks at is elsewhere. Should that turn end without a score, the loss is found again, and then it is one.
+  local takenTurn, turn, gradeUntilMs = read(id, 'takenTurn', 'gradeTurn', 'gradeUntilMs')
+  local isSpared = takenTurn and takenTurn == turn and tonumber(gradeUntilMs or 0) > nowMs
+  if state == 'grading' and isSpared and not tainted and not score then return { 'none', false } end
   -- Nothing is left to lose where a score stands, and what the policy broke itself is its own.
   if tainted or broken or score or not isOpen(state) then
     drain(sandbox)

@@ -8,8 +8,22 @@ local function leaveOpenSets(id, template)
   redis.call('SREM', key.open .. runOf(id), id)
 end
 
+-- A grader's sandbox is let go, with all that says that there was one.
+local function dropGrader(id)
+  local template, sandbox = read(id, 'template', 'sandbox')
+  if not template then return end
+  leaveLine(id, template)
+  redis.call('ZREM', key.grants, id)
+  redis.call('ZREM', key.leases, id)
+  drainOf(id, sandbox)
+  redis.call('DEL', key.rollout .. id)
+  redis.call('PUBLISH', key.wake, id)
+end
+
 -- Closes an open rollout: state `closed` or `expired`, and why. What runs is killed with its sandbox.
 local function closeRollout(id, state, closedBy)
+  if isGrader(id) then return dropGrader(id) end
+  dropGrader(graderOf(id))
   local template, sandbox, item, wave, score = read(id, 'template', 'sandbox', 'itemKey', 'wave', 'score')
   settleInFlight(id, 'cancelled', nil)
   leaveOpenSets(id, template)
@@ -26,6 +40,8 @@ end
 
 -- Final: the rollout can never be scored. Everything in flight ran in the same lost state and settles with the code.
 local function taint(id, code, cause, evidence, counted)
+  if isGrader(id) then return dropGrader(id) end
+  dropGrader(graderOf(id))
   write(id, 'taintCode', code, 'taintCause', cause, 'taintEvidence', evidence, 'taintAtMs', nowMs)
   local settled = settleInFlight(id, 'infrastructure_failure', code)
   discard(id, code, counted or settled > 0)

@@ -48,12 +48,13 @@ local function serveLine(template)
   return true
 end
 
--- A rollout gives its sandbox up before anything ran in it: the sandbox is destroyed, because its bind may have
--- landed; the rollout waits again.
+-- A rollout gives its sandbox up before anything ran in it: the sandbox is destroyed, because it may have been
+-- bound; the rollout waits again.
 local function giveUpSandbox(id)
   drainOf(id, (read(id, 'sandbox')))
   redis.call('ZREM', key.grants, id)
-  redis.call('HDEL', key.rollout .. id, 'sandbox', 'boot', 'address', 'launchType', 'claimedAtMs', 'activeAtMs', 'awayMs')
+  redis.call('HDEL', key.rollout .. id, 'sandbox', 'boot', 'address', 'launchType', 'claimedAtMs', 'activeAtMs', 'awayMs',
+    'broken')
   write(id, 'state', 'waiting')
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
 end

@@ -39,8 +39,14 @@ local function becomeSilent(id, template)
   redis.call('ZREM', lineKey(template, runOf(id)), id)
 end
 
+-- Whoever waits for a grader's sandbox holds another as long: it is launched for before all who wait for their first.
+local function joinGraders(id)
+  if isGrader(id) then redis.call('ZADD', key.graderWaiters, nowMs, id) end
+end
+
 local function leaveLine(id, template)
   redis.call('ZREM', key.waiters, id)
+  if isGrader(id) then redis.call('ZREM', key.graderWaiters, id) end
   redis.call('SREM', key.waitersOfRun .. runOf(id), id)
   becomeSilent(id, template)
 end
@@ -52,6 +58,7 @@ local function joinLine(id, template, place)
   redis.call('SADD', key.templates, template)
   mayLack(template)
   becomeGrantable(id, template, place)
+  joinGraders(id)
   redis.call('PUBLISH', key.work, template)
 end
 
@@ -59,6 +66,7 @@ end
 local function joinLineSilently(id)
   redis.call('ZADD', key.waiters, nowMs - grantableMs, id)
   redis.call('SADD', key.waitersOfRun .. runOf(id), id)
+  joinGraders(id)
 end
 
 -- Those whom nobody renewed within the life of a place are out of the line; their rollouts live on until their lease ends.

@@ -5,11 +5,8 @@
 
 local aDayMs = 24 * 3600 * 1000 -- no rollout lives longer
 
--- A version before this one reads those of a record that are never empty; each is short, or it would cost its hash the
--- packing that Redis has for short ones.
-local lineFields = { 'state', 'closedBy', 'closedAtMs', 'face', 'environment', 'version', 'template', 'itemKey', 'wave',
-  'ordinal', 'generation', 'calls', 'placedAtMs', 'leaseUntilMs', 'score', 'discard', 'taintCode', 'taintCause',
-  'taintAtMs', 'broken' }
+-- `fieldsOver` of the table of fields: a version before this one reads those of a record that are never empty. Each is short,
+-- or it would cost its hash the packing that Redis has for short ones.
 local packedBytes = 64 -- the longest value that Redis packs
 
 -- A call that is over is known by four bytes of its id's hash, and by one letter for what a repeat is told: how it ended, and
@@ -112,10 +109,13 @@ end
 
 -- A platform may go on with a rollout that is over for as long as it might have lived, and repeat its last request then.
 local function shrink(id)
-  local line, values = digestFields(id), redis.call('HMGET', key.rollout .. id, unpack(lineFields))
-  for place, field in ipairs(lineFields) do add(line, field, values[place]) end
-  local tags, hardLifeMs = read(id, 'tags', 'hardLifeMs')
-  if tags and #tags <= packedBytes then add(line, 'tags', tags) end
+  local line, values = digestFields(id), redis.call('HMGET', key.rollout .. id, unpack(fieldsOver))
+  for place, field in ipairs(fieldsOver) do add(line, field, values[place]) end
+  for _, field in ipairs(shortFieldsOver) do
+    local value = read(id, field)
+    if value and #value <= packedBytes then add(line, field, value) end
+  end
+  local hardLifeMs = read(id, 'hardLifeMs')
   redis.call('RENAME', key.rollout .. id, key.details .. id)
   redis.call('HSET', key.rollout .. id, unpack(line))
   local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)

@@ -36,7 +36,8 @@ end
 -- { held | waiting | refused, how many are ahead or the code, the record }
 local function claimReply(id)
   local values = record(id)
-  local state, template, taintCode, closedBy = unpack(values, 1, 4)
+  local function of(field) return values[placeInRecord[field]] end
+  local state, template, taintCode, closedBy = of('state'), of('template'), of('taintCode'), of('closedBy')
   local barred = barredCode(state, taintCode, closedBy)
   if barred then return { 'refused', barred, values } end
   if state == 'waiting' then return { 'waiting', aheadOf(id, template), values } end

@@ -80,7 +80,7 @@ local function spend(sandbox)
   if phase ~= 'starting' and phase ~= 'ready' then return end
   local ms = math.max(0, nowMs - tonumber(sinceMs))
   if ms == 0 then return end
-  if phase == 'ready' and owner then return chargeRollout(owner, environment, ms) end
+  if phase == 'ready' and owner then return chargeRollout(rolloutOf(owner), environment, ms) end
   tellCost(environment, phase, ms)
 end
 

@@ -1,0 +1,103 @@
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { type KeptLine, keptFolder, readKept } from '#src/adapters/event-log/kept-log.ts';
+import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
+import type { Grader } from '#src/model/grader.ts';
+import { needsSandbox } from '#src/model/grader-leaves.ts';
+import { ownerOf } from '#src/model/rollout.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import { systemRandom } from '#src/platform/random.ts';
+import { CommandError, NotInOrder } from '../command-error.ts';
+import { stateFolderAt } from '../fleet/state-folder.ts';
+import type { HttpClient } from '../gateway/http-client.ts';
+import { show, type Terminal } from '../print/terminal.ts';
+import { eachOf } from '../proving/play.ts';
+import { onSomeFleet } from '../proving/some-fleet.ts';
+import { inOwnRun } from '../proving/stage.ts';
+import { gradeInSandbox } from '../regrade/in-sandbox.ts';
+import { readNewGrader } from '../regrade/new-grader.ts';
+import { regrade, type Regraded } from '../regrade/regrade.ts';
+import { describeRegrade, summaryOf } from '../regrade/report.ts';
+import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
+import { countOf } from './row-options.ts';
+
+type RegradeOptions = ReadingOptions & {
+  readonly grader: string;
+  readonly kept?: string;
+  readonly environments: string;
+  readonly atOnce: string;
+};
+
+export function addRegradeCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('regrade')
+    .description('grade the kept rollouts of a run again with a newer grader, old and new side by side')
+    .argument('<run>')
+    .requiredOption('--grader <file>', 'YAML with grader: {…}, such as the next version of the environment')
+    .option('--kept <folder>', 'folder of kept rollouts (default: that of the fleet on this machine)')
+    .option(
+      '--environments <folder>',
+      'folder of environment files, for a fleet that is started',
+      'environments',
+    )
+    .option('--at-once <rollouts>', 'rollouts at the same time', '8')
+    .addHelpText(
+      'after',
+      '\nAn environment with keep: true keeps its graded rollouts. No stored score is changed. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet, and of them those that look at $CORRAL_ROLLOUT alone can be asked.',
+    );
+  withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
+    const grader = readNewGrader(options.grader);
+    const kept = await keptOf(run, options.kept ?? keptFolder(stateFolderAt(options.state).events));
+    const rollouts = needsSandbox(grader)
+      ? await onSomeFleet(options, terminal, (connection) =>
+          inOwnRun(connection, 'regrade', (client, own) => gradeAll(grader, kept, options, { client, own })),
+        )
+      : await gradeAll(grader, kept, options, null);
+    const summary = summaryOf(rollouts);
+    const ok = summary.regraded === summary.rollouts;
+    const report = { run, grader: options.grader, ok, summary, rollouts };
+    show(terminal, options.json, report, (data) => describeRegrade(data, terminal.width));
+    if (!ok) throw new NotInOrder();
+  });
+}
+
+/** By the time at which they were graded. */
+async function keptOf(run: string, folder: string): Promise<readonly KeptLine[]> {
+  const next = 'write keep: true into its environment and play it again, or name the folder with --kept';
+  if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`, 'yours', next);
+  const found: KeptLine[] = [];
+  for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run) found.push(kept);
+  if (found.length > 0) return found.toSorted((one, other) => one.atMs - other.atMs);
+  throw new CommandError(`no rollout of run ${run} is kept in ${folder}`, 'yours', next);
+}
+
+type Elsewhere = { readonly client: HttpClient; readonly own: string };
+
+async function gradeAll(
+  grader: Grader,
+  kept: readonly KeptLine[],
+  { atOnce }: Pick<RegradeOptions, 'atOnce'>,
+  elsewhere: Elsewhere | null,
+): Promise<readonly Regraded[]> {
+  const judge = createHttpJudge({ clock: systemClock, random: systemRandom });
+  try {
+    return await eachOf(kept, countOf(atOnce), (one, index) => {
+      const where = { environment: one.environment, item: one.item, rollout: JSON.stringify(one.rollout) };
+      return regrade(
+        {
+          judge,
+          secret: (name) => process.env[`CORRAL_SECRET_${name}`],
+          runCommand: (_kept, leaf) => {
+            if (elsewhere === null) throw new Error('a grader that needs a sandbox was not foreseen');
+            const rolloutId = `${elsewhere.own}-${index + 1}-${systemRandom.text(6)}`;
+            return gradeInSandbox({ ...where, client: elsewhere.client, rolloutId }, leaf);
+          },
+        },
+        grader,
+        one,
+      );
+    });
+  } finally {
+    await judge.close();
+  }
+}

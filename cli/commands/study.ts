@@ -1,0 +1,134 @@
+import type { Command } from 'commander';
+import { CommandError } from '../command-error.ts';
+import { show, type Terminal } from '../print/terminal.ts';
+import { readRows } from '../proving/rows-of.ts';
+import { usualAssumptions } from '../study/burst.ts';
+import { conductStudy, type StudyPlan, type StudySource } from '../study/conduct.ts';
+import { describeStudy } from '../study/describe.ts';
+import { openPage, writePage } from '../study/write-page.ts';
+import { eventsHelp, type ReadingOptions, withReadingOptions } from './reading-options.ts';
+import { chosenRows, countOf, type RowOptions, withRowOptions } from './row-options.ts';
+
+type Options = ReadingOptions &
+  RowOptions & {
+    readonly environments: string;
+    readonly eval?: string;
+    readonly group?: readonly string[];
+    readonly policy?: readonly string[];
+    readonly copies: string;
+    readonly atOnce: string;
+    readonly run?: string;
+    readonly events?: string;
+    readonly model?: string;
+    readonly endpoint?: string;
+    readonly keyVariable: string;
+    readonly prompt?: string;
+    readonly maxTokens: string;
+    readonly temperature?: string;
+    readonly replyTimeout: string;
+    readonly turns: string;
+    readonly tokenBudget: string;
+    readonly against?: string;
+    readonly stepRollouts: string;
+    readonly groupSize: string;
+    readonly out?: string;
+    readonly open: boolean;
+  };
+
+export function addStudyCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('study')
+    .description('tell, before a run is paid for, whether an environment can be learnt, and what to mend')
+    .argument('<environment>')
+    .option('--environments <folder>', 'folder of environment files', 'environments')
+    .option('--eval <file>', 'rows kept for evaluation (default: the dataset’s), to see what both share')
+    .option('--group <field...>', 'fields that say where a row comes from (default: the dataset’s disjoint)')
+    .option('--copies <count>', 'rollouts of each row', '4')
+    .option('--at-once <rollouts>', 'rollouts at the same time', '8')
+    .option('--policy <name...>', 'play these policies of the ladder (default: of kind naive and good)')
+    .option('--run <run>', 'read a recorded run instead of playing')
+    .option('--events <file>', eventsHelp)
+    .option('--model <name>', 'let this model play instead, behind --endpoint')
+    .option('--endpoint <url>', 'address of an API that has chat/completions with tools')
+    .option('--key-variable <name>', 'environment variable that has the endpoint’s key', 'OPENAI_API_KEY')
+    .option('--prompt <file>', 'what the model is told of a row, with {item.field} (default: the dataset’s)')
+    .option('--max-tokens <count>', 'of one reply', '4096')
+    .option('--temperature <number>', 'of the model (default: the endpoint’s)')
+    .option('--reply-timeout <seconds>', 'of one reply', '300')
+    .option('--turns <count>', 'replies of one rollout', '64')
+    .option('--token-budget <count>', 'of all rollouts, read and written', '2000000')
+    .option('--against <name>', 'compare item by item with another run or policy')
+    .option('--step-rollouts <count>', 'assume so many in a training step', '512')
+    .option('--group-size <count>', 'assume so many copies of an item in a step', '8')
+    .option('--out <file>', 'where the report goes (default: out/study/NAME.html)')
+    .option('--open', 'open the report', false)
+    .addHelpText(
+      'after',
+      '\nPlays on 40 rows of the training split, where the environment names one (--rows, --split); docs/study.md tells how to read it.',
+    );
+  withReadingOptions(withRowOptions(command)).action(async (environment: string, options: Options) => {
+    const study = await conductStudy(planOf(environment, options), terminal);
+    const report = await writePage(study, options.out ?? `out/study/${environment}.html`);
+    show(terminal, options.json, { ...study, report }, () => describeStudy(study, terminal.width));
+    const where = `report: ${report}`;
+    if (options.json) terminal.remark(where);
+    else terminal.result(where);
+    if (options.open) openPage(report);
+  });
+}
+
+function planOf(environment: string, options: Options): StudyPlan {
+  const { url, key, state, events, environments } = options;
+  return {
+    environment,
+    source: sourceOf(options),
+    against: options.against ?? null,
+    rows: chosenRows(options),
+    evaluation: options.eval === undefined ? null : readRows(options.eval),
+    origins: options.group ?? [],
+    copies: countOf(options.copies),
+    atOnce: countOf(options.atOnce),
+    assumed: {
+      ...usualAssumptions,
+      rolloutsPerStep: countOf(options.stepRollouts),
+      copiesPerItem: countOf(options.groupSize),
+    },
+    // The run that is studied is not where a command would play.
+    fleet: { url, key, state, events, environments },
+  };
+}
+
+function sourceOf(options: Options): StudySource {
+  const { run, model, policy } = options;
+  const named = [run, model, policy].filter((source) => source !== undefined);
+  if (named.length > 1)
+    throw new CommandError('--run, --model and --policy name different sources', 'yours', 'give one of them');
+  if (run !== undefined) return { kind: 'run', run };
+  if (model === undefined) return { kind: 'ladder', policies: policy ?? [] };
+  return {
+    kind: 'model',
+    settings: {
+      url: endpointOf(options.endpoint),
+      model,
+      key: process.env[options.keyVariable] ?? null,
+      maxTokens: countOf(options.maxTokens),
+      temperature: options.temperature === undefined ? null : numberOf(options.temperature),
+      timeoutMs: countOf(options.replyTimeout) * 1000,
+    },
+    promptFile: options.prompt ?? null,
+    turns: countOf(options.turns),
+    tokenBudget: countOf(options.tokenBudget),
+  };
+}
+
+function endpointOf(url: string | undefined): string {
+  if (url !== undefined && URL.canParse(url) && /^https?:/.test(url)) return url;
+  const said = url === undefined ? '--model needs --endpoint' : `not an endpoint's address: ${url}`;
+  throw new CommandError(said, 'yours', 'give it like https://models.example.com/v1');
+}
+
+function numberOf(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isFinite(value) && value >= 0) return value;
+  throw new CommandError(`not a temperature: ${text}`, 'yours', 'give a number from 0');
+}

@@ -1,0 +1,113 @@
+import type { KeptCall, KeptLine } from '#src/adapters/event-log/kept-log.ts';
+import { asFailure } from '#src/failure/failure.ts';
+import { judgeRequest } from '#src/grading/evaluate-job.ts';
+import { evaluate } from '#src/grading/graders/evaluate.ts';
+import type { Costs, CommandGrade, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
+import { noStory, type Story, type StoryCall, writtenStory } from '#src/grading/story.ts';
+import { reasonsIn } from '#src/grading/told-why.ts';
+import type { Grader } from '#src/model/grader.ts';
+import { ownerOf } from '#src/model/rollout.ts';
+import type { PartReason } from '#src/ports/event-log.ts';
+import type { Judge } from '#src/ports/judge.ts';
+import { CommandError } from '../command-error.ts';
+
+/** One rollout beside itself: what its grader gave, and what the newer one gives. */
+export type Regraded = {
+  readonly rollout: string;
+  readonly item: string | null;
+  readonly version: string;
+  readonly old: number;
+  /** Null: it has none, by the machinery's fault or by the grader's own word; `why` says which. */
+  readonly new: number | null;
+  readonly why: string | null;
+  readonly parts: readonly PartReason[];
+};
+
+export type RegradeDeps = {
+  readonly judge: Judge;
+  readonly secret: (name: string) => string | undefined;
+  /** Runs a program in a sandbox of the fleet; throws where the fleet fails. */
+  readonly runCommand: (kept: KeptLine, leaf: Leaf<'command'>) => Promise<CommandGrade>;
+};
+
+/** By the very graders that gateways run. What fails is told of that rollout and is no score: neither old nor new. */
+export async function regrade(deps: RegradeDeps, grader: Grader, kept: KeptLine): Promise<Regraded> {
+  const { rollout } = ownerOf(kept.key);
+  const { id = null } = kept.item ?? {};
+  const about = {
+    rollout,
+    item: typeof id === 'string' || typeof id === 'number' ? String(id) : null,
+    version: kept.version,
+    old: kept.score,
+  };
+  try {
+    const evaluation = await evaluate(grader, contextOf(deps, kept));
+    if (evaluation.kind === 'discarded')
+      return { ...about, new: null, why: `the grader discards it: ${evaluation.reason}`, parts: [] };
+    return { ...about, new: evaluation.score, why: null, parts: reasonsIn(evaluation.detail) };
+  } catch (thrown) {
+    const why =
+      thrown instanceof CommandError
+        ? thrown.message
+        : `${asFailure(thrown).code}: ${asFailure(thrown).message}`;
+    return { ...about, new: null, why, parts: [] };
+  }
+}
+
+/** Longer than any judge is asked, with all its tries. */
+const judgeMs = 3_600_000;
+
+function contextOf(deps: RegradeDeps, kept: KeptLine): GradingContext {
+  const { sample, rollout } = kept.rollout;
+  const story = storyOf(kept);
+  return {
+    sample,
+    item: kept.item,
+    toolCalls: kept.toolCalls,
+    story: async () => story,
+    costs: async () => costsOf(kept),
+    runCommand: (leaf) => deps.runCommand(kept, leaf),
+    askJudge: (leaf) => {
+      const calls = leaf.calls ? writtenStory(story) : {};
+      const asked = { sample: JSON.stringify(sample), item: kept.item, traceId: rollout, calls };
+      return deps.judge.score(judgeRequest(leaf, asked, deps.secret), AbortSignal.timeout(judgeMs));
+    },
+  };
+}
+
+function storyOf({ rollout: { calls, missing } }: KeptLine): Story {
+  return { ...noStory, calls: calls.map(storyCall), missing };
+}
+
+/** The inverse of how a story is written. */
+function storyCall(call: KeptCall): StoryCall {
+  const said = call.output === null ? null : call.output + (call.output_end ?? '');
+  return {
+    summary: {
+      call: call.id,
+      tool: call.tool,
+      outcome: call.outcome,
+      code: call.code,
+      exitCode: call.exit_code,
+      startedAtMs: call.started_at_ms,
+      waitedMs: call.waited_ms,
+      durationMs: call.duration_ms,
+      outputBytes: call.output_bytes,
+    },
+    arguments: call.arguments,
+    asked: { text: call.arguments_text ?? JSON.stringify(call.arguments), whole: call.arguments_bytes },
+    output:
+      said === null
+        ? null
+        : { text: said, whole: call.output_characters, endedAtMs: call.ended_at_ms ?? call.started_at_ms },
+  };
+}
+
+/** Of the model's calls, as its grader was told them. */
+function costsOf({ rollout: { calls } }: KeptLine): Costs {
+  const own = calls.filter(({ tool }) => tool !== 'exec');
+  return {
+    timeMs: own.reduce((total, { duration_ms }) => total + (duration_ms ?? 0), 0),
+    bytes: own.reduce((total, { output_bytes }) => total + output_bytes, 0),
+  };
+}

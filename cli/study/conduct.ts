@@ -1,0 +1,159 @@
+import type { Environment } from '#src/model/environment.ts';
+import { graderFields } from '#src/model/grader-fields.ts';
+import { runId } from '#src/model/ids.ts';
+import { systemClock } from '#src/platform/clock.ts';
+import type { Connection } from '../gateway/connection.ts';
+import { whatIsPlayed } from '../ladder/ladder.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { environmentIn, realRowsOf, type RowChoice, splitRows } from '../proving/rows-of.ts';
+import type { Row } from '../proving/rows.ts';
+import { onSomeFleet, type SomeFleetOptions } from '../proving/some-fleet.ts';
+import type { LogOptions } from '../stories/read-log.ts';
+import type { Assumptions } from './burst.ts';
+import { chatEndpoint, type EndpointSettings } from './chat-endpoint.ts';
+import { type DatasetStudy, studyDataset } from './dataset.ts';
+import { playModel } from './play-model.ts';
+import { chosenPolicies, playPolicies } from './play-policies.ts';
+import { promptFor, tellRow } from './prompt.ts';
+import { readRun } from './read-run.ts';
+import type { Subject } from './rollout.ts';
+import { type Study, studyOf } from './study.ts';
+import { loadTokenCounter } from './tokens.ts';
+
+/** Where rollouts come from. */
+export type StudySource =
+  /** Policies of the ladder, by name; none: those that try. */
+  | { readonly kind: 'ladder'; readonly policies: readonly string[] }
+  | { readonly kind: 'run'; readonly run: string }
+  | {
+      readonly kind: 'model';
+      readonly settings: EndpointSettings;
+      /** A text with `{item.field}`; null: the environment's own. */
+      readonly promptFile: string | null;
+      readonly turns: number;
+      readonly tokenBudget: number;
+    };
+
+export type StudyPlan = {
+  readonly environment: string;
+  readonly source: StudySource;
+  /** A run, or a policy of the ladder; null: where several policies are studied, the second. */
+  readonly against: string | null;
+  readonly rows: RowChoice;
+  /** Rows for evaluation that somebody named; null: the environment's own. */
+  readonly evaluation: readonly Row[] | null;
+  /** Fields that say where a row comes from. */
+  readonly origins: readonly string[];
+  readonly copies: number;
+  readonly atOnce: number;
+  readonly assumed: Assumptions;
+  /** Where a fleet is, or what it logged. */
+  readonly fleet: SomeFleetOptions & LogOptions;
+};
+
+type Gathered = {
+  readonly subjects: readonly Subject[];
+  readonly against: Subject | null;
+  readonly missing: readonly string[];
+};
+
+/** Gathers rollouts from where the plan says, and studies them with the rows that they are of. */
+export async function conductStudy(plan: StudyPlan, terminal: Terminal): Promise<Study> {
+  const known = await environmentIn(plan.fleet.environments, plan.environment);
+  const choice = rowsToPlay(plan, known);
+  const gathered = await gather(plan, known, choice, terminal);
+  const dataset = datasetOf(plan, known, choice);
+  return studyOf({ environment: plan.environment, ...gathered, dataset, assumed: plan.assumed });
+}
+
+async function gather(
+  plan: StudyPlan,
+  known: Environment | undefined,
+  rows: RowChoice,
+  terminal: Terminal,
+): Promise<Gathered> {
+  const { source, environment, against, fleet } = plan;
+  if (source.kind === 'run') {
+    const { subject, missing } = await readRun(fleet, runId(source.run), environment);
+    if (against === null) return { subjects: [subject], against: null, missing };
+    const other = await readRun(fleet, runId(against), environment);
+    return { subjects: [subject], against: other.subject, missing: [...missing, ...other.missing] };
+  }
+  const played = await onSomeFleet(fleet, terminal, (connection) =>
+    playAll(connection, { ...plan, source, rows, known }),
+  );
+  const [first, second] = played.subjects;
+  const compared =
+    against === null ? second : played.subjects.concat(played.others).find(({ name }) => name === against);
+  if (against === null || (compared !== undefined && compared !== first))
+    return { ...played, against: compared ?? null };
+  const { subject, missing } = await readRun(fleet, runId(against), environment);
+  return { subjects: played.subjects, against: subject, missing: [...played.missing, ...missing] };
+}
+
+type ToPlay = StudyPlan & {
+  readonly source: Exclude<StudySource, { kind: 'run' }>;
+  readonly known: Environment | undefined;
+};
+
+/** `others`: a policy that is only compared with. */
+type AllPlayed = {
+  readonly subjects: readonly Subject[];
+  readonly others: readonly Subject[];
+  readonly missing: readonly string[];
+};
+
+async function playAll(connection: Connection, plan: ToPlay): Promise<AllPlayed> {
+  const { environment, source, against, known, copies, atOnce } = plan;
+  const alone = { alone: source.kind === 'model' };
+  const of = { environment, environmentsDir: plan.fleet.environments, rows: plan.rows };
+  const { rows, policies } = await whatIsPlayed(of, alone);
+  const playing = { environment, known, rows, copies, atOnce, countTokens: await loadTokenCounter() };
+  const chosen = source.kind === 'ladder' ? chosenPolicies(policies, source.policies) : [];
+  const also = policies.filter((policy) => policy.name === against && !chosen.includes(policy));
+  const scripts = await playPolicies(connection, [...chosen, ...also], playing);
+  const [subjects, others] = [scripts.slice(0, chosen.length), scripts.slice(chosen.length)];
+  if (source.kind === 'ladder') return { subjects, others, missing: [] };
+  const { settings, turns, tokenBudget, promptFile } = source;
+  const prompt = promptFor(known, promptFile);
+  const endpoint = chatEndpoint(settings, systemClock);
+  try {
+    const model = { model: settings.model, endpoint, turns, tokenBudget };
+    const tell = (row: Row) => tellRow(prompt, row);
+    const { subject, missing } = await playModel(connection, { ...playing, ...model, prompt: tell });
+    return { subjects: [subject], others, missing };
+  } finally {
+    await endpoint.close();
+  }
+}
+
+/** Two scripts and four copies of each make some minutes of it. */
+const usualRows = 40;
+
+/** What is learnt from is what is asked about: training rows, where they are at hand. */
+function rowsToPlay({ rows }: StudyPlan, known: Environment | undefined): RowChoice {
+  const split = rows.split ?? (rows.given === null && known?.dataset?.train !== undefined ? 'train' : null);
+  return { ...rows, split, most: rows.most ?? usualRows };
+}
+
+/** Of all rows, also of those that were not played; null where none are at hand. */
+function datasetOf(
+  { environment, evaluation, origins, fleet }: StudyPlan,
+  known: Environment | undefined,
+  choice: RowChoice,
+): DatasetStudy | null {
+  const folder = fleet.environments;
+  const rows = realRowsOf(environment, known, folder, { ...choice, most: null });
+  if (rows === null) return null;
+  const own = known?.dataset;
+  const apart =
+    evaluation ??
+    (own?.eval === undefined || choice.split === 'eval' ? null : splitRows(own, 'eval', folder));
+  return studyDataset(itemsIn(rows), apart === null ? null : itemsIn(apart), {
+    hidden: known === undefined ? [] : graderFields(known.grader),
+    origins: origins.length > 0 ? origins : (own?.disjoint ?? []),
+    ...(own?.prompt === undefined ? {} : { prompt: own.prompt }),
+  });
+}
+
+const itemsIn = (rows: readonly Row[]) => rows.map(({ item }) => item);

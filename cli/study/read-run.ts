@@ -1,0 +1,170 @@
+import { failures } from '#src/failure/codes.ts';
+import type { Environment } from '#src/model/environment.ts';
+import type { RunId } from '#src/model/ids.ts';
+import { ownerOf } from '#src/model/rollout.ts';
+import type { RolloutEvent, ToldWhy } from '#src/ports/event-log.ts';
+import { CommandError } from '../command-error.ts';
+import type { Connection } from '../gateway/connection.ts';
+import { anyTenant, type LogOptions, type Making, readLog } from '../stories/read-log.ts';
+import { itemTextName } from './item-name.ts';
+import type { StudiedCall, StudiedRollout, Subject } from './rollout.ts';
+
+type Verdict = Extract<RolloutEvent, { kind: 'verdict' }>;
+type Settled = Extract<RolloutEvent, { kind: 'call_settled' }>;
+
+type Draft = {
+  readonly id: string;
+  readonly environment: string;
+  readonly calls: Map<string, Settled>;
+  readonly commands: Map<string, string>;
+  verdict: Verdict | null;
+};
+
+/** A hundred steps of 512; a draft of a hundred calls is some 50 KB. */
+const mostRollouts = 50_000;
+
+/** Rollouts of a run as the study reads them, made of events in whatever order they come, and however often. */
+export class RunDrafts {
+  readonly #drafts = new Map<string, Draft>();
+
+  add(event: RolloutEvent): boolean {
+    const draft = this.#drafts.get(event.key) ?? draftOf(event);
+    if (!this.#drafts.has(event.key)) {
+      if (this.#drafts.size >= mostRollouts) return false;
+      this.#drafts.set(event.key, draft);
+    }
+    if (event.kind === 'call_settled') draft.calls.set(event.summary.call, event);
+    if (event.kind === 'lost_command') draft.commands.set(event.call, event.command);
+    if (event.kind === 'verdict') draft.verdict = laterOf(draft.verdict, event);
+    return true;
+  }
+
+  get environments(): readonly string[] {
+    return [...new Set([...this.#drafts.values()].map(({ environment }) => environment))].toSorted();
+  }
+
+  rolloutsOf(environment: string): readonly StudiedRollout[] {
+    return [...this.#drafts.values()]
+      .filter((draft) => draft.environment === environment)
+      .map(rolloutOf)
+      .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  /** Why each has its score, by rollout id. */
+  get whys(): ReadonlyMap<string, ToldWhy> {
+    const told = [...this.#drafts.values()].flatMap(({ id, verdict }) =>
+      verdict?.why === undefined ? [] : [[id, verdict.why] as const],
+    );
+    return new Map(told);
+  }
+}
+
+/** The same verdict may be told with its why and without. */
+function laterOf(one: Verdict | null, other: Verdict): Verdict {
+  if (one === null || other.atMs > one.atMs) return other;
+  return other.atMs === one.atMs ? { ...one, ...other } : one;
+}
+
+function draftOf({ key, environment }: RolloutEvent): Draft {
+  const { rollout, attempt } = ownerOf(key);
+  const id = attempt === 1 ? rollout : `${rollout} (attempt ${attempt})`;
+  return { id, environment, calls: new Map(), commands: new Map(), verdict: null };
+}
+
+function rolloutOf({ id, calls, commands, verdict }: Draft): StudiedRollout {
+  const settled = [...calls.values()].toSorted((a, b) => a.summary.startedAtMs - b.summary.startedAtMs);
+  const why = verdict?.why;
+  return {
+    id,
+    item: why === undefined ? null : (why.itemId ?? itemTextName(why.item)),
+    calls: settled.map((event) => callOf(event, commands.get(event.summary.call))),
+    tookMs: tookMsOf(verdict),
+    parts: why?.parts ?? [],
+    writtenTokens: null,
+    ended: endOf(verdict, settled),
+  };
+}
+
+/** The log keeps how much a call printed, not what. */
+function callOf({ summary, lastCommand }: Settled, sent: string | undefined): StudiedCall {
+  const command = lastCommand === '' ? (sent ?? null) : lastCommand;
+  return {
+    tool: summary.tool,
+    arguments: command,
+    outputBytes: summary.outputBytes,
+    outputTokens: null,
+    tookMs: summary.durationMs === null ? null : summary.durationMs + summary.waitedMs,
+  };
+}
+
+function tookMsOf(verdict: Verdict | null): number | null {
+  if (verdict?.openedAtMs === undefined) return null;
+  return Math.max(0, verdict.atMs - verdict.openedAtMs);
+}
+
+function endOf(verdict: Verdict | null, calls: readonly Settled[]): StudiedRollout['ended'] {
+  if (verdict === null) return { kind: 'ungraded' };
+  if (verdict.verdict.kind === 'discard') {
+    const { code } = verdict.verdict;
+    const failed = calls.find(({ summary }) => summary.outcome === 'infrastructure_failure');
+    const blame = Object.hasOwn(failures, code) ? (failures[code].blame ?? 'nobody') : 'infrastructure';
+    return { kind: 'lost', loss: { at: failed?.summary.tool ?? 'the rollout', code, blame } };
+  }
+  return verdict.score === null ? { kind: 'ungraded' } : { kind: 'scored', score: verdict.score };
+}
+
+export type RunRead = { readonly subject: Subject; readonly missing: readonly string[] };
+
+/** A run as it was recorded: in the file that is named, else as its fleet tells it. */
+export async function readRun(options: LogOptions, run: RunId, environment: string): Promise<RunRead> {
+  const drafts = new RunDrafts();
+  const { missing } = await readLog(options, anyTenant(run, null), process.env, () => making(drafts));
+  // What a gateway tells of all events is without why; of the verdicts alone it is with it. A file has it all.
+  const more = options.events === undefined ? await readWhys(options, run, drafts) : [];
+  const rollouts = drafts.rolloutsOf(environment);
+  if (rollouts.length === 0) throw notThere(run, environment, drafts.environments);
+  const told = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
+  return { subject: { name: run, what: 'run', rollouts }, missing: [...new Set(told)] };
+}
+
+const making = (drafts: RunDrafts): Making<null> => ({
+  add: (event) => drafts.add(event),
+  made: () => null,
+  most: `${mostRollouts} rollouts`,
+});
+
+async function readWhys(options: LogOptions, run: RunId, drafts: RunDrafts) {
+  const wanted = { ...anyTenant(run, null), verdicts: true as const };
+  return (await readLog(options, wanted, process.env, () => making(drafts))).missing;
+}
+
+function notThere(run: string, environment: string, there: readonly string[]): CommandError {
+  const said =
+    there.length === 0
+      ? `nothing is logged of the run ${run}`
+      : `the run ${run} has no rollout of ${environment}: it is of ${there.join(', ')}`;
+  return new CommandError(said, 'yours', 'check the name, or give the log with --events; see “corral runs”');
+}
+
+/** The grader's parts of what was just played, where it has any: the addresses of a trainer tell the score alone. */
+export async function withParts(
+  subjects: readonly Subject[],
+  played: {
+    readonly connection: Connection;
+    readonly run: RunId;
+    readonly known: Environment | undefined;
+    readonly traceIdOf: (id: string) => string;
+  },
+): Promise<readonly Subject[]> {
+  const { known, connection, run, traceIdOf } = played;
+  if (known !== undefined && !isComposed(known.grader.kind)) return subjects;
+  const drafts = new RunDrafts();
+  await readWhys({ ...connection, run }, run, drafts);
+  const whys = drafts.whys;
+  return subjects.map((subject) => ({
+    ...subject,
+    rollouts: subject.rollouts.map((one) => ({ ...one, parts: whys.get(traceIdOf(one.id))?.parts ?? [] })),
+  }));
+}
+
+const isComposed = (kind: string): boolean => ['gate', 'weighted', 'penalty'].includes(kind);

@@ -1,0 +1,60 @@
+import type { PartReason } from '#src/ports/event-log.ts';
+
+/** One call as the model made it. Null: its source does not tell. */
+export type StudiedCall = {
+  readonly tool: string;
+  /** The arguments as text, by which two calls are the same. */
+  readonly arguments: string | null;
+  readonly outputBytes: number | null;
+  readonly outputTokens: number | null;
+  readonly tookMs: number | null;
+};
+
+/** Why a rollout has no score; a trainer discards it. */
+export type Loss = { readonly at: string; readonly code: string; readonly blame: string };
+
+/** One rollout, whoever played it: a script, a model, or a training run of last week. */
+export type StudiedRollout = {
+  readonly id: string;
+  /** By which copies of one item are found; null: its source does not tell. */
+  readonly item: string | null;
+  readonly calls: readonly StudiedCall[];
+  /** From its first request to its score. */
+  readonly tookMs: number | null;
+  /** The grader's parts, where it has some and they are told. */
+  readonly parts: readonly PartReason[];
+  /** Tokens that a model wrote, thinking included; null where no model played, or nobody counted. */
+  readonly writtenTokens: number | null;
+  readonly ended:
+    | { readonly kind: 'scored'; readonly score: number }
+    | { readonly kind: 'lost'; readonly loss: Loss }
+    /** A recorded run has those that nobody graded. */
+    | { readonly kind: 'ungraded' };
+};
+
+/** Whose rollouts are studied together: a policy, a model or a run. */
+export type Subject = {
+  readonly name: string;
+  readonly what: 'policy' | 'model' | 'run';
+  readonly rollouts: readonly StudiedRollout[];
+};
+
+export type Scored = StudiedRollout & {
+  readonly ended: { readonly kind: 'scored'; readonly score: number };
+};
+
+/** What has a score: everything that is said of rewards is said of these alone. */
+export const scoredOf = (rollouts: readonly StudiedRollout[]): readonly Scored[] =>
+  rollouts.filter((rollout): rollout is Scored => rollout.ended.kind === 'scored');
+
+export const mean = (values: readonly number[]): number | null =>
+  values.length === 0 ? null : sum(values) / values.length;
+
+export const sum = (values: readonly number[]): number => values.reduce((all, each) => all + each, 0);
+
+/** Of all values, not of a sample: the spread that is there. */
+export function deviation(values: readonly number[]): number | null {
+  const middle = mean(values);
+  if (middle === null) return null;
+  return Math.sqrt(sum(values.map((each) => (each - middle) ** 2)) / values.length);
+}

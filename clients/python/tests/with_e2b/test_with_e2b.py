@@ -1,0 +1,223 @@
+"""The stock SDK of E2B on a real fleet: what a sandbox that is lost becomes, and what is the policy's own."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from statistics import mean
+
+import e2b
+import pytest
+from e2b import AsyncSandbox, AsyncTemplate, Sandbox, Template
+from fleet import Fleet, eventually
+
+APPEND = "for each in 1 2 3 4 5; do [ $each -gt {} ] || echo x >> calls; done"
+ENVIRONMENT = "own-score"
+
+
+async def open_sandbox(**options: object) -> AsyncSandbox:
+    return await AsyncSandbox.create(ENVIRONMENT, **options)  # pyright: ignore[reportArgumentType]
+
+
+async def lines_of(sandbox: AsyncSandbox) -> int:
+    return int((await sandbox.commands.run("wc -l < calls")).stdout)
+
+
+async def is_lost(fleet: Fleet, run: str, rollout: str) -> None:
+    def look() -> bool:
+        return fleet.rollout(rollout, run)["verdict"]["kind"] == "discard"
+
+    await asyncio.to_thread(eventually, look, f"the fleet knows that {rollout} is lost")
+
+
+async def test_a_group_of_four_with_one_killed_has_the_mean_two_and_no_fourth(fleet: Fleet, run: str):
+    async def play(times: int, kill: bool) -> float | None:
+        sandbox = await open_sandbox(metadata={"group": "lines"})
+        try:
+            await sandbox.commands.run(APPEND.format(times))
+            if kill:
+                running = asyncio.create_task(sandbox.commands.run("sleep 30"))
+                await asyncio.to_thread(
+                    eventually,
+                    lambda: fleet.rollout(sandbox.sandbox_id, run)["in_flight"] == 1,
+                    "the last command runs",
+                )
+                fleet.kill_sandbox_of(sandbox.sandbox_id)
+                await running
+            return await lines_of(sandbox)
+        except e2b.SandboxNotRunningException:
+            return None
+        finally:
+            await sandbox.kill()
+
+    rewards = await asyncio.gather(*(play(times, times == 4) for times in (1, 3, 2, 4)))
+    assert rewards == [1, 3, 2, None]
+    assert mean(each for each in rewards if each is not None) == 2.0
+    report = fleet.report(run)
+    assert (report["rollouts"], report["discarded"]) == (4, 1)
+    assert report["blame"] == {"infrastructure": 1}
+
+
+async def test_after_the_loss_every_request_says_that_the_sandbox_is_gone(fleet: Fleet, run: str):
+    sandbox = await open_sandbox()
+    await sandbox.files.write("notes", "here")
+    fleet.kill_sandbox_of(sandbox.sandbox_id)
+    await is_lost(fleet, run, sandbox.sandbox_id)
+    for ask in (
+        lambda: sandbox.commands.run("echo hi"),
+        lambda: sandbox.files.read("notes"),
+        lambda: sandbox.files.read("never-written"),
+        lambda: sandbox.files.write("notes", "again"),
+        lambda: sandbox.files.write_files([{"path": "a", "data": "1"}, {"path": "b", "data": "2"}]),
+        lambda: sandbox.files.exists("never-written"),
+        lambda: sandbox.files.list("."),
+        lambda: sandbox.files.make_dir("."),
+        lambda: sandbox.commands.list(),
+    ):
+        with pytest.raises(e2b.SandboxNotRunningException, match="was not found"):
+            await ask()
+    assert await sandbox.is_running() is False
+    with pytest.raises(e2b.SandboxNotFoundException):
+        await sandbox.get_info()
+
+
+async def test_what_a_policy_does_is_a_result_with_an_exit_code(fleet: Fleet, run: str):
+    sandbox = await open_sandbox()
+
+    async def code_of(command: str, **options: float) -> int:
+        with pytest.raises(e2b.CommandExitException) as ended:
+            await sandbox.commands.run(command, **options)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        return ended.value.exit_code
+
+    assert await code_of("exit 3") == 3
+    assert await code_of("kill -9 $$") == 137
+    began = time.monotonic()
+    assert await code_of("trap '' TERM; sleep 60 & sleep 60", timeout=4) == 124
+    assert time.monotonic() - began < 4
+    assert await code_of("cd /; cd nowhere") != 0
+    with pytest.raises(e2b.CommandExitException) as nowhere:
+        await sandbox.commands.run("true", cwd="/nowhere")
+    assert (nowhere.value.exit_code, "/nowhere" in nowhere.value.stderr) == (126, True)
+    assert (await sandbox.commands.run("echo still here")).stdout == "still here\n"
+    await sandbox.kill()
+    assert fleet.report(run)["discarded"] == 0
+
+
+async def test_output_without_end_is_cut_and_says_so_and_thousands_of_processes_are_the_policys_own(
+    fleet: Fleet, run: str
+):
+    sandbox = await open_sandbox()
+    endless = await sandbox.commands.run("head -c 50000000 /dev/zero | tr '\\0' x; echo e >&2")
+    assert endless.stdout.endswith("\n[stdout was cut: only its head and tail are above]\n")
+    assert len(endless.stdout) < 20_000_000
+    assert "output was cut: 500000" in (endless.error or "")
+    assert endless.stderr == "e\n"
+    bomb = "f() { f | f & }; f; sleep 60"
+    with pytest.raises(e2b.CommandExitException) as ended:
+        await sandbox.commands.run(bomb, timeout=10)
+    assert ended.value.exit_code != 0
+    assert await asyncio.to_thread(
+        eventually,
+        lambda: fleet.rollout(sandbox.sandbox_id, run)["verdict"]["kind"] == "scorable",
+        "it is the policy's",
+    )
+    await sandbox.kill()
+    assert fleet.report(run)["discarded"] == 0
+
+
+async def test_a_gateway_that_dies_in_a_command_is_an_exception_and_the_command_runs_once(
+    fleet: Fleet, run: str
+):
+    sandbox = await open_sandbox()
+    handle = await sandbox.commands.run("sleep 6; echo x >> calls; echo done", background=True, timeout=0)
+    killed = fleet.kill_gateway()
+    with pytest.raises(Exception) as broken:
+        await handle.wait()
+    assert not isinstance(broken.value, e2b.CommandExitException | e2b.SandboxNotRunningException)
+    await asyncio.to_thread(fleet.await_gateway_after, killed)
+    again = await sandbox.commands.connect(handle.pid)
+    assert (await again.wait()).stdout == "done\n"
+    assert await lines_of(sandbox) == 1
+    await sandbox.kill()
+    assert fleet.report(run)["discarded"] == 0
+
+
+async def test_files_and_folders_go_in_and_out(image: str):
+    sandbox = await open_sandbox(metadata={"image": image})
+    name = 'one "odd" näme\n.bin'
+    data = bytes(range(256)) * 4096 + b"\r\n--boundary"
+    await sandbox.files.write_files([{"path": f"a/{name}", "data": data}, {"path": "a/two", "data": "2"}])
+    assert await sandbox.files.read(f"a/{name}", format="bytes") == data
+    assert sorted(entry.name for entry in await sandbox.files.list("a")) == sorted([name, "two"])
+    assert (await sandbox.files.get_info("a/two")).size == 1
+    assert await sandbox.files.exists("a/three") is False
+    assert [await sandbox.files.make_dir("b/c"), await sandbox.files.make_dir("b")] == [True, False]
+    await sandbox.files.rename("a/two", "b/c/two")
+    assert {entry.path for entry in await sandbox.files.list("b", depth=3)} == {"b/c", "b/c/two"}
+    await sandbox.files.remove("b")
+    assert await sandbox.files.exists("b") is False
+    for path in ("never-written", "a/two"):
+        with pytest.raises(e2b.FileNotFoundException):
+            await sandbox.files.read(path)
+    with pytest.raises(e2b.SandboxException):
+        await sandbox.files.write("/etc/passwd", "root")
+    await sandbox.kill()
+
+
+async def test_a_command_is_listed_killed_and_attached_to(fleet: Fleet):
+    sandbox = await open_sandbox(envs={"GREETING": "hello"})
+    handle = await sandbox.commands.run("echo $GREETING; sleep 60", background=True, timeout=0)
+    assert [process.pid for process in await sandbox.commands.list()] == [handle.pid]
+    other = await sandbox.commands.connect(handle.pid, timeout=0)
+    assert await handle.kill() is True
+    for each in (handle, other):
+        with pytest.raises(e2b.CommandExitException) as ended:
+            await each.wait()
+        assert (ended.value.exit_code, ended.value.stdout) == (137, "hello\n")
+    assert await sandbox.commands.kill(handle.pid) is False
+    with pytest.raises(e2b.NotFoundException):
+        await sandbox.commands.connect(handle.pid + 1)
+    await sandbox.kill()
+
+
+async def test_a_create_with_its_key_again_opens_nothing_and_another_key_does(fleet: Fleet, run: str):
+    key = uuid.uuid4().hex
+    first, again = [await open_sandbox(idempotency_key=key) for _ in range(2)]
+    other = await open_sandbox(idempotency_key=uuid.uuid4().hex)
+    assert (first.sandbox_id == again.sandbox_id, first.sandbox_id == other.sandbox_id) == (True, False)
+    assert fleet.report(run)["rollouts"] == 2
+    assert [await first.kill(), await again.kill(), await other.kill()] == [True, False, True]
+
+
+async def test_a_template_is_an_image_by_a_name_and_steps_are_refused(image: str):
+    name = f"task-{uuid.uuid4().hex[:8]}"
+    assert await AsyncTemplate.exists(name) is False
+    await AsyncTemplate.build(Template().from_image(image), name, cpu_count=2, memory_mb=512)
+    assert [await AsyncTemplate.exists(name), await AsyncTemplate.exists(f"{name}:default")] == [True, True]
+    sandbox = await AsyncSandbox.create(name)
+    assert (await sandbox.commands.run("cat /proc/1/comm; ls /app")).exit_code == 0
+    await sandbox.kill()
+    with pytest.raises(e2b.BuildException, match="nothing is built here"):
+        await AsyncTemplate.build(Template().from_image(image).run_cmd("true"), "with-steps")
+    with pytest.raises(e2b.BuildException, match="allows"):
+        await AsyncTemplate.build(Template().from_image("registry.example.com/else:1"), "elsewhere")
+    with pytest.raises(e2b.SandboxException, match="no template"):
+        await AsyncSandbox.create("nobody-named-it")
+
+
+def test_a_wrong_key_is_told_as_such_before_anything(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("E2B_API_KEY", "corral_trainer_wrong")
+    with pytest.raises(e2b.AuthenticationException):
+        Sandbox.create(ENVIRONMENT)
+
+
+def test_a_sandbox_of_the_synchronous_sdk_is_the_same(fleet: Fleet, run: str):
+    with Sandbox.create(ENVIRONMENT) as sandbox:
+        sandbox.files.write("notes", "here")
+        assert sandbox.commands.run("cat notes").stdout == "here"
+        assert [each.sandbox_id for each in Sandbox.list().next_items()] == [sandbox.sandbox_id]
+        fleet.kill_sandbox_of(sandbox.sandbox_id)
+        asyncio.run(is_lost(fleet, run, sandbox.sandbox_id))
+        with pytest.raises(e2b.SandboxNotRunningException):
+            sandbox.commands.run("cat notes")

@@ -1,0 +1,126 @@
+"""Stock Harbor, `-e e2b`, on a real fleet: which rewards of four trials a trainer may take."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from statistics import mean
+
+import pytest
+from fleet import Fleet
+from harbor.job import Job
+from harbor.models.job.config import JobConfig
+from harbor.models.trial.result import TrialResult
+from killing import kill_in_long_command
+from scripted_agent import ScriptedAgent
+
+APPEND = "for each in $(seq {}); do echo x >> calls; done"
+TEST = "#!/bin/sh\nsleep {}\nwc -l < calls > /logs/verifier/reward.txt\n"
+Disturb = Callable[[], Awaitable[object]]
+
+
+@pytest.fixture
+def task(tmp_path: Path, image: str) -> Path:
+    folder = tmp_path / "appending"
+    for each in ("tests", "environment"):
+        (folder / each).mkdir(parents=True)
+    (folder / "instruction.md").write_text("Append lines to calls.\n")
+    (folder / "task.toml").write_text(f'version = "1.0"\n[environment]\ndocker_image = "{image}"\n')
+    (folder / "tests/test.sh").write_text(TEST.format(0))
+    return folder
+
+
+async def play(
+    task: Path, commands: Sequence[str], disturb: Disturb | None = None, timeout_sec: int | None = None
+) -> list[TrialResult]:
+    ScriptedAgent.commands, ScriptedAgent.numbers = commands, itertools.count()
+    ScriptedAgent.timeout_sec, ScriptedAgent.seen, ScriptedAgent.last = timeout_sec, [], []
+    config = JobConfig.model_validate(
+        {
+            "jobs_dir": task.parent / "jobs",
+            "n_attempts": len(commands),
+            "quiet": True,
+            "tasks": [{"path": task}],
+            "agents": [{"import_path": "scripted_agent:ScriptedAgent"}],
+            "environment": {"type": "e2b"},
+        }
+    )
+    job = await Job.create(config)
+    running = asyncio.create_task(job.run())
+    if disturb is not None:
+        await disturb()
+    await running
+    trials = job.job_dir.glob("*/result.json")
+    return [TrialResult.model_validate_json(path.read_text()) for path in trials]
+
+
+def expect_one_lost(fleet: Fleet, run: str, trials: Sequence[TrialResult]) -> None:
+    rewards = [
+        float(trial.verifier_result.rewards["reward"])
+        for trial in trials
+        if trial.verifier_result is not None and trial.verifier_result.rewards is not None
+    ]
+    assert sorted(rewards) == [1, 2, 3]
+    assert mean(rewards) == 2.0
+    [lost] = [trial for trial in trials if not trial.reward_valid]
+    assert lost.verifier_result is None
+    assert lost.exception_info is not None
+    assert lost.exception_info.exception_type == "SandboxNotRunningException"
+    report = fleet.report(run)
+    assert (report["rollouts"], report["discarded"]) == (4, 1)
+    assert report["blame"] == {"infrastructure": 1}
+
+
+def commands(last: str) -> list[str]:
+    return [*(APPEND.format(times) for times in (1, 3, 2)), last]
+
+
+async def test_killed_in_a_command_the_trial_has_no_reward(fleet: Fleet, run: str, task: Path):
+    async def disturb() -> None:
+        await kill_in_long_command(fleet, run)
+
+    expect_one_lost(fleet, run, await play(task, commands("echo x >> calls; sleep 8"), disturb))
+
+
+async def test_killed_while_it_is_graded_the_trial_has_no_reward(fleet: Fleet, run: str, task: Path):
+    (task / "tests/test.sh").write_text(TEST.format(6))
+
+    async def disturb() -> None:
+        # Whichever of them is tested first; the others are played again without it.
+        await kill_in_long_command(fleet, run)
+
+    trials = await play(task, [APPEND.format(times) for times in (2, 2, 2, 2)], disturb)
+    [lost] = [trial for trial in trials if not trial.reward_valid]
+    assert lost.verifier_result is None
+    rewards = [trial.verifier_result.rewards for trial in trials if trial.verifier_result is not None]
+    assert rewards == [{"reward": 2.0}] * 3
+    assert fleet.report(run)["blame"] == {"infrastructure": 1}
+
+
+async def test_the_models_own_time_out_is_an_exit_code_and_the_trial_is_scored(
+    fleet: Fleet, run: str, task: Path
+):
+    [trial] = await play(task, ["echo x >> calls; sleep 60"], timeout_sec=3)
+    assert [each.return_code for each in ScriptedAgent.seen] == [124]
+    assert trial.verifier_result is not None
+    assert trial.verifier_result.rewards == {"reward": 1.0}
+    assert fleet.report(run)["discarded"] == 0
+
+
+async def test_a_task_that_has_only_a_dockerfile_is_refused_in_words(fleet: Fleet, run: str, task: Path):
+    (task / "task.toml").write_text('version = "1.0"\n')
+    (task / "environment/Dockerfile").write_text("FROM scratch\nRUN true\n")
+    [trial] = await play(task, [APPEND.format(1)])
+    assert trial.exception_info is not None
+    assert "nothing is built here" in trial.exception_info.exception_message
+
+
+async def test_a_wrong_key_has_no_trial_with_a_reward(
+    fleet: Fleet, task: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("E2B_API_KEY", "corral_trainer_wrong")
+    [trial] = await play(task, [APPEND.format(1)])
+    assert trial.exception_info is not None
+    assert (trial.exception_info.exception_type, trial.reward_valid) == ("AuthenticationException", False)

@@ -1,0 +1,222 @@
+import type { FastifyReply } from 'fastify';
+import { verdictOf } from '#src/grading/verdict-of.ts';
+import type { Environment } from '#src/model/environment.ts';
+import { callId } from '#src/model/ids.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { ReportStore } from '#src/ports/fleet/reports.ts';
+import {
+  AnyBody,
+  ListQuery,
+  NetworkUpdate,
+  NewSandbox,
+  RunParams,
+  SandboxParams,
+} from '#src/protocol/e2b/control.ts';
+import type { Caller, GatewayCore, OpenRequest, RolloutRef, RolloutView } from '../core.ts';
+import type { App } from '../http/app.ts';
+import { invalid } from '../http/failure-of.ts';
+import { environmentRef, takeRollout } from '../http/taking.ts';
+import { controllerOf } from './identify.ts';
+import { writePass } from './pass.ts';
+import type { E2bParts } from './routes.ts';
+import { answerOf, infoOf, isAlive, newSandboxId, openingOf, sandboxIdOf, withVariables } from './sandbox.ts';
+import { checkAskedNetwork, checkNetwork } from './network.ts';
+import { templateOf } from './templates.ts';
+
+/**
+ * E2B's control plane: sandboxes from opening to their end. `timeout` is heard and not obeyed: a sandbox lives by the limits of
+ * its environment, each call renews its lease, and so do the routes that would renew it there.
+ */
+export function controlRoutes(app: App, parts: E2bParts): void {
+  for (const path of ['/sandboxes', '/v2/sandboxes']) {
+    app.post(path, { schema: { params: RunParams, body: NewSandbox } }, async (request, reply) => {
+      const caller = controllerOf(request);
+      const key = request.headers['idempotency-key'];
+      const id =
+        typeof key === 'string' && key !== '' ? sandboxIdOf(caller, key) : newSandboxId(parts.random);
+      takeRollout(request, id, 'the sandbox id');
+      const gone = new AbortController();
+      reply.raw.once('close', () => gone.abort());
+      const answer = await openSandbox(parts, caller, request.body, id, gone.signal);
+      return reply.code(201).send(answer);
+    });
+
+    app.get(path, { schema: { params: RunParams, querystring: ListQuery } }, async (request, reply) => {
+      const { nextToken, metadata } = request.query;
+      if (metadata) throw invalid('metadata is not kept with sandboxes; list them without it');
+      const { sandboxes, cursor } = await listed(parts, controllerOf(request), nextToken);
+      return reply.headers(cursor === null ? {} : { 'x-next-token': cursor }).send(sandboxes);
+    });
+  }
+
+  app.get('/sandboxes/:id', { schema: { params: SandboxParams } }, async (request, reply) => {
+    const { view } = await look(parts.core, request);
+    if (view === null) return answerNone(reply, request.params.id);
+    return infoOf(view, await environmentOf(parts.core, view));
+  });
+
+  app.delete('/sandboxes/:id', { schema: { params: SandboxParams } }, async (request, reply) => {
+    const { caller, ref, view } = await look(parts.core, request, () => true);
+    if (view === null || view.record.closedAtMs !== null) return answerNone(reply, request.params.id);
+    await parts.core.close(caller, ref, 'deleted');
+    return reply.code(204).send();
+  });
+
+  for (const path of ['/sandboxes/:id/timeout', '/sandboxes/:id/refreshes']) {
+    app.post(path, { schema: { params: SandboxParams, body: AnyBody } }, async (request, reply) => {
+      const { caller, ref, view } = await look(parts.core, request);
+      if (view === null) return answerNone(reply, request.params.id);
+      await parts.core.heartbeat(caller, ref);
+      return reply.code(204).send();
+    });
+  }
+
+  for (const path of ['/sandboxes/:id/connect', '/v2/sandboxes/:id/connect']) {
+    app.post(path, { schema: { params: SandboxParams, body: AnyBody } }, async (request, reply) => {
+      const { caller, ref, view } = await look(parts.core, request);
+      if (view === null) return answerNone(reply, request.params.id);
+      if (view.record.tags.labels.includes(withVariables)) throw invalid(variablesAreElsewhere);
+      await parts.core.heartbeat(caller, ref);
+      return answerOf(
+        request.params.id,
+        view.record.environment,
+        passOf(parts, caller, request.params.id, {}),
+      );
+    });
+  }
+
+  app.put(
+    '/sandboxes/:id/network',
+    { schema: { params: SandboxParams, body: NetworkUpdate } },
+    async (request, reply) => {
+      const { view } = await look(parts.core, request);
+      if (view === null) return answerNone(reply, request.params.id);
+      const environment = await environmentOf(parts.core, view);
+      checkNetwork(environment, request.body);
+      return reply.code(204).send();
+    },
+  );
+}
+
+const variablesAreElsewhere =
+  'this sandbox was opened with envs, which only the token of whoever opened it carries; use that Sandbox, or open it without envs';
+
+/**
+ * A client waits a minute for its sandbox and then hangs up, with three tries inside of it. So it is told a little before that
+ * the line was too long, and to come back later than it would try again by itself.
+ */
+const lineMs = 50_000;
+const comeBackMs = 15_000;
+/** The first command: with it the sandbox is the client's own until it ends, and no grant that could be taken back. */
+const firstCall = callId('e2b-create');
+const firstCallMs = 10_000;
+
+async function openSandbox(
+  parts: E2bParts,
+  caller: Caller,
+  body: NewSandbox,
+  id: OpenRequest['rollout'],
+  gone: AbortSignal,
+) {
+  const { core } = parts;
+  const template = await templateOf(parts, caller.tenant, body.templateID);
+  const environment = await core.environment(environmentRef(template.environment));
+  checkAsked(environment, body);
+  const pass = passOf(parts, caller, id, body.envVars ?? {});
+  await core.open(caller, openingOf(id, body, template, environment));
+  const ref = { rollout: id, attempt: 1 };
+  try {
+    await core.exec(caller, {
+      rollout: ref,
+      call: firstCall,
+      argv: ['true'],
+      timeoutMs: firstCallMs,
+      waitMs: lineMs,
+    });
+    if (gone.aborted) throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
+  } catch (thrown) {
+    // Its id is known to nobody, so it would only hold its place.
+    await core.close(caller, ref, 'deleted').catch(() => undefined);
+    throw laterOn(thrown);
+  }
+  return answerOf(id, body.templateID, pass);
+}
+
+function laterOn(thrown: unknown): unknown {
+  const isLine =
+    thrown instanceof Failure && (thrown.code === 'capacity_timeout' || thrown.code === 'still_running');
+  if (!isLine) return thrown;
+  const { message, evidence } = thrown;
+  return new Failure('capacity_timeout', message, { evidence, retryAfterMs: comeBackMs, cause: thrown });
+}
+
+function checkAsked(environment: Environment, body: NewSandbox): void {
+  checkAskedNetwork(environment, body);
+  const unknown = { mcp: body.mcp, iam: body.iam };
+  for (const [name, value] of Object.entries(unknown)) {
+    if (value !== undefined && value !== null) throw invalid(`${name} is not there; leave it out`);
+  }
+  if ((body.volumeMounts ?? []).length > 0) throw invalid('there are no volumes; leave volumeMounts out');
+}
+
+function passOf(
+  { tokens }: E2bParts,
+  { run, keyId }: Caller,
+  sandbox: string,
+  envs: Readonly<Record<string, string>>,
+): string {
+  const pass = writePass(tokens, { sandbox, run, key: keyId, envs });
+  if (pass !== null) return pass;
+  throw invalid(
+    'envs are longer than 5 KB, which is what can travel with each request; give them to the commands that need them',
+  );
+}
+
+type Asked = { readonly params: { readonly id: string } } & Parameters<typeof controllerOf>[0];
+
+/** A sandbox that is there and is what the route wants; null where it is not: E2B's clients know only that it is gone. */
+async function look(
+  core: GatewayCore,
+  request: Asked,
+  wanted: (view: RolloutView) => boolean = isAlive,
+): Promise<{ readonly caller: Caller; readonly ref: RolloutRef; readonly view: RolloutView | null }> {
+  const caller = controllerOf(request);
+  const ref = { rollout: takeRollout(request, request.params.id, 'the sandbox id'), attempt: null };
+  const view = await core.view(caller, ref).catch(unlessUnknown);
+  return { caller, ref, view: view !== null && wanted(view) ? view : null };
+}
+
+function unlessUnknown(thrown: unknown): null {
+  if (thrown instanceof Failure && thrown.code === 'rollout_unknown') return null;
+  throw thrown;
+}
+
+function answerNone(reply: FastifyReply, id: string): FastifyReply {
+  return reply.code(404).send({ code: 404, message: `Sandbox ${id} not found` });
+}
+
+/** As it is now, for what it looks like; null where it is offered no longer. */
+async function environmentOf(core: GatewayCore, { record }: RolloutView): Promise<Environment | null> {
+  return core.environment({ name: record.environment, version: record.version }).catch(() => null);
+}
+
+/** A page of the run's rollouts at a time; the pages of those that are over are empty, and lead on. */
+async function listed(
+  { core, reports }: { readonly core: GatewayCore; readonly reports: Pick<ReportStore, 'rollouts'> },
+  { tenant, run }: Caller,
+  cursor: string | undefined,
+) {
+  const page = await reports.rollouts(tenant, run, cursor ? { cursor } : {});
+  const views = page.rollouts.map((record) => ({
+    record,
+    verdict: verdictOf(record),
+    calls: [],
+    ahead: null,
+  }));
+  const alive = views.filter((view) => view.record.face === 'e2b' && isAlive(view));
+  const environments = new Map(core.environments().map((environment) => [environment.version, environment]));
+  return {
+    sandboxes: alive.map((view) => infoOf(view, environments.get(view.record.version) ?? null)),
+    cursor: page.cursor,
+  };
+}

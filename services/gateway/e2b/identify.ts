@@ -1,0 +1,94 @@
+import type { FastifyRequest } from 'fastify';
+import { credentialsOf } from '#src/access/authorise.ts';
+import { runId } from '#src/model/ids.ts';
+import type { PeerTokens } from '#src/platform/tokens.ts';
+import type { Caller, RolloutRef } from '../core.ts';
+import { invalid } from '../http/failure-of.ts';
+import { type Authentication, callerOf, createRequireScope, recordRefusal } from '../http/identify.ts';
+import { idText, takeRollout } from '../http/taking.ts';
+import { grantOfPass, type Pass, readPass } from './pass.ts';
+
+/**
+ * Whose sandbox a request to E2B's data plane is for. It shows the pass that came with the sandbox, or an API key as
+ * everywhere else; which sandbox it means, a header of its own says, and a pass opens no other.
+ */
+export type Addressed = {
+  readonly caller: Caller;
+  readonly ref: RolloutRef;
+  readonly envs: Readonly<Record<string, string>>;
+};
+
+type Params = { readonly run?: string };
+
+/** A hook: who shows neither a good pass nor a good key is refused before anything of the body is read. */
+export function createRequirePass(authentication: Authentication, tokens: PeerTokens) {
+  const requireKey = createRequireScope(authentication)('native');
+  return (request: FastifyRequest): Promise<void> => {
+    const shown = headerOf(request, 'x-access-token');
+    return shown === null ? requireKey(request) : takePass(authentication, tokens, request, shown);
+  };
+}
+
+async function takePass(
+  authentication: Authentication,
+  tokens: PeerTokens,
+  request: FastifyRequest,
+  shown: string,
+): Promise<void> {
+  const { developmentKey, clock, keyRing } = authentication;
+  const { origin } = credentialsOf(request.headers, request.socket.remoteAddress ?? '');
+  try {
+    const pass = passFor(request, readPass(tokens, shown));
+    const grant = grantOfPass(pass, origin, { keys: keyRing.keys(), developmentKey, nowMs: clock.nowMs() });
+    if (request.state !== null) {
+      request.state.grant = pass === null ? grant : { ...grant, defaultRun: runId(pass.run) };
+      request.state.pass = pass;
+    }
+  } catch (thrown) {
+    recordRefusal(authentication, request, ['native'], thrown);
+    throw thrown;
+  }
+}
+
+/** Null too where it is the pass of another sandbox. */
+function passFor(request: FastifyRequest, pass: Pass | null): Pass | null {
+  return pass?.sandbox === headerOf(request, 'e2b-sandbox-id') ? pass : null;
+}
+
+export function addressedBy(request: FastifyRequest): Addressed {
+  const id = headerOf(request, 'e2b-sandbox-id');
+  if (id === null) throw invalid('no sandbox is named; send the header E2b-Sandbox-Id');
+  const pass = request.state?.pass ?? null;
+  const { run } = request.params as Params;
+  return {
+    caller: callerOf(request, 'e2b', pass?.run ?? run),
+    ref: { rollout: takeRollout(request, idText(id, 'E2b-Sandbox-Id'), 'E2b-Sandbox-Id'), attempt: null },
+    envs: pass?.envs ?? {},
+  };
+}
+
+/** Whom a request to the control plane is of: the run in its address, else as on the native face. */
+export function controllerOf(request: FastifyRequest): Caller {
+  const { run } = request.params as Params;
+  return callerOf(request, 'e2b', run);
+}
+
+/** Commands have one user, whose id the environment chose; what its clients call it is all the same. */
+const knownUsers: ReadonlySet<string> = new Set(['', 'user', 'root']);
+
+/** Throws `invalid_request` for a user that would be another one. */
+export function checkUser(request: FastifyRequest, named?: string): void {
+  const [scheme = '', credentials = ''] = (headerOf(request, 'authorization') ?? '').split(' ');
+  const isBasic = scheme.toLowerCase() === 'basic';
+  const told = isBasic ? Buffer.from(credentials, 'base64').toString('utf8').split(':', 1)[0] : '';
+  const user = named ?? told ?? '';
+  if (knownUsers.has(user)) return;
+  throw invalid(
+    `there is no user ${JSON.stringify(user.slice(0, 40))}: commands and files have the sandbox's one user`,
+  );
+}
+
+function headerOf(request: FastifyRequest, name: string): string | null {
+  const value = request.headers[name];
+  return typeof value === 'string' && value !== '' ? value : null;
+}

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest';
+import { aCallResult } from '#test/fakes/gateway-core.ts';
+import { endOf, outputOf } from './process-events.ts';
+
+test.each([
+  ['its own end', { outcome: 'completed', exitCode: 7 }, 7],
+  ['a signal', { outcome: 'completed', exitCode: null, signal: 'SIGSEGV' }, 139],
+  ['its time-out', { outcome: 'timed_out', exitCode: null, signal: 'SIGKILL', timedOut: true }, 124],
+  [
+    'a command that could not be started',
+    { outcome: 'refused', code: 'command_not_started', exitCode: null },
+    126,
+  ],
+  ['being stopped', { outcome: 'cancelled', exitCode: null }, 137],
+  ['a sandbox that it broke', { outcome: 'completed', code: 'sandbox_broken', exitCode: null }, 137],
+] as const)('a command’s end by %s is a number, as shells have it', (_name, ended, exitCode) => {
+  expect(endOf({ ...aCallResult(), signal: null, ...ended }).exitCode).toBe(exitCode);
+});
+
+const notKept = () => Promise.reject(new Error('nothing of it is elsewhere'));
+
+test('output that was cut says so where it ends, and in the words of the end', async () => {
+  const truncated = { stdout: true, stderr: false, totalBytes: 9_000 };
+  const result = { ...aCallResult(), stdout: 'head', stderr: 'whole', truncated };
+  expect(await read(result, notKept)).toEqual([
+    'head\n[stdout was cut: only its head and tail are above]\n',
+    'whole',
+  ]);
+  expect(endOf(result).error).toBe('output was cut: 9000 bytes in all');
+});
+
+async function* muchBytes(): AsyncGenerator<Buffer> {
+  yield await Promise.resolve(Buffer.alloc(700_000, 'x'));
+}
+const muchOutput = () => Promise.resolve(muchBytes());
+
+test('what is too much for an answer comes from the sandbox, piece by piece', async () => {
+  const kept = { stdout: 700_000, stderr: 0 };
+  const [stdout, stderr] = await read({ ...aCallResult(), stdout: 'head', stderr: 'e', kept }, muchOutput);
+  expect([stdout?.length, stderr]).toEqual([700_000, 'e']);
+});
+
+async function read(...asked: Parameters<typeof outputOf>): Promise<readonly string[]> {
+  const texts = { stdout: '', stderr: '' };
+  for await (const data of outputOf(...asked)) {
+    for (const [stream, piece] of Object.entries(data)) {
+      texts[stream as keyof typeof texts] += Buffer.from(piece, 'base64').toString('utf8');
+    }
+  }
+  return [texts.stdout, texts.stderr];
+}

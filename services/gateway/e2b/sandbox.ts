@@ -1,0 +1,122 @@
+import { createHash } from 'node:crypto';
+import { refusal } from '#src/claiming/refusal.ts';
+import { type Environment, isOpen } from '#src/model/environment.ts';
+import type { Item } from '#src/model/grader.ts';
+import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
+import { isOver } from '#src/model/rollout.ts';
+import type { Random } from '#src/ports/random.ts';
+import type { NewSandbox, SandboxAnswer } from '#src/protocol/e2b/control.ts';
+import type { Caller, OpenRequest, RolloutView } from '../core.ts';
+import { environmentRef } from '../http/taking.ts';
+
+/*
+ * A sandbox of E2B's clients is a rollout of ours, and its id is the rollout's on every face. What a rollout has beside it:
+ *
+ *   environment  the template's: by its own name, or by an alias that an image was given (templates)
+ *   row          the `metadata`, and the image where the environment takes it from the row
+ *   group        `metadata.group`, else `metadata.environment_name` (Harbor's task), else the template
+ *   labels       `metadata.session_id` (Harbor's) and `metadata.name` (verifiers'), so that people find it
+ */
+
+/** Which environment a template stands for; `image`: for its row. */
+export type Template = { readonly environment: string; readonly image: string | null };
+
+const idLength = 24;
+
+/** No other tenant's key reaches it, and nobody guesses it. */
+export const newSandboxId = (random: Random): RolloutId => rolloutId(random.text(idLength));
+
+/** The same for the same key of the same run, so that a repeat opens nothing. */
+export function sandboxIdOf({ tenant, run }: Caller, idempotencyKey: string): RolloutId {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([tenant, run, idempotencyKey]))
+    .digest('hex');
+  return rolloutId(BigInt(`0x${digest}`).toString(36).slice(0, idLength));
+}
+
+export function openingOf(
+  rollout: RolloutId,
+  { templateID, metadata = {}, envVars = {} }: NewSandbox,
+  { environment: name, image }: Template,
+  environment: Environment,
+): OpenRequest {
+  return {
+    rollout,
+    attempt: 1,
+    environment: environmentRef(name),
+    item: rowOf(metadata, environment, image),
+    group: groupOf(metadata, templateID),
+    tags: { step: null, labels: labelsOf(metadata, Object.keys(envVars).length > 0) },
+  };
+}
+
+function rowOf(metadata: Item, { template }: Environment, image: string | null): Item {
+  return isOpen(template) && image !== null ? { ...metadata, [template.image.field]: image } : metadata;
+}
+
+const longestGroup = 200;
+
+function groupOf(metadata: Readonly<Record<string, string>>, template: string): ItemKey {
+  const group = metadata['group'] ?? metadata['environment_name'] ?? template;
+  return itemKey(group.slice(0, longestGroup));
+}
+
+/** Says that its commands get variables, which only the pass of whoever opened it carries. */
+export const withVariables = 'envs';
+const longestLabel = 40;
+
+function labelsOf(metadata: Readonly<Record<string, string>>, hasVariables: boolean): readonly string[] {
+  const named = [metadata['session_id'], metadata['name']].filter((text) => text !== undefined);
+  const labels = named.map((text) => text.replaceAll(/[^\w.:/=@+-]/g, '_').slice(0, longestLabel));
+  return [...labels.filter((label) => label !== ''), ...(hasVariables ? [withVariables] : [])];
+}
+
+/** Its commands are still taken. */
+export const isAlive = ({ record, verdict }: RolloutView): boolean =>
+  !isOver(record.state) && verdict.kind === 'scorable';
+
+/** Throws what its commands would be told, where they are taken no more. */
+export function checkAlive({ record, verdict }: RolloutView): void {
+  if (verdict.kind === 'discard') throw refusal(record.taint?.code ?? endOf(record), record);
+  if (isOver(record.state)) throw refusal(endOf(record), record);
+}
+
+const endOf = ({ state }: RolloutView['record']) =>
+  state === 'expired' ? 'rollout_expired' : 'rollout_closed';
+
+/**
+ * Which of E2B's daemons we are taken for: the first to take files as they are, and none that keeps metadata with files, which
+ * its clients then refuse by themselves.
+ */
+export const envdVersion = '0.5.7';
+
+export function answerOf(sandbox: string, template: string, pass: string): SandboxAnswer {
+  return {
+    templateID: template,
+    sandboxID: sandbox,
+    clientID: 'corral',
+    envdVersion,
+    envdAccessToken: pass,
+    domain: null,
+  };
+}
+
+const mebibytes = (bytes = 0): number => Math.round(bytes / 1_048_576);
+
+/** As lists and looks at one tell it. */
+export function infoOf({ record }: RolloutView, environment: Pick<Environment, 'template'> | null) {
+  const template = environment?.template;
+  return {
+    templateID: record.environment,
+    sandboxID: record.owner.rollout,
+    clientID: 'corral',
+    startedAt: new Date(record.placedAtMs).toISOString(),
+    // It goes when nobody calls it until then; a call puts it off, until its hard life is over.
+    endAt: new Date(record.leaseUntilMs).toISOString(),
+    cpuCount: Math.max(1, Math.round((template?.cpu.limitMilli ?? 0) / 1_000)),
+    memoryMB: mebibytes(template?.memory.limitBytes),
+    diskSizeMB: mebibytes(template?.diskBytes),
+    state: 'running',
+    envdVersion,
+  };
+}

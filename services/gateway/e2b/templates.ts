@@ -1,0 +1,117 @@
+import { chooseTemplate } from '#src/environments/choose-template.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { type Environment, isOpen } from '#src/model/environment.ts';
+import type { TenantId } from '#src/model/ids.ts';
+import type { AliasStore } from '#src/ports/fleet/aliases.ts';
+import type { BuildStart } from '#src/protocol/e2b/control.ts';
+import type { GatewayCore } from '../core.ts';
+import { invalid } from '../http/failure-of.ts';
+import { environmentRef } from '../http/taking.ts';
+import type { Template } from './sandbox.ts';
+
+/*
+ * A template is one of our environments, by its name, or a name that a client gave to an image by "building" it: nothing is
+ * built, and what a build would run is refused. The image becomes the row's, in the environment that takes its image from there.
+ */
+
+type Deps = {
+  readonly core: Pick<GatewayCore, 'environment' | 'environments'>;
+  readonly aliases: AliasStore;
+};
+
+/** The environment of images that name no other. */
+const usualEnvironment = 'sandbox';
+
+/** Templates have one tag, which may be written or left out. */
+export function untagged(name: string): string | null {
+  const [alias = '', tag = 'default', ...rest] = name.split(':');
+  return tag === 'default' && rest.length === 0 ? alias : null;
+}
+
+/** Null: there is none such. */
+export async function findTemplate(deps: Deps, tenant: TenantId, name: string): Promise<Template | null> {
+  const alias = untagged(name);
+  if (alias === null || alias === '') return null;
+  if (isEnvironment(deps, alias)) return { environment: alias, image: null };
+  return deps.aliases.named(tenant, alias);
+}
+
+function isEnvironment({ core }: Deps, name: string): boolean {
+  return core.environments().some((environment) => environment.name === name.split('@', 1)[0]);
+}
+
+/** Throws `unknown_environment`. */
+export async function templateOf(deps: Deps, tenant: TenantId, name: string): Promise<Template> {
+  const template = await findTemplate(deps, tenant, name);
+  if (template !== null) return template;
+  const known = deps.core.environments().map((environment) => environment.name);
+  throw new Failure(
+    'unknown_environment',
+    `there is no template ${JSON.stringify(name.slice(0, 100))}; build it from an image, or use an environment: ${known.join(', ')}`,
+  );
+}
+
+const aliasPattern = /^[A-Za-z0-9][\w.-]{0,127}$/;
+
+/** The alias that a build will give. Throws `invalid_request` where it cannot be one. */
+export function newAlias(deps: Deps, name: string | undefined): string {
+  const alias = untagged(name ?? '');
+  if (alias === null) throw invalid('templates have no tags here but "default"');
+  if (!aliasPattern.test(alias)) {
+    throw invalid(
+      'a template is named by 1 to 128 letters, digits, "_", "-" and ".", the first of them a letter or digit',
+    );
+  }
+  if (isEnvironment(deps, alias)) {
+    throw invalid(
+      `${alias} is an environment of the fleet and needs no build; give the template another name`,
+    );
+  }
+  return alias;
+}
+
+/** Gives the alias. Throws `invalid_request` for what would have to be built, and for images that may not be. */
+export async function nameImage(
+  deps: Deps,
+  tenant: TenantId,
+  alias: string,
+  build: BuildStart,
+): Promise<void> {
+  refuseSteps(build);
+  const named = build.fromImage
+    ? { environment: usualEnvironment, image: build.fromImage }
+    : await templateOf(deps, tenant, build.fromTemplate ?? '');
+  if (named.image !== null)
+    checkImage(await deps.core.environment(environmentRef(named.environment)), named.image);
+  if (!(await deps.aliases.name(tenant, alias, named))) {
+    throw invalid(
+      'this tenant has 10,000 templates, and no more are kept; use those, or wait 14 days without any',
+    );
+  }
+}
+
+function refuseSteps({ steps = [], startCmd, readyCmd, fromImageRegistry }: BuildStart): void {
+  if (steps.length > 0) {
+    const types = [...new Set(steps.map(({ type = 'step' }) => type.slice(0, 20)))].join(', ');
+    throw invalid(
+      `nothing is built here, and this template has build steps (${types}): build the image elsewhere and use from_image, ` +
+        'or write what they do as `prepare` in an environment',
+    );
+  }
+  if (startCmd || readyCmd) {
+    throw invalid('templates have no start or ready command here; write it as `prepare` in an environment');
+  }
+  if (fromImageRegistry !== undefined && fromImageRegistry !== null) {
+    throw invalid('registry credentials are the operator’s here; leave them out of the template');
+  }
+}
+
+function checkImage(environment: Environment, image: string): void {
+  const { template, name } = environment;
+  if (!isOpen(template)) {
+    throw invalid(
+      `environment ${name} has an image of its own; images by template need one with image: {from: item.image}`,
+    );
+  }
+  chooseTemplate(environment, { [template.image.field]: image });
+}

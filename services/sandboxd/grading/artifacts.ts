@@ -1,0 +1,27 @@
+import type { ServerResponse } from 'node:http';
+import type { ArtifactsRequest } from '#src/protocol/sandboxd/wire.ts';
+import type { Daemon } from '../daemon.ts';
+import { bytesOut } from '../files.ts';
+import { sweepAll } from '../processes/sweep.ts';
+import { WireError } from '../wire-error.ts';
+
+/**
+ * Takes out what a grader elsewhere is to see: after everything of the policy's was killed, so that what is looked at is what
+ * is sent, and by a helper that is its user, so that nothing is read which the policy could not read itself. It has the
+ * sandbox for itself, as a turn of a grader has. Throws `file_error` for what the policy left otherwise than it is named.
+ */
+export async function takeArtifacts(
+  { config, leaders, turns }: Daemon,
+  { turn, ...wanted }: ArtifactsRequest,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  const taken = await turns.alone(turn, gone, async () => {
+    const { survivors } = await sweepAll(config, leaders);
+    if (survivors > 0)
+      throw new WireError('file_error', `${survivors} processes could not be killed`, 'EBUSY');
+    await bytesOut(config, 'policy', ['take-artifacts', JSON.stringify(wanted)], response, false);
+    return 'taken';
+  });
+  if (taken === null) throw new WireError('graded', 'a later turn of the same rollout took over');
+}

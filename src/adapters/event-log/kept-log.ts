@@ -1,0 +1,119 @@
+import { createReadStream } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Static, Type } from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Json } from '#src/model/grader.ts';
+import type { Outcome } from '#src/model/outcome.ts';
+import type { RolloutKey } from '#src/model/rollout.ts';
+import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
+import type { EventLogOptions } from './event-log.ts';
+import { parseFileName } from './files.ts';
+import { createFolderWriter } from './folder-writer.ts';
+import { gather } from './gather.ts';
+import { splitLines } from './lines.ts';
+
+/** Below the event log's folder: whoever searches that does not come here, of this version or of another. */
+export const keptFolder = (eventFolder: string): string => join(eventFolder, 'kept');
+
+const mebibyte = 1024 * 1024;
+/** 500 rollouts that are graded in the same second have some 25 MB. */
+const maxBufferedBytes = 64 * mebibyte;
+/** More than a kept rollout may have. */
+const longestLine = 8 * mebibyte;
+
+type KeptLogOptions = Omit<EventLogOptions, 'folder' | 'stdout' | 'maxFileBytes' | 'maxBufferedBytes'> & {
+  /** Of the event log; null: nothing is kept. */
+  readonly folder: string | null;
+};
+
+/** Kept rollouts as JSONL, in files that rotate as the event log's do, with as many bytes and days of their own. */
+export function createKeptLog(given: KeptLogOptions): {
+  readonly keep: KeepRollout;
+  readonly flush: () => Promise<void>;
+} {
+  const { folder, maxBytes = Number.POSITIVE_INFINITY, keepDays = 14, clock, log } = given;
+  if (folder === null) return { keep: () => undefined, flush: () => Promise.resolve() };
+  const maxFileBytes = Math.min(256 * mebibyte, Math.floor(maxBytes / 4));
+  const keepBytes = Math.max(0, maxBytes - maxFileBytes);
+  const where = { ...given, folder: keptFolder(folder), maxFileBytes, keepBytes, keepDays };
+  const lines = gather(createFolderWriter(where), { clock, log, maxBufferedBytes });
+  return {
+    keep: ({ document, ...told }) =>
+      lines.add(`${JSON.stringify(told).slice(0, -1)},"rollout":${document}}\n`, told.key),
+    flush: () => lines.flush(),
+  };
+}
+
+const outcomes = [
+  'completed',
+  'timed_out',
+  'refused',
+  'infrastructure_failure',
+  'cancelled',
+] satisfies Outcome[];
+/** Tenant, run, rollout, attempt and role, each without a slash. */
+const keyPattern = '^[^/]+/[^/]+/[^/]+/[0-9]+/policy$';
+const nullable = Type.Union([Type.Number(), Type.Null()]);
+const words = Type.Union([Type.String(), Type.Null()]);
+
+const KeptCall = Type.Object({
+  id: Type.String(),
+  tool: Type.String(),
+  arguments: Type.Union([Type.Record(Type.String(), Type.Unsafe<Json>({})), Type.Null()]),
+  arguments_text: Type.Optional(Type.String()),
+  arguments_bytes: Type.Number(),
+  output: words,
+  output_end: Type.Optional(Type.String()),
+  output_characters: Type.Number(),
+  outcome: Type.Unsafe<Outcome | null>({ enum: [...outcomes, null] }),
+  code: words,
+  exit_code: nullable,
+  started_at_ms: Type.Number(),
+  ended_at_ms: nullable,
+  waited_ms: Type.Number(),
+  duration_ms: nullable,
+  output_bytes: Type.Number(),
+});
+
+const KeptLine = Type.Object({
+  atMs: Type.Number(),
+  key: Type.Unsafe<RolloutKey>({ type: 'string', pattern: keyPattern }),
+  environment: Type.String(),
+  version: Type.String(),
+  item: Type.Union([Type.Record(Type.String(), Type.Unsafe<Json>({})), Type.Null()]),
+  score: Type.Number(),
+  toolCalls: Type.Number(),
+  rollout: Type.Object({
+    rollout: Type.String(),
+    sample: Type.Record(Type.String(), Type.Unsafe<Json>({})),
+    calls: Type.Array(KeptCall),
+    missing: Type.Object({ arguments: Type.Number(), outputs: Type.Number() }),
+  }),
+});
+
+/** A kept rollout as it was written. */
+export type KeptLine = Static<typeof KeptLine>;
+export type KeptCall = Static<typeof KeptCall>;
+
+const check = Compile(KeptLine);
+
+/** All of a folder, in no order; a line that a crash cut off is skipped. */
+export async function* readKept(folder: string): AsyncGenerator<KeptLine> {
+  const names = (await readdir(folder)).filter((name) => parseFileName(name) !== null);
+  for (const name of names.toSorted()) {
+    const bytes = createReadStream(join(folder, name)) as AsyncIterable<Uint8Array>;
+    for await (const line of splitLines(bytes, longestLine)) {
+      const kept = parsed(line);
+      if (check.Check(kept)) yield kept;
+    }
+  }
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,115 @@
+import { describe, expect, test } from 'vitest';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
+import { environmentName } from '../model/ids.ts';
+import { loadEnvironments } from './load-environments.ts';
+
+const words = 'on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0';
+const graded = (grader: string, rest = '') => `
+name: graded
+sandbox: { image: host, folders: [/logs] }
+tools: { shell: { builtin: shell } }
+grader: { kind: command, command: [sh], ${words}${grader} }
+${rest}`;
+const fresh = ', grade_in: fresh, artifacts: [src/], on_artifacts: 0';
+
+async function loaded(yaml: string, files: Readonly<Record<string, string>> = {}) {
+  await using folder = await environmentFolder({ 'a.yaml': yaml, ...files });
+  const environment = (await loadEnvironments(folder.path)).newest(environmentName('graded'));
+  if (environment === undefined) throw new Error('it was not loaded');
+  return environment;
+}
+
+async function mistakes(yaml: string, files: Readonly<Record<string, string>> = {}) {
+  await using folder = await environmentFolder({ 'a.yaml': yaml, ...files });
+  return (await mistakesOf(folder.path, loadEnvironments(folder.path))).join('\n');
+}
+
+describe('a grader that works in a sandbox of its own', () => {
+  test('has a template that is the policy’s but for its role, and a share of the pool', async () => {
+    const { template, graderTemplate, pool, grader } = await loaded(graded(fresh, 'pool: { max: 40 }'));
+    expect(graderTemplate).toMatchObject({ ...template, role: 'grader', digest: expect.any(String) });
+    expect(graderTemplate?.digest).not.toBe('digest' in template ? template.digest : '');
+    expect(pool).toMatchObject({ max: 40, grader: { minReady: 1, max: 5 } });
+    expect(grader).toMatchObject({ fresh: { artifacts: ['src/'], mostBytes: 8 * 2 ** 20, onArtifacts: 0 } });
+  });
+
+  test('changes no version of an environment that says `same`, which is what it says without', async () => {
+    const { version, graderTemplate } = await loaded(graded(''));
+    expect(graderTemplate).toBeUndefined();
+    expect((await loaded(graded(', grade_in: same'))).version).toBe(version);
+    expect((await loaded(graded(fresh))).version).not.toBe(version);
+  });
+
+  test('may have another image, held to the operator’s rules like the policy’s', async () => {
+    const { graderTemplate } = await loaded(
+      graded(fresh, 'grader_sandbox: { image: host, disk: 2Gi, folders: [/logs] }'),
+    );
+    expect(graderTemplate).toMatchObject({ diskBytes: 2 * 2 ** 30, role: 'grader' });
+  });
+
+  test.each([
+    [', grade_in: fresh, on_artifacts: 0', '', 'artifacts is missing'],
+    [', grade_in: fresh, artifacts: [src/]', '', 'on_artifacts is missing'],
+    [', artifacts: [src/]', '', 'is of graders with grade_in: fresh'],
+    [', grade_in: fresh, artifacts: [src/], on_artifacts: discard', '', 'must be a score'],
+    [', grade_in: fresh, artifacts: [../src], on_artifacts: 0', '', 'must be a path'],
+    [', grade_in: fresh, artifacts: [a/../../b], on_artifacts: 0', '', 'must be a path'],
+    [', grade_in: fresh, artifacts: [/etc/passwd], on_artifacts: 0', '', 'neither below the workspace'],
+    [`${fresh}, artifact_bytes: 65Mi`, '', 'must be at most'],
+    [fresh, 'pool: { max: 1 }', 'must be at most half'],
+    [fresh, 'pool: { max: 8, grader: { max: 5 } }', 'must be at most half'],
+    [fresh, 'pool: { min_ready: 8, max: 8 }', 'without the grader'],
+    [fresh, 'limits: { grade: 12m }', 'must be at least 780 s'],
+    ['', 'pool: { grader: { max: 2 } }', 'there is none'],
+    ['', 'grader_sandbox: { image: host }', 'there is none'],
+  ])('with %s and %j is told: %s', async (grader, rest, told) => {
+    expect(await mistakes(graded(grader, rest))).toContain(told);
+  });
+
+  test('may name a folder that both sandboxes have', async () => {
+    const { grader } = await loaded(
+      graded(', grade_in: fresh, artifacts: [/logs/run.json], on_artifacts: 0'),
+    );
+    expect(grader).toMatchObject({ fresh: { artifacts: ['/logs/run.json'] } });
+  });
+
+  test('needs an image of its own where each row names one', async () => {
+    const rows = graded(fresh).replace('image: host,', 'image: { from: item.image, allow: ["*"] },');
+    expect(await mistakes(rows)).toContain('write grader_sandbox');
+    const { graderTemplate } = await loaded(`${rows}grader_sandbox: { image: host }`);
+    expect(graderTemplate).toMatchObject({ role: 'grader' });
+  });
+});
+
+describe('hidden files of rows', () => {
+  const from = ', files: { check.sh: "exit 0", from: "tests/{item.id}/" }';
+  const files = { 'tests/one/a.txt': '1', 'tests/one/deep/b.txt': '2', 'tests/two/a.txt': '3' };
+
+  test('are read with the environment, by folder, beside its other files', async () => {
+    const { grader } = await loaded(graded(from), files);
+    expect(grader).toMatchObject({
+      files: { 'check.sh': 'exit 0' },
+      rowFiles: {
+        field: 'id',
+        folders: { one: { 'a.txt': '1', 'deep/b.txt': '2' }, two: { 'a.txt': '3' } },
+      },
+    });
+  });
+
+  test('count in its version, and what is not text stays what it is', async () => {
+    const { version } = await loaded(graded(from), files);
+    expect((await loaded(graded(from), { ...files, 'tests/two/a.txt': '4' })).version).not.toBe(version);
+  });
+
+  const large = { 'tests/one/a': 'x'.repeat(5 * 2 ** 20) };
+  test.each([
+    ['tests/{item.id}/', {}, 'finds no folder of a row in tests/'],
+    ['../{item.id}/', files, 'must be the folder of a row'],
+    ['/etc/{item.id}/', files, 'must be the folder of a row'],
+    ['tests/{item.id}', files, 'must be the folder of a row'],
+    ['tests/{item.id}/{item.id}/', files, 'must be the folder of a row'],
+    ['tests/{item.id}/', large, 'a row may have'],
+  ])('of %s are told: $2', async (written, given, told) => {
+    expect(await mistakes(graded(`, files: { from: "${written}" }`), given)).toContain(told);
+  });
+});

@@ -1,0 +1,174 @@
+import { targetOf } from '../claiming/target.ts';
+import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
+import { endOfTar, readTar, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
+import type { GradeJob } from './job.ts';
+import { brokenProtocol, graderFailed, wantsOfMemory } from './run-command-grader.ts';
+import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
+
+/**
+ * What a policy left behind, for graders and judges that work elsewhere: regular files alone, taken out of its sandbox as
+ * its own user when nothing of it runs any more. Its paths and bytes are the policy's word, and whatever it did to them
+ * is its own doing: `bad`, which environments have a score for, and no way to a discard.
+ */
+export type Artifacts =
+  | { readonly kind: 'taken'; readonly files: readonly Artifact[] }
+  | {
+      readonly kind: 'bad';
+      /** `broken`: its sandbox can give nothing any more. */
+      readonly how: 'artifacts' | 'broken';
+      /** For a person. */
+      readonly reason: string;
+    };
+
+/** `path`: below the workspace, or absolute below another folder of the environment's; never with `..`. */
+export type Artifact = {
+  readonly path: string;
+  readonly executable: boolean;
+  readonly mtimeS: number;
+  readonly bytes: Buffer;
+};
+
+export type ArtifactsDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'takeArtifacts'> };
+
+export type WantedArtifacts = { readonly paths: readonly string[]; readonly mostBytes: number };
+
+/** Of one rollout: more is a repository with its packages, which belong into an image. */
+const mostFiles = 4_096;
+/** All bytes over a slow line, after a sandbox full of processes was killed. */
+const takingMs = 5 * 60_000;
+
+/**
+ * Takes them; again is fine. Throws what bars the rollout when its sandbox is lost, `sandboxd_unreachable` at the turn's end,
+ * and `grader_failed` where its sandboxd cannot.
+ */
+export async function takeArtifacts(
+  deps: ArtifactsDeps,
+  job: GradeJob,
+  wanted: WantedArtifacts,
+): Promise<Artifacts> {
+  if (job.rollout.broken !== null) return broken(job.rollout.broken);
+  const request = { turn: job.turn, ...wanted, mostFiles };
+  const take = async () => {
+    const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
+    const tar = await deps.link.takeArtifacts(targetOf(job.rollout), request, signal);
+    return filesIn(tar, wanted.mostBytes);
+  };
+  try {
+    return { kind: 'taken', files: await whileItStands(deps, job, take) };
+  } catch (thrown) {
+    if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
+    if (thrown instanceof TarError) throw brokenProtocol(thrown.message);
+    if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
+    return refused(thrown.trouble);
+  }
+}
+
+const broken = (reason: string): Artifacts => ({
+  kind: 'bad',
+  how: 'broken',
+  reason: `the policy broke its sandbox: ${reason}`,
+});
+
+type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
+
+/** All that was the policy's is dead by then: a helper that cannot live there lacks what its files take. */
+function refused({ code, message, errno = '' }: Refusal): Artifacts {
+  const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG') || errno === 'EBUSY';
+  if ((code === 'file_error' || code === 'internal') && lacks)
+    return { kind: 'bad', how: 'broken', reason: message };
+  if (code === 'file_error') return { kind: 'bad', how: 'artifacts', reason: message };
+  if (code === 'not_found')
+    throw graderFailed('its sandboxd is of a version that cannot give artifacts', 'ENOSYS');
+  throw graderFailed(`the artifacts could not be taken: ${message}`, errno);
+}
+
+/** The helper that sends it runs as the policy's user, so what it says is looked at again. */
+async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {
+  const files: Artifact[] = [];
+  let bytes = 0;
+  for await (const { path, kind, mode, mtimeS, content } of readTar(tar)) {
+    if (kind !== 'file' || path.split('/').includes('..')) throw brokenProtocol(`${path} is no artifact`);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of content) {
+      bytes += chunk.length;
+      if (bytes > mostBytes) throw brokenProtocol(`there are more than ${mostBytes} bytes`);
+      chunks.push(chunk);
+    }
+    files.push({ path, executable: (mode & 0o111) !== 0, mtimeS, bytes: Buffer.concat(chunks) });
+    if (files.length > mostFiles) throw brokenProtocol(`there are more than ${mostFiles} files`);
+  }
+  return files;
+}
+
+/** To where they were, in another sandbox. A part of them may be there when it throws. */
+export async function putArtifacts(
+  link: Pick<SandboxLink, 'putFile'>,
+  target: SandboxTarget,
+  files: readonly Artifact[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const path of ['.', '/'] as const) {
+    const there = files.filter((file) => file.path.startsWith('/') === (path === '/'));
+    if (there.length === 0) continue;
+    await link.putFile(target, { path, user: 'policy', form: 'archive' }, tarOf(there), signal);
+  }
+}
+
+export async function* tarOf(files: readonly Artifact[]): AsyncGenerator<Uint8Array> {
+  for (const { path, executable, mtimeS, bytes } of files) {
+    const mode = executable ? 0o755 : 0o644;
+    yield tarHeader({ path, kind: 'file', mode, mtimeS, bytes: bytes.length });
+    yield bytes;
+    yield tarPadding(bytes.length);
+  }
+  yield endOfTar;
+}
+
+export const bytesOf = (artifacts: Artifacts): number =>
+  artifacts.kind === 'bad' ? 0 : artifacts.files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+/**
+ * Memory for the artifacts of all gradings of a process. Whoever may take so many bytes enters when there is room for them,
+ * in the order of coming, and gives back what it did not need: most take kilobytes.
+ */
+export class ArtifactRoom {
+  #freeBytes: number;
+  readonly #waiting: { readonly bytes: number; readonly enter: () => void }[] = [];
+
+  constructor(bytes: number) {
+    this.#freeBytes = bytes;
+  }
+
+  /** Throws what the work throws. `shrink` says how many bytes it holds on to. */
+  async hold<Result>(
+    mostBytes: number,
+    work: (shrink: (bytes: number) => void) => Promise<Result>,
+  ): Promise<Result> {
+    let held = mostBytes;
+    if (this.#waiting.length > 0 || this.#freeBytes < held)
+      await new Promise<void>((enter) => this.#waiting.push({ bytes: held, enter }));
+    else this.#freeBytes -= held;
+    const giveBack = (bytes: number) => {
+      held -= bytes;
+      this.#freeBytes += bytes;
+      this.#letIn();
+    };
+    try {
+      return await work((bytes) => giveBack(Math.max(0, held - bytes)));
+    } finally {
+      giveBack(held);
+    }
+  }
+
+  #letIn(): void {
+    for (
+      let next = this.#waiting[0];
+      next !== undefined && next.bytes <= this.#freeBytes;
+      next = this.#waiting[0]
+    ) {
+      this.#freeBytes -= next.bytes;
+      this.#waiting.shift();
+      next.enter();
+    }
+  }
+}

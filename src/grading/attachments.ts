@@ -1,0 +1,133 @@
+import { posix } from 'node:path';
+import { targetOf } from '../claiming/target.ts';
+import { Failure } from '../failure/failure.ts';
+import type { Attach, Json } from '../model/grader.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import { readTar, TarError } from '../protocol/sandboxd/tar.ts';
+import type { GradeJob } from './job.ts';
+import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
+
+/**
+ * Files of the sandbox that a judge is sent, pictures too: read as the policy's user, so that they are what it could read, and
+ * bounded. Paths and bytes are the policy's word. That one is not there is told to the judge; what the policy made too large,
+ * too many or unreadable is its own doing, for which the environment has a score: `bad`, and never a discard.
+ */
+export type Attached =
+  | { readonly kind: 'taken'; readonly told: { readonly [name: string]: Json } }
+  | { readonly kind: 'bad'; readonly reason: string };
+
+export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFile'> };
+
+/** A judge that is a model looks at a handful of pictures. */
+const mostFiles = 32;
+/** Its bytes over a slow line, from a helper in a sandbox that is full. */
+const takingMs = 60_000;
+
+type Found = { readonly path: string; readonly bytes: Buffer };
+
+/** Throws what bars the rollout when its sandbox is lost, and `grader_failed` where its sandboxd cannot. */
+export async function attachFiles(deps: AttachDeps, job: GradeJob, attach: Attach): Promise<Attached> {
+  if (job.rollout.broken !== null) return broken(job.rollout.broken);
+  try {
+    const found: Found[] = [];
+    const missing: string[] = [];
+    for (const pattern of attach.paths) {
+      const left = attach.mostBytes - found.reduce((sum, { bytes }) => sum + bytes.length, 0);
+      const here = await whileItStands(deps, job, () => filesOf(deps, job, pattern, left));
+      if (here.length === 0) missing.push(pattern);
+      found.push(...here.filter(({ path }) => found.every((one) => one.path !== path)));
+      if (found.length > mostFiles) throw new TooMuch(`more than ${mostFiles} files`);
+    }
+    return { kind: 'taken', told: { files: found.map(written), files_missing: missing } };
+  } catch (thrown) {
+    if (thrown instanceof TooMuch || thrown instanceof TarError)
+      return { kind: 'bad', reason: thrown.message };
+    if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
+    if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
+    const { code, message, errno = '' } = thrown.trouble;
+    if (code === 'file_error') return { kind: 'bad', reason: message };
+    throw new Failure('grader_failed', `files could not be taken for the judge: ${message}`, {
+      evidence: { errno },
+    });
+  }
+}
+
+class TooMuch extends Error {}
+
+const broken = (reason: string): Attached => ({
+  kind: 'bad',
+  reason: `the policy broke its sandbox: ${reason}`,
+});
+
+/** Those of one pattern, by name. A folder is read as it is, without those below it. */
+async function filesOf(
+  deps: AttachDeps,
+  job: GradeJob,
+  pattern: string,
+  mostBytes: number,
+): Promise<readonly Found[]> {
+  const folder = posix.dirname(pattern);
+  const name = posix.basename(pattern);
+  const isOne = !name.includes('*');
+  const from = { path: isOne ? pattern : folder, user: 'policy', form: 'archive' } as const;
+  // Each file has a header, and is filled up to a block.
+  const most = mostBytes + (mostFiles + 2) * 2_048;
+  const found: Found[] = [];
+  try {
+    const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
+    const tar = await deps.link.getFile(targetOf(job.rollout), { ...from, mostBytes: most }, signal);
+    for await (const entry of readTar(tar)) {
+      const bytes = await wholeOf(entry.content, mostBytes);
+      // Of a folder in the place of a file there are those in it.
+      const isMeant = isOne ? entry.path === name : !entry.path.includes('/') && matches(name, entry.path);
+      if (entry.kind === 'file' && isMeant)
+        found.push({ path: isOne ? pattern : posix.join(folder, entry.path), bytes });
+    }
+  } catch (thrown) {
+    if (isMissing(thrown)) return [];
+    throw thrown;
+  }
+  return found.toSorted((one, other) => (one.path < other.path ? -1 : 1));
+}
+
+const isMissing = (thrown: unknown): boolean =>
+  thrown instanceof LinkError &&
+  thrown.trouble.kind === 'refused' &&
+  thrown.trouble.code === 'file_error' &&
+  (thrown.trouble.errno === 'ENOENT' || thrown.trouble.errno === 'ENOTDIR');
+
+async function wholeOf(content: AsyncIterable<Uint8Array>, mostBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of content) {
+    bytes += chunk.length;
+    if (bytes > mostBytes) throw new TooMuch(`more bytes than are attached`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** `*` stands for anything within one name; parts between the stars are looked for one after the other. */
+export function matches(pattern: string, name: string): boolean {
+  const [first = '', ...rest] = pattern.split('*');
+  if (rest.length === 0) return name === pattern;
+  const last = rest.pop() ?? '';
+  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
+    return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = name.indexOf(part, at);
+    if (found === -1 || found + part.length > name.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+const written = ({ path, bytes }: Found): Json => ({
+  path: path.toWellFormed(),
+  bytes: bytes.length,
+  base64: bytes.toString('base64'),
+});
+
+/** In a request with the judge's harmless answer there are none: they may be what it refuses. */
+export const nothingAttached = { files: [], files_missing: [] } as const;

@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { dataIn, envelope, envelopesIn, lastIn } from '#test/support/connect.ts';
+import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+
+const environments = {
+  own: `
+name: own
+sandbox: { image: host, disk: 64Mi, memory: 256Mi, processes: 128 }
+grader: { kind: none }
+pool: { min_ready: 2, max: 8 }
+`,
+  narrow: `
+name: narrow
+sandbox: { image: host, disk: 48Mi }
+grader: { kind: none }
+pool: { min_ready: 0, max: 1 }
+`,
+};
+
+let corral: FleetOfTest;
+beforeAll(async () => {
+  corral = await startFleetOfTest({ environments });
+});
+afterAll(() => corral.stop());
+
+type Opened = { readonly sandboxID: string; readonly envdAccessToken: string };
+type Init = {
+  readonly method?: string;
+  readonly body?: string | Buffer<ArrayBuffer>;
+  readonly headers?: Record<string, string>;
+};
+
+const ask = (path: string, { headers, ...init }: Init = {}) =>
+  fetch(`${corral.fleet.gatewayUrl}/e2b${path}`, { ...init, headers: { connection: 'close', ...headers } });
+const key = () => ({ 'x-api-key': corral.fleet.apiKey, 'content-type': 'application/json' });
+
+async function open(templateID = 'own', more: object = {}): Promise<Opened> {
+  const answer = await ask('/v2/sandboxes', {
+    method: 'POST',
+    body: JSON.stringify({ templateID, ...more }),
+    headers: key(),
+  });
+  expect(answer.status).toBe(201);
+  return (await answer.json()) as Opened;
+}
+
+const shown = ({ sandboxID, envdAccessToken }: Opened) => ({
+  'e2b-sandbox-id': sandboxID,
+  'x-access-token': envdAccessToken,
+});
+
+async function run(sandbox: Opened, command: string, headers: Record<string, string> = {}) {
+  const answer = await ask('/process.Process/Start', {
+    method: 'POST',
+    body: Buffer.from(envelope({ process: { cmd: '/bin/bash', args: ['-l', '-c', command] } })),
+    headers: { 'content-type': 'application/connect+json', ...shown(sandbox), ...headers },
+  });
+  if (answer.status !== 200) return { status: answer.status, body: await answer.json() };
+  const told = envelopesIn(Buffer.from(await answer.arrayBuffer()));
+  return { status: 200, ...dataIn(told), last: lastIn(told) };
+}
+
+const rpc = (sandbox: Opened, method: string, body: object) =>
+  ask(method, {
+    method: 'POST',
+    body: JSON.stringify(body),
+    headers: { 'content-type': 'application/json', ...shown(sandbox) },
+  });
+
+const gone = { code: 502, message: expect.stringMatching(/^The sandbox was not found/) };
+const verdictOf = async ({ sandboxID }: Opened) => {
+  const { body } = await corral.native.get(`/v1/rollouts/${sandboxID}`);
+  return (body as { verdict: { kind: string; code?: string } }).verdict;
+};
+
+test('killed while a command runs: its stream ends in an error, and every later request says that the sandbox is gone', async () => {
+  const sandbox = await open();
+  const running = run(sandbox, 'echo begun; sleep 60');
+  await expect
+    .poll(async () => (await corral.native.get(`/v1/rollouts/${sandbox.sandboxID}`)).body)
+    .toMatchObject({ in_flight: 1 });
+  await corral.killSandboxOf(sandbox.sandboxID);
+  expect(await running).toMatchObject({
+    status: 200,
+    exitCode: null,
+    stdout: '',
+    last: { error: { code: 'unavailable', message: gone.message } },
+  });
+  expect(await verdictOf(sandbox)).toMatchObject({ kind: 'discard', code: 'sandbox_lost' });
+  const files = { method: 'POST', body: 'x', headers: shown(sandbox) };
+  const answers = [
+    ask('/process.Process/Start', {
+      ...files,
+      body: Buffer.from(envelope({ process: { cmd: 'true' } })),
+      headers: { ...shown(sandbox), 'content-type': 'application/connect+json' },
+    }),
+    ask('/files?path=a', { headers: shown(sandbox) }),
+    ask('/files?path=a', files),
+    ask('/health', { headers: shown(sandbox) }),
+    rpc(sandbox, '/filesystem.Filesystem/Stat', { path: 'a' }),
+    rpc(sandbox, '/filesystem.Filesystem/MakeDir', { path: 'a' }),
+    rpc(sandbox, '/process.Process/List', {}),
+  ];
+  for (const answer of await Promise.all(answers)) {
+    expect(answer.status).toBe(502);
+    expect(await answer.json()).toMatchObject(gone);
+  }
+  expect((await ask(`/sandboxes/${sandbox.sandboxID}`, { headers: key() })).status).toBe(404);
+});
+
+test('a file that was asked for at the moment of the loss is gone with its sandbox, and not merely missing', async () => {
+  const sandbox = await open();
+  await ask('/files?path=a', { method: 'POST', body: 'x', headers: shown(sandbox) });
+  await corral.killSandboxOf(sandbox.sandboxID);
+  const answer = await ask('/files?path=a', { headers: shown(sandbox) });
+  expect([answer.status, await answer.json()]).toMatchObject([502, gone]);
+});
+
+test('the policy’s own time-out is 124 before its client gives up, whatever it does about being ended', async () => {
+  const sandbox = await open();
+  const began = performance.now();
+  const ended = await run(sandbox, "trap '' TERM; sleep 60 & sleep 60", { 'connect-timeout-ms': '3000' });
+  expect(ended).toMatchObject({ status: 200, exitCode: 124, last: {} });
+  expect(performance.now() - began).toBeLessThan(3_000);
+  const { body } = await corral.native.get(`/v1/rollouts/${sandbox.sandboxID}`);
+  expect(body).toMatchObject({
+    verdict: { kind: 'scorable' },
+    calls: [{}, { outcome: 'timed_out', code: 'command_timeout' }],
+  });
+});
+
+test('a gateway that dies in a command breaks the stream, and the next one finds the command by its process id', async () => {
+  const sandbox = await open();
+  const request = ask('/process.Process/Start', {
+    method: 'POST',
+    body: Buffer.from(
+      envelope({ process: { cmd: '/bin/bash', args: ['-c', 'sleep 4; echo x >> calls; wc -l < calls'] } }),
+    ),
+    headers: { 'content-type': 'application/connect+json', ...shown(sandbox) },
+  });
+  const answer = await request;
+  const reader = answer.body?.getReader();
+  const first = await reader?.read();
+  const [begun] = envelopesIn(Buffer.from(first?.value ?? []));
+  expect(begun?.message).toMatchObject({ event: { start: { pid: expect.any(Number) } } });
+  const { pid } = (begun as { message: { event: { start: { pid: number } } } }).message.event.start;
+  await corral.killPart('gateway');
+  await expect(reader?.read()).rejects.toThrow();
+  const again = await ask('/process.Process/Connect', {
+    method: 'POST',
+    body: Buffer.from(envelope({ process: { pid } })),
+    headers: { 'content-type': 'application/connect+json', ...shown(sandbox) },
+  });
+  expect(dataIn(envelopesIn(Buffer.from(await again.arrayBuffer())))).toMatchObject({
+    stdout: '1\n',
+    exitCode: 0,
+  });
+});
+
+test(
+  'a line that is longer than its client waits is a failed start, and holds no place',
+  { timeout: 120_000 },
+  async () => {
+    const first = await open('narrow');
+    const answer = await ask('/v2/sandboxes', {
+      method: 'POST',
+      body: JSON.stringify({ templateID: 'narrow' }),
+      headers: key(),
+    });
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '15']);
+    expect(await answer.json()).toMatchObject({ code: 503, error: { code: 'capacity_timeout' } });
+    const { body } = await corral.native.get('/v1/fleet');
+    expect(body).toMatchObject({
+      waiting: expect.not.arrayContaining([expect.objectContaining({ run: 'development' })]),
+    });
+    expect((await ask(`/sandboxes/${first.sandboxID}`, { method: 'DELETE', headers: key() })).status).toBe(
+      204,
+    );
+  },
+);
+
+test('a client that hangs up while it waits leaves no sandbox behind', async () => {
+  const first = await open('narrow');
+  const patience = AbortSignal.timeout(2_000);
+  const body = JSON.stringify({ templateID: 'narrow' });
+  const url = `${corral.fleet.gatewayUrl}/e2b/runs/hung/v2/sandboxes`;
+  await expect(fetch(url, { method: 'POST', body, headers: key(), signal: patience })).rejects.toThrow();
+  await ask(`/sandboxes/${first.sandboxID}`, { method: 'DELETE', headers: key() });
+  await expect
+    .poll(async () => (await corral.native.get('/v1/runs/hung/rollouts')).body, { timeout: 20_000 })
+    .toMatchObject({ rollouts: [{ state: 'closed', closed_by: 'deleted' }] });
+});
+
+test('paths lead nowhere but through the sandbox, as its own user', async () => {
+  const sandbox = await open();
+  const read = (path: string) => ask(`/files?path=${encodeURIComponent(path)}`, { headers: shown(sandbox) });
+  const inside = await run(sandbox, 'cat /etc/hostname /proc/1/cmdline | head -c 300; ls -a /');
+  for (const path of ['../../../../etc/shadow', '/etc/shadow', '/proc/1/environ', '/root/.bashrc']) {
+    expect((await read(path)).status).toBeGreaterThanOrEqual(400);
+  }
+  const up = await read('../etc/hostname');
+  expect(inside.status).toBe(200);
+  if (up.status === 200) expect('stdout' in inside && inside.stdout).toContain((await up.text()).trim());
+  expect((await rpc(sandbox, '/filesystem.Filesystem/Remove', { path: '-rf' })).status).toBe(200);
+  expect((await rpc(sandbox, '/filesystem.Filesystem/ListDir', { path: '--help' })).status).toBe(404);
+});
+
+test('another sandbox is not reached with one’s own pass, nor with another tenant’s key', async () => {
+  const [one, other] = [await open(), await open()];
+  const crossed = { ...shown(one), 'e2b-sandbox-id': other.sandboxID };
+  expect((await ask('/health', { headers: crossed })).status).toBe(401);
+  const guessed = { 'x-api-key': corral.fleet.apiKey, 'e2b-sandbox-id': randomUUID() };
+  expect((await ask('/health', { headers: guessed })).status).toBe(502);
+  expect((await ask('/sandboxes/anything', { headers: { 'x-api-key': 'wrong' } })).status).toBe(401);
+});
+
+test(
+  'what a policy prints, forks and fills is its own: cut, ended, told, and no discard',
+  { timeout: 120_000 },
+  async () => {
+    const sandbox = await open();
+    const printed = await run(sandbox, 'yes | head -c 30000000');
+    expect(printed).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/\n\[stdout was cut: [^\n]*\n$/),
+    });
+    const began = performance.now();
+    const forked = await run(sandbox, 'f() { f | f & }; f; sleep 60', { 'connect-timeout-ms': '6000' });
+    expect(forked).toMatchObject({ status: 200 });
+    expect('exitCode' in forked && forked.exitCode).not.toBe(0);
+    expect(performance.now() - began).toBeLessThan(6_000);
+    const full = await ask('/files?path=big', {
+      method: 'POST',
+      body: Buffer.alloc(80 * 1024 * 1024),
+      headers: shown(sandbox),
+    });
+    expect([507, 400]).toContain(full.status);
+    expect(await run(sandbox, 'echo still here')).toMatchObject({ stdout: 'still here\n', exitCode: 0 });
+    expect(await verdictOf(sandbox)).toEqual({ kind: 'scorable' });
+  },
+);
