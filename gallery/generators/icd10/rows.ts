@@ -1,3 +1,4 @@
+import { chanceOf } from '../chance.ts';
 import type { Entry } from './tabular.ts';
 import { makeVisits, seed, type Visit } from './visits.ts';
 
@@ -11,7 +12,8 @@ export function visitRows(entries: readonly Entry[]) {
   const isKept = ({ patient }: Visit) => kept.has(patient);
   return {
     train: visits.filter((visit) => !isKept(visit)).map(withReference),
-    eval: visits.filter(isKept).map(withReference),
+    // Mixed, so that the first few are of several patients.
+    eval: chanceOf(`${seed} order`).some(visits.filter(isKept), visits.length).map(withReference),
   };
 }
 
