@@ -106,8 +106,9 @@ test('a seventh character makes codes of a leaf, as far as the list of all codes
   ]);
 });
 
+const file = (path: string, text: string) => ({ path, lines: text.split('\n') });
+
 test('what stands in a comment is required by nobody, and what is exported in ways that are not written out is not asked for', () => {
-  const file = (path: string, text: string) => ({ path, lines: text.split('\n') });
   const files = [
     file('lib/a.js', 'module.exports = {\n  one,\n  two\n}'),
     file('lib/b.js', "const a = require('./a')\n// require('./c')\nmodule.exports.x = 1"),

@@ -44,7 +44,7 @@ function onRealPages(yaml: string): string {
   return yaml
     .replace('name: finance-docs', 'name: finqa')
     .replace(/- build: .*\n\s+inputs: .*\n/, '- source: finqa/data\n')
-    .replaceAll(/file: finance-docs\/(train|eval)\.jsonl\n\s+sha256: \w+/g, 'file: finqa/$1.jsonl')
+    .replaceAll(/(train|eval):\n\s+file: .*\n\s+sha256: .*/g, '$1: finqa/$1.jsonl')
     .replace('finance-docs/prompt.md', 'finqa/prompt.md')
     .replace('disjoint: [document, company]', 'disjoint: [document]');
 }

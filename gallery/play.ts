@@ -1,12 +1,9 @@
 import { type AttackReport, attackEnvironment } from '#cli/attack/attack.ts';
 import { describeAttacks } from '#cli/attack/report.ts';
 import type { Connection } from '#cli/gateway/connection.ts';
-import { type LadderPlan, type LadderReport, ladder, whatIsPlayed } from '#cli/ladder/ladder.ts';
+import { type LadderReport, ladder } from '#cli/ladder/ladder.ts';
 import { describeLadder } from '#cli/ladder/report.ts';
 import type { Terminal } from '#cli/print/terminal.ts';
-import { usualAssumptions } from '#cli/study/burst.ts';
-import { conductStudy } from '#cli/study/conduct.ts';
-import { writePage } from '#cli/study/write-page.ts';
 import { usualAssumptions } from '#cli/study/burst.ts';
 import { conductStudy } from '#cli/study/conduct.ts';
 import { describeStudy } from '#cli/study/describe.ts';
@@ -17,8 +14,6 @@ export type Played = {
   readonly environment: GalleryName;
   readonly ladder: LadderReport;
   readonly attacks: AttackReport;
-  /** The study's page. */
-  readonly report: string;
   readonly seconds: number;
 };
 
@@ -30,7 +25,7 @@ export type Playing = {
   readonly tries: number;
 };
 
-/** Plays ladder and attacks of one environment, and studies its first naive policy; tells each when it is over. */
+/** Plays ladder and attacks of one environment, and tells each when it is over. */
 export async function playOne(
   connection: Connection,
   name: GalleryName,
@@ -44,10 +39,8 @@ export async function playOne(
   terminal.result(`${describeLadder(climbed, terminal.width)}\n`);
   const attacked = await attackEnvironment(connection, { ...plan, tries });
   terminal.result(`${describeAttacks(attacked, terminal.width)}\n`);
-  const report = await studied(connection, plan, terminal);
-  terminal.result(`report: ${report}\n`);
   const seconds = (performance.now() - began) / 1000;
-  return { environment: name, ladder: climbed, attacks: attacked, report, seconds };
+  return { environment: name, ladder: climbed, attacks: attacked, seconds };
 }
 
 /** Copies of a row that a study plays: two tell that there is spread, a third how much of it is chance. */
@@ -77,32 +70,4 @@ export async function studyOne(
   );
   terminal.result(`${describeStudy(study, terminal.width)}\n`);
   return writePage(study, `out/study/${name}.html`);
-}
-
-/** Copies of a row that tell whether it has spread. */
-const copies = 3;
-
-type Studied = Pick<LadderPlan, 'environment' | 'environmentsDir' | 'rows' | 'atOnce'>;
-
-/** Whether a model would learn anything, asked of the policy that is nearest to one before its training. */
-async function studied(connection: Connection, plan: Studied, terminal: Terminal): Promise<string> {
-  const { environment, environmentsDir, rows, atOnce } = plan;
-  const { policies } = await whatIsPlayed({ environment, environmentsDir, rows }, { alone: false });
-  const first = policies.find(({ kind }) => kind === 'naive');
-  const study = await conductStudy(
-    {
-      environment,
-      source: { kind: 'ladder', policies: first === undefined ? [] : [first.name] },
-      against: null,
-      rows,
-      evaluation: null,
-      origins: [],
-      copies,
-      atOnce,
-      assumed: usualAssumptions,
-      fleet: { url: connection.url, key: connection.key, environments: environmentsDir },
-    },
-    terminal,
-  );
-  return writePage(study, `out/gallery/${environment}.html`);
 }
