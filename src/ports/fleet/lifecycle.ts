@@ -16,7 +16,10 @@ export type LossEffect =
 
 /** Ends of rollouts, runs and sandboxes. One script a method; errors as in `claims.ts`. */
 export interface LifecycleStore {
-  /** The one door of loss. `boot` null: whichever life it was. */
+  /**
+   * The one door of loss. `boot` null: whichever life it was. Whether the policy did it follows from cause and evidence, by
+   * `failure/broken-by.ts`, whoever says it.
+   */
   lose(sandbox: SandboxId, boot: BootId | null, cause: LossCause, evidence: Evidence): Promise<LossEffect>;
   /** Finish or delete wins: closes it, settles what runs as `cancelled`, sends the sandbox to draining. Null: unknown rollout. */
   close(key: RolloutKey, by: 'finished' | 'deleted'): Promise<RolloutRecord | null>;
