@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { refusal } from '#src/claiming/refusal.ts';
-import { type Environment, isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import { isOver } from '#src/model/rollout.ts';
@@ -51,7 +51,9 @@ export function openingOf(
 }
 
 function rowOf(metadata: Item, { template }: Environment, image: string | null): Item {
-  return isOpen(template) && image !== null ? { ...metadata, [template.image.field]: image } : metadata;
+  return isOpenTemplate(template) && image !== null
+    ? { ...metadata, [template.image.field]: image }
+    : metadata;
 }
 
 const longestGroup = 200;
