@@ -12,7 +12,7 @@ import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import { writeTraceparent } from '#src/tracing/names.ts';
 import { tracedLifecycle } from '#src/tracing/verdict-spans.ts';
 import type { GatewayWorld } from './core-wiring.ts';
-import type { CallResult, Caller, GatewayCore } from './core.ts';
+import type { CallResult, Caller, GatewayCore } from './core-interface.ts';
 import { type Part, RequestSpans } from './request-spans.ts';
 
 /**

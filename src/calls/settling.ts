@@ -41,7 +41,10 @@ export async function judgeNow(
   return judgeAnswer({ work, rollout: now ?? rollout }, answer);
 }
 
-/** Stored before it is sent. The first to store it also writes the event. */
+/**
+ * Stored before it is sent. The first to store it also writes the event. What a taint ends with it, the verdict and the other
+ * calls in flight, the store of the wiring writes down behind `settle`: `recordTaints` in lifecycle/record-ends.ts.
+ */
 export async function settle(
   deps: SettlingDeps,
   work: Tracked,

@@ -1,5 +1,5 @@
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
-import type { GatewayCore } from '#services/gateway/core.ts';
+import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
 import type { Post } from '#src/adapters/judge-http/post.ts';
 import type { GradeStore } from '#src/ports/fleet/lifecycle.ts';

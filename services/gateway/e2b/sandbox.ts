@@ -6,7 +6,7 @@ import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids
 import { isOver } from '#src/model/rollout.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { NewSandbox, SandboxAnswer } from '#src/protocol/e2b/control.ts';
-import type { Caller, OpenRequest, RolloutView } from '../core.ts';
+import type { Caller, OpenRequest, RolloutView } from '../core-interface.ts';
 import { environmentRef } from '../http/taking.ts';
 
 /*

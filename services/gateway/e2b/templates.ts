@@ -4,7 +4,7 @@ import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
 import type { AliasStore } from '#src/ports/fleet/aliases.ts';
 import type { BuildStart } from '#src/protocol/e2b/control.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/failure-of.ts';
 import { environmentRef } from '../http/taking.ts';
 import type { Template } from './sandbox.ts';
