@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { blameOf } from '#src/failure/codes.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import type { RolloutId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
@@ -121,7 +122,7 @@ function outcomeOf({ outcome, code, replayed }: CallResult): Attributes {
   return {
     'corral.outcome': outcome,
     ...(replayed && { 'corral.replayed': true }),
-    ...(code !== null && { 'corral.code': code, 'corral.blame': 'model' }),
+    ...(code !== null && { 'corral.code': code, 'corral.blame': blameOf(code) }),
   };
 }
 

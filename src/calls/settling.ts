@@ -17,7 +17,7 @@ import {
   refusedSettlement,
   saysBackendFailed,
 } from './judge-call.ts';
-import { type Blame, failures } from '../failure/codes.ts';
+import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -141,10 +141,4 @@ function settledEvent(
 function answeredBy({ durationMs }: Settlement, rollout: RolloutRecord | null): Evidence {
   const boot = rollout?.epoch?.boot ?? null;
   return durationMs === null || boot === null ? {} : { boot_after: boot };
-}
-
-/** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */
-function blameOf(code: string | null): Blame | null {
-  if (code === null) return null;
-  return Object.hasOwn(failures, code) ? failures[code as keyof typeof failures].blame : 'model';
 }
