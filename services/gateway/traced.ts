@@ -5,7 +5,7 @@ import type { RolloutId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
-import type { GradeStore } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { Attributes, Span, SpanContext, SpanName, Tracer } from '#src/ports/tracer.ts';
