@@ -4,7 +4,7 @@ import { freshLeaves, graderLeaves, isFresh, outlivesItsSandbox } from '../model
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
-import type { GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';

@@ -4,7 +4,7 @@ import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import { suspectedIn } from '../failure/suspected.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
-import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { GradeBegin, GradeStore } from '../ports/fleet/grades.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { Deadline } from '../waiting/deadline.ts';

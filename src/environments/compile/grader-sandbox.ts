@@ -1,4 +1,4 @@
-import { type Environment, isOpen, type Template } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
 import { digestOf } from '../digest.ts';
@@ -28,7 +28,7 @@ export function graderTemplateOf(
       ? () => undefined
       : (path, message) => report(['grader_sandbox', ...path.slice(1)], message);
   const template = compileTemplate(grader_sandbox ?? sandbox, folder, mistaken);
-  if (isOpen(template)) {
+  if (isOpenTemplate(template)) {
     report(
       ['grader_sandbox'],
       'needs one image for all rows: where each row names its own, write grader_sandbox with the image that graders need',
