@@ -57,7 +57,8 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
   if (fresh.length === 0) return evaluateWith(deps, job, null);
   const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];
   const mostBytes = Math.max(...fresh.map((one) => one.mostBytes));
-  return deps.artifactRoom.hold(mostBytes, async (shrink) => {
+  const patience = AbortSignal.timeout(Math.max(1, job.deadline.remainingMs));
+  return deps.artifactRoom.hold(mostBytes, patience, async (shrink) => {
     // Before any grader runs: one of them may run what the policy wrote among these very files.
     const artifacts = await takeArtifacts(deps, job, { paths, mostBytes });
     shrink(bytesOf(artifacts));
