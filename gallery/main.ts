@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Argument, Command } from 'commander';
-import { exitCodes } from '#cli/command-error.ts';
+import { CommandError, exitCodes } from '#cli/command-error.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import { defaultStateFolder, stateFolderAt } from '#cli/fleet/state-folder.ts';
 import { processTerminal as terminal } from '#cli/print/terminal.ts';
@@ -19,7 +19,10 @@ type Options = {
   readonly open: boolean;
 };
 
-/** Exit codes: 0 all in order, 1 a rung or an attack is not, 3 it could not be played. */
+/** What a ladder is played on where nobody says how many. */
+const usualRows = 24;
+
+/** Exit codes: 0 all in order, 1 a rung or an attack is not, 2 a mistake of yours, 3 it could not be played. */
 const command = new Command('gallery')
   .description(
     'Makes environments that run on real input, and plays their ladders and attacks on a fleet of its own.',
@@ -30,12 +33,9 @@ const command = new Command('gallery')
   .option('--at-once <rollouts>', 'rollouts at the same time', '8')
   .option('--open', 'open the report of the one that is named', false)
   .action(async (name: GalleryName | undefined, options: Options) => {
-    process.exitCode = await main(name === undefined ? galleryNames : [name], options);
+    process.exitCode = await main(name === undefined ? galleryNames : [name], options).catch(explained);
   });
 await command.parseAsync(process.argv.slice(2), { from: 'user' });
-
-/** What a ladder is played on where nobody says how many. */
-const usualRows = 24;
 
 async function main(names: readonly GalleryName[], options: Options): Promise<number> {
   const given = options.rows === undefined ? null : countOf(options.rows);
@@ -65,6 +65,12 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
   if (report !== null && options.open) openPage(report);
   const inOrder = all.every(({ ladder, attacks }) => ladder.ok && attacks.ok);
   return inOrder ? exitCodes.done : exitCodes.notInOrder;
+}
+
+function explained(error: unknown): number {
+  if (!(error instanceof CommandError)) throw error;
+  terminal.remark(`gallery: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`);
+  return error.exitCode;
 }
 
 /** What was built for the last fleet of this checkout is found again: payload and data. */

@@ -12,8 +12,8 @@ export function visitRows(entries: readonly Entry[]) {
   const isKept = ({ patient }: Visit) => kept.has(patient);
   return {
     train: visits.filter((visit) => !isKept(visit)).map(withReference),
-    // Mixed, so that the first few are of several patients.
-    eval: chanceOf(`${seed} order`).some(visits.filter(isKept), visits.length).map(withReference),
+    // Mixed, in an order of which five rows already stand for the rest: CI plays no more.
+    eval: chanceOf(`${seed} order 12`).some(visits.filter(isKept), visits.length).map(withReference),
   };
 }
 
