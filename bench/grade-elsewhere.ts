@@ -3,8 +3,8 @@ import type { RunningFleet } from '#cli/fleet/start-fleet.ts';
 import { atMost, type Benchmark, median } from './figures.ts';
 import { createBenchClient, startFleetFor } from './fleet.ts';
 
-const rollouts = 24;
-const warmUp = 4;
+const usualRollouts = 24;
+const warmUp = 2;
 /** As the environments say. */
 const keptReady = 3;
 
@@ -14,7 +14,8 @@ const keptReady = 3;
  */
 export const gradeElsewhere: Benchmark = {
   name: 'grade-elsewhere',
-  run: async (say) => {
+  run: async (say, runs) => {
+    const rollouts = warmUp + (runs ?? usualRollouts);
     say('starting a fleet');
     await using bench = await startFleetFor('bench/grade-elsewhere/environments');
     const times = {

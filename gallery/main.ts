@@ -7,11 +7,17 @@ import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import { defaultStateFolder, stateFolderAt } from '#cli/fleet/state-folder.ts';
 import { processTerminal as terminal } from '#cli/print/terminal.ts';
 import { countOf } from '#cli/commands/row-options.ts';
-import { type Played, playOne } from './play.ts';
+import { openPage } from '#cli/study/write-page.ts';
+import { type Played, playOne, studyOne } from './play.ts';
 import { type GalleryName, galleryFolder, galleryNames, writeRows } from './roster.ts';
 import { summaryOf } from './summary.ts';
 
-type Options = { readonly rows: string; readonly atOnce: string; readonly tries: string };
+type Options = {
+  readonly rows: string;
+  readonly atOnce: string;
+  readonly tries: string;
+  readonly open: boolean;
+};
 
 /** Exit codes: 0 all in order, 1 a rung or an attack is not, 3 it could not be played. */
 const command = new Command('gallery')
@@ -22,6 +28,7 @@ const command = new Command('gallery')
   .option('--rows <count>', 'rows of each ladder, spread over the rows of eval', '24')
   .option('--tries <count>', 'rollouts of each attack', '3')
   .option('--at-once <rollouts>', 'rollouts at the same time', '8')
+  .option('--open', 'open the report of the one that is named', false)
   .action(async (name: GalleryName | undefined, options: Options) => {
     process.exitCode = await main(name === undefined ? galleryNames : [name], options);
   });
@@ -37,13 +44,19 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
     const made = writeRows(name);
     terminal.remark(`${name}: ${made.train} rows to learn from, ${made.eval} to evaluate with`);
   }
-  const all = await onOwnFleet(async (fleet) => {
+  const { played: all, report } = await onOwnFleet(async (fleet) => {
     const connection = { url: fleet.gatewayUrl, key: fleet.apiKey, run: null };
     const played: Played[] = [];
     for (const name of names) played.push(await playOne(connection, name, playing, terminal));
-    return played;
+    // All of them at once are to be compared; whoever names one wants to know whether it can be learnt.
+    const [only, ...others] = names;
+    const alone = only !== undefined && others.length === 0;
+    const report = alone ? await studyOne(connection, only, playing.atOnce, terminal) : null;
+    return { played, report };
   });
   terminal.result(summaryOf(all, terminal.width));
+  if (report !== null) terminal.result(`report: ${report}`);
+  if (report !== null && options.open) openPage(report);
   const inOrder = all.every(({ ladder, attacks }) => ladder.ok && attacks.ok);
   return inOrder ? exitCodes.done : exitCodes.notInOrder;
 }

@@ -4,6 +4,10 @@ import type { Connection } from '#cli/gateway/connection.ts';
 import { type LadderReport, ladder } from '#cli/ladder/ladder.ts';
 import { describeLadder } from '#cli/ladder/report.ts';
 import type { Terminal } from '#cli/print/terminal.ts';
+import { usualAssumptions } from '#cli/study/burst.ts';
+import { conductStudy } from '#cli/study/conduct.ts';
+import { describeStudy } from '#cli/study/describe.ts';
+import { writePage } from '#cli/study/write-page.ts';
 import { type GalleryName, galleryFolder } from './roster.ts';
 
 export type Played = {
@@ -37,4 +41,33 @@ export async function playOne(
   terminal.result(`${describeAttacks(attacked, terminal.width)}\n`);
   const seconds = (performance.now() - began) / 1000;
   return { environment: name, ladder: climbed, attacks: attacked, seconds };
+}
+
+/** Copies of a row that a study plays: two tell that there is spread, a third how much of it is chance. */
+const copiesStudied = 3;
+
+/** Asks whether it can be learnt, of training rows, and tells where the report is. */
+export async function studyOne(
+  { url, key }: Connection,
+  name: GalleryName,
+  atOnce: number,
+  terminal: Terminal,
+): Promise<string> {
+  const study = await conductStudy(
+    {
+      environment: name,
+      source: { kind: 'ladder', policies: [] },
+      against: null,
+      rows: { given: null, split: null, most: null },
+      evaluation: null,
+      origins: [],
+      copies: copiesStudied,
+      atOnce,
+      assumed: usualAssumptions,
+      fleet: { url, key, environments: galleryFolder },
+    },
+    terminal,
+  );
+  terminal.result(`${describeStudy(study, terminal.width)}\n`);
+  return writePage(study, `out/study/${name}.html`);
 }

@@ -59,9 +59,6 @@ export function ownerOf(key: RolloutKey): Owner {
 /** Undefined for a word that is none. */
 export const roleOf = (text: string | undefined): Role | undefined => roles.find((role) => role === text);
 
-/** The rollout itself, whichever of its sandboxes is meant. */
-export const rolloutOfKey = (key: RolloutKey): RolloutKey => rolloutKey({ ...ownerOf(key), role: 'policy' });
-
 /** Its record that holds a grader's sandbox. */
 export const graderKey = (key: RolloutKey): RolloutKey => rolloutKey({ ...ownerOf(key), role: 'grader' });
 

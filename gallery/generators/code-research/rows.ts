@@ -21,13 +21,20 @@ export function researchRows(repositories: readonly Repository[]) {
   const byHeart = Map.groupBy(rows, ({ repository }) => repository);
   const complete = (row: Row) => {
     const all = byHeart.get(row.repository)?.flatMap(({ facts }) => facts) ?? [];
-    return { ...row, corral: { reference: { facts: row.facts }, cheating: { facts: [...new Set(all)] } } };
+    return {
+      ...row,
+      corral: { reference: { facts: row.facts }, cheating: { facts: [...new Set(all)].toReversed() } },
+    };
   };
   return {
     train: rows.filter((row) => !isEval(row)).map((row) => withoutHeart(complete(row))),
-    eval: rows.filter(isEval).map(complete),
+    // Mixed, so that the first few are of all kinds.
+    eval: mixed(rows.filter(isEval).map(complete)),
   };
 }
+
+const mixed = <Value>(values: readonly Value[]): readonly Value[] =>
+  chanceOf(`${seed} order`).some(values, values.length);
 
 const isEval = ({ repository }: Row): boolean => evalRepositories.includes(repository);
 

@@ -70,9 +70,30 @@ function partsOf(each: string, { place, report }: InHand): readonly string[] {
 
 /** Names of the SQL's parameters, outside of its texts and remarks. */
 function namesIn(sql: string): readonly string[] {
-  const bare = sql.replaceAll(/'[^']*'|"[^"]*"|--[^\n]*/g, ' ');
-  return [...new Set([...bare.matchAll(/:([A-Za-z_]\w*)/g)].map(([, name = '']) => name))];
+  return [...new Set([...bareOf(sql).matchAll(/:([A-Za-z_]\w*)/g)].map(([, name = '']) => name))];
 }
+
+function bareOf(sql: string): string {
+  let bare = '';
+  for (let at = 0; at < sql.length;) {
+    const ending = endings.find(([start]) => sql.startsWith(start, at));
+    if (ending === undefined) bare += sql[at++];
+    else {
+      const [start, end] = ending;
+      const found = sql.indexOf(end, at + start.length);
+      at = found === -1 ? sql.length : found + end.length;
+      bare += ' ';
+    }
+  }
+  return bare;
+}
+
+/** How texts and remarks begin and end. A quote within one is two, and so two texts, one after the other. */
+const endings = [
+  ["'", "'"],
+  ['"', '"'],
+  ['--', '\n'],
+] as const;
 
 /** What the policy may write is no database: it would choose what its own calls find, and what is found may be paid for. */
 export function checkIndexes(

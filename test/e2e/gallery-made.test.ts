@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { attackEnvironment } from '#cli/attack/attack.ts';
+import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import { ladder } from '#cli/ladder/ladder.ts';
+import { galleryFolder, galleryNames, writeRows } from '#gallery/roster.ts';
+import { sharedPayload } from '#test/support/fleet.ts';
+
+/* The environments whose data and rows are made: `npm run gallery` plays them at length. */
+
+let fleet: Fleet;
+let stateDir = '';
+beforeAll(async () => {
+  for (const name of galleryNames) writeRows(name);
+  stateDir = mkdtempSync(join(tmpdir(), 'corral-gallery-'));
+  fleet = await startFleet({ environmentsDir: galleryFolder, stateDir, payloadDir: sharedPayload });
+});
+afterAll(async () => {
+  await fleet.stop();
+  rmSync(stateDir, { recursive: true, force: true });
+});
+
+const connection = () => ({ url: fleet.gatewayUrl, key: fleet.apiKey, run: null });
+const plan = (environment: string, most: number) => ({
+  environment,
+  environmentsDir: galleryFolder,
+  rows: { given: null, split: null, most } as const,
+  atOnce: 4,
+});
+
+test.each(galleryNames)(
+  'on five rows of %s, made data and all, the policies stand in order, and cheats earn nothing',
+  async (name) => {
+    const { rungs } = await ladder(connection(), plan(name, 5));
+    // Where a mean must lie is said for the rows of a whole ladder; the order holds for five too.
+    const misplaced = rungs.flatMap(({ policy, mistakes }) =>
+      mistakes.filter((said) => !said.includes('as was expected')).map((said) => `${policy}: ${said}`),
+    );
+    expect(misplaced).toEqual([]);
+  },
+  240_000,
+);
+
+test.each(galleryNames)(
+  'no attack on %s is paid more than nothing is',
+  async (name) => {
+    const { attacks } = await attackEnvironment(connection(), { ...plan(name, 2), tries: 1 });
+    expect(attacks.filter(({ state }) => state === 'hole' || state === 'lost')).toEqual([]);
+    expect(attacks.filter(({ state }) => state === 'withstood').length).toBeGreaterThan(2);
+  },
+  120_000,
+);
