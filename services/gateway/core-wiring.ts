@@ -142,7 +142,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lastStartFailure,
     ongoing: ongoingGrades,
     evaluate: (job) => evaluateJob(evaluating, job),
-    toKeep: (job) => toKeep(keeping, job),
+    toKeep: (job, evaluation) => toKeep(keeping, job, evaluation),
     whyNot: (job, reason) => whyNoScore(evaluating, job, reason),
     awaitCall: (work, rollout, call, deadline) =>
       attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),

@@ -20,6 +20,7 @@ import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
 import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
+import { artifactsToKeep } from './keep-artifacts.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
 import { redacted, toldWhy } from './told-why.ts';
@@ -64,7 +65,9 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
     shrink(bytesOf(artifacts));
     if (outlivesItsSandbox(job.environment.grader))
       await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
-    return evaluateWith(deps, job, artifacts);
+    const evaluation = await evaluateWith(deps, job, artifacts);
+    if (job.environment.keep !== true || evaluation.kind !== 'scored') return evaluation;
+    return { ...evaluation, artifacts: artifactsToKeep(paths, artifacts) };
   });
 }
 

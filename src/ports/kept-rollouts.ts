@@ -16,6 +16,8 @@ export type KeptRollout = {
   readonly toolCalls: number;
   /** What a grader finds in `$CORRAL_ROLLOUT`, as JSON text. */
   readonly document: string;
+  /** JSON text: what its graders elsewhere were given of the policy's; left out where it has no such graders. */
+  readonly artifacts?: string;
 };
 
 /** Appends what is kept; what finds no room or no disk is told to the operator and lost, and never stops a grade. */
