@@ -4,7 +4,7 @@ import { Value } from 'typebox/value';
 import type { KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
 import { tarOf } from '#src/grading/artifacts.ts';
-import type { KeptArtifacts } from '#src/grading/keep-artifacts.ts';
+import type { KeptArtifacts } from '#src/ports/kept-rollouts.ts';
 import { reasonsIn } from '#src/grading/told-why.ts';
 import type { Json } from '#src/model/grader.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';

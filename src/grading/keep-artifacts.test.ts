@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Artifact } from './artifacts.ts';
-import { artifactsToKeep, mostKeptCharacters } from './keep-artifacts.ts';
+import { mostKeptCharacters } from '../ports/kept-rollouts.ts';
+import { artifactsToKeep } from './keep-artifacts.ts';
 
 const file = (path: string, bytes: Buffer): Artifact => ({ path, executable: true, mtimeS: 7, bytes });
 const kept = (...files: readonly Artifact[]) => artifactsToKeep(['src/'], { kind: 'taken', files });
