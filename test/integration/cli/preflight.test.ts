@@ -63,13 +63,15 @@ const preflight = (...options: readonly string[]) => {
 
 test('an environment in order has every tool, its grader and its closed network told, and the job to paste', async () => {
   // Reserved for documentation (RFC 5737): nobody is there, wherever this runs.
-  const { exitCode, printed } = await preflight('--json', '--probe', '192.0.2.1:9', 'shell');
+  const { exitCode, printed } = await preflight('--json', '--rows', '1', '--probe', '192.0.2.1:9', 'shell');
   const report = JSON.parse(printed) as PreflightReport;
   expect(exitCode).toBe(exitCodes.done);
   expect(report.checks.map(({ what }) => what)).toEqual([
-    'tool shell',
-    'grader after those calls',
-    'grader of an untouched sandbox',
+    'row 1: tool shell',
+    'row 1: grader after those calls',
+    'row 1: grader of an untouched sandbox',
+    'row 1: reference answer',
+    'row 1: cheating answer',
     'what the policy can write',
     'egress',
     'a body near 1 MB',

@@ -151,6 +151,7 @@ describe('the operators’ addresses', () => {
       ['/v1/environments', ['get']],
       ['/v1/environments/{name}/tools', ['get']],
       ['/v1/rollouts/{id}/files/{path}', ['get', 'put']],
+      ['/v1/rollouts/{id}/archive', ['get', 'put']],
       ['/v1/fleet', ['get']],
     ]);
     expect(document.components.schemas.Error).toMatchObject({

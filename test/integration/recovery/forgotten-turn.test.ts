@@ -71,14 +71,14 @@ test('a rollout without a sandbox that an emptied Redis has forgotten while it w
   expect(await world.core.grade('a', 'x')).toMatchObject({ score: 0.5, replayed: true });
 });
 
-test('a judge that fails for a rollout that was forgotten meanwhile discards nothing: its repeat is graded', async () => {
-  const { world, verdicts } = await judgedWhileRedisIsEmptied(() =>
+test('a judge that fails for a rollout that was forgotten meanwhile discards nothing: it is asked again inside', async () => {
+  const { world, verdicts, asked } = await judgedWhileRedisIsEmptied(() =>
     Promise.reject(new Failure('grader_failed', 'the judge answered 500')),
   );
   await using _ = world;
-  await expect(world.core.grade('a', 'x')).rejects.toMatchObject({ code: 'grader_failed' });
-  expect(verdicts()).toEqual([]);
-  expect(await world.core.grade('a', 'x')).toMatchObject({ score: 0.5 });
+  expect(await world.core.grade('a', 'x')).toMatchObject({ score: 0.5, replayed: false });
+  expect(asked()).toBe(2);
+  expect(verdicts()).toMatchObject([{ verdict: { kind: 'scorable' }, score: 0.5 }]);
 });
 
 test('a rollout that was forgotten together with its sandbox while it was graded is not scored for what is left of it', async () => {
