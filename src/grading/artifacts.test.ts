@@ -77,7 +77,7 @@ test('a grading whose time is up leaves its place, fails as ours, and lets in wh
 const nobodyAsks = () => Promise.reject(new Error('nobody asks'));
 
 /** What comes of it when the sandbox of a rollout answers so. */
-function takeFrom(answer: () => Promise<AsyncIterable<Uint8Array>>) {
+async function takeFrom(answer: () => Promise<AsyncIterable<Uint8Array>>) {
   const clock = createFakeClock();
   const deps = {
     clock,
@@ -87,7 +87,10 @@ function takeFrom(answer: () => Promise<AsyncIterable<Uint8Array>>) {
     link: { takeArtifacts: answer },
   };
   const job = { rollout: fakeRollout({ state: 'grading' }), turn: 1, deadline: Deadline.in(clock, 60_000) };
-  return takeArtifacts(deps, job, { paths: ['src/'], mostBytes: 100 });
+  const taken = takeArtifacts(deps, job, { paths: ['src/'], mostBytes: 100 });
+  // Whoever fails while time goes on is heard of below.
+  await Promise.race([taken.catch(() => undefined), clock.advance(10_000)]);
+  return taken;
 }
 
 const refusing = (code: string, errno: string) => () =>
@@ -110,6 +113,17 @@ describe('what the policy made of its artifacts has a score, and is no discard',
     ['internal', 'EAGAIN', 'broken'],
   ])('%s %s is %s', async (code, errno, how) => {
     expect(await takeFrom(refusing(code, errno))).toMatchObject({ kind: 'bad', how });
+  });
+
+  test('a helper that died once, as one does where the machine was short of memory, is no word about the policy', async () => {
+    const kill = refusing('file_error', 'SIGKILL');
+    let asked = 0;
+    const taken = takeFrom(() => {
+      asked += 1;
+      return asked === 1 ? kill() : Promise.resolve(chunks(header('src/a'), endOfTar));
+    });
+    expect(await taken).toMatchObject({ kind: 'taken', files: [{ path: 'src/a' }] });
+    expect(asked).toBe(2);
   });
 
   test('an archive that was cut off is a sandbox that the policy filled', async () => {

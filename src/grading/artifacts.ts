@@ -4,6 +4,8 @@ import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbo
 import { endOfTar, readTar, TarCutOff, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { brokenProtocol, graderFailed, wantsOfMemory } from './run-command-grader.ts';
+import { NotYet, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
 
 /**
@@ -41,6 +43,9 @@ const takingMs = 5 * 60_000;
 /**
  * Takes them; again is fine. Throws what bars the rollout when its sandbox is lost, `sandboxd_unreachable` at the turn's end,
  * and `grader_failed` where its sandboxd cannot.
+ *
+ * A helper that dies is first asked again: what the policy's files leave no room for has no room the next time either, and a
+ * machine that was short of memory for a moment has some again.
  */
 export async function takeArtifacts(
   deps: ArtifactsDeps,
@@ -48,6 +53,34 @@ export async function takeArtifacts(
   wanted: WantedArtifacts,
 ): Promise<Artifacts> {
   if (job.rollout.broken !== null) return broken(job.rollout.broken);
+  const attempt = async () => {
+    const artifacts = await takeOnce(deps, job, wanted);
+    if (artifacts.kind === 'bad' && artifacts.how === 'broken') throw new NotYet(new HelperDied(artifacts));
+    return artifacts;
+  };
+  try {
+    return await retrying(deps, retryPolicies.artifacts, attempt, { until: job.deadline });
+  } catch (thrown) {
+    if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
+    if (thrown instanceof HelperDied) return thrown.artifacts;
+    throw thrown;
+  }
+}
+
+class HelperDied extends Error {
+  readonly artifacts: Artifacts;
+
+  constructor(artifacts: Artifacts) {
+    super('the helper that takes artifacts died');
+    this.artifacts = artifacts;
+  }
+}
+
+async function takeOnce(
+  deps: ArtifactsDeps,
+  job: Pick<GradeJob, 'rollout' | 'turn' | 'deadline'>,
+  wanted: WantedArtifacts,
+): Promise<Artifacts> {
   const request = { turn: job.turn, ...wanted, mostFiles };
   const take = async () => {
     const signal = AbortSignal.timeout(Math.max(1, Math.min(takingMs, job.deadline.remainingMs)));
@@ -57,7 +90,6 @@ export async function takeArtifacts(
   try {
     return { kind: 'taken', files: await whileItStands(deps, job, take) };
   } catch (thrown) {
-    if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
     if (thrown instanceof TarCutOff) return { kind: 'bad', how: 'broken', reason: noRoomToSend };
     if (thrown instanceof TarError) throw brokenProtocol(thrown.message);
     if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;

@@ -39,6 +39,7 @@ export type Retried =
   | 'overdueCall'
   | 'gradingStep'
   | 'graderConnection'
+  | 'artifacts'
   | 'graderSandbox'
   | 'graderSilence'
   | 'forgottenTurn'
@@ -216,6 +217,17 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     withinMs: always,
     by: ['src/grading/still-there.ts'],
+  },
+  artifacts: {
+    what: 'taking the policy’s files out of its sandbox, for graders elsewhere',
+    on: 'a helper that dies: for want of what the policy’s files take, or of the machine’s memory',
+    until: 'three tries; then it is the policy’s doing',
+    again: named,
+    mostTries: 3,
+    // The kernel's killer frees a machine's memory within a second; what a sandbox lacks, it lacks then, too.
+    pauses: { firstMs: 1_000, factor: 3, longestMs: 3_000 },
+    withinMs: always,
+    by: ['src/grading/artifacts.ts'],
   },
   graderSandbox: {
     what: 'another sandbox for a grader that works where the policy never was',
