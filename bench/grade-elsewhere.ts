@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import type { RunningFleet } from '#cli/fleet/start-fleet.ts';
-import { atMost, type Benchmark, median } from './figures.ts';
+import { atMost, type Benchmark, quantile } from './figures.ts';
 import { createBenchClient, startFleetFor } from './fleet.ts';
 
 const usualRollouts = 24;
@@ -9,8 +9,11 @@ const warmUp = 2;
 const keptReady = 3;
 
 /**
- * What a sandbox of its own adds to a grade, where one is ready, beside what a rollout's first call pays for its own: claim, bind
- * and the connection. What copying takes is measured on the same sandboxes, as an archive in and one out, and taken off.
+ * What a sandbox of its own adds to a grade, where one is ready, beside what a rollout's first call pays for its own (claim, bind
+ * and the connection) and what copying takes, measured on the same sandboxes as an archive out and one in. Copying is not taken
+ * off: asked for from outside it takes longer than the gateway's own, and what is left would be less than nothing. Whoever else
+ * uses the machine only ever adds, so each is its fast quarter. Before each rollout it waits until all three pools are full
+ * again, some seconds on a busy machine.
  */
 export const gradeElsewhere: Benchmark = {
   name: 'grade-elsewhere',
@@ -19,7 +22,8 @@ export const gradeElsewhere: Benchmark = {
     say('starting a fleet');
     await using bench = await startFleetFor('bench/grade-elsewhere/environments');
     const times = {
-      claim: [] as number[],
+      first: [] as number[],
+      later: [] as number[],
       same: [] as number[],
       fresh: [] as number[],
       copy: [] as number[],
@@ -31,22 +35,27 @@ export const gradeElsewhere: Benchmark = {
         () => play(bench.fleet, 'grade-fresh', `fresh-${index}`),
       ]);
       if (index < warmUp) continue;
-      times.claim.push(same.claimMs, fresh.claimMs);
+      times.first.push(same.firstMs, fresh.firstMs);
+      times.later.push(same.laterMs, fresh.laterMs);
       times.same.push(same.gradeMs);
       times.fresh.push(fresh.gradeMs);
-      times.copy.push(fresh.copyMs);
+      times.copy.push(same.copyMs, fresh.copyMs);
     }
-    const copied = median(times.copy);
-    const added = median(times.fresh) - median(times.same) - copied;
+    const copied = fast(times.copy);
+    const added = fast(times.fresh) - fast(times.same);
+    const claimed = fast(times.first) - fast(times.later);
     say(
-      `a grade takes ${median(times.same).toFixed(0)} ms there and ${median(times.fresh).toFixed(0)} ms elsewhere, copying ${copied.toFixed(0)} ms of it`,
+      `a grade takes ${shown(fast(times.same))} there and ${shown(fast(times.fresh))} elsewhere; a warm claim ${shown(claimed)}, copying ${shown(copied)}`,
     );
-    const what = 'added to a grade by a sandbox of its own, beside a warm claim';
-    return [atMost({ what, unit: 'ms', value: added, floor: median(times.claim) }, 1.5)];
+    const what = 'added to a grade by a sandbox of its own, beside a warm claim and copying';
+    return [atMost({ what, unit: 'ms', value: added, floor: claimed + copied }, 1.5)];
   },
 };
 
-type Played = { readonly claimMs: number; readonly copyMs: number; readonly gradeMs: number };
+const shown = (timeMs: number) => `${timeMs.toFixed(0)} ms`;
+const fast = (timesMs: readonly number[]) => quantile(timesMs, 0.25);
+
+type Played = Readonly<Record<'firstMs' | 'laterMs' | 'copyMs' | 'gradeMs', number>>;
 
 /** Now the one first and now the other. */
 async function inTurn(index: number, [one, other]: readonly [() => Promise<Played>, () => Promise<Played>]) {
@@ -87,7 +96,7 @@ async function play(fleet: RunningFleet, environment: string, rollout: string): 
       const said = await answer.body.text();
       if (answer.statusCode !== 200) throw new Error(`${answer.statusCode} ${said}`);
     });
-    return { claimMs: firstMs - laterMs, copyMs: outMs + inMs, gradeMs };
+    return { firstMs, laterMs, copyMs: outMs + inMs, gradeMs };
   } finally {
     await client.close();
   }

@@ -35,6 +35,30 @@ test.each(forbidden)('no tracked file holds $what', ({ pattern }) => {
   expect(tracked.filter((file) => pattern.test(textOf(file)))).toEqual([]);
 });
 
+const comments = { ts: /\/\*[\s\S]*?\*\/|(?<![:'"`])\/\/.*$/gm, lua: /--.*$/gm } as const;
+const page = /[\w./-]*\w\.md\b/g;
+
+/** The pages that a file's comments name, which are links only by being found. */
+function pagesIn(file: string): readonly string[] {
+  const kind = file.endsWith('.lua') ? 'lua' : 'ts';
+  const told = textOf(file).match(comments[kind]) ?? [];
+  return told.flatMap((comment) => comment.match(page) ?? []);
+}
+
+test('a page that a comment names is a tracked one, so that whoever reads on finds it', () => {
+  const ends = new Set(tracked.flatMap(pathEnds));
+  const sources = tracked.filter((file) => /\.(?:ts|lua)$/.test(file));
+  const named = sources.flatMap((file) => pagesIn(file).map((name) => ({ file, name })));
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter(({ name }) => !ends.has(name))).toEqual([]);
+});
+
+/** `a/b/c`, `b/c` and `c`: a comment may name a file from where it stands. */
+function pathEnds(file: string): readonly string[] {
+  const parts = file.split('/');
+  return parts.map((_, from) => parts.slice(from).join('/'));
+}
+
 test('the list of tracked files is not empty', () => {
   expect(tracked).toContain('package.json');
 });

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { defaultStartBudget } from '#services/controller/config.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { loadPermitted } from '#src/environments/load-permitted.ts';
-import { type Environment, isOpen, type Template } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
 import { callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
@@ -131,7 +131,8 @@ async function environmentIn(
 ): Promise<{ readonly environment: Environment; readonly template: Template }> {
   const catalog = await loadPermitted(folder, null);
   const found = catalog.all().find(({ name }) => name === 'bench');
-  if (found === undefined || isOpen(found.template)) throw new Error(`no environment "bench" in ${folder}`);
+  if (found === undefined || isOpenTemplate(found.template))
+    throw new Error(`no environment "bench" in ${folder}`);
   return { environment: found, template: found.template };
 }
 

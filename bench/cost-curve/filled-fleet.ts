@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { type Environment, isOpen, type Template } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
 import { bootId, callId, environmentName, itemKey, rolloutId, runId, tenantId } from '#src/model/ids.ts';
 import { noTags, sandboxAddress } from '#src/model/rollout.ts';
 import { systemRandom } from '#src/platform/random.ts';
@@ -208,7 +208,7 @@ const answered = {
 const runOf = (rollout: string) => `run-${Math.floor(Number(rollout.slice(1)) / ofRun)}`;
 
 function templateOf({ name, template }: Environment): Template {
-  if (isOpen(template)) throw new Error(`${name} has no template of its own`);
+  if (isOpenTemplate(template)) throw new Error(`${name} has no template of its own`);
   return template;
 }
 

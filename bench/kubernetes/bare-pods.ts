@@ -1,6 +1,6 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import type { Template } from '#src/model/environment.ts';
 import { sandboxId } from '#src/model/ids.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';

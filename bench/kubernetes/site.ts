@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { type Cluster, kubectl } from '#infra/cluster/api.ts';
 import { chooseTemplate } from '#src/environments/choose-template.ts';
 import { type Credentials, loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { loadCluster } from '#src/environments/load-cluster.ts';
 import { loadPermitted } from '#src/environments/load-permitted.ts';
 import type { Template } from '#src/model/environment.ts';

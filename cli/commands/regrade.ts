@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type KeptLine, keptFolder, readKept } from '#src/adapters/event-log/kept-log.ts';
 import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
-import type { Grader } from '#src/model/grader.ts';
-import { needsSandbox } from '#src/model/grader-leaves.ts';
+import type { Leaf } from '#src/grading/graders/evaluation.ts';
+import { freshLeaves, needsSandbox } from '#src/model/grader-leaves.ts';
 import { ownerOf } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
@@ -15,8 +15,9 @@ import { eachOf } from '../proving/play.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
 import { inOwnRun } from '../proving/stage.ts';
 import { gradeInSandbox } from '../regrade/in-sandbox.ts';
-import { readNewGrader } from '../regrade/new-grader.ts';
-import { regrade, type Regraded } from '../regrade/regrade.ts';
+import { type NewGrader, readNewGrader } from '../regrade/new-grader.ts';
+import { gradeOnFleet, offered } from '../regrade/on-fleet.ts';
+import { gradeHere, regrade, type Regraded } from '../regrade/regrade.ts';
 import { describeRegrade, summaryOf } from '../regrade/report.ts';
 import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
 import { countOf } from './row-options.ts';
@@ -43,16 +44,16 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     .option('--at-once <rollouts>', 'rollouts at the same time', '8')
     .addHelpText(
       'after',
-      '\nAn environment with keep: true keeps its graded rollouts. No stored score is changed. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet, and of them those that look at $CORRAL_ROLLOUT alone can be asked.',
+      '\nAn environment with keep: true keeps its graded rollouts. No stored score is changed. Secrets of judges are read from\nCORRAL_SECRET_NAME. Only command graders need a fleet, and of them those that look at $CORRAL_ROLLOUT alone can be asked,\nor have grade_in: fresh and name artifacts that were kept: then <file> is an environment that the fleet offers.',
     );
   withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
-    const grader = readNewGrader(options.grader);
+    const newer = readNewGrader(options.grader);
     const kept = await keptOf(run, options.kept ?? keptFolder(stateFolderAt(options.state).events));
-    const rollouts = needsSandbox(grader)
+    const rollouts = needsSandbox(newer.grader)
       ? await onSomeFleet(options, terminal, (connection) =>
-          inOwnRun(connection, 'regrade', (client, own) => gradeAll(grader, kept, options, { client, own })),
+          inOwnRun(connection, 'regrade', (client, own) => gradeAll(newer, kept, options, { client, own })),
         )
-      : await gradeAll(grader, kept, options, null);
+      : await gradeAll(newer, kept, options, null);
     const summary = summaryOf(rollouts);
     const ok = summary.regraded === summary.rollouts;
     const report = { run, grader: options.grader, ok, summary, rollouts };
@@ -74,28 +75,32 @@ async function keptOf(run: string, folder: string): Promise<readonly KeptLine[]>
 type Elsewhere = { readonly client: HttpClient; readonly own: string };
 
 async function gradeAll(
-  grader: Grader,
+  newer: NewGrader,
   kept: readonly KeptLine[],
-  { atOnce }: Pick<RegradeOptions, 'atOnce'>,
+  options: Pick<RegradeOptions, 'atOnce' | 'grader'>,
   elsewhere: Elsewhere | null,
 ): Promise<readonly Regraded[]> {
+  const atOnce = countOf(options.atOnce);
+  const idOf = (index: number) => `${elsewhere?.own}-${index + 1}-${systemRandom.text(6)}`;
+  if (elsewhere !== null && freshLeaves(newer.grader).length > 0) {
+    const by = await offered(elsewhere.client, options.grader, newer);
+    return eachOf(kept, atOnce, (one, index) =>
+      regrade(one, () => gradeOnFleet(elsewhere.client, idOf(index), by, one)),
+    );
+  }
   const judge = createHttpJudge({ clock: systemClock, random: systemRandom });
   try {
-    return await eachOf(kept, countOf(atOnce), (one, index) => {
+    return await eachOf(kept, atOnce, (one, index) => {
       const where = { environment: one.environment, item: one.item, rollout: JSON.stringify(one.rollout) };
-      return regrade(
-        {
-          judge,
-          secret: (name) => process.env[`CORRAL_SECRET_${name}`],
-          runCommand: (_kept, leaf) => {
-            if (elsewhere === null) throw new Error('a grader that needs a sandbox was not foreseen');
-            const rolloutId = `${elsewhere.own}-${index + 1}-${systemRandom.text(6)}`;
-            return gradeInSandbox({ ...where, client: elsewhere.client, rolloutId }, leaf);
-          },
+      const deps = {
+        judge,
+        secret: (name: string) => process.env[`CORRAL_SECRET_${name}`],
+        runCommand: (_kept: KeptLine, leaf: Leaf<'command'>) => {
+          if (elsewhere === null) throw new Error('a grader that needs a sandbox was not foreseen');
+          return gradeInSandbox({ ...where, client: elsewhere.client, rolloutId: idOf(index) }, leaf);
         },
-        grader,
-        one,
-      );
+      };
+      return regrade(one, () => gradeHere(deps, newer.grader, one));
     });
   } finally {
     await judge.close();

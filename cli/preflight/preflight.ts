@@ -1,4 +1,4 @@
-import { isOpen } from '#src/model/environment.ts';
+import { isOpenTemplate } from '#src/model/environment.ts';
 import type { Connection } from '../gateway/connection.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
 import type { Check } from './check.ts';
@@ -66,7 +66,7 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
 /** A row that was made up knows no image where the environment allows none by its whole name. */
 async function namesItsImage(environment: string, rows: readonly Row[], folder: string): Promise<boolean> {
   const template = (await environmentIn(folder, environment))?.template;
-  if (template === undefined || !isOpen(template)) return true;
+  if (template === undefined || !isOpenTemplate(template)) return true;
   const { field } = template.image;
   return rows.every(({ item }) => item[field] !== undefined);
 }

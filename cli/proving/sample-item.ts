@@ -1,4 +1,4 @@
-import { type Environment, isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Grader, Item, Json, RowFiles } from '#src/model/grader.ts';
 import { topLevelField } from '#src/model/grader-fields.ts';
 import { type GraderLeaf, graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
@@ -19,7 +19,7 @@ export function sampleItem({
 }
 
 function imageField(template: Environment['template']): readonly (readonly [string, Json])[] {
-  if (!isOpen(template)) return [];
+  if (!isOpenTemplate(template)) return [];
   const { field, allow } = template.image;
   const image = allow.find((pattern) => !pattern.includes('*'));
   return image === undefined ? [] : [[field, image]];

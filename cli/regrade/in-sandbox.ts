@@ -80,7 +80,8 @@ async function gradeOf(
   return { kind: 'bad', how: 'exit', reason: 'it ended well, and its score file holds no finite number' };
 }
 
-async function exec(
+/** A command of ours in a rollout's sandbox. */
+export async function exec(
   client: HttpClient,
   path: string,
   callId: string,
@@ -105,8 +106,10 @@ async function exec(
   );
 }
 
-async function put(client: HttpClient, path: string, text: string): Promise<void> {
-  const answer = await client.send({ method: 'PUT', path, body: Buffer.from(text), deadlineMs: 600_000 });
+/** Bytes to an address of a rollout's. */
+export async function put(client: HttpClient, path: string, content: string | Buffer): Promise<void> {
+  const body = typeof content === 'string' ? Buffer.from(content) : content;
+  const answer = await client.send({ method: 'PUT', path, body, deadlineMs: 600_000 });
   if (answer.status < 300) return;
   throw new CommandError(
     `the fleet answered ${answer.status}: ${answer.body.slice(0, 200)}`,

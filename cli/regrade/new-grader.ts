@@ -8,7 +8,7 @@ import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from '#src/envi
 import { fileCheck } from '#src/environments/schema/validate.ts';
 import { YamlSource } from '#src/environments/yaml-source.ts';
 import type { Grader } from '#src/model/grader.ts';
-import { graderLeaves, type GraderLeaf } from '#src/model/grader-leaves.ts';
+import { freshLeaves, graderLeaves, type GraderLeaf, isFresh } from '#src/model/grader-leaves.ts';
 import { CommandError } from '../command-error.ts';
 
 /** Of an environment's file only its grader counts, so that the next version of one is tried as it stands. */
@@ -19,8 +19,11 @@ const hasShape = fileCheck(
   ),
 );
 
+/** `name`: of the environment that the file is; null where it is none. */
+export type NewGrader = { readonly grader: Grader; readonly name: string | null };
+
 /** The grader of a file. Throws every mistake in it at once, and what of it cannot look at a rollout that is over. */
-export function readNewGrader(file: string): Grader {
+export function readNewGrader(file: string): NewGrader {
   const source = new YamlSource(file, textOf(file));
   const mistakes: Mistake[] = [...source.syntaxMistakes];
   const report = (path: Path, message: string) => void mistakes.push(source.mistake(path, message));
@@ -31,7 +34,8 @@ export function readNewGrader(file: string): Grader {
       folder: folderOf(file, new FilesRead()),
       report,
     });
-    if (mistakes.length === 0) return refuseUngradable(grader);
+    const name = 'name' in value && typeof value.name === 'string' ? value.name : null;
+    if (mistakes.length === 0) return { grader: refuseUngradable(grader), name };
   }
   throw new EnvironmentMistakes(mistakes);
 }
@@ -46,10 +50,34 @@ function textOf(file: string): string {
 }
 
 function refuseUngradable(grader: Grader): Grader {
-  const refused = graderLeaves(grader).flatMap((leaf) => whyNot(leaf) ?? []);
+  const isElsewhere = freshLeaves(grader).length > 0;
+  const refused = isElsewhere
+    ? [...(hasPenalty(grader) ? ['a penalty looks at its calls'] : []), ...leavesBeside(grader)]
+    : graderLeaves(grader).flatMap((leaf) => whyNot(leaf) ?? []);
   if (refused.length === 0) return grader;
   const next = 'leave those parts out, or play new rollouts in an environment with this grader';
   throw new CommandError(`a kept rollout cannot be graded so: ${refused.join('; ')}`, 'yours', next);
+}
+
+/** Beside a grader elsewhere the fleet asks all other parts too, of a rollout that has the artifacts and the answer, and no calls. */
+function leavesBeside(grader: Grader): readonly string[] {
+  return graderLeaves(grader).flatMap((leaf) => {
+    const beside = 'beside a grader with grade_in: fresh';
+    if (leaf.kind === 'calls' || leaf.kind === 'http' || leaf.kind === 'none')
+      return `${beside} stands one of kind ${leaf.kind}`;
+    if (leaf.kind !== 'command') return [];
+    if (!isFresh(leaf)) return `${beside} stands a command that works in the policy’s sandbox`;
+    return leaf.readsRollout === true
+      ? 'a command with grade_in: fresh names CORRAL_ROLLOUT, and the fleet has no calls of it any more'
+      : [];
+  });
+}
+
+/** Also one that asks nothing of a leaf: what it takes off is counted by calls. */
+function hasPenalty(grader: Grader): boolean {
+  if (grader.kind === 'penalty') return true;
+  if (grader.kind === 'gate') return [...grader.all, grader.grader].some(hasPenalty);
+  return grader.kind === 'weighted' && grader.parts.some((part) => hasPenalty(part.grader));
 }
 
 /** What is kept is the rollout, and nothing of its sandbox. */

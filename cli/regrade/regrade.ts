@@ -11,16 +11,20 @@ import type { PartReason } from '#src/ports/event-log.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import { CommandError } from '../command-error.ts';
 
-/** One rollout beside itself: what its grader gave, and what the newer one gives. */
-export type Regraded = {
-  readonly rollout: string;
-  readonly item: string | null;
-  readonly version: string;
-  readonly old: number;
+/** What the newer grader gives. */
+export type NewScore = {
   /** Null: it has none, by the machinery's fault or by the grader's own word; `why` says which. */
   readonly new: number | null;
   readonly why: string | null;
   readonly parts: readonly PartReason[];
+};
+
+/** One rollout beside itself: what its grader gave, and what the newer one gives. */
+export type Regraded = NewScore & {
+  readonly rollout: string;
+  readonly item: string | null;
+  readonly version: string;
+  readonly old: number;
 };
 
 export type RegradeDeps = {
@@ -30,8 +34,8 @@ export type RegradeDeps = {
   readonly runCommand: (kept: KeptLine, leaf: Leaf<'command'>) => Promise<CommandGrade>;
 };
 
-/** By the very graders that gateways run. What fails is told of that rollout and is no score: neither old nor new. */
-export async function regrade(deps: RegradeDeps, grader: Grader, kept: KeptLine): Promise<Regraded> {
+/** What fails is told of that rollout and is no score: neither old nor new. */
+export async function regrade(kept: KeptLine, grade: () => Promise<NewScore>): Promise<Regraded> {
   const { rollout } = ownerOf(kept.key);
   const { id = null } = kept.item ?? {};
   const about = {
@@ -41,10 +45,7 @@ export async function regrade(deps: RegradeDeps, grader: Grader, kept: KeptLine)
     old: kept.score,
   };
   try {
-    const evaluation = await evaluate(grader, contextOf(deps, kept));
-    if (evaluation.kind === 'discarded')
-      return { ...about, new: null, why: `the grader discards it: ${evaluation.reason}`, parts: [] };
-    return { ...about, new: evaluation.score, why: null, parts: reasonsIn(evaluation.detail) };
+    return { ...about, ...(await grade()) };
   } catch (thrown) {
     const why =
       thrown instanceof CommandError
@@ -52,6 +53,14 @@ export async function regrade(deps: RegradeDeps, grader: Grader, kept: KeptLine)
         : `${asFailure(thrown).code}: ${asFailure(thrown).message}`;
     return { ...about, new: null, why, parts: [] };
   }
+}
+
+/** By the very graders that gateways run. */
+export async function gradeHere(deps: RegradeDeps, grader: Grader, kept: KeptLine): Promise<NewScore> {
+  const evaluation = await evaluate(grader, contextOf(deps, kept));
+  if (evaluation.kind === 'discarded')
+    return { new: null, why: `the grader discards it: ${evaluation.reason}`, parts: [] };
+  return { new: evaluation.score, why: null, parts: reasonsIn(evaluation.detail) };
 }
 
 /** Longer than any judge is asked, with all its tries. */

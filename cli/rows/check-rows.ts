@@ -1,5 +1,5 @@
 import { at, promptFields } from '#src/model/dataset.ts';
-import { type Environment, isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import { graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
 import { CommandError } from '../command-error.ts';
 import type { Row } from '../proving/rows.ts';
@@ -49,7 +49,7 @@ function neededBy({ grader, expose, dataset, template }: Environment): readonly 
   const needed = [
     ...references.map((path) => ({ path: path.slice('item.'.length), who: 'the grader compares with' })),
     ...expose.map((path) => ({ path, who: 'the environment exposes' })),
-    ...(isOpen(template) ? [{ path: template.image.field, who: 'names its image' }] : []),
+    ...(isOpenTemplate(template) ? [{ path: template.image.field, who: 'names its image' }] : []),
     ...(dataset?.prompt ? promptFields(dataset.prompt) : []).map((path) => ({
       path,
       who: 'the prompt names',

@@ -1,5 +1,5 @@
 import { withImage } from '#src/environments/choose-template.ts';
-import { type Environment, isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { EnvironmentVersion, TemplateDigest } from '#src/model/ids.ts';
 import type { ChosenTemplate } from '#src/pool/plans.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -54,7 +54,7 @@ function made(
   chosen: ChosenImage,
   environment: Environment | undefined,
 ): Known | null {
-  if (environment === undefined || !isOpen(environment.template)) return null;
+  if (environment === undefined || !isOpenTemplate(environment.template)) return null;
   const template = withImage(environment.template, chosen.image);
   return template.digest === digest ? { environment, template, chosen } : null;
 }

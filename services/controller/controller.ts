@@ -4,6 +4,7 @@ import { createPlanBook, type PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
 import { createRemoval } from './removal-loops.ts';
 import type { ControllerSettings } from './settings.ts';
+import { watchProvider } from './watch-loop.ts';
 import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
 import { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import { settleOverdueCalls } from '#src/calls/settle-overdue.ts';
@@ -54,6 +55,10 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   createRecovery(ports, loops, { book, known });
   const plans = loops.run('plans', plansMs, () => book.refresh());
   const removal = createRemoval(ports, loops, { account, book, known });
+  const unlisted = watchProvider(ports, loops, (event) => {
+    account.apply(event);
+    removal.onEvent(event);
+  });
   createExpiry(ports, loops, { book, known });
   createMemoryWatch(ports, loops);
   const launching = createLaunching(ports, loops, { account, book, startBudget: settings.startBudget });
@@ -66,7 +71,7 @@ export function startController(ports: ControllerPorts, settings: ControllerSett
   return {
     missing: () => [
       ...launching.missing(),
-      ...removal.missing(),
+      ...unlisted(),
       ...(stopping.signal.aborted ? ['controller: it is stopping'] : []),
     ],
     startsUnderWay: launching.underWay,

@@ -1,5 +1,5 @@
 import { tokenSha256 } from '#src/platform/tokens.ts';
-import { launch, type LaunchTools } from '#src/pool/launch/launch.ts';
+import { workOffTicket, type LaunchTools } from '#src/pool/launch/work-off-ticket.ts';
 import { createProvenTemplates } from '#src/pool/launch/proven.ts';
 import type { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import { countPools, createSupply } from '#src/pool/supply.ts';
@@ -38,7 +38,7 @@ export function createLaunching(ports: ControllerPorts, loops: Loops, options: L
   let underWay = 0;
   const handle = tracedLaunches(ports.tracer, async (ticket, signal) => {
     underWay += 1;
-    const end = await launch(tools, ticket, signal).finally(() => {
+    const end = await workOffTicket(tools, ticket, signal).finally(() => {
       underWay -= 1;
     });
     if (end.kind !== 'nothing') supply.poke();

@@ -24,7 +24,7 @@ export type PlanBook = {
   longestLifeMs(): number;
 };
 
-/** The hard life of wire.md's default: for a version that nobody publishes any more. */
+/** `hard_life` where an environment names none (docs/environments.md): for a version that nobody publishes any more. */
 const defaultHardLifeMs = 2 * 3_600_000;
 
 /** Fleet state forgets a version that nobody has named for 14 days. */

@@ -8,18 +8,21 @@ import { slotTimeoutMs } from '#src/pool/plans.ts';
 import type { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
 import { retireOld } from '#src/pool/retire.ts';
 import type { SandboxAccount } from '#src/pool/sandbox-account.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import type { Loops } from './loops.ts';
 import type { PlanBook } from './plan-book.ts';
 import type { ControllerPorts } from './ports.ts';
 
-type Removal = { readonly poke: () => void; readonly missing: () => readonly string[] };
+type Removal = {
+  readonly poke: () => void;
+  /** What the provider tells that makes them necessary; the account has it before. */
+  readonly onEvent: (event: ProviderEvent) => void;
+};
 
 /** Hints make these immediate; the intervals are for hints that were lost. */
 const hintedMs = 1_000;
 /** Ten seconds of silence lose a sandbox: a second is close enough, and an answer costs a millisecond. */
 const doubtsMs = 1_000;
-/** A watch reconnects by itself; one that ended nevertheless is begun again after this. */
-const watchAgainMs = 1_000;
 const retireMs = 10_000;
 /** The comparison goes through two whole lists; what it finds has waited for longer than this anyway. */
 const collectMs = 15_000;
@@ -41,31 +44,16 @@ export function createRemoval(
   const withdrawing = loops.run('leaving', hintedMs, async () => {
     if ((await withdrawLeaving(ports.pool, account)) > 0) drain.poke();
   });
-  const watched = watch(ports, loops, (event) => {
-    account.apply(event);
-    if (event.kind === 'leaving') withdrawing.poke();
-    if (event.kind === 'gone' || event.kind === 'listed') telling.poke();
-  });
   loops.run('overdue', hintedMs, () => endOverdueLaunches(ports));
   loops.run('retire', retireMs, () => retireOld({ ...ports, known }, book.plans()));
   loops.run('garbage', collectMs, createCollector({ ...ports, known, patience: () => patienceOf(book) }));
   return {
     poke: drain.poke,
-    missing: () => (watched() ? [] : ['provider: it has not listed its sandboxes']),
+    onEvent: ({ kind }) => {
+      if (kind === 'leaving') withdrawing.poke();
+      if (kind === 'gone' || kind === 'listed') telling.poke();
+    },
   };
-}
-
-type OnEvent = Parameters<ControllerPorts['provider']['watch']>[0];
-
-/** Returns whether the provider has listed what exists. */
-function watch({ provider }: ControllerPorts, loops: Loops, onEvent: OnEvent): () => boolean {
-  let listed = false;
-  const note: OnEvent = (event) => {
-    listed ||= event.kind === 'listed';
-    onEvent(event);
-  };
-  loops.run('watch', watchAgainMs, (signal) => provider.watch(note, signal));
-  return () => listed;
 }
 
 function patienceOf(book: PlanBook) {

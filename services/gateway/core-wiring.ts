@@ -19,7 +19,8 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
-import type { GradeStore, LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeStore } from '#src/ports/fleet/grades.ts';
+import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
@@ -33,8 +34,8 @@ import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { queryChecks } from '#src/tools/action.ts';
 import { setupCommands } from '#src/tools/setup-commands.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';
-import { gatewayCore, type GatewayCoreDeps } from './gateway-core.ts';
-import type { GatewayCore } from './core.ts';
+import { gatewayCore, type GatewayCoreDeps } from './core-methods.ts';
+import type { GatewayCore } from './core-interface.ts';
 
 export type GatewayWorld = {
   readonly claims: ClaimStore;
@@ -73,6 +74,7 @@ export type WiredCore = {
 export function createGatewayCore(world: GatewayWorld): WiredCore {
   const { claims, grades, recovery, pool, published, link, catalog, clock, random } = world;
   const { secret, work, record, onTrouble } = world;
+  // Not the bare stores: what settles as a taint, or is lost, also ends other calls, and is written to the event log with them.
   const calls = recordTaints(world.calls, { claims, clock, record });
   const lifecycle = recordEnds(world.lifecycle, { calls: world.calls, clock, record });
   const judge = counted(world.judge, work);
@@ -140,7 +142,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     lastStartFailure,
     ongoing: ongoingGrades,
     evaluate: (job) => evaluateJob(evaluating, job),
-    toKeep: (job) => toKeep(keeping, job),
+    toKeep: (job, evaluation) => toKeep(keeping, job, evaluation),
     whyNot: (job, reason) => whyNoScore(evaluating, job, reason),
     awaitCall: (work, rollout, call, deadline) =>
       attachToCall(calling, { ...work, key: rollout.key, known: true }, rollout, call, deadline),

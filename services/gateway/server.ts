@@ -4,7 +4,7 @@ import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.ts';
-import type { GatewayCore } from './core.ts';
+import type { GatewayCore } from './core-interface.ts';
 import { type E2bParts, e2bRoutes } from './e2b/routes.ts';
 import type { FailureListener } from './http/answer-failure.ts';
 import type { App } from './http/app.ts';

@@ -1,10 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { blameOf } from '#src/failure/codes.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import type { RolloutId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
-import type { GradeStore } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { Attributes, Span, SpanContext, SpanName, Tracer } from '#src/ports/tracer.ts';
@@ -12,7 +13,7 @@ import type { CallAnswer } from '#src/protocol/sandboxd/wire.ts';
 import { writeTraceparent } from '#src/tracing/names.ts';
 import { tracedLifecycle } from '#src/tracing/verdict-spans.ts';
 import type { GatewayWorld } from './core-wiring.ts';
-import type { CallResult, Caller, GatewayCore } from './core.ts';
+import type { CallResult, Caller, GatewayCore } from './core-interface.ts';
 import { type Part, RequestSpans } from './request-spans.ts';
 
 /**
@@ -121,7 +122,7 @@ function outcomeOf({ outcome, code, replayed }: CallResult): Attributes {
   return {
     'corral.outcome': outcome,
     ...(replayed && { 'corral.replayed': true }),
-    ...(code !== null && { 'corral.code': code, 'corral.blame': 'model' }),
+    ...(code !== null && { 'corral.code': code, 'corral.blame': blameOf(code) }),
   };
 }
 

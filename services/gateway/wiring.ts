@@ -33,7 +33,7 @@ import { openWorld, type OpenWorld } from './world-wiring.ts';
  *
  *   what callers reach   server: both faces and the operators' addresses           (server.ts)
  *                          │
- *   what answers         core: calls, grades and rollouts, with spans at its edges (core-wiring.ts, traced.ts)
+ *   what answers         core: calls, grades and rollouts, with spans at its edges (core-wiring.ts, core-methods.ts, traced.ts)
  *                          │
  *   what it stands on    world: fleet state, sandboxes, judge, log, environments   (world-wiring.ts)
  *

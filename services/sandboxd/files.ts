@@ -53,16 +53,16 @@ export async function getFile(
 ): Promise<void> {
   const isArchive = place.form === 'archive';
   const request = [isArchive ? 'tar-out' : 'get', place.path, String(mostBytes)];
-  return bytesOut(config, place.user, request, response, isArchive);
+  return bytesOut(config, place.user, request, response, () => isArchive);
 }
 
-/** What a helper prints. `mayBreakOff`: where it stops after its first byte, the answer ends as if it were whole. */
+/** What a helper prints. `mayBreakOff`: whether the answer ends as if it were whole when the helper fails so after its first byte. */
 export async function bytesOut(
   config: Config,
   user: CommandUser,
   request: readonly string[],
   response: ServerResponse,
-  mayBreakOff: boolean,
+  mayBreakOff: (error: unknown) => boolean,
 ): Promise<void> {
   const helper = await startHelper(config, user, request, longestTransferMs);
   try {
@@ -70,7 +70,10 @@ export async function bytesOut(
     const first = await chunks.next();
     if (first.done === true) await helper.succeeded;
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
-    const over = mayBreakOff ? Promise.resolve() : helper.succeeded;
+    const over = helper.succeeded.catch((error: unknown) => {
+      if (!mayBreakOff(error)) throw error;
+    });
+    over.catch(() => {}); // Awaited when all bytes were sent; until then it is not unhandled.
     await pipeline(contentOf(first, chunks, over), response);
   } finally {
     await killTree(helper.process.pid);

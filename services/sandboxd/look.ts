@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs';
 import type { Config } from './config.ts';
-import { helperFiles } from './helper/launch.ts';
+import { helperFiles } from './helper/helper-process.ts';
 import { policyIds, rights, surelyMay, surelyRuns } from './programs/permissions.ts';
 
 const shell = '/bin/sh';

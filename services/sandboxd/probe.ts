@@ -3,7 +3,7 @@ import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
 import { NotStarted } from './command/spawn-as.ts';
 import { spawnWhenAble } from './command/spawn-when-able.ts';
 import type { Config } from './config.ts';
-import { helperFiles } from './helper/launch.ts';
+import { helperFiles } from './helper/helper-process.ts';
 import { startHelper } from './helper/run.ts';
 import { looksWell } from './look.ts';
 import { killTree } from './processes/kill-tree.ts';

@@ -18,7 +18,7 @@ const longestLineMs = 300_000;
 const lineReserveMs = 10_000;
 
 /** A call that may go on from here, one way or another. */
-export type Admitted = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
+export type AdmittedCall = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
 
 /**
  * Asks for admission at once where this process has claimed for the rollout before, which is all that later calls
@@ -31,7 +31,7 @@ export async function admitOrObtain(
   work: Admissible & Partial<Pick<Tracked, 'said'>>,
   timeoutMs: number,
   deadline: Deadline,
-): Promise<Admitted> {
+): Promise<AdmittedCall> {
   const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
   const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil, work.swaps);
   const occupied = work.known ? null : await obtain().catch(unlessOver);
@@ -73,7 +73,7 @@ async function admit(
   work: Admissible & Partial<Pick<Tracked, 'said'>>,
   timeoutMs: number,
   occupied: Occupied | null,
-): Promise<Admitted | null> {
+): Promise<AdmittedCall | null> {
   const { limits } = work.environment;
   const reply = await deps.calls.admit({
     key: work.key,

@@ -17,7 +17,7 @@ import {
   refusedSettlement,
   saysBackendFailed,
 } from './judge-call.ts';
-import { type Blame, failures } from '../failure/codes.ts';
+import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -41,7 +41,10 @@ export async function judgeNow(
   return judgeAnswer({ work, rollout: now ?? rollout }, answer);
 }
 
-/** Stored before it is sent. The first to store it also writes the event. */
+/**
+ * Stored before it is sent. The first to store it also writes the event. What a taint ends with it, the verdict and the other
+ * calls in flight, the store of the wiring writes down behind `settle`: `recordTaints` in lifecycle/record-ends.ts.
+ */
 export async function settle(
   deps: SettlingDeps,
   work: Tracked,
@@ -138,10 +141,4 @@ function settledEvent(
 function answeredBy({ durationMs }: Settlement, rollout: RolloutRecord | null): Evidence {
   const boot = rollout?.epoch?.boot ?? null;
   return durationMs === null || boot === null ? {} : { boot_after: boot };
-}
-
-/** A code of the failure table names its blame there; every other code of a call is the model's; no code, nobody's. */
-function blameOf(code: string | null): Blame | null {
-  if (code === null) return null;
-  return Object.hasOwn(failures, code) ? failures[code as keyof typeof failures].blame : 'model';
 }

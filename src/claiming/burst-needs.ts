@@ -1,6 +1,6 @@
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { Failure } from '../failure/failure.ts';
-import { type Environment, isOpen, type Template } from '../model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { TemplateDigest } from '../model/ids.ts';
 
@@ -17,7 +17,7 @@ type Need = { readonly template: Template; readonly count: number };
 export function needsOf(environment: Environment, rollouts: Rollouts): readonly Need[] {
   const { name, template } = environment;
   if (typeof rollouts === 'number') {
-    if (isOpen(template)) throw rowsNeeded(name, template.image.field);
+    if (isOpenTemplate(template)) throw rowsNeeded(name, template.image.field);
     return [{ template, count: rollouts }];
   }
   const needs = new Map<TemplateDigest, Need>();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { Failure } from '../failure/failure.ts';
-import { type Environment, isOpen, type Template } from '../model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import { itemKey, type ItemKey } from '../model/ids.ts';
@@ -77,7 +77,7 @@ function choiceAgain(
   environment: Environment,
   row: Item | null,
 ): { readonly chosen?: ChosenImage } {
-  if (!isOpen(environment.template) || row === null) return {};
+  if (!isOpenTemplate(environment.template) || row === null) return {};
   try {
     const again = chooseTemplate(environment, row);
     return again.digest === template ? choiceOf(environment, again) : {};

@@ -1,7 +1,7 @@
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { imageText } from '../environments/image-text.ts';
 import { Failure } from '../failure/failure.ts';
-import { type Environment, isOpen } from '../model/environment.ts';
+import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import { placeholdersIn } from '../model/placeholder.ts';
 
@@ -34,7 +34,7 @@ export function programsMissing(
 }
 
 function imageWords({ name, template }: Environment, row: Item | null): string {
-  if (!isOpen(template)) return imageText(template.image);
+  if (!isOpenTemplate(template)) return imageText(template.image);
   if (row === null) return 'of its row';
   return imageText(chooseTemplate({ name, template }, row).image);
 }

@@ -1,5 +1,5 @@
 import { asFailure, Failure } from '../failure/failure.ts';
-import { type Environment, isOpen } from '../model/environment.ts';
+import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
@@ -73,7 +73,7 @@ export class SandboxPreparation {
     environment: Environment,
     missing: readonly string[],
   ): Promise<Prepared> {
-    const row = isOpen(environment.template) ? await rowIfKept(this.#deps.claims, rollout) : null;
+    const row = isOpenTemplate(environment.template) ? await rowIfKept(this.#deps.claims, rollout) : null;
     return { kind: 'refused', failure: programsMissing(environment, row, missing), another: false };
   }
 

@@ -1,5 +1,5 @@
 import { Failure } from '../failure/failure.ts';
-import { type Environment, isOpen } from '../model/environment.ts';
+import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
 import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
@@ -110,7 +110,7 @@ export async function resolveRecord(
   record: RolloutRecord,
 ): Promise<Omit<ResolvedRollout, 'exposed'>> {
   const environment = await deps.environments.byVersion(record.version);
-  const row = isOpen(environment.template) ? await rowIfKept(deps.claims, record) : null;
+  const row = isOpenTemplate(environment.template) ? await rowIfKept(deps.claims, record) : null;
   return { claim: repeatedClaim(record, environment, row), environment, key: record.key, known: true, keyId };
 }
 

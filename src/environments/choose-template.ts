@@ -4,7 +4,7 @@ import {
   type Environment,
   type Image,
   type ImageOfRow,
-  isOpen,
+  isOpenTemplate,
   type OpenTemplate,
   type Template,
 } from '../model/environment.ts';
@@ -23,7 +23,7 @@ export function chooseTemplate(
   item: Item | null,
 ): Template {
   const { name, template } = environment;
-  if (!isOpen(template)) return template;
+  if (!isOpenTemplate(template)) return template;
   const { field } = template.image;
   const value = item?.[field];
   if (value === undefined || value === null || value === '') throw missing(name, field);

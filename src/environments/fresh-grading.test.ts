@@ -56,6 +56,16 @@ describe('a grader that works in a sandbox of its own', () => {
     [', grade_in: fresh, artifacts: [a/../../b], on_artifacts: 0', '', 'must be a path'],
     [', grade_in: fresh, artifacts: [/etc/passwd], on_artifacts: 0', '', 'neither below the workspace'],
     [`${fresh}, artifact_bytes: 65Mi`, '', 'must be at most'],
+    [
+      `${fresh}, artifact_bytes: 16Mi`,
+      'grader_sandbox: { image: host, disk: 63Mi }',
+      'must be 64Mi at least',
+    ],
+    [
+      `${fresh}, artifact_bytes: 16Mi`,
+      'grader_sandbox: { image: host, memory: 63Mi }',
+      'must be 64Mi at least',
+    ],
     [fresh, 'pool: { max: 1 }', 'must be at most half'],
     [fresh, 'pool: { max: 8, grader: { max: 5 } }', 'must be at most half'],
     [fresh, 'pool: { min_ready: 8, max: 8 }', 'without the grader'],

@@ -1,4 +1,4 @@
-import { bakedData, type Environment, isOpen, type Placement } from '../model/environment.ts';
+import { bakedData, type Environment, isOpenTemplate, type Placement } from '../model/environment.ts';
 import { imageText } from './image-text.ts';
 import type { Path, Report } from './mistakes.ts';
 import { matchesOne } from './patterns.ts';
@@ -130,7 +130,7 @@ function checkImages({ image }: Environment['template'], { images }: OperatorPol
 /** The environment as it may be used: the images that its rows name are held to the operator's list too, one by one. */
 export function permit(environment: Environment, { images }: OperatorPolicy): Environment {
   const { template } = environment;
-  if (!isOpen(template)) return environment;
+  if (!isOpenTemplate(template)) return environment;
   return { ...environment, template: { ...template, image: { ...template.image, permitted: images } } };
 }
 

@@ -107,6 +107,14 @@ export function failureRow(code: FailureCode): Row {
   return failures[code];
 }
 
+/** Whose doing a call's end was: a code of the table has its blame there, every other is the model's; no code, nobody's. */
+export function blameOf(code: string): Blame;
+export function blameOf(code: string | null): Blame | null;
+export function blameOf(code: string | null): Blame | null {
+  if (code === null) return null;
+  return Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : 'model';
+}
+
 /** Why a sandbox is known to be gone. */
 export type LossCause =
   | 'sandboxd_killed'

@@ -1,12 +1,19 @@
-import { expect, test } from 'vitest';
-import { readTar } from '../protocol/sandboxd/tar.ts';
-import { type Artifact, ArtifactRoom, tarOf } from './artifacts.ts';
+import { describe, expect, test } from 'vitest';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import { endOfTar, readTar, tarHeader } from '../protocol/sandboxd/tar.ts';
+import { Deadline } from '../waiting/deadline.ts';
+import { type Artifact, ArtifactRoom, takeArtifacts, tarOf } from './artifacts.ts';
+
+const forEver = new AbortController().signal;
 
 /** Enters at once, or when there is room; leaves when it is told to. */
-function holding(room: ArtifactRoom, bytes: number) {
+function holding(room: ArtifactRoom, bytes: number, patience = forEver) {
   const left = Promise.withResolvers<void>();
   const held = { entered: false, leave: () => left.resolve(), shrink: (_to: number): void => undefined };
-  const over = room.hold(bytes, async (shrink) => {
+  const over = room.hold(bytes, patience, async (shrink) => {
     Object.assign(held, { entered: true, shrink });
     await left.promise;
   });
@@ -37,12 +44,92 @@ test('artifacts of many gradings have no more memory together than there is, in 
 
 test('a grading that fails gives its memory back', async () => {
   const room = new ArtifactRoom(10);
-  await expect(room.hold(10, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed');
+  await expect(room.hold(10, forEver, () => Promise.reject(new Error('it failed')))).rejects.toThrow(
+    'it failed',
+  );
   const next = holding(room, 10);
   await soon();
   expect(next.held.entered).toBe(true);
   next.held.leave();
   await next.over;
+});
+
+test('a grading whose time is up leaves its place, fails as ours, and lets in whoever needs less', async () => {
+  const room = new ArtifactRoom(10);
+  const first = holding(room, 6);
+  const patience = new AbortController();
+  const [second, third] = [holding(room, 6, patience.signal), holding(room, 1)];
+  patience.abort();
+  await expect(second.over).rejects.toMatchObject({ code: 'grader_failed' });
+  await soon();
+  expect([second, third].map(({ held }) => held.entered)).toEqual([false, true]);
+  for (const { held, over } of [first, third]) {
+    held.leave();
+    await over;
+  }
+  const whole = holding(room, 10);
+  await soon();
+  expect(whole.held.entered).toBe(true);
+  whole.held.leave();
+  await whole.over;
+});
+
+const nobodyAsks = () => Promise.reject(new Error('nobody asks'));
+
+/** What comes of it when the sandbox of a rollout answers so. */
+function takeFrom(answer: () => Promise<AsyncIterable<Uint8Array>>) {
+  const clock = createFakeClock();
+  const deps = {
+    clock,
+    random: createFakeRandom(),
+    claims: { find: nobodyAsks },
+    lifecycle: { lose: nobodyAsks },
+    link: { takeArtifacts: answer },
+  };
+  const job = { rollout: fakeRollout({ state: 'grading' }), turn: 1, deadline: Deadline.in(clock, 60_000) };
+  return takeArtifacts(deps, job, { paths: ['src/'], mostBytes: 100 });
+}
+
+const refusing = (code: string, errno: string) => () =>
+  Promise.reject(new LinkError({ kind: 'refused', status: 422, code, message: 'why', errno }));
+
+async function* chunks(...all: readonly Uint8Array[]) {
+  yield* all;
+}
+
+const header = (path: string, bytes = 0) => tarHeader({ path, kind: 'file', mode: 0o644, mtimeS: 1, bytes });
+
+describe('what the policy made of its artifacts has a score, and is no discard', () => {
+  test.each([
+    ['file_error', 'ENOENT', 'artifacts'],
+    ['file_error', 'EFBIG', 'artifacts'],
+    ['file_error', 'ENAMETOOLONG', 'artifacts'],
+    ['file_error', 'EACCES', 'artifacts'],
+    ['file_error', 'SIGKILL', 'broken'],
+    ['file_error', 'EBUSY', 'broken'],
+    ['internal', 'EAGAIN', 'broken'],
+  ])('%s %s is %s', async (code, errno, how) => {
+    expect(await takeFrom(refusing(code, errno))).toMatchObject({ kind: 'bad', how });
+  });
+
+  test('an archive that was cut off is a sandbox that the policy filled', async () => {
+    const cut = takeFrom(() => Promise.resolve(chunks(header('src/a', 3), Buffer.from('ab'))));
+    expect(await cut).toMatchObject({ kind: 'bad', how: 'broken' });
+  });
+});
+
+test.each([
+  ['a disk that fails', refusing('file_error', 'EIO'), 'grader_failed'],
+  ['a helper that is not there', refusing('internal', 'ENOENT'), 'grader_failed'],
+  ['a sandboxd of before', refusing('not_found', ''), 'grader_failed'],
+  [
+    'more than was asked for, in names alone',
+    () => Promise.resolve(chunks(header('n'.repeat(99)), header('mm'), endOfTar)),
+    'unclassified',
+  ],
+  ['a path that leads out', () => Promise.resolve(chunks(header('../a'), endOfTar)), 'unclassified'],
+])('%s is the machinery’s failure and never a score', async (_what, answer, code) => {
+  await expect(takeFrom(answer)).rejects.toMatchObject({ code });
 });
 
 test('artifacts go on as they came: names, bytes and whether they can be run', async () => {

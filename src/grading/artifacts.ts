@@ -1,6 +1,7 @@
 import { targetOf } from '../claiming/target.ts';
+import { Failure } from '../failure/failure.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
-import { endOfTar, readTar, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
+import { endOfTar, readTar, TarCutOff, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { brokenProtocol, graderFailed, wantsOfMemory } from './run-command-grader.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
@@ -43,7 +44,7 @@ const takingMs = 5 * 60_000;
  */
 export async function takeArtifacts(
   deps: ArtifactsDeps,
-  job: GradeJob,
+  job: Pick<GradeJob, 'rollout' | 'turn' | 'deadline'>,
   wanted: WantedArtifacts,
 ): Promise<Artifacts> {
   if (job.rollout.broken !== null) return broken(job.rollout.broken);
@@ -57,11 +58,14 @@ export async function takeArtifacts(
     return { kind: 'taken', files: await whileItStands(deps, job, take) };
   } catch (thrown) {
     if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
+    if (thrown instanceof TarCutOff) return { kind: 'bad', how: 'broken', reason: noRoomToSend };
     if (thrown instanceof TarError) throw brokenProtocol(thrown.message);
     if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
     return refused(thrown.trouble);
   }
 }
+
+const noRoomToSend = 'the policy filled its sandbox, so that its files could not be sent';
 
 const broken = (reason: string): Artifacts => ({
   kind: 'bad',
@@ -76,22 +80,30 @@ function refused({ code, message, errno = '' }: Refusal): Artifacts {
   const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG') || errno === 'EBUSY';
   if ((code === 'file_error' || code === 'internal') && lacks)
     return { kind: 'bad', how: 'broken', reason: message };
-  if (code === 'file_error') return { kind: 'bad', how: 'artifacts', reason: message };
+  if (code === 'file_error' && !ofMachine.has(errno))
+    return { kind: 'bad', how: 'artifacts', reason: message };
   if (code === 'not_found')
     throw graderFailed('its sandboxd is of a version that cannot give artifacts', 'ENOSYS');
   throw graderFailed(`the artifacts could not be taken: ${message}`, errno);
 }
 
+/** What no file of the policy's can bring about: the disk beneath it fails. */
+const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN']);
+
 /** The helper that sends it runs as the policy's user, so what it says is looked at again. */
 async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {
   const files: Artifact[] = [];
   let bytes = 0;
+  const count = (more: number) => {
+    bytes += more;
+    if (bytes > mostBytes) throw brokenProtocol(`there are more than ${mostBytes} bytes`);
+  };
   for await (const { path, kind, mode, mtimeS, content } of readTar(tar)) {
     if (kind !== 'file' || path.split('/').includes('..')) throw brokenProtocol(`${path} is no artifact`);
     const chunks: Uint8Array[] = [];
+    count(Buffer.byteLength(path));
     for await (const chunk of content) {
-      bytes += chunk.length;
-      if (bytes > mostBytes) throw brokenProtocol(`there are more than ${mostBytes} bytes`);
+      count(chunk.length);
       chunks.push(chunk);
     }
     files.push({ path, executable: (mode & 0o111) !== 0, mtimeS, bytes: Buffer.concat(chunks) });
@@ -125,7 +137,9 @@ export async function* tarOf(files: readonly Artifact[]): AsyncGenerator<Uint8Ar
 }
 
 export const bytesOf = (artifacts: Artifacts): number =>
-  artifacts.kind === 'bad' ? 0 : artifacts.files.reduce((sum, { bytes }) => sum + bytes.length, 0);
+  artifacts.kind === 'bad'
+    ? 0
+    : artifacts.files.reduce((sum, { path, bytes }) => sum + Buffer.byteLength(path) + bytes.length, 0);
 
 /**
  * Memory for the artifacts of all gradings of a process. Whoever may take so many bytes enters when there is room for them,
@@ -139,14 +153,17 @@ export class ArtifactRoom {
     this.#freeBytes = bytes;
   }
 
-  /** Throws what the work throws. `shrink` says how many bytes it holds on to. */
+  /**
+   * Throws what the work throws, and `grader_failed` where there was no room for it in time. `shrink` says how many bytes it
+   * holds on to.
+   */
   async hold<Result>(
     mostBytes: number,
+    patience: AbortSignal,
     work: (shrink: (bytes: number) => void) => Promise<Result>,
   ): Promise<Result> {
     let held = mostBytes;
-    if (this.#waiting.length > 0 || this.#freeBytes < held)
-      await new Promise<void>((enter) => this.#waiting.push({ bytes: held, enter }));
+    if (this.#waiting.length > 0 || this.#freeBytes < held) await this.#enter(held, patience);
     else this.#freeBytes -= held;
     const giveBack = (bytes: number) => {
       held -= bytes;
@@ -158,6 +175,23 @@ export class ArtifactRoom {
     } finally {
       giveBack(held);
     }
+  }
+
+  async #enter(bytes: number, patience: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const place = { bytes, enter: resolve };
+    this.#waiting.push(place);
+    const giveUp = () => {
+      const at = this.#waiting.indexOf(place);
+      if (at === -1) return;
+      this.#waiting.splice(at, 1);
+      reject(new Failure('grader_failed', 'this gateway had no memory free for the artifacts in time'));
+      // Whoever comes next may need less.
+      this.#letIn();
+    };
+    patience.addEventListener('abort', giveUp, { once: true });
+    if (patience.aborted) giveUp();
+    await promise.finally(() => patience.removeEventListener('abort', giveUp));
   }
 
   #letIn(): void {

@@ -3,6 +3,7 @@ import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
 import type { Attach, Json } from '../model/grader.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
+import { matches } from '../protocol/sandboxd/path-pattern.ts';
 import { readTar, TarError } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
 import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
@@ -11,6 +12,10 @@ import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts
  * Files of the sandbox that a judge is sent, pictures too: read as the policy's user, so that they are what it could read, and
  * bounded. Paths and bytes are the policy's word. That one is not there is told to the judge; what the policy made too large,
  * too many or unreadable is its own doing, for which the environment has a score: `bad`, and never a discard.
+ *
+ * Not taken as artifacts are (`artifacts.ts`), although they look alike. Taking those kills all that is the policy's and ends
+ * its calls, so it stands before every grader; a judge is asked in the middle, also after one that worked in the sandbox.
+ * There a path that is missing is the whole's fault, and here it is only told. And any sandboxd has the archive that is read here.
  */
 export type Attached =
   | { readonly kind: 'taken'; readonly told: { readonly [name: string]: Json } }
@@ -105,22 +110,6 @@ async function wholeOf(content: AsyncIterable<Uint8Array>, mostBytes: number): P
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
-}
-
-/** `*` stands for anything within one name; parts between the stars are looked for one after the other. */
-export function matches(pattern: string, name: string): boolean {
-  const [first = '', ...rest] = pattern.split('*');
-  if (rest.length === 0) return name === pattern;
-  const last = rest.pop() ?? '';
-  if (!name.startsWith(first) || !name.endsWith(last) || name.length < first.length + last.length)
-    return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = name.indexOf(part, at);
-    if (found === -1 || found + part.length > name.length - last.length) return false;
-    at = found + part.length;
-  }
-  return true;
 }
 
 const written = ({ path, bytes }: Found): Json => ({

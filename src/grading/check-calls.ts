@@ -2,7 +2,7 @@ import { asFailure, Failure } from '../failure/failure.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
-import type { GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { RecoveryStore } from '../ports/fleet/recovery.ts';
 import type { Deadline } from '../waiting/deadline.ts';

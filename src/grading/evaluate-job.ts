@@ -4,7 +4,7 @@ import { freshLeaves, graderLeaves, isFresh, outlivesItsSandbox } from '../model
 import type { Written } from '../model/written.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
-import type { GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { GradeStore } from '../ports/fleet/grades.ts';
 import type { Judge, Judged, JudgeRequest } from '../ports/judge.ts';
 import { retrying, type RetryDeps } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
@@ -20,6 +20,7 @@ import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
 import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
+import { artifactsToKeep } from './keep-artifacts.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
 import { redacted, toldWhy } from './told-why.ts';
@@ -57,13 +58,16 @@ export async function evaluateJob(deps: EvaluateDeps, job: GradeJob): Promise<Ev
   if (fresh.length === 0) return evaluateWith(deps, job, null);
   const paths = [...new Set(fresh.flatMap(({ artifacts }) => artifacts))];
   const mostBytes = Math.max(...fresh.map((one) => one.mostBytes));
-  return deps.artifactRoom.hold(mostBytes, async (shrink) => {
+  const patience = AbortSignal.timeout(Math.max(1, job.deadline.remainingMs));
+  return deps.artifactRoom.hold(mostBytes, patience, async (shrink) => {
     // Before any grader runs: one of them may run what the policy wrote among these very files.
     const artifacts = await takeArtifacts(deps, job, { paths, mostBytes });
     shrink(bytesOf(artifacts));
     if (outlivesItsSandbox(job.environment.grader))
       await inTime(deps, job, () => deps.grades.artifactsTaken(job.rollout.key, job.turn));
-    return evaluateWith(deps, job, artifacts);
+    const evaluation = await evaluateWith(deps, job, artifacts);
+    if (job.environment.keep !== true || evaluation.kind !== 'scored') return evaluation;
+    return { ...evaluation, artifacts: artifactsToKeep(paths, artifacts) };
   });
 }
 

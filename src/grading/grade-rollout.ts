@@ -4,7 +4,7 @@ import { refusal } from '../claiming/refusal.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import { suspectedIn } from '../failure/suspected.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
-import type { GradeBegin, GradeStore } from '../ports/fleet/lifecycle.ts';
+import type { GradeBegin, GradeStore } from '../ports/fleet/grades.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/work-metrics.ts';
 import { Deadline } from '../waiting/deadline.ts';
@@ -12,7 +12,7 @@ import type { Ongoing } from '../waiting/ongoing.ts';
 import { NotYet, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
-import type { Evaluation } from './graders/evaluation.ts';
+import type { Evaluation, Scored } from './graders/evaluation.ts';
 import type { Keep } from './keep-rollout.ts';
 import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
 import { needsSandbox } from '../model/grader-leaves.ts';
@@ -27,7 +27,7 @@ export type GradeDeps = ObtainDeps &
     readonly evaluate: (job: GradeJob) => Promise<Evaluation>;
     readonly record: (event: FleetEvent) => void;
     /** Takes down what there is to be kept, before its score is stored; never throws. */
-    readonly toKeep: (job: GradeJob) => Promise<Keep>;
+    readonly toKeep: (job: GradeJob, evaluation: Pick<Scored, 'artifacts'>) => Promise<Keep>;
     readonly work: Pick<WorkMetrics, 'graded'>;
   };
 
@@ -194,7 +194,7 @@ async function storeGrade(
   }
   const until = Deadline.in(deps.clock, job.environment.limits.gradeMs);
   const { score, suspected } = evaluation;
-  const keep = await deps.toKeep(job);
+  const keep = await deps.toKeep(job, evaluation);
   const store = () =>
     deps.grades.score(job.rollout.key, job.turn, score, { suspected, calls_unseen: unseen });
   const stored = await retrying(deps, retryPolicies.gradingStep, store, { until });

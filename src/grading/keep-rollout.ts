@@ -1,5 +1,5 @@
 import type { CallStore } from '../ports/fleet/calls.ts';
-import type { KeepRollout } from '../ports/kept-rollouts.ts';
+import type { KeepRollout, KeptRollout } from '../ports/kept-rollouts.ts';
 import { wholeRollout } from './evaluate-job.ts';
 import type { GradeJob } from './job.ts';
 import { readStory } from './story.ts';
@@ -25,7 +25,11 @@ const nothing: Keep = () => undefined;
  * Takes down what a grader saw of a rollout, where its environment says so; before its score is stored, because fleet state
  * lets go of what its calls said then. What goes wrong here is the operator's to hear, and costs nobody a reward.
  */
-export async function toKeep(deps: KeepDeps, job: GradeJob): Promise<Keep> {
+export async function toKeep(
+  deps: KeepDeps,
+  job: GradeJob,
+  { artifacts }: Pick<KeptRollout, 'artifacts'>,
+): Promise<Keep> {
   if (job.environment.keep !== true || job.brought !== null) return nothing;
   try {
     const document = deps.redact(job, wholeRollout(job, await readStory(deps.calls, job.rollout.key)));
@@ -33,7 +37,15 @@ export async function toKeep(deps: KeepDeps, job: GradeJob): Promise<Keep> {
       throw new RangeError(`${job.rollout.key} is not kept: it has ${document.length} characters`);
     const { name: environment, version } = job.environment;
     const { key, calls: toolCalls } = job.rollout;
-    const told = { atMs: deps.clock.nowMs(), key, environment, version, item: job.item };
+    const atMs = deps.clock.nowMs();
+    const told = {
+      atMs,
+      key,
+      environment,
+      version,
+      item: job.item,
+      ...(artifacts !== undefined && { artifacts }),
+    };
     return (score) => deps.keep({ ...told, score, toolCalls, document });
   } catch (error) {
     deps.onTrouble(error);

@@ -73,7 +73,7 @@ export class PolicyBrokeIt extends Error {}
  */
 export async function whileItStands<Result>(
   deps: TroubleDeps,
-  job: GradeJob,
+  job: Pick<GradeJob, 'rollout' | 'deadline'>,
   step: () => Promise<Result>,
 ): Promise<Result> {
   const attempt = async () => {

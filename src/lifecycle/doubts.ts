@@ -10,7 +10,7 @@ export type DoubtTools = LossTools & {
   readonly clock: Pick<Clock, 'monotonicMs'>;
 };
 
-/** `state.md` section 4: long enough for a node to reboot its network, far shorter than a cluster's own five minutes. */
+/** Long enough for a node to reboot its network, far shorter than a cluster's own five minutes. */
 const silentMs = 10_000;
 /** sandboxd answers its identity at once, also while commands run. */
 const dialMs = 1_000;

@@ -1,4 +1,4 @@
-import type { FailureCode } from '../failure/codes.ts';
+import { blameOf, type FailureCode } from '../failure/codes.ts';
 import type { CallId } from '../model/ids.ts';
 import { ownerOf } from '../model/rollout.ts';
 import { discardFor } from '../failure/verdict.ts';
@@ -90,22 +90,16 @@ async function recordEndedWith(
   // What it did is done; fleet state that cannot be read just now costs the log a few lines, not the caller its answer.
   const all = await calls.list(rollout.key).catch(() => []);
   const ended = all.filter((one) => one.code === code && one.admitted === 'unknown' && one.call !== cause);
-  const blame = code === 'sandbox_broken' ? 'model' : 'infrastructure';
-  for (const summary of ended) record(callEvent(rollout, summary, blame, clock.nowMs()));
+  for (const summary of ended) record(callEvent(rollout, summary, clock.nowMs()));
 }
 
-function callEvent(
-  rollout: RolloutRecord,
-  summary: CallSummary,
-  blame: 'model' | 'infrastructure',
-  atMs: number,
-): FleetEvent {
+function callEvent(rollout: RolloutRecord, summary: CallSummary, atMs: number): FleetEvent {
   const evidence = { ...rollout.taint?.evidence };
   return {
     kind: 'call_settled',
     ...commonOf(rollout, atMs),
     summary,
-    blame,
+    blame: blameOf(summary.code),
     epoch: rollout.epoch,
     lastCommand: '',
     evidence,

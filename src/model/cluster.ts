@@ -68,3 +68,6 @@ export const clusterDefaults = {
   networks: {},
   placement: anyPlace,
 } as const satisfies Omit<ClusterSettings, 'namespace' | 'sandboxd'>;
+
+/** The same for every sandbox of one fleet. */
+export type PodSettings = ClusterSettings & { readonly fleet: string };

@@ -8,7 +8,7 @@ export type Template = TemplateBody & { readonly digest: TemplateDigest; readonl
 /** A template whose image each dataset row names: with a row's image it is a {@link Template}, before that nothing. */
 export type OpenTemplate = TemplateBody & { readonly image: ImageOfRow };
 
-export function isOpen(template: Template | OpenTemplate): template is OpenTemplate {
+export function isOpenTemplate(template: Template | OpenTemplate): template is OpenTemplate {
   return template.image.kind === 'row';
 }
 

@@ -1,4 +1,4 @@
-import { type Environment, isOpen, type Template } from '../model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
 import type { EnvironmentName, EnvironmentVersion, TemplateDigest } from '../model/ids.ts';
 import type { PoolTarget } from '../ports/fleet/pool.ts';
 
@@ -66,7 +66,7 @@ export function planPools(
 function plansOf(environment: Environment, overrides: PoolOverrides): readonly PoolPlan[] {
   const { template, graderTemplate } = environment;
   return [
-    ...(isOpen(template) ? [] : [planOf(environment, template, overrides)]),
+    ...(isOpenTemplate(template) ? [] : [planOf(environment, template, overrides)]),
     ...(graderTemplate === undefined ? [] : [graderPlanOf(environment, graderTemplate, overrides)]),
   ];
 }

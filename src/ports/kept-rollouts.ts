@@ -16,7 +16,30 @@ export type KeptRollout = {
   readonly toolCalls: number;
   /** What a grader finds in `$CORRAL_ROLLOUT`, as JSON text. */
   readonly document: string;
+  /** JSON text: what its graders elsewhere were given of the policy's; left out where it has no such graders. */
+  readonly artifacts?: string;
 };
 
 /** Appends what is kept; what finds no room or no disk is told to the operator and lost, and never stops a grade. */
 export type KeepRollout = (kept: KeptRollout) => void;
+
+/**
+ * What a rollout's artifacts are kept as, in the line of the rollout itself: so they rotate with it, and count among its
+ * folder's bytes. `names`: as its environment asked for them.
+ */
+export type KeptArtifacts =
+  | { readonly kind: 'taken'; readonly names: readonly string[]; readonly files: readonly KeptFile[] }
+  /** There are none, or more than are kept. */
+  | { readonly kind: 'none'; readonly reason: string };
+
+type KeptFile = {
+  readonly path: string;
+  readonly executable: boolean;
+  readonly mtime_s: number;
+  readonly base64: string;
+};
+
+/** What `artifact_bytes` is unless an environment says otherwise. Gateways hold the text until the score is stored. */
+export const mostKeptBytes = 8 * 1024 * 1024;
+/** Those in base64, and a mebibyte for their paths: the policy names them, and up to 4,096 of them. */
+export const mostKeptCharacters = Math.ceil((mostKeptBytes * 4) / 3) + 1024 * 1024;

@@ -106,7 +106,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     mostTries: always,
     pauses: usual,
     withinMs: always,
-    by: ['services/gateway/gateway-core.ts'],
+    by: ['services/gateway/core-methods.ts'],
   },
   opening: {
     what: 'opening a rollout, announcing a burst',

@@ -1,4 +1,4 @@
-import { type EnvironmentCatalog, isOpen } from '../model/environment.ts';
+import { type EnvironmentCatalog, isOpenTemplate } from '../model/environment.ts';
 import { environmentName, type EnvironmentName, type TemplateDigest } from '../model/ids.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetMemory } from '../ports/fleet/memory.ts';
@@ -53,7 +53,7 @@ async function look({ watch, memory, server, catalog }: SightPorts): Promise<Fle
 function templatesOf(catalog: SightPorts['catalog']): ReadonlyMap<TemplateDigest, EnvironmentName> {
   const named = new Map<TemplateDigest, EnvironmentName>();
   for (const { name, template, graderTemplate } of catalog.all()) {
-    if (!isOpen(template)) named.set(template.digest, name);
+    if (!isOpenTemplate(template)) named.set(template.digest, name);
     if (graderTemplate !== undefined) named.set(graderTemplate.digest, environmentName(`${name} (grader)`));
   }
   return named;

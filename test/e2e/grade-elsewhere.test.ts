@@ -70,6 +70,9 @@ async function play(
   }
 }
 
+/** `/workspace/src/…/a`, 4,091 bytes: whoever writes it anew has no room for a longer name beside it. */
+const deepest = `cd src && for each in $(seq 16); do mkdir ${'d'.repeat(240)} && cd ${'d'.repeat(240)} || exit 1; done; mkdir ${'e'.repeat(218)} && echo > ${'e'.repeat(218)}/a`;
+
 const grade = (trace: string, item: { readonly id: string }, environment = 'fresh') =>
   corral.rft.grade({ trace, environment, item });
 
@@ -108,6 +111,7 @@ describe('what a grader elsewhere is given', () => {
   test('are the artifacts alone: links and pipes are left out, as is all that is not named', async () => {
     const commands = [
       writes('one'),
+      `echo > src/${'n'.repeat(255)}`,
       'ln -s /etc/passwd src/link; mkfifo src/pipe; ln -s src more; echo secret > other; echo 1 > out/a.txt; echo 2 > out/b.bin',
       'mkdir -p ~/.local/lib && echo x > ~/.local/lib/x; echo evil > /tmp/evil',
     ];
@@ -123,6 +127,7 @@ describe('what a grader elsewhere is given', () => {
     ['a folder that is closed', [writes('one'), 'chmod 000 src']],
     ['more bytes than may be', [writes('one'), 'head -c 1200000 /dev/zero > src/large']],
     ['a hole of many bytes', [writes('one'), 'truncate -s 1T src/hole']],
+    ['a path that is as long as paths are', [writes('one'), deepest]],
     ['more files than may be', [writes('one'), 'cd src && seq 5000 | xargs touch']],
     ['more names than may be looked at', [writes('one'), 'cd out && seq 40000 | xargs -n 5000 touch']],
   ])('%s, left by the policy, is worth what the environment says', async (what, commands) => {

@@ -1,4 +1,4 @@
-import type { CallResult, GatewayCore, GradeResult, RolloutView } from '#services/gateway/core.ts';
+import type { CallResult, GatewayCore, GradeResult, RolloutView } from '#services/gateway/core-interface.ts';
 import type { Prewarm } from '#src/claiming/prewarm.ts';
 import type { Failure } from '#src/failure/failure.ts';
 import { callId, environmentName, rolloutId, runId, tenantId } from '#src/model/ids.ts';

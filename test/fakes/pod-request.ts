@@ -1,5 +1,4 @@
-import { clusterDefaults } from '#src/model/cluster.ts';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import { clusterDefaults, type PodSettings } from '#src/model/cluster.ts';
 import type { Template } from '#src/model/environment.ts';
 import { sandboxId, templateDigest } from '#src/model/ids.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';

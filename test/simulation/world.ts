@@ -1,8 +1,8 @@
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
-import type { GatewayCore } from '#services/gateway/core.ts';
+import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
 import type { Post } from '#src/adapters/judge-http/post.ts';
-import type { GradeStore } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import { Chance } from './engine/chance.ts';
 import { Faults } from './engine/faults.ts';

@@ -4,7 +4,7 @@ import { importImages } from '#infra/cluster/images/import.ts';
 import { buildImage } from '#infra/images/build.ts';
 import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
 import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { createKubernetesProvider, type KubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
 import { type SandboxId, templateDigest } from '#src/model/ids.ts';
 import type { Template } from '#src/model/environment.ts';

@@ -10,7 +10,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import { noTracer, type Tracer } from '#src/ports/tracer.ts';
-import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '#services/gateway/core.ts';
+import type { CallResult, Caller, EnvironmentRef, OpenRequest } from '#services/gateway/core-interface.ts';
 import { FakeSandboxLink } from '../fakes/sandbox-link.ts';
 import { type EnvironmentOfTest, fakeEnvironment } from '../fakes/environment.ts';
 import { createFakeRandom } from '../fakes/random.ts';

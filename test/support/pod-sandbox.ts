@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Cluster, kubectl } from '#infra/cluster/api.ts';
 import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import type { Template } from '#src/model/environment.ts';
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';

@@ -107,7 +107,7 @@ export const elsewhere: readonly Elsewhere[] = [
     on: 'ten in a row failed',
     often: 'one probe every 30 s',
     until: 'until one succeeds',
-    by: ['src/adapters/redis/scripts/lib/start.lua'],
+    by: ['src/adapters/redis/scripts/lib/breaker.lua'],
   },
   {
     part: 'fleet',

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 
 /** Starts the process that answers for every pod of a fleet; resolves when it does. */
 export async function startSandboxds(

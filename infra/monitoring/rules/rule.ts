@@ -11,7 +11,7 @@ export type Recording = {
   readonly labels?: Readonly<Record<string, string>>;
 };
 
-/** One alert; it is named where it is listed, and has a page `docs/runbooks/NAME.md`. */
+/** One alert; it is named where it is listed, and has a page of its name in `docs/runbooks`. */
 export type Alert = {
   /** `critical` wakes somebody, `warning` is for the next working hour, `info` is for who can change it. */
   readonly severity: Severity;

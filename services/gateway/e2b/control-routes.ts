@@ -12,7 +12,7 @@ import {
   RunParams,
   SandboxParams,
 } from '#src/protocol/e2b/control.ts';
-import type { Caller, GatewayCore, OpenRequest, RolloutRef, RolloutView } from '../core.ts';
+import type { Caller, GatewayCore, OpenRequest, RolloutRef, RolloutView } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { environmentRef, takeRollout } from '../http/taking.ts';

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Failure } from '#src/failure/failure.ts';
 import { FilesQuery } from '#src/protocol/e2b/data.ts';
 import { Type } from 'typebox';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { chunksOf, limited, tooLarge } from '../http/read-body.ts';

@@ -1,5 +1,5 @@
 import type { EntryInfo } from '#src/protocol/e2b/data.ts';
-import type { CallResult } from '../core.ts';
+import type { CallResult } from '../core-interface.ts';
 import type { Word } from './connect-wire.ts';
 import { withoutEnd } from './paths.ts';
 

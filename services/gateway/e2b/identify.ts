@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { credentialsOf } from '#src/access/authorise.ts';
 import { runId } from '#src/model/ids.ts';
 import type { PeerTokens } from '#src/platform/tokens.ts';
-import type { Caller, RolloutRef } from '../core.ts';
+import type { Caller, RolloutRef } from '../core-interface.ts';
 import { invalid } from '../http/failure-of.ts';
 import { type Authentication, callerOf, createRequireScope, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';

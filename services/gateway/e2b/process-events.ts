@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { ProcessEnd } from '#src/protocol/e2b/data.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
-import type { CallResult } from '../core.ts';
+import type { CallResult } from '../core-interface.ts';
 
 /*
  * How a call's end reads on a wire that knows only exit codes. What the policy did is a number in any case, and the number is

@@ -10,7 +10,7 @@ import {
   StartRequest,
 } from '#src/protocol/e2b/data.ts';
 import { maxOutputBytes, type OutputStream } from '#src/protocol/sandboxd/wire.ts';
-import type { CallResult, ExecRequest } from '../core.ts';
+import type { CallResult, ExecRequest } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { readBody } from '../http/read-body.ts';

@@ -3,7 +3,7 @@ import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { PeerTokens } from '#src/platform/tokens.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import type { FailureListener } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
 import { type Authentication, createRequireScope } from '../http/identify.ts';

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { refusal } from '#src/claiming/refusal.ts';
-import { type Environment, isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import { isOver } from '#src/model/rollout.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { NewSandbox, SandboxAnswer } from '#src/protocol/e2b/control.ts';
-import type { Caller, OpenRequest, RolloutView } from '../core.ts';
+import type { Caller, OpenRequest, RolloutView } from '../core-interface.ts';
 import { environmentRef } from '../http/taking.ts';
 
 /*
@@ -51,7 +51,9 @@ export function openingOf(
 }
 
 function rowOf(metadata: Item, { template }: Environment, image: string | null): Item {
-  return isOpen(template) && image !== null ? { ...metadata, [template.image.field]: image } : metadata;
+  return isOpenTemplate(template) && image !== null
+    ? { ...metadata, [template.image.field]: image }
+    : metadata;
 }
 
 const longestGroup = 200;

@@ -1,10 +1,10 @@
 import { chooseTemplate } from '#src/environments/choose-template.ts';
 import { Failure } from '#src/failure/failure.ts';
-import { type Environment, isOpen } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
 import type { AliasStore } from '#src/ports/fleet/aliases.ts';
 import type { BuildStart } from '#src/protocol/e2b/control.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/failure-of.ts';
 import { environmentRef } from '../http/taking.ts';
 import type { Template } from './sandbox.ts';
@@ -108,7 +108,7 @@ function refuseSteps({ steps = [], startCmd, readyCmd, fromImageRegistry }: Buil
 
 function checkImage(environment: Environment, image: string): void {
   const { template, name } = environment;
-  if (!isOpen(template)) {
+  if (!isOpenTemplate(template)) {
     throw invalid(
       `environment ${name} has an image of its own; images by template need one with image: {from: item.image}`,
     );

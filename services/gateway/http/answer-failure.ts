@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { failureToHttp } from '#src/failure/http.ts';
 import type { Failure } from '#src/failure/failure.ts';
 import type { Face } from '#src/model/face.ts';
-import type { FailedRequest } from '../core.ts';
+import type { FailedRequest } from '../core-interface.ts';
 import { faceOf } from './face-of.ts';
 import { failureOf, invalid } from './failure-of.ts';
 

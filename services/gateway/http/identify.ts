@@ -8,7 +8,7 @@ import type { Face } from '#src/model/face.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import { readTraceparent } from '#src/tracing/names.ts';
-import type { Caller } from '../core.ts';
+import type { Caller } from '../core-interface.ts';
 import { faceOf } from './face-of.ts';
 import { invalid } from './failure-of.ts';
 

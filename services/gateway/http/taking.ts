@@ -4,7 +4,7 @@ import type { Item, Json } from '#src/model/grader.ts';
 import { callId, type CallId, isIdText, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
 import { mostArgumentBytes } from '#src/tools/arguments.ts';
-import type { EnvironmentRef, RolloutRef } from '../core.ts';
+import type { EnvironmentRef, RolloutRef } from '../core-interface.ts';
 import type { WrittenMember } from './body-parts.ts';
 import { invalid } from './failure-of.ts';
 

@@ -6,7 +6,7 @@ import {
   TrainingJobAnswer,
 } from '#src/protocol/native/environments.ts';
 import { type JobEndpoint, toolDefinitions } from '#src/tools/tool-definitions.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { callerOf } from '../http/identify.ts';
 import { environmentRef } from '../http/taking.ts';

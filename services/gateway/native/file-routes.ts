@@ -13,7 +13,7 @@ import {
 } from '#src/protocol/native/calls.ts';
 import { RolloutParams } from '#src/protocol/native/parts.ts';
 import type { FilePlace } from '#src/protocol/sandboxd/wire.ts';
-import type { GatewayCore, RolloutRef } from '../core.ts';
+import type { GatewayCore, RolloutRef } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';

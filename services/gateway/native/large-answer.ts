@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { CallAnswer } from '#src/protocol/native/calls.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
-import type { CallResult } from '../core.ts';
+import type { CallResult } from '../core-interface.ts';
 import { presentCallResult } from './present-call.ts';
 
 type Streams = Readonly<Record<OutputStream, AsyncIterable<Uint8Array> | null>>;

@@ -1,5 +1,5 @@
 import type { CallAnswer } from '#src/protocol/native/calls.ts';
-import type { CallResult } from '../core.ts';
+import type { CallResult } from '../core-interface.ts';
 
 /** A settled call as the native face tells it. */
 export function presentCallResult(result: CallResult): CallAnswer {

@@ -2,7 +2,7 @@ import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.t
 import { shownFields } from '#src/protocol/rollout/fields.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
-import type { RolloutView } from '../core.ts';
+import type { RolloutView } from '../core-interface.ts';
 
 /** A rollout as the native face tells it. */
 export function presentRollout(view: RolloutView): RolloutAnswer {

@@ -2,7 +2,7 @@ import type { CallSummary } from '#src/ports/fleet/records.ts';
 import type { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
 import { explain, type Explanation } from '#src/reports/explanation.ts';
 import { blameOf, type CallStory, type RolloutStory } from '#src/reports/rollout-story.ts';
-import type { RolloutView } from '../core.ts';
+import type { RolloutView } from '../core-interface.ts';
 
 /** A rollout's verdict as the native face tells it: why it is discarded, with all that fleet state knows of it. */
 export function presentVerdict(view: RolloutView): VerdictStoryAnswer {

@@ -1,6 +1,6 @@
 import type { Prewarm } from '#src/claiming/prewarm.ts';
 import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/prewarm.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';

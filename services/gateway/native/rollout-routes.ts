@@ -4,7 +4,7 @@ import { FinishBody, GradeAnswer, GradeBody } from '#src/protocol/native/calls.t
 import { AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
 import { OpenBody, RolloutAnswer } from '#src/protocol/native/rollouts.ts';
 import { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
-import type { GatewayCore } from '../core.ts';
+import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { GradeAnswer, GradeBody, ToolCallAnswer, ToolCallBody } from '#src/protocol/rft/wire.ts';
-import type { GatewayCore, ToolCallRequest } from '../core.ts';
+import type { GatewayCore, ToolCallRequest } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { callerOf, type RequireScope } from '../http/identify.ts';
 import {

@@ -9,7 +9,7 @@ import { enterable } from '../command/enterable.ts';
 import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
 import type { Turns } from '../grading/turns.ts';
-import { folderOf, helperProcess } from '../helper/launch.ts';
+import { folderOf, helperProcess } from '../helper/helper-process.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';

@@ -7,7 +7,7 @@ import { keptFromPolicy } from '../command/kept-from-policy.ts';
 import { type CommandResult, runCommand } from '../command/run-command.ts';
 import { makeGraderFolder } from '../folders.ts';
 import { askHelper } from '../helper/ask.ts';
-import { helperProcess } from '../helper/launch.ts';
+import { helperProcess } from '../helper/helper-process.ts';
 import { sweepAll } from '../processes/sweep.ts';
 import { randomHex } from '../random.ts';
 import { processUser } from '../users.ts';

@@ -9,6 +9,7 @@ import {
   type Stats,
 } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
+import { matches } from '#src/protocol/sandboxd/path-pattern.ts';
 import { endOfTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
 import { reportErrno } from './report-errno.ts';
 import { writeOut } from './write-out.ts';
@@ -61,6 +62,7 @@ class Artifacts {
   readonly files = new Map<string, Found>();
   readonly #wanted: Wanted;
   #bytes = 0;
+  #folders = 0;
   #seen = 0;
 
   constructor(wanted: Wanted) {
@@ -72,16 +74,16 @@ class Artifacts {
     for (const wanted of this.#wanted.paths) {
       const names = wanted.split('/').filter((name) => name !== '');
       const base = isAbsolute(wanted) ? '/' : workspace;
-      this.#follow({ told: base === '/' ? '/' : '', source: base }, names, wanted, true);
+      this.#follow({ told: base === '/' ? '/' : '', source: base }, names, wanted, !wanted.includes('*'));
     }
   }
 
-  /** `isNamed`: no `*` led here, so it must be there. */
+  /** `isNamed`: without `*`, so it must be there. */
   #follow(at: Place, [name, ...rest]: readonly string[], wanted: string, isNamed: boolean): void {
     if (name === undefined) return this.#take(at, wanted, isNamed);
     if (!name.includes('*')) return this.#step(below(at, name), rest, wanted, isNamed);
     for (const found of this.#namesIn(at.source))
-      if (matches(name, found)) this.#step(below(at, found), rest, wanted, false);
+      if (matches(name, found)) this.#step(below(at, found), rest, wanted, isNamed);
   }
 
   #step(at: Place, rest: readonly string[], wanted: string, isNamed: boolean): void {
@@ -108,7 +110,11 @@ class Artifacts {
       );
   }
 
+  /** Each is made again where the grader works, and takes room there although it has no bytes. */
   #takeFolder(folder: Place): void {
+    this.#folders += 1;
+    if (this.#folders > this.#wanted.mostFiles)
+      throw fault('EFBIG', `they lie in more than ${this.#wanted.mostFiles} folders`);
     for (const name of this.#namesIn(folder.source)) {
       const at = below(folder, name);
       const stats = lstatSync(at.source);
@@ -117,15 +123,19 @@ class Artifacts {
     }
   }
 
-  /** Opened once, so that one that cannot be read is told before anything is sent. */
+  /**
+   * Opened once, so that one that cannot be read is told before anything is sent. Its name counts as well: of thousands of
+   * empty files it is all that has to be held.
+   */
   #takeFile({ told, source }: Place): void {
     if (this.files.has(told)) return;
     const fd = openSync(source, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     const stats = fstatSync(fd);
     closeSync(fd);
-    this.#bytes += stats.size;
+    this.#bytes += stats.size + Buffer.byteLength(told);
     const { mostBytes, mostFiles } = this.#wanted;
-    if (this.#bytes > mostBytes) throw fault('EFBIG', `they have more than ${mostBytes} bytes`);
+    if (this.#bytes > mostBytes)
+      throw fault('EFBIG', `they have more than ${mostBytes} bytes, their names included`);
     if (this.files.size >= mostFiles) throw fault('EFBIG', `they are more than ${mostFiles} files`);
     this.files.set(told, { path: told, source, stats });
   }
@@ -158,21 +168,6 @@ const below = ({ told, source }: Place, name: string): Place => ({
   told: told === '' ? name : join(told, name),
   source: join(source, name),
 });
-
-/** By hand: an expression made of a pattern of many stars could be slow on a long name. */
-function matches(pattern: string, name: string): boolean {
-  const [first = '', ...others] = pattern.split('*');
-  const last = others.pop() ?? '';
-  if (!name.startsWith(first) || name.length < first.length + last.length || !name.endsWith(last))
-    return false;
-  let from = first.length;
-  for (const part of others) {
-    const at = name.indexOf(part, from);
-    if (at === -1) return false;
-    from = at + part.length;
-  }
-  return from <= name.length - last.length;
-}
 
 function statOf(path: string): Stats | null {
   try {

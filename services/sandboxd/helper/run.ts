@@ -6,7 +6,7 @@ import { spawnWhenAble } from '../command/spawn-when-able.ts';
 import type { Config } from '../config.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import { WireError } from '../wire-error.ts';
-import { helperProcess } from './launch.ts';
+import { helperProcess } from './helper-process.ts';
 
 /** A helper's own words: an error or a byte count. It runs as the policy's user, so they are not to be trusted. */
 export const replyBytes = 4096;

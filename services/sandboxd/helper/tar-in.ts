@@ -12,7 +12,7 @@ import {
   utimesSync,
   writeSync,
 } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { type ReadEntry, readTar, TarError } from '#src/protocol/sandboxd/tar.ts';
 import { reportErrno } from './report-errno.ts';
 
@@ -68,7 +68,8 @@ async function place(entry: ReadEntry, path: string, root: string): Promise<void
 }
 
 async function placeFile({ content, mode, mtimeS }: ReadEntry, path: string): Promise<void> {
-  const part = `${path}.${process.pid}.part`;
+  // Not beside its own name, which may be as long as names are.
+  const part = join(dirname(path), `.${process.pid}.part`);
   // An upload that broke off: sandboxd ends us, and no half of a file stays.
   const stopped = () => {
     rmSync(part, { force: true });

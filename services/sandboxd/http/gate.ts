@@ -7,22 +7,22 @@ import { WireError } from '../wire-error.ts';
 export type GateKeeper = { readonly sandbox: string; readonly boot: string; readonly tokenSha256: string };
 
 /** `open`: anybody may ask. `token`: the boot id is only being learnt. `epoch`: it must be named and be ours. */
-export type Admission = 'open' | 'token' | 'epoch';
+export type Needed = 'open' | 'token' | 'epoch';
 
 /**
  * Lets a request in or throws `other_sandbox`, `unauthorized`, `other_boot` or `invalid_request`, in this order. The
  * sandbox comes before the token: each has its own, so at a reused address a token that is right elsewhere fails here,
  * and the caller must learn that somebody else lives here rather than that its key is bad.
  */
-export function admit(headers: IncomingHttpHeaders, keeper: GateKeeper, admission: Admission): void {
-  if (admission === 'open') return;
+export function letIn(headers: IncomingHttpHeaders, keeper: GateKeeper, needed: Needed): void {
+  if (needed === 'open') return;
   const sandbox = requiredHeader(headers, sandboxHeader);
   if (sandbox !== keeper.sandbox)
     throw new WireError('other_sandbox', `sandbox ${keeper.sandbox} lives here`);
   if (!isToken(headers.authorization, keeper.tokenSha256)) {
     throw new WireError('unauthorized', 'the token is not the one of this sandbox');
   }
-  if (admission === 'token' && headers[bootHeader] === undefined) return;
+  if (needed === 'token' && headers[bootHeader] === undefined) return;
   if (requiredHeader(headers, bootHeader) !== keeper.boot) {
     throw new WireError('other_boot', 'sandboxd has started anew since; nothing ran');
   }

@@ -17,7 +17,7 @@ import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { WireError } from '../wire-error.ts';
 import { readJson } from './body.ts';
-import type { Admission } from './gate.ts';
+import type { Needed } from './gate.ts';
 import {
   parseArtifacts,
   parseBind,
@@ -51,25 +51,25 @@ export type Reply = { readonly status: number; readonly body?: object } | null;
 type Route = {
   readonly method: string;
   readonly path: RegExp;
-  readonly admission: Admission;
+  readonly needed: Needed;
   readonly handle: (exchange: Exchange) => Reply | Promise<Reply>;
 };
 
 /** Modules that an idle sandbox never needs are loaded by the first request that does. */
 export const routes: readonly Route[] = [
-  { method: 'GET', path: /^\/health$/, admission: 'open', handle: health },
-  { method: 'GET', path: /^\/identity$/, admission: 'token', handle: identity },
-  { method: 'POST', path: /^\/probe$/, admission: 'token', handle: runProbe },
-  { method: 'POST', path: /^\/prepare$/, admission: 'epoch', handle: runPrepare },
-  { method: 'POST', path: /^\/bind$/, admission: 'epoch', handle: bind },
-  { method: 'PUT', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: startCall },
-  { method: 'GET', path: /^\/calls\/([^/]+)$/, admission: 'epoch', handle: attachCall },
-  { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, admission: 'epoch', handle: outputOf },
-  { method: 'POST', path: /^\/calls\/confirm$/, admission: 'epoch', handle: confirmCalls },
-  { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, admission: 'epoch', handle: cancelCall },
-  { method: 'PUT', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesIn },
-  { method: 'GET', path: /^\/(files|archive)$/, admission: 'epoch', handle: bytesOut },
-  { method: 'POST', path: /^\/artifacts$/, admission: 'epoch', handle: artifactsOut },
+  { method: 'GET', path: /^\/health$/, needed: 'open', handle: health },
+  { method: 'GET', path: /^\/identity$/, needed: 'token', handle: identity },
+  { method: 'POST', path: /^\/probe$/, needed: 'token', handle: runProbe },
+  { method: 'POST', path: /^\/prepare$/, needed: 'epoch', handle: runPrepare },
+  { method: 'POST', path: /^\/bind$/, needed: 'epoch', handle: bind },
+  { method: 'PUT', path: /^\/calls\/([^/]+)$/, needed: 'epoch', handle: startCall },
+  { method: 'GET', path: /^\/calls\/([^/]+)$/, needed: 'epoch', handle: attachCall },
+  { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, needed: 'epoch', handle: outputOf },
+  { method: 'POST', path: /^\/calls\/confirm$/, needed: 'epoch', handle: confirmCalls },
+  { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, needed: 'epoch', handle: cancelCall },
+  { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: bytesIn },
+  { method: 'GET', path: /^\/(files|archive)$/, needed: 'epoch', handle: bytesOut },
+  { method: 'POST', path: /^\/artifacts$/, needed: 'epoch', handle: artifactsOut },
 ];
 
 function health({ daemon }: Exchange): Reply {

@@ -3,7 +3,7 @@ import { bootHeader, sandboxHeader, spanHeader } from '#src/protocol/sandboxd/wi
 import type { Daemon } from '../daemon.ts';
 import { log } from '../log.ts';
 import { WireError } from '../wire-error.ts';
-import { admit } from './gate.ts';
+import { letIn } from './gate.ts';
 import { type Reply, routes } from './routes.ts';
 
 /** Above the gateway's own keep-alive, so that it never sends into a connection that we are closing. */
@@ -37,7 +37,7 @@ async function dispatch(daemon: Daemon, request: IncomingMessage, response: Serv
   const route = routes.find((one) => one.method === request.method && one.path.test(path));
   if (route === undefined) throw new WireError('not_found', `there is no ${request.method} ${path}`);
   const { sandbox, tokenSha256 } = daemon.config;
-  admit(request.headers, { sandbox, tokenSha256, boot: daemon.boot }, route.admission);
+  letIn(request.headers, { sandbox, tokenSha256, boot: daemon.boot }, route.needed);
   const caught = route.path.exec(path)?.[1] ?? '';
   const gone = closeSignal(response);
   return route.handle({ daemon, request, response, query: new URLSearchParams(query), caught, gone });

@@ -7,7 +7,7 @@ import { NotStarted, type StartedProcess } from '../command/spawn-as.ts';
 import { spawnWhenAble } from '../command/spawn-when-able.ts';
 import type { Config } from '../config.ts';
 import { framesOf, type FrameKind } from '../grading/frames.ts';
-import { helperProcess } from '../helper/launch.ts';
+import { helperProcess } from '../helper/helper-process.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import type { Leaders } from '../processes/leaders.ts';
 

@@ -6,7 +6,7 @@ import { Compile } from 'typebox/compile';
 import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
-import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
+import { type KeepRollout, type KeptArtifacts, mostKeptCharacters } from '#src/ports/kept-rollouts.ts';
 import type { EventLogOptions } from './event-log.ts';
 import { parseFileName } from './files.ts';
 import { createFolderWriter } from './folder-writer.ts';
@@ -17,10 +17,10 @@ import { splitLines } from './lines.ts';
 export const keptFolder = (eventFolder: string): string => join(eventFolder, 'kept');
 
 const mebibyte = 1024 * 1024;
-/** 500 rollouts that are graded in the same second have some 25 MB. */
+/** 500 rollouts that are graded in the same second have some 25 MB, without artifacts; of the largest of these, five find room. */
 const maxBufferedBytes = 64 * mebibyte;
 /** More than a kept rollout may have. */
-const longestLine = 8 * mebibyte;
+const longestLine = 8 * mebibyte + mostKeptCharacters;
 
 type KeptLogOptions = Omit<EventLogOptions, 'folder' | 'stdout' | 'maxFileBytes' | 'maxBufferedBytes'> & {
   /** Of the event log; null: nothing is kept. */
@@ -39,8 +39,10 @@ export function createKeptLog(given: KeptLogOptions): {
   const where = { ...given, folder: keptFolder(folder), maxFileBytes, keepBytes, keepDays };
   const lines = gather(createFolderWriter(where), { clock, log, maxBufferedBytes });
   return {
-    keep: ({ document, ...told }) =>
-      lines.add(`${JSON.stringify(told).slice(0, -1)},"rollout":${document}}\n`, told.key),
+    keep: ({ document, artifacts, ...told }) => {
+      const taken = artifacts === undefined ? '' : `,"artifacts":${artifacts}`;
+      lines.add(`${JSON.stringify(told).slice(0, -1)}${taken},"rollout":${document}}\n`, told.key);
+    },
     flush: () => lines.flush(),
   };
 }
@@ -76,6 +78,24 @@ const KeptCall = Type.Object({
   output_bytes: Type.Number(),
 });
 
+const Artifacts = Type.Unsafe<KeptArtifacts>(
+  Type.Union([
+    Type.Object({
+      kind: Type.Literal('taken'),
+      names: Type.Array(Type.String()),
+      files: Type.Array(
+        Type.Object({
+          path: Type.String(),
+          executable: Type.Boolean(),
+          mtime_s: Type.Number(),
+          base64: Type.String(),
+        }),
+      ),
+    }),
+    Type.Object({ kind: Type.Literal('none'), reason: Type.String() }),
+  ]),
+);
+
 const KeptLine = Type.Object({
   atMs: Type.Number(),
   key: Type.Unsafe<RolloutKey>({ type: 'string', pattern: keyPattern }),
@@ -84,6 +104,7 @@ const KeptLine = Type.Object({
   item: Type.Union([Type.Record(Type.String(), Type.Unsafe<Json>({})), Type.Null()]),
   score: Type.Number(),
   toolCalls: Type.Number(),
+  artifacts: Type.Optional(Artifacts),
   rollout: Type.Object({
     rollout: Type.String(),
     sample: Type.Record(Type.String(), Type.Unsafe<Json>({})),

@@ -20,7 +20,7 @@ import { createStarts } from './fleet/starts.ts';
 import { watchFleet } from './fleet/watch-fleet.ts';
 import { fleetSelector, ownerPatch } from './pod/labels.ts';
 import { podFor } from './pod/pod.ts';
-import type { PodSettings } from './pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { type Collection, listAll } from './watch/pages.ts';
 
 export type KubernetesProviderOptions = {

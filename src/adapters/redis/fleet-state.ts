@@ -1,7 +1,8 @@
 import type { AliasStore } from '#src/ports/fleet/aliases.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
-import type { GradeStore, LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeStore } from '#src/ports/fleet/grades.ts';
+import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
 import type { FleetMemory } from '#src/ports/fleet/memory.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';

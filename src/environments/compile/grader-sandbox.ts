@@ -1,4 +1,4 @@
-import { type Environment, isOpen, type Template } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
 import type { Grader } from '#src/model/grader.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
 import { digestOf } from '../digest.ts';
@@ -28,7 +28,7 @@ export function graderTemplateOf(
       ? () => undefined
       : (path, message) => report(['grader_sandbox', ...path.slice(1)], message);
   const template = compileTemplate(grader_sandbox ?? sandbox, folder, mistaken);
-  if (isOpen(template)) {
+  if (isOpenTemplate(template)) {
     report(
       ['grader_sandbox'],
       'needs one image for all rows: where each row names its own, write grader_sandbox with the image that graders need',
@@ -46,6 +46,7 @@ export function checkArtifacts(
   report: Report,
 ): void {
   if (graderTemplate === undefined) return;
+  checkRoom(graderTemplate, grader, report);
   const both = (template.folders ?? []).filter((folder) => graderTemplate.folders?.includes(folder));
   for (const path of freshLeaves(grader).flatMap(({ fresh }) => fresh.artifacts)) {
     if (!path.startsWith('/') || both.some((folder) => path.startsWith(`${folder}/`))) continue;
@@ -54,4 +55,21 @@ export function checkArtifacts(
       `names the artifact ${path}, which is neither below the workspace nor in one of sandbox.folders (of grader_sandbox too)`,
     );
   }
+}
+
+/** 4,096 files and as many folders, a block of 4 KiB each, beside their bytes. */
+const aroundBytes = 32 * 1024 * 1024;
+
+/**
+ * A sandbox that cannot take what a policy may leave is given up for the next, which cannot either, until nobody is left to
+ * grade: whoever leaves as much as it may would have a discard where it should have a score. As much again is the grader's.
+ */
+function checkRoom({ diskBytes, memory }: Template, grader: Grader, report: Report): void {
+  const most = Math.max(...freshLeaves(grader).map(({ fresh }) => fresh.mostBytes));
+  const needed = 2 * most + aroundBytes;
+  if (Math.min(diskBytes, memory.limitBytes) >= needed) return;
+  report(
+    ['grader', 'artifact_bytes'],
+    `may fill the sandbox in which they are graded: its disk and its memory must be ${Math.ceil(needed / 1024 / 1024)}Mi at least, which is twice artifact_bytes and 32Mi; give grader_sandbox more, or allow fewer bytes`,
+  );
 }

@@ -58,6 +58,8 @@ export type Scored = {
   readonly suspected: Suspected | null;
   /** For the event log alone. */
   readonly why?: ToldWhy;
+  /** For whoever keeps the rollout: the artifacts that were graded, as JSON. */
+  readonly artifacts?: string;
 };
 
 export type Discarded = {

@@ -30,7 +30,7 @@ export type ClaimReply =
 /**
  * Claiming: rollouts, their sandboxes and the waiting line. Every method is one Redis script, one round trip.
  * Errors of every fleet port: `Failure` with `state_unavailable` (Redis does not answer) or `recovering` (it is
- * another Redis than the fleet's; see state.md section 5).
+ * another Redis than the fleet's, see docs/decisions/redis-may-forget.md).
  */
 export interface ClaimStore {
   /** Creates the rollout at its first call; grants a warm sandbox at once if one is ready and nobody stands before it. */

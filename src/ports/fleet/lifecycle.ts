@@ -1,4 +1,4 @@
-import type { FailureCode, LossCause } from '#src/failure/codes.ts';
+import type { LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { BootId, RunId, SandboxId, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
@@ -16,7 +16,10 @@ export type LossEffect =
 
 /** Ends of rollouts, runs and sandboxes. One script a method; errors as in `claims.ts`. */
 export interface LifecycleStore {
-  /** The one door of loss. `boot` null: whichever life it was. */
+  /**
+   * The one door of loss. `boot` null: whichever life it was. Whether the policy did it follows from cause and evidence, by
+   * `failure/broken-by.ts`, whoever says it.
+   */
   lose(sandbox: SandboxId, boot: BootId | null, cause: LossCause, evidence: Evidence): Promise<LossEffect>;
   /** Finish or delete wins: closes it, settles what runs as `cancelled`, sends the sandbox to draining. Null: unknown rollout. */
   close(key: RolloutKey, by: 'finished' | 'deleted'): Promise<RolloutRecord | null>;
@@ -40,45 +43,3 @@ export interface LifecycleStore {
    */
   keepContact(silentMs: number): Promise<number>;
 }
-
-/** Who asks for a turn of grading, and for what. */
-export type GradeAsk = {
-  /** A name of the asking's own: the turn that was given to it is given to it again, should the answer have been lost. */
-  readonly by: string;
-  readonly gradeMs: number;
-  /** Its grader works in the rollout's sandbox. */
-  readonly inSandbox: boolean;
-  /** The one that it was seen to live in. */
-  readonly seenIn: SandboxId | null;
-};
-
-/** Grading: one at a time, a stored score is never recomputed. */
-export interface GradeStore {
-  /** Moves the rollout to `grading`. From then on new call ids are refused. */
-  begin(key: RolloutKey, ask: GradeAsk): Promise<GradeBegin>;
-  /** Stores the score of grading `turn` once; on the RFT face this closes the rollout. Null: it has forgotten the turn, or the rollout. */
-  score(
-    key: RolloutKey,
-    turn: number,
-    score: number,
-    detail: Evidence,
-  ): Promise<{ readonly first: boolean; readonly score: number } | null>;
-  /** It can never be scored, by this code; a stored score stands. True for the first to say so. */
-  discard(key: RolloutKey, code: FailureCode): Promise<boolean>;
-  /** What the graders of this turn look at is taken: while it lasts, a loss of the rollout's sandbox is none. */
-  artifactsTaken(key: RolloutKey, turn: number): Promise<void>;
-  /** This turn is done with its grader's sandbox, or its place in line. Again, and too late, is fine. */
-  releaseGrader(key: RolloutKey, turn: number): Promise<void>;
-  /** This turn failed; another may run, three at most. */
-  failed(key: RolloutKey, turn: number, evidence: Evidence): Promise<{ readonly turnsLeft: number }>;
-}
-
-export type GradeBegin =
-  | { readonly kind: 'run'; readonly turn: number; readonly rollout: RolloutRecord }
-  /** Dispatched calls are still running, or another request grades: ask again in a moment. */
-  | { readonly kind: 'wait'; readonly for: 'calls' | 'grader' }
-  | { readonly kind: 'scored'; readonly score: number; readonly rollout: RolloutRecord }
-  /** It does not live there, or not any more: obtain its sandbox, then come back. */
-  | { readonly kind: 'waiting' }
-  /** The veto: tainted (its code), expired, closed without a score, or three turns used up (`grader_failed`). */
-  | { readonly kind: 'barred'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };

@@ -40,8 +40,8 @@ export type FoundRollout = FoundSandbox & {
 };
 
 /**
- * Fleet state written back into a Redis that is not the one that held the fleet (state.md section 5). Until `adopt`
- * every other port throws `recovering`, these methods do not. Each is one script, harmless when it comes twice, from
+ * Fleet state written back into a Redis that is not the one that held the fleet (docs/decisions/redis-may-forget.md). Until
+ * `adopt` every other port throws `recovering`, these methods do not. Each is one script, harmless when it comes twice, from
  * another controller, or too late. Errors: `state_unavailable`.
  */
 export interface RecoveryStore {

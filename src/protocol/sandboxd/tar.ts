@@ -26,6 +26,9 @@ export class TarError extends Error {
   readonly code = 'EBADMSG';
 }
 
+/** It stopped before its end mark. */
+export class TarCutOff extends TarError {}
+
 const blockBytes = 512;
 /** Names and records of one entry: paths end at 4 KiB, and so does what a file system keeps of them. */
 const mostTellingBytes = 64 * 1024;
@@ -244,7 +247,7 @@ class Source {
   async some(most: number): Promise<Uint8Array> {
     while (this.#rest.length === 0) {
       const next = await this.#chunks.next();
-      if (next.done === true) throw new TarError('it was cut off before its end');
+      if (next.done === true) throw new TarCutOff('it was cut off before its end');
       this.#rest = next.value;
     }
     const taken = this.#rest.subarray(0, most);

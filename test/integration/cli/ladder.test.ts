@@ -39,7 +39,30 @@ grader: { kind: command, command: [sh, -c, 'exit 3'], on_exit: 0, on_timeout: 0,
 pool: { min_ready: 0, max: 4 }
 `;
 
+/** Its grader works where the policy never was, and is given one file. */
+const elsewhere = `
+name: elsewhere
+sandbox: ${sandbox}
+tools: { shell: { builtin: shell } }
+grader:
+  kind: command
+  grade_in: fresh
+  artifacts: [said]
+  on_artifacts: 0.125
+  command: [sh, -c, 'as-policy cat said > "$CORRAL_SCORE_FILE"; test ! -e /tmp/evil']
+  on_exit: 0
+  on_timeout: 0
+  on_out_of_memory: 0
+  on_broken: 0
+pool: { min_ready: 1, max: 4, grader: { min_ready: 1, max: 2 } }
+`;
+
 const policies = {
+  elsewhere: `
+policies:
+  - { name: answers, kind: good, calls: [{ tool: shell, arguments: { command: 'echo 1 > said; touch /tmp/evil' } }], answer: done, expect: [1, 1] }
+  - { name: leaves-a-link, kind: cheat, calls: [{ tool: shell, arguments: { command: 'ln -s /proc/1/stat said' } }], answer: done, expect: [0.125, 0.125] }
+`,
   words: `
 policies:
   - name: first-word
@@ -73,19 +96,20 @@ const rows = {
   ],
   stuck: [{ id: 'a', answer: '7' }],
   broken: [{ id: 'a' }],
+  elsewhere: [{ id: 'a' }],
 };
 
 let corral: FleetOfTest;
 let folder = '';
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'corral-ladder-'));
-  for (const [name, yaml] of Object.entries({ words, stuck, broken })) {
+  for (const [name, yaml] of Object.entries({ words, stuck, broken, elsewhere })) {
     writeFileSync(join(folder, `${name}.yaml`), yaml);
     mkdirSync(join(folder, name));
   }
   for (const [name, list] of Object.entries(rows))
     writeFileSync(join(folder, `${name}.items.jsonl`), list.map((row) => JSON.stringify(row)).join('\n'));
-  corral = await startFleetOfTest({ environments: { words, stuck, broken } });
+  corral = await startFleetOfTest({ environments: { words, stuck, broken, elsewhere } });
 });
 afterAll(async () => {
   rmSync(folder, { recursive: true });
@@ -143,6 +167,16 @@ test('a grader that ends badly where nothing had run is broken, though its score
     policy: 'nothing',
     mistakes: [expect.stringContaining('the grader is broken: nothing had run')],
   });
+});
+
+test('a grader elsewhere puts policies in order by what they leave for it, and one that leaves nothing has its own score', async () => {
+  const { exitCode, report } = await climb('elsewhere');
+  expect(report().rungs).toMatchObject([
+    { policy: 'nothing', mean: 0.125, mistakes: [] },
+    { policy: 'answers', mean: 1, mistakes: [] },
+    { policy: 'leaves-a-link', mean: 0.125, mistakes: [] },
+  ]);
+  expect(exitCode).toBe(exitCodes.done);
 });
 
 test('a policy that calls what is no tool, or an environment without rows, is its author’s to mend', async () => {

@@ -26,12 +26,32 @@ grader: { kind: text, answer: output_text, reference: item.answer, match: exact 
 pool: { min_ready: 0, max: 4 }
 `;
 
+/** Its grader works where the policy never was: an untouched sandbox leaves it nothing, and that is no broken grader. */
+const elsewhere = `
+name: elsewhere
+sandbox: { image: host, disk: 64Mi }
+tools: { shell: { builtin: shell } }
+grader:
+  kind: command
+  grade_in: fresh
+  artifacts: [said]
+  on_artifacts: 0.125
+  command: [sh, -c, 'as-policy cat said > "$CORRAL_SCORE_FILE"']
+  on_exit: 0
+  on_timeout: 0
+  on_out_of_memory: 0
+  on_broken: 0
+pool: { min_ready: 0, max: 4, grader: { max: 2 } }
+`;
+
 /** As it is shipped: any image, from the row. */
 const sandbox = readFileSync(join(import.meta.dirname, '../../../environments/sandbox.yaml'), 'utf8');
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, broken, lacking, sandbox } });
+  corral = await startFleetOfTest({
+    environments: { shell: shellEnvironment, broken, lacking, elsewhere, sandbox },
+  });
 });
 afterAll(() => corral.stop());
 
@@ -84,7 +104,9 @@ test('with --hide-key and --no-egress its output may be kept by others, and nobo
 test('an environment that is not there is the caller’s mistake, and the ones that are there are named', async () => {
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
-  expect(said).toMatch(/there is no environment shall\n.*\n.*there is: broken, lacking, sandbox, shell/);
+  expect(said).toMatch(
+    /there is no environment shall\n.*\n.*there is: broken, elsewhere, lacking, sandbox, shell/,
+  );
 });
 
 test('a grader that fails on an untouched sandbox is broken, whatever score its bad ending has', async () => {
@@ -124,4 +146,12 @@ test('a tool whose program is not in the image is found before a job is, with to
       detail: expect.stringContaining('the image host lacks programs'),
     }),
   );
+});
+
+test('an environment whose grader works elsewhere is in order, though an untouched sandbox leaves nothing for it', async () => {
+  const { exitCode, printed } = await preflight('--json', '--no-egress', 'elsewhere');
+  expect((JSON.parse(printed) as PreflightReport).checks).toContainEqual(
+    expect.objectContaining({ what: 'grader of an untouched sandbox', ok: true, detail: 'score 0.125' }),
+  );
+  expect(exitCode).toBe(exitCodes.done);
 });

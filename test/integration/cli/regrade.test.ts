@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { exitCodes } from '#cli/command-error.ts';
 import type { RegradeReport } from '#cli/regrade/report.ts';
 import { runCorral } from '#test/support/command-line.ts';
@@ -19,6 +19,31 @@ grader: { kind: text, match: exact, reference: item.answer }
 keep: ${keep}
 pool: { min_ready: 2, max: 6 }
 `;
+/** What the policy left is read and run where it never was; the newer grader is kinder. */
+const finder = (name: string, artifacts: string, wanted: string) => `
+name: ${name}
+sandbox: { image: host, disk: 64Mi, memory: 256Mi, processes: 64 }
+tools: { shell: { builtin: shell } }
+setup: [[sh, -c, 'mkdir src && echo echo laid there > src/stale.sh']]
+grader:
+  kind: command
+  grade_in: fresh
+  artifacts: [${artifacts}]
+  on_artifacts: 0.125
+  command: [sh, -c, 'as-policy sh src/answer.sh > "$TMPDIR/said"; as-policy ls src >&2; exec sh "$CORRAL_GRADER_DIR/judge.sh"']
+  files:
+    from: "tests/{item.id}/"
+    judge.sh: 'test -e "$CORRAL_GRADER_DIR/expected" && ${wanted} && echo 1 > "$CORRAL_SCORE_FILE" || echo 0 > "$CORRAL_SCORE_FILE"'
+  timeout: 60s
+  on_exit: 0
+  on_timeout: 0
+  on_out_of_memory: 0
+  on_broken: 0
+keep: true
+pool: { min_ready: 1, max: 6, grader: { min_ready: 1, max: 2 } }
+`;
+const exactly = 'cmp -s "$TMPDIR/said" "$CORRAL_GRADER_DIR/expected"';
+const inAnyCase = 'grep -qix "$(cat "$CORRAL_GRADER_DIR/expected")" "$TMPDIR/said"';
 const secret = 'corral-judge-secret';
 
 let corral: FleetOfTest;
@@ -26,7 +51,14 @@ let folder = '';
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'corral-regrade-'));
   corral = await startFleetOfTest({
-    environments: { kept: yaml('kept', true), unkept: yaml('unkept', false) },
+    environments: {
+      kept: yaml('kept', true),
+      unkept: yaml('unkept', false),
+      finder: finder('finder', 'src/, empty/, "out/*"', exactly),
+      newer: finder('newer', 'src/, empty/', inAnyCase),
+      other: finder('other', 'src/, lib/', inAnyCase),
+    },
+    files: { 'tests/forty/expected': 'forty-two\n' },
   });
   await play('right', ['cat lib/a.ts', 'echo 1'], 'forty-two');
   await play('loud', ['echo 1', 'echo 2', 'echo 3'], 'Forty-two!');
@@ -145,6 +177,95 @@ test.each([
   const grader = `{ kind: command, command: [sh, -c, ${JSON.stringify(script)}], on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0 }`;
   const refused = await corralRegrade(grader);
   expect(refused).toMatchObject({ exitCode: exitCodes.yours, said: expect.stringContaining(said) as string });
+});
+
+describe('a newer grader that works where the policy never was', () => {
+  const run = 'finders';
+  const played: Readonly<Record<string, readonly string[]>> = {
+    exact: ['echo echo forty-two > src/answer.sh'],
+    loud: ['rm src/stale.sh; echo echo Forty-Two > src/answer.sh'],
+    // Whatever it writes from there, no score is among it.
+    forger: [
+      `echo 'for f in /tmp/* /tmp/*/* "$CORRAL_SCORE_FILE"; do echo 1 > "$f"; done; echo 7' > src/answer.sh`,
+    ],
+    leftNothing: ['rm -r src'],
+  };
+  const item = { id: 'forty' };
+  const own = async (method: 'POST' | 'GET', path: string, body?: unknown) => {
+    const { gatewayUrl, apiKey } = corral.fleet;
+    const headers = {
+      authorization: `Bearer ${apiKey}`,
+      'x-corral-run': run,
+      'content-type': 'application/json',
+    };
+    const sent = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) };
+    const answer = await fetch(`${gatewayUrl}/v1/rollouts${path}`, sent);
+    expect(answer.ok).toBe(true);
+    return (await answer.json()) as { readonly score?: number };
+  };
+  beforeAll(async () => {
+    for (const [rollout, commands] of Object.entries(played)) {
+      await own('POST', '', { rollout_id: rollout, environment: 'finder', item });
+      const script = ['mkdir empty out', ...commands].join('; ');
+      await own('POST', `/${rollout}/exec?wait_s=60`, { call_id: 'c', argv: ['sh', '-c', script] });
+      await own('POST', `/${rollout}/grade?wait_s=60`, { sample: { output_text: 'done', output_tools: [] } });
+    }
+  });
+  const byFile = (file: string) => {
+    const { stateDir } = corral.fleet;
+    const grader = join(stateDir, '../environments', file);
+    return runCorral(['regrade', run, '--grader', grader, '--state', stateDir, '--json']);
+  };
+
+  test('is given what the policy left, as it left it: old and new scores stand side by side, and nothing is forged', async () => {
+    const { printed, exitCode } = await byFile('newer.yaml');
+    const report = JSON.parse(printed) as RegradeReport;
+    expect(scores(report)).toEqual({
+      exact: [1, 1],
+      loud: [0, 1],
+      forger: [0, 0],
+      leftNothing: [0.125, null],
+    });
+    expect(report.rollouts.find(({ rollout }) => rollout === 'leftNothing')?.why).toContain(
+      'no artifacts were kept: there were none to be had',
+    );
+    expect(report.summary).toMatchObject({ rollouts: 4, regraded: 3, higher: 1 });
+    expect(exitCode).toBe(exitCodes.notInOrder);
+  });
+
+  test('is refused for a rollout whose other artifacts were not kept: it has no new score', async () => {
+    const { printed, exitCode } = await byFile('other.yaml');
+    const report = JSON.parse(printed) as RegradeReport;
+    expect(report.summary).toMatchObject({ rollouts: 4, regraded: 0, new_mean: null });
+    expect(report.rollouts.find(({ rollout }) => rollout === 'exact')?.why).toContain(
+      'its artifacts lib/ were not kept; kept were src/, empty/, out/*',
+    );
+    expect(exitCode).toBe(exitCodes.notInOrder);
+  });
+
+  const newer = finder('newer', 'src/', exactly).replace('from: "tests/{item.id}/"', '');
+  test.each([
+    [
+      'stands in no environment',
+      newer.slice(newer.indexOf('grader:'), newer.indexOf('keep:')),
+      'no environment',
+    ],
+    ['is of an environment that the fleet does not offer', newer, 'does not offer newer'],
+    [
+      'counts calls beside',
+      'grader: { kind: penalty, free_calls: 1, each: 0.1, grader: { kind: command, grade_in: fresh, artifacts: [src/], on_artifacts: 0, command: ["true"], on_exit: 0, on_timeout: 0, on_out_of_memory: 0, on_broken: 0 } }',
+      'a penalty looks at its calls',
+    ],
+  ])('that %s is refused before anything is graded', async (_what, text, said) => {
+    const file = join(mkdtempSync(join(folder, 'elsewhere-')), 'newer.yaml');
+    writeFileSync(file, text);
+    const { stateDir } = corral.fleet;
+    const refused = await runCorral(['regrade', run, '--grader', file, '--state', stateDir]);
+    expect(refused).toMatchObject({
+      exitCode: exitCodes.yours,
+      said: expect.stringContaining(said) as string,
+    });
+  });
 });
 
 test('the table has old and new side by side, and says that nothing was changed', async () => {

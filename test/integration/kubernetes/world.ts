@@ -1,7 +1,6 @@
 import { type SandboxId, templateDigest } from '#src/model/ids.ts';
 import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
-import { clusterDefaults } from '#src/model/cluster.ts';
-import type { PodSettings } from '#src/adapters/kubernetes/pod/settings.ts';
+import { clusterDefaults, type PodSettings } from '#src/model/cluster.ts';
 import { createKubernetesProvider, type KubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';

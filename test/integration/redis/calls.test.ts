@@ -4,6 +4,7 @@ import {
   admitOf,
   claimOf,
   drainingOf,
+  gradeAsk,
   sandboxOf,
   held,
   keyOf,
@@ -28,6 +29,14 @@ const admit = async (call: string, overrides = {}) =>
   world.fleet.calls.admit(admitOf(await recordOf(world.fleet, keyOf('a')), call, overrides));
 const settle = (call: string, overrides = {}) =>
   world.fleet.calls.settle(settlementOf(keyOf('a'), call, overrides));
+
+/** Its only calls are forgotten, so it was graded where nothing had run. */
+async function scoredNatively(name: string) {
+  const { key } = await held(world.fleet, claimOf(name, { face: 'native' }));
+  await world.fleet.grades.begin(key, gradeAsk());
+  await world.fleet.grades.score(key, 1, 0.5, {});
+  return key;
+}
 
 describe('an admission', () => {
   test('with the stamp of its grant makes the rollout active and sends the call', async () => {
@@ -195,6 +204,34 @@ describe('a settlement', () => {
     expect(await world.fleet.claims.find(rollout.owner, 1)).toMatchObject({
       taint: { code: 'sandbox_lost', cause: 'pod_replaced' },
     });
+  });
+
+  test('and in another sandbox after the rollout was scored changes neither its score nor its verdict', async () => {
+    const key = await scoredNatively('a');
+    const told = settlementOf(key, 'call-1', { ranIn: sandboxId('forgotten') });
+    expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: false });
+    expect(await recordOf(world.fleet, key)).toMatchObject({ score: 0.5, taint: null, discard: null });
+  });
+
+  test('and in another sandbox while it is graded leaves no score to store', async () => {
+    const { key } = await held(world.fleet, claimOf('a', { face: 'native' }));
+    await world.fleet.grades.begin(key, gradeAsk());
+    await world.fleet.calls.settle(settlementOf(key, 'call-1', { ranIn: sandboxId('forgotten') }));
+    await expect(world.fleet.grades.score(key, 1, 0.5, {})).rejects.toMatchObject({ code: 'sandbox_lost' });
+    expect(await recordOf(world.fleet, key)).toMatchObject({ score: null, taint: { code: 'sandbox_lost' } });
+  });
+
+  test('and in another sandbox after a taint, or after the policy broke its own, leaves that as it is', async () => {
+    const tainted = await world.active('a');
+    await world.fleet.lifecycle.lose(sandboxOf(tainted), null, 'evicted', {});
+    const broken = await world.active('b');
+    await world.fleet.lifecycle.lose(sandboxOf(broken), null, 'out_of_memory', {});
+    for (const { key } of [tainted, broken]) {
+      const told = settlementOf(key, 'call-9', { ranIn: sandboxId('forgotten') });
+      expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: false });
+    }
+    expect((await recordOf(world.fleet, tainted.key)).taint).toMatchObject({ cause: 'evicted' });
+    expect(await recordOf(world.fleet, broken.key)).toMatchObject({ taint: null, discard: null });
   });
 
   test('with a taint bars the rollout, settles what else runs with the code, and destroys the sandbox', async () => {

@@ -4,7 +4,7 @@ import { sandboxAddress } from '#src/model/rollout.ts';
 import type { FoundRollout } from '#src/ports/fleet/recovery.ts';
 import type { AdmitReply } from '#src/ports/fleet/calls.ts';
 import type { ClaimReply } from '#src/ports/fleet/claims.ts';
-import type { GradeBegin } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeBegin } from '#src/ports/fleet/grades.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { verdictOf } from '#src/grading/verdict-of.ts';
 import { repeatsAreOver } from '#test/support/repeats-are-over.ts';

@@ -16,7 +16,7 @@ import {
 import { noTags, rolloutKey, sandboxAddress, type Owner, type RolloutKey } from '#src/model/rollout.ts';
 import type { AdmitRequest, Settlement } from '#src/ports/fleet/calls.ts';
 import type { ClaimRequest } from '#src/ports/fleet/claims.ts';
-import type { GradeAsk } from '#src/ports/fleet/lifecycle.ts';
+import type { GradeAsk } from '#src/ports/fleet/grades.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { startRedis } from '#test/support/redis.ts';
 

@@ -1,5 +1,5 @@
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
-import type { GatewayCore } from '#services/gateway/core.ts';
+import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { callId } from '#src/model/ids.ts';
 import { type RolloutKey, rolloutKey } from '#src/model/rollout.ts';

@@ -1,6 +1,6 @@
 import { createFakeWorkMetrics } from '#test/fakes/work-metrics.ts';
 import { createGatewayCore, type GatewayWorld } from '#services/gateway/core-wiring.ts';
-import type { GatewayCore } from '#services/gateway/core.ts';
+import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import { createJudge } from '#src/adapters/judge-http/http-judge.ts';
 import type { Post } from '#src/adapters/judge-http/post.ts';
 import { offered } from '#test/fakes/offered.ts';

@@ -1,7 +1,7 @@
 import { asFailure } from '#src/failure/failure.ts';
 import { failureToHttp } from '#src/failure/http.ts';
 import type { Face } from '#src/model/face.ts';
-import type { GatewayCore } from '#services/gateway/core.ts';
+import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import type { Scheduler } from '../engine/scheduler.ts';

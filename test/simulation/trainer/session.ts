@@ -1,6 +1,6 @@
 import { runId, tenantId } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import type { GatewayCore, RolloutView } from '#services/gateway/core.ts';
+import type { GatewayCore, RolloutView } from '#services/gateway/core-interface.ts';
 import type { Story } from '../engine/story.ts';
 import type { Asking, Ledger, Request, Told } from './ledger.ts';
 import { type PlatformWorld, post } from './platform.ts';

@@ -3,7 +3,7 @@ import { createFakeLog } from '#test/fakes/log.ts';
 import { fakeNode } from '#test/fakes/pod-object.ts';
 import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from '../pod/pod.ts';
-import type { PodSettings } from '../pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { type NodeView, nodeView } from '../truth/node-view.ts';
 import { createHostUsers } from './host-users.ts';
 import { createNodeBook } from './node-book.ts';

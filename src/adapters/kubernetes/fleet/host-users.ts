@@ -2,7 +2,7 @@ import { Failure } from '#src/failure/failure.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { Log } from '#src/ports/log.ts';
 import { joinPlacement } from '../pod/placement.ts';
-import type { PodSettings } from '../pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { isPod } from '../truth/objects.ts';
 import type { NodeBook } from './node-book.ts';
 

@@ -104,7 +104,7 @@ function runningEvents({ sandbox, phase, address }: PodView): readonly ProviderE
   return phase === 'running' && address !== null ? [{ kind: 'running', sandbox, address }] : [];
 }
 
-/** Somebody made a pod of our sandbox's name: `state.md` knows it as lost, and its like is never used. */
+/** Somebody made a pod of our sandbox's name: ours is lost with all that ran in it, and what is not of our making is never used. */
 function replaced(view: PodView, before = view): PodView {
   const evidence: Evidence = { ...before.ending.evidence, replacedByUid: view.uid };
   return { ...view, phase: 'gone', address: null, ending: { cause: 'pod_replaced', evidence } };

@@ -1,4 +1,4 @@
-import type { PodSettings } from '../pod/settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 
 /** `home`: the namespace of the fleet's own processes; never that of its sandboxes. */
 export type ManifestSettings = Pick<

@@ -1,7 +1,7 @@
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { containerSecurity } from './security.ts';
-import type { PodSettings } from './settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import type { Users } from './users.ts';
 import { places } from './volumes.ts';
 

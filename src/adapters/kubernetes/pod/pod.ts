@@ -6,11 +6,10 @@ import { createdMarks } from './labels.ts';
 import { podName } from './name.ts';
 import { joinPlacement, placementFields } from './placement.ts';
 import { podSecurity } from './security.ts';
-import type { PodSettings } from './settings.ts';
 import { usersOf } from './users.ts';
 import { dataVolumes, writableVolumes } from './volumes.ts';
 import { Failure } from '#src/failure/failure.ts';
-import type { NetworkClass } from '#src/model/cluster.ts';
+import type { NetworkClass, PodSettings } from '#src/model/cluster.ts';
 
 /** sandboxd has nothing to save: its calls are stored elsewhere or lost, and it ends within a quarter of a second. */
 const terminationGraceSeconds = 2;

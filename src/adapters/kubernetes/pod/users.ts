@@ -1,6 +1,6 @@
 import type { Template } from '#src/model/environment.ts';
 import { Failure } from '#src/failure/failure.ts';
-import type { PodSettings } from './settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 
 /** sandboxd's own words for who runs as whom; see services/sandboxd/README.md. */
 export type Users = 'two-user' | 'single-user' | 'root';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from './pod.ts';
-import type { PodSettings } from './settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 
 function variablesOf(given: Parameters<typeof podRequest>[0], settings: Partial<PodSettings> = {}) {
   const [container] = podFor(podRequest(given), podSettings(settings)).spec?.containers ?? [];

@@ -1,8 +1,7 @@
 import type { V1EnvVar } from '@kubernetes/client-node';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
-import type { NetworkClass } from '#src/model/cluster.ts';
+import type { NetworkClass, PodSettings } from '#src/model/cluster.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
-import type { PodSettings } from './settings.ts';
 import { ids, type Users } from './users.ts';
 import { places } from './volumes.ts';
 

@@ -1,6 +1,6 @@
 import type { V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import { bakedData, type ImageFolder, type Template } from '#src/model/environment.ts';
-import type { PodSettings } from './settings.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 
 /** Where things are inside; environments rely on the first two. The image's own content there is hidden. */

@@ -141,20 +141,27 @@ script('settle', function(ARGV)
 
   local taintedNow = 0
 
-  -- What the call did to its rollout. A stored score stands, and what the model broke is not ours to taint.
-  local function applyConsequence()
+  -- A taint is final, a stored score was told and stands, and what the model broke is not ours to taint.
+  local function isDecided()
     local tainted, alreadyBroken, score = read(id, 'taintCode', 'broken', 'score')
-    if tainted or alreadyBroken or score then return end
+    return tainted or alreadyBroken or score
+  end
+
+  -- What the call did to its rollout.
+  local function applyConsequence()
+    if isDecided() then return end
     if broken ~= '' then write(id, 'broken', broken) end
     if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end
     taintedNow = taintCode ~= '' and 1 or 0
   end
 
   -- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.
-  -- Where the rollout was given another sandbox meanwhile, neither has all of its state.
+  -- Where the rollout was given another sandbox meanwhile, neither has all of its state. One that was scored there already
+  -- keeps its score, which the trainer has read: it graded beside a call of its own that nobody knew of any more.
   local function rememberDispatch()
     if admitted == 'no' or outcome == 'refused' then return end
     write(id, 'dispatched', 1)
+    if isDecided() then return end
     local sandbox = read(id, 'sandbox')
     if ranIn ~= '' and ranIn ~= sandbox then
       local evidence = cjson.encode({ ran_in = ranIn, now_in = sandbox or cjson.null })

@@ -200,7 +200,7 @@ script('claim', function(ARGV)
     versions[claim.version] = true
   end
 
-  -- The reply leaves out what the claim itself says.
+  -- What `grantToNext` (lib/grant.lua) writes, for a record that is made with it. The reply leaves out what the claim itself says.
   local function createHeld(claim, wave, sandbox)
     local boot, address, environment, readyMs = takeOver(claim.id, sandbox, digits(nowMs))
     if readyMs > 0 then readySpent[environment] = (readySpent[environment] or 0) + readyMs end

@@ -1,4 +1,4 @@
--- requires: grant, line, pool, rollout, sandbox, start
+-- requires: breaker, grant, line, pool, rollout, sandbox
 -- From what is lacking to a sandbox that is ready: plans of controllers, tickets, and ends of starts.
 
 -- A plan of thousands is some hundred KB, and a burst of rows with images of their own makes another each second. Who names

@@ -151,6 +151,7 @@ unguarded('restore-rollout', function(ARGV)
   if adopted and phase ~= 'unsure' then return 'late' end
   if phase == 'draining' then return 'given_up' end
 
+  -- No grant: the sandbox has accepted this rollout, and its word is the last one (docs/decisions/first-bind-wins.md).
   local function takeSandbox()
     leaveStart(sandbox, template or found.template)
     mayLack(found.template)

@@ -1,4 +1,4 @@
--- requires: ending, grant, rollout, sandbox, start
+-- requires: breaker, ending, grant, rollout, sandbox
 -- Sandboxes as controllers see them: which there are, what has moved, and how each leaves.
 
 -- Every sandbox of the fleet, or those that are named, as far as they are known.

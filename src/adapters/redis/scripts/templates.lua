@@ -1,4 +1,4 @@
--- requires: line, pool, sandbox, start
+-- requires: breaker, line, pool, sandbox
 -- Templates and their pools: what is announced and chosen, how many there are, and which are too many.
 
 -- A run says how many sandboxes of a template it will need at once; its earlier word for that template is replaced.

@@ -1,4 +1,4 @@
--- requires: line, pool, rollout, start
+-- requires: breaker, line, pool, rollout
 -- The fleet as a whole, for people, and what processes say of themselves.
 
 -- The fleet as a whole, for people: ARGV has how many places of runs in lines are looked at, how many of them and of

@@ -16,7 +16,7 @@ import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { Identity, PrepareReply, ProbeDepth, ProbeReply } from '#src/protocol/sandboxd/wire.ts';
 import { planPools } from '../plans.ts';
 import { SandboxAccount } from '../sandbox-account.ts';
-import { launch } from './launch.ts';
+import { workOffTicket } from './work-off-ticket.ts';
 import { createProvenTemplates } from './proven.ts';
 
 const sandbox = sandboxId('sandbox-1');
@@ -68,7 +68,7 @@ function world(made = template) {
   pool.answers.reservations.set('ticket', reservation);
   const plans = planPools([fakeEnvironment({ template: made })], [], new Map());
   const run = () =>
-    launch(
+    workOffTicket(
       {
         pool,
         account,

@@ -39,7 +39,7 @@ import type {
   RolloutRef,
   RolloutView,
   ToolCallRequest,
-} from './core.ts';
+} from './core-interface.ts';
 
 export type GatewayCoreDeps = {
   readonly resolve: ResolveDeps;

@@ -30,8 +30,12 @@ export type LaunchTools = StartTools & {
   readonly log: Log;
 };
 
-/** Works off one ticket. Throws when it must be given to another worker. */
-export async function launch(tools: LaunchTools, ticket: Ticket, signal: AbortSignal): Promise<LaunchEnd> {
+/** Throws when it must be given to another worker. */
+export async function workOffTicket(
+  tools: LaunchTools,
+  ticket: Ticket,
+  signal: AbortSignal,
+): Promise<LaunchEnd> {
   signal.throwIfAborted();
   const plans = tools.plans();
   const reservation = await tools.pool.reserve(
