@@ -47,11 +47,14 @@ const listed = ({ environment: { grader } }: Target, entries: readonly string[])
 /** Of so many facts as all rows have together, f1 pays one row's 2 / (n + 1), which is less than a step from 39 on. */
 const rowsShare = 39;
 
-/** Facts of all rows; where one row's are a good part of them, to know them all is to know much of the answer. */
+/**
+ * Facts of all rows, the same list for each: who knows them by heart does not know which are meant. Where one row's are a good
+ * part of them, to know them all is to know much of the answer.
+ */
 function byHeart(target: Target): readonly Script[] {
   const own = new Set(leavesOf(truthOf(target)));
   const all = new Set([target.row, ...target.others].flatMap((row) => leavesOf(truthOf({ ...target, row }))));
-  return own.size > 0 && all.size >= own.size * rowsShare ? [listed(target, [...all])] : [];
+  return own.size > 0 && all.size >= own.size * rowsShare ? [listed(target, [...all].toSorted())] : [];
 }
 
 /** What the sandbox is shown of the row, said as the answer, and worked with as if it were the reference. */
