@@ -52,6 +52,8 @@ missing_for_tests() {
   command -v curl >/dev/null || echo curl
   # Sandboxes of a test see /usr, and attacks on graders are written for what authors write these in.
   [ -x /usr/bin/python3 ] || echo python3
+  # The codes of gallery/icd10 are a package of Python's.
+  python3 -m pip --version >/dev/null 2>&1 || echo python3-pip
   [ -x /usr/bin/git ] || echo git
 }
 

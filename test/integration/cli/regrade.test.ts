@@ -64,6 +64,17 @@ beforeAll(async () => {
   await play('loud', ['echo 1', 'echo 2', 'echo 3'], 'Forty-two!');
   await play('wrong', [], 'seven');
   await play('elsewhere', [], 'forty-two', 'unkept');
+  // What is kept is written out beside the answers, not before them.
+  await vi.waitFor(
+    async () => {
+      const { report } = await corralRegrade(
+        '{ kind: text, match: exact, reference: item.answer }',
+        '--json',
+      );
+      expect(report().rollouts).toHaveLength(3);
+    },
+    { timeout: 30_000, interval: 100 },
+  );
 });
 afterAll(async () => {
   await corral.stop();
