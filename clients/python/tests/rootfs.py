@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-FOLDERS = "bin proc dev sys tmp etc usr run workspace home lib lib64".split()
+FOLDERS = ["bin", "proc", "dev", "sys", "tmp", "etc", "usr", "run", "workspace", "home", "lib", "lib64"]
 
 
 def busybox_root(root: Path) -> str:

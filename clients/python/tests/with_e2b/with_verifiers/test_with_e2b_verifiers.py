@@ -55,9 +55,7 @@ async def play(commands: Sequence[str], disturb: Disturb | None = None) -> list[
 
     async with env.serving():
         slots = env.slots(next(iter(env.taskset)), len(commands))
-        playing = asyncio.gather(
-            *(one(slot, command) for slot, command in zip(slots, commands, strict=True))
-        )
+        playing = asyncio.gather(*(one(slot, command) for slot, command in zip(slots, commands, strict=True)))
         if disturb is not None:
             await disturb()
         return await playing
@@ -84,9 +82,7 @@ def commands(last: str) -> list[str]:
 
 
 async def test_killed_in_a_command_the_trainer_reads_two(fleet: Fleet, run: str):
-    episodes = await play(
-        commands("echo x >> calls; sleep 8"), lambda: kill_in_long_command(fleet, run)
-    )
+    episodes = await play(commands("echo x >> calls; sleep 8"), lambda: kill_in_long_command(fleet, run))
     expect_one_lost(fleet, run, episodes)
 
 
