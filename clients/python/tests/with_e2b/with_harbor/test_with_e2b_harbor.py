@@ -109,7 +109,8 @@ async def test_the_models_own_time_out_is_an_exit_code_and_the_trial_is_scored(
     assert fleet.report(run)["discarded"] == 0
 
 
-async def test_a_task_that_has_only_a_dockerfile_is_refused_in_words(fleet: Fleet, run: str, task: Path):
+@pytest.mark.usefixtures("fleet", "run")
+async def test_a_task_that_has_only_a_dockerfile_is_refused_in_words(task: Path):
     (task / "task.toml").write_text('version = "1.0"\n')
     (task / "environment/Dockerfile").write_text("FROM scratch\nRUN true\n")
     [trial] = await play(task, [APPEND.format(1)])
@@ -117,9 +118,8 @@ async def test_a_task_that_has_only_a_dockerfile_is_refused_in_words(fleet: Flee
     assert "nothing is built here" in trial.exception_info.exception_message
 
 
-async def test_a_wrong_key_has_no_trial_with_a_reward(
-    fleet: Fleet, task: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.usefixtures("fleet")
+async def test_a_wrong_key_has_no_trial_with_a_reward(task: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("E2B_API_KEY", "corral_trainer_wrong")
     [trial] = await play(task, [APPEND.format(1)])
     assert trial.exception_info is not None
