@@ -12,7 +12,7 @@ const kubeconfig = (server: string) =>
 
 async function apiServerOf(server: string) {
   await using folder = await environmentFolder({ kubeconfig: kubeconfig(server) });
-  return commonTargets([], `${folder.path}/kubeconfig`, {});
+  return await commonTargets([], `${folder.path}/kubeconfig`, {});
 }
 
 describe('what no sandbox may reach is', () => {
