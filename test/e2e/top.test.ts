@@ -41,7 +41,7 @@ test('a burst that waits in line is seen by run, with its place and how long it 
   const held = [callIn('burst', 'b1'), callIn('burst', 'b2'), callIn('other', 'o1')];
 
   await expect.poll(async () => (await seen()).waiting.rollouts, soon).toBe(3);
-  const { waiting, templates, sandboxes } = await seen();
+  const { waiting, templates } = await seen();
   const [burst, other] = ['burst', 'other'].map((name) => waiting.runs.find(({ run }) => run === name));
   expect([burst, other]).toMatchObject([
     { environment: 'shell', waiting: 2 },
@@ -50,7 +50,8 @@ test('a burst that waits in line is seen by run, with its place and how long it 
   expect(new Set([burst?.place, other?.place])).toEqual(new Set([1, 2]));
   expect(waiting.oldest_ms).toBeGreaterThan(0);
   expect(templates).toMatchObject([{ environment: 'shell', held: 2, waiting: 3 }]);
-  expect(sandboxes.starting_at_most).toBeGreaterThan(0);
+  // A controller's word that is late on a busy machine leaves it unknown for a while.
+  await expect.poll(async () => (await seen()).sandboxes.starting_at_most, soon).toBeGreaterThan(0);
   await expect
     .poll(async () => (await seen()).processes.find(({ kind }) => kind === 'gateway')?.in_hand, soon)
     .toMatchObject({ in_line: 3 });
