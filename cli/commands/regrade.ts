@@ -48,12 +48,15 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     );
   withReadingOptions(command).action(async (run: string, options: RegradeOptions) => {
     const newer = readNewGrader(options.grader);
-    const kept = await keptOf(run, options.kept ?? keptFolder(stateFolderAt(options.state).events));
-    const rollouts = needsSandbox(newer.grader)
+    const folder = options.kept ?? keptFolder(stateFolderAt(options.state).events);
+    await mustHave(run, folder);
+    const kept = keptOf(run, folder);
+    const regraded = needsSandbox(newer.grader)
       ? await onSomeFleet(options, terminal, (connection) =>
           inOwnRun(connection, 'regrade', (client, own) => gradeAll(newer, kept, options, { client, own })),
         )
       : await gradeAll(newer, kept, options, null);
+    const rollouts = regraded.toSorted((one, other) => one.graded_at_ms - other.graded_at_ms);
     const summary = summaryOf(rollouts);
     const ok = summary.regraded === summary.rollouts;
     const report = { run, grader: options.grader, ok, summary, rollouts };
@@ -62,21 +65,24 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
   });
 }
 
-/** By the time at which they were graded. */
-async function keptOf(run: string, folder: string): Promise<readonly KeptLine[]> {
+/** Before a fleet is started for nothing. */
+async function mustHave(run: string, folder: string): Promise<void> {
   const next = 'write keep: true into its environment and play it again, or name the folder with --kept';
   if (!existsSync(folder)) throw new CommandError(`there is no folder ${folder}`, 'yours', next);
-  const found: KeptLine[] = [];
-  for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run) found.push(kept);
-  if (found.length > 0) return found.toSorted((one, other) => one.atMs - other.atMs);
+  for await (const _kept of keptOf(run, folder)) return;
   throw new CommandError(`no rollout of run ${run} is kept in ${folder}`, 'yours', next);
+}
+
+/** One at a time: with their artifacts all of a run may be more than memory holds. */
+async function* keptOf(run: string, folder: string): AsyncGenerator<KeptLine> {
+  for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run) yield kept;
 }
 
 type Elsewhere = { readonly client: HttpClient; readonly own: string };
 
 async function gradeAll(
   newer: NewGrader,
-  kept: readonly KeptLine[],
+  kept: AsyncIterable<KeptLine>,
   options: Pick<RegradeOptions, 'atOnce' | 'grader'>,
   elsewhere: Elsewhere | null,
 ): Promise<readonly Regraded[]> {

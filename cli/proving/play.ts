@@ -107,17 +107,29 @@ export async function patiently(send: () => Promise<HttpAnswer>): Promise<HttpAn
   }
 }
 
-/** Does all the work, at most `atOnce` pieces of it at the same time; results in the order of the work. */
+/**
+ * Does all the work, at most `atOnce` pieces of it at the same time, and takes a piece only when it can be done: work that is
+ * read from a disk is never in memory whole. Results in the order of the work.
+ */
 export async function eachOf<Work, Result>(
-  work: readonly Work[],
+  work: Iterable<Work> | AsyncIterable<Work>,
   atOnce: number,
   run: (one: Work, index: number) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const results: Result[] = [];
-  const waiting = work.entries();
+  const waiting = oneByOne(work);
+  let taken = 0;
   const lane = async () => {
-    for (const [index, one] of waiting) results[index] = await run(one, index);
+    for await (const one of waiting) {
+      const index = taken++;
+      results[index] = await run(one, index);
+    }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, work.length) }, lane));
+  await Promise.all(Array.from({ length: atOnce }, lane));
   return results;
+}
+
+/** All lanes ask the same one. */
+async function* oneByOne<Work>(work: Iterable<Work> | AsyncIterable<Work>): AsyncGenerator<Work> {
+  yield* work;
 }

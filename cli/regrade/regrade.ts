@@ -24,6 +24,8 @@ export type Regraded = NewScore & {
   readonly rollout: string;
   readonly item: string | null;
   readonly version: string;
+  /** When its old score was given. */
+  readonly graded_at_ms: number;
   readonly old: number;
 };
 
@@ -42,6 +44,7 @@ export async function regrade(kept: KeptLine, grade: () => Promise<NewScore>): P
     rollout,
     item: typeof id === 'string' || typeof id === 'number' ? String(id) : null,
     version: kept.version,
+    graded_at_ms: kept.atMs,
     old: kept.score,
   };
   try {
