@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { modelFailures } from '../model/outcome.ts';
+import { modelFailureCodes } from '../model/outcome.ts';
 import { blameOf, brokenBy, commandsAsSandboxd, failureCodes, failures, type LossCause } from './codes.ts';
 
 test("whose doing an end was is in the table, or the end is an answer: then it is the model's", () => {
   expect(failureCodes.map((code) => blameOf(code))).toEqual(failureCodes.map((code) => failures[code].blame));
-  expect(new Set(modelFailures.map((code) => blameOf(code)))).toEqual(new Set(['model']));
+  expect(new Set(modelFailureCodes.map((code) => blameOf(code)))).toEqual(new Set(['model']));
 });
 
 test.each([

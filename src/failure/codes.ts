@@ -1,4 +1,4 @@
-import { modelFailures } from '../model/outcome.ts';
+import { modelFailureCodes } from '../model/outcome.ts';
 
 /**
  * Every way in which Corral can fail to give an answer, and who is to blame. The one source for HTTP statuses,
@@ -117,7 +117,7 @@ export function blameOf(code: string): Blame;
 export function blameOf(code: string | null): Blame | null;
 export function blameOf(code: string | null): Blame | null {
   if (code === null) return null;
-  if (modelFailures.some((own) => own === code)) return 'model';
+  if (modelFailureCodes.some((own) => own === code)) return 'model';
   return Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : 'infrastructure';
 }
 

@@ -10,7 +10,7 @@
 export type Outcome = 'completed' | 'timed_out' | 'refused' | 'infrastructure_failure' | 'cancelled';
 
 /** Why nothing ran or what the model's own failure was; every one of them is an answer 200, never an error. */
-export const modelFailures = [
+export const modelFailureCodes = [
   'bad_arguments',
   'unknown_tool',
   'budget_spent',
@@ -22,7 +22,7 @@ export const modelFailures = [
   'sandbox_broken',
 ] as const;
 
-export type ModelFailure = (typeof modelFailures)[number];
+export type ModelFailure = (typeof modelFailureCodes)[number];
 
 /**
  * Whether a command may have reached its sandbox: `no` = nothing was sent, `yes` = the sandbox said so,
