@@ -153,7 +153,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // However little time is left to the request that began it: others join it, and a sandbox that was cut off in the
     // middle would be wasted. A busy machine gives a new daemon its turn well within.
     withinMs: 10_000,
-    by: ['src/claiming/bind-sandbox.ts'],
+    by: ['src/claiming/prepare-sandbox.ts'],
   },
   sentCall: {
     what: 'sending a call, or asking for its answer',
