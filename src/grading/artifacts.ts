@@ -1,5 +1,6 @@
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
+import { type KeptArtifacts, mostKeptBytes, mostKeptCharacters } from '../ports/kept-rollouts.ts';
 import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import { endOfTar, readTar, TarCutOff, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
@@ -114,6 +115,26 @@ export const bytesOf = (artifacts: Artifacts): number =>
   artifacts.kind === 'bad'
     ? 0
     : artifacts.files.reduce((sum, { path, bytes }) => sum + Buffer.byteLength(path) + bytes.length, 0);
+
+/** What is kept of them with their rollout, as JSON. The bytes are as the policy left them, so nothing is taken out of them. */
+export function artifactsToKeep(names: readonly string[], artifacts: Artifacts): string {
+  if (artifacts.kind === 'bad') return noneKept(`there were none to be had: ${artifacts.reason}`);
+  const bytes = artifacts.files.reduce((sum, file) => sum + file.bytes.length, 0);
+  const tooMany = `they have ${bytes} bytes, and of one rollout ${mostKeptBytes} are kept, with their paths`;
+  // Before anything is made of them.
+  if (bytes > mostKeptBytes) return noneKept(tooMany);
+  const files = artifacts.files.map((file) => ({
+    path: file.path,
+    executable: file.executable,
+    mtime_s: file.mtimeS,
+    base64: file.bytes.toString('base64'),
+  }));
+  const text = JSON.stringify({ kind: 'taken', names, files } satisfies KeptArtifacts);
+  return text.length > mostKeptCharacters ? noneKept(tooMany) : text;
+}
+
+const noneKept = (reason: string): string =>
+  JSON.stringify({ kind: 'none', reason: reason.slice(0, 500) } satisfies KeptArtifacts);
 
 /**
  * Memory for the artifacts of all gradings of a process. Whoever may take so many bytes enters when there is room for them,
