@@ -16,3 +16,35 @@ test('each room of the source has its line on the map', () => {
   const missing = rooms.filter((room) => room.isDirectory() && !text.includes(`| \`${room.name}\` |`));
   expect(missing.map(({ name }) => name)).toEqual([]);
 });
+
+test('what the map says stands in a file is in that file', () => {
+  const told = [...text.matchAll(/`([\w-]+)`(?: and `([\w-]+)`)? in\s+`((?:src|services)\/[^`]+)`/g)].flatMap(
+    ([, one = '', other, path = '']) => [one, other].flatMap((name) => (name ? [{ name, path }] : [])),
+  );
+  const inWalks = [...text.matchAll(/`((?:src|services)\/[^`]+)` \(`([\w-]+)`\)/g)].map(
+    ([, path = '', name = '']) => ({ name, path }),
+  );
+  expect(told.length).toBeGreaterThan(10);
+  expect(inWalks.length).toBeGreaterThan(3);
+  const missing = [...told, ...inWalks].filter(
+    ({ name, path }) => !new RegExp(`\\b${name}\\b`).test(readFileSync(join(root, path), 'utf8')),
+  );
+  expect(missing).toEqual([]);
+});
+
+const filesIn = (part: string) =>
+  new Set([...part.matchAll(/`((?:src|services)\/[^`]+\.\w+)`/g)].map(([, path]) => path)).size;
+const partOf = (title: string) => text.split(`\n## ${title}\n`)[1]?.split('\n## ')[0] ?? '';
+
+/** Whoever has to open more loses the thread: then something is cut too small, and this map is not where it is mended. */
+test.each(['One warm tool call', 'One cold start'])('%s leads through fifteen files at most', (title) => {
+  const stations = partOf(title).match(/^\d+\. .*$/gm) ?? [];
+  expect(stations.length).toBeGreaterThan(10);
+  expect(stations.length).toBeLessThanOrEqual(15);
+});
+
+test('a question is answered by this page and four files at most', () => {
+  const answers = partOf('Questions').split(/^ *- /m).slice(1);
+  expect(answers.length).toBeGreaterThan(5);
+  expect(answers.filter((answer) => filesIn(answer) > 4)).toEqual([]);
+});

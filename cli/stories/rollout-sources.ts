@@ -4,7 +4,7 @@ import type { Verdict } from '#src/failure/verdict.ts';
 import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
 import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.ts';
-import { blameOf, type CallStory, type Missing, type RolloutStory } from '#src/reports/rollout-story.ts';
+import { blameOfCall, type CallStory, type Missing, type RolloutStory } from '#src/reports/rollout-story.ts';
 
 /*
  * One rollout's story has two sources: the fleet's answer, as long as it remembers, and the event log, which alone knows the
@@ -55,7 +55,7 @@ function answeredCall(call: AnsweredCall): CallStory {
     outcome: call.outcome ?? 'running',
     code: call.code,
     admitted: call.admitted,
-    blame: blameOf({ outcome: call.outcome, code: call.code, exitCode: call.exit_code }),
+    blame: blameOfCall({ outcome: call.outcome, code: call.code, exitCode: call.exit_code }),
     exitCode: call.exit_code,
     durationMs: call.duration_ms,
     waitedMs: call.waited_ms,
@@ -147,7 +147,7 @@ function settledCall({ summary, lastCommand, keyId }: CallSettled, sent: LostCom
     outcome: summary.outcome ?? 'running',
     code: summary.code,
     admitted: summary.admitted,
-    blame: blameOf(summary),
+    blame: blameOfCall(summary),
     exitCode: summary.exitCode,
     durationMs: summary.durationMs,
     waitedMs: summary.waitedMs,

@@ -1,4 +1,4 @@
-import { failures } from '#src/failure/codes.ts';
+import { blameOf } from '#src/failure/codes.ts';
 import type { Environment } from '#src/model/environment.ts';
 import type { RunId } from '#src/model/ids.ts';
 import { ownerOf } from '#src/model/rollout.ts';
@@ -107,8 +107,8 @@ function endOf(verdict: Verdict | null, calls: readonly Settled[]): StudiedRollo
   if (verdict.verdict.kind === 'discard') {
     const { code } = verdict.verdict;
     const failed = calls.find(({ summary }) => summary.outcome === 'infrastructure_failure');
-    const blame = Object.hasOwn(failures, code) ? (failures[code].blame ?? 'nobody') : 'infrastructure';
-    return { kind: 'lost', loss: { at: failed?.summary.tool ?? 'the rollout', code, blame } };
+    const at = failed?.summary.tool ?? 'the rollout';
+    return { kind: 'lost', loss: { at, code, blame: blameOf(code) } };
   }
   return verdict.score === null ? { kind: 'ungraded' } : { kind: 'scored', score: verdict.score };
 }

@@ -1,4 +1,4 @@
-import { type Blame, failureCodes, failureRow } from '#src/failure/codes.ts';
+import { blameOf } from '#src/failure/codes.ts';
 import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { age, bytes } from '../print/amounts.ts';
 import { cutLine, type Line, say, type Span, widthOf } from './lines.ts';
@@ -99,12 +99,6 @@ function codeSpans(codes: Readonly<Record<string, number>>): readonly Span[] {
     sorted.map(([code, count]) => say(`${code} ${count}`, blameOf(code))),
     say(', '),
   );
-}
-
-/** A gateway of another version may know more codes; what nobody classified is ours. */
-function blameOf(code: string): Blame {
-  const known = failureCodes.find((one) => one === code);
-  return known === undefined ? 'infrastructure' : failureRow(known).blame;
 }
 
 const between = (spans: readonly Span[], separator: Span): readonly Span[] =>

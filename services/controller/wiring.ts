@@ -35,7 +35,13 @@ const connectTimeoutMs = 2_000;
 /** Of the name that a process has among those of its fleet: no two are the same. */
 const processNameLength = 16;
 
-/** Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw. */
+/**
+ * Connects everything and starts the controller. Returns how to stop it; throws what connecting and loading throw.
+ *
+ * As in a gateway, loops get stores that also write down what a settlement or a loss ends with it: whoever finds it, the event log
+ * hears of it. It ends from the outside in: no new work, then what runs is given back or done, then what tells of it, and the
+ * connections that all of these use last. Until its launches are given back it is `leaving` for whoever looks at the fleet.
+ */
 export async function runController(config: ControllerConfig, log: Log): Promise<() => Promise<void>> {
   const folder = await WatchedFolder.open(config.environmentsDir, config.policyFile);
   const tokens = await openFleetTokens(config.fleetKeyFile);

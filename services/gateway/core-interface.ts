@@ -4,6 +4,7 @@ import type { Item } from '#src/model/grader.ts';
 import type { CallId, ItemKey, RolloutId } from '#src/model/ids.ts';
 import type { RolloutTags } from '#src/model/rollout.ts';
 import type { Written } from '#src/model/written.ts';
+import type { Exec, ToolCall } from '#src/calls/plan-call.ts';
 import type { CallResult } from '#src/calls/work.ts';
 import type { Caller, RolloutRef } from '#src/claiming/resolve-rollout.ts';
 import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
@@ -29,36 +30,15 @@ export type OpenRequest = {
   readonly tags: RolloutTags;
 };
 
-export type ToolCallRequest = {
+export type ToolCallRequest = ToolCall & {
   readonly rollout: RolloutRef;
   /** Given on the RFT face, where a first call opens the rollout; null on the native face, where it must be open. */
   readonly open: { readonly environment: EnvironmentRef; readonly item: Item | null } | null;
-  readonly call: CallId;
-  readonly tool: string;
-  /** Whose word the tool's name is: the address that the training job was given, or a body, where the model's may stand. */
-  readonly namedBy: 'job' | 'model';
-  readonly arguments: Written;
-  readonly timeoutMs: number | null;
   /** How long this request may be held; the work itself goes on. */
   readonly waitMs: number;
 };
 
-export type ExecRequest = {
-  readonly rollout: RolloutRef;
-  readonly call: CallId;
-  readonly argv: readonly string[];
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string;
-  /** Whose id it must run under; commands have one, which the environment chose. */
-  readonly user?: 'policy' | 'root';
-  /** Kept of each stream. */
-  readonly maxOutputBytes?: number;
-  readonly timeoutMs: number | null;
-  /** At its timeout its tree is killed without a word before: whoever asks has no time for a grace. */
-  readonly killAtOnce?: boolean;
-  readonly waitMs: number;
-};
+export type ExecRequest = Exec & { readonly rollout: RolloutRef; readonly waitMs: number };
 
 export type GradeRequest = {
   readonly rollout: RolloutRef;

@@ -56,7 +56,10 @@ export type GatewayCoreDeps = {
 /** Beyond a request's time: what ends with it by itself says more of why, and has to ask fleet state for it. */
 const tellingMs = 3_000;
 
-/** Joins the features for both faces: each method finds the rollout, lets one feature work, and shows the result. */
+/**
+ * Joins the features for both faces: each method finds the rollout, lets one feature work, and shows the result. Files are not
+ * held as calls are: a body can be read once, so it is the client who begins again.
+ */
 export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
   const { clock } = deps.calls;
   const deadlineIn = (waitMs: number) => Deadline.in(clock, waitMs);

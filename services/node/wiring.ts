@@ -47,7 +47,10 @@ export type RunningNode = {
   stop(): Promise<void>;
 };
 
-/** Starts a node: removes what an earlier life left, tries whether sandboxes can be made here, then serves. */
+/**
+ * Starts a node: removes what an earlier life left, tries whether sandboxes can be made here, then serves. It stops with the
+ * sandboxes before the server, whose watch tells why each of them ended, and with their groups after all that may be in one.
+ */
 export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const { config, clock, log, sandboxdArgv } = parts;
   const { stateFolder, payloadFolder } = config;

@@ -2,12 +2,10 @@ import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
 import { renderOutput } from '../tools/render-output.ts';
 import type { Running, StoredResult, Tracked } from './work.ts';
-import type { ModelFailure } from '../model/outcome.ts';
-import { fillText } from '../tools/fill-text.ts';
 
 /**
- * What a call comes to, decided purely. It ran and there is an answer: `judgeAnswer`. It never ran, or was broken off, by the
- * model's own doing: the results of the second part, answers like every other. There is no answer: the last part.
+ * Whose doing a call's end was, decided purely. There is an answer: `judgeAnswer`. There is none: `settlementOfUnknown`, and
+ * `settlementOfForgotten`. What never ran, or was broken off, by the model's own doing is an answer too: `models-own.ts`.
  */
 
 /** What a settled call is, but for where and when it ran. */
@@ -17,7 +15,8 @@ export type Judged = {
   readonly result: Result | null;
 };
 
-type Result = Omit<StoredResult, 'waitedMs'>;
+/** An answer, but for how long it waited, which whoever settles it adds. */
+export type Result = Omit<StoredResult, 'waitedMs'>;
 
 type JudgedCall = Pick<Running, 'work' | 'rollout'>;
 
@@ -36,6 +35,32 @@ export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
 
 export function saysBackendFailed(work: Tracked, answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && work.infrastructureExits.includes(answer.ending.exitCode);
+}
+
+function dependencyFailed(work: Tracked, answer: CallAnswer): Settlement {
+  const ran = ranAs(answer);
+  const code = 'dependency_failed';
+  const said = answer.stderr.head.slice(0, 500);
+  const taint = { code, evidence: { tool: work.tool, exit_code: ran.exitCode, said } } as const;
+  return settlementOf(work, { ...ran, outcome: 'infrastructure_failure', code, taint });
+}
+
+/** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
+export function settlementOfUnknown(
+  work: Settling,
+  { tries, detail }: { readonly tries: number; readonly detail: string },
+): Settlement {
+  const code = 'outcome_unknown';
+  const taint = { code, evidence: { call: work.call, tries, admitted: 'unknown', detail } } as const;
+  return settlementOf(work, { outcome: 'infrastructure_failure', code, admitted: 'unknown', taint });
+}
+
+/**
+ * How a call settles whose answer was given and whose bytes are gone: only answers are ever confirmed, so whatever it
+ * was, it was the command's own end.
+ */
+export function settlementOfForgotten(work: Tracked): Settlement {
+  return settlementOf(work, { outcome: 'completed', code: null, admitted: 'yes' });
 }
 
 type Codes = Pick<StoredResult, 'outcome' | 'code'>;
@@ -67,14 +92,6 @@ function ranAs(answer: CallAnswer) {
   };
 }
 
-function dependencyFailed(work: Tracked, answer: CallAnswer): Settlement {
-  const ran = ranAs(answer);
-  const code = 'dependency_failed';
-  const said = answer.stderr.head.slice(0, 500);
-  const taint = { code, evidence: { tool: work.tool, exit_code: ran.exitCode, said } } as const;
-  return settlementOf(work, { ...ran, outcome: 'infrastructure_failure', code, taint });
-}
-
 function resultOf({ work, rollout }: JudgedCall, answer: CallAnswer): Result {
   const { ending, stdout, stderr, evidence, kept } = answer;
   const { texts, limits } = work.environment;
@@ -103,53 +120,6 @@ function textOf(captured: Captured): string {
   return captured.head + captured.tail;
 }
 
-/** The answer to a call that was refused for the model's own doing; `text` is what the model reads. */
-export function refusedResult(work: Tracked, code: ModelFailure, text?: string): Result {
-  return withoutRun(work, 'refused', code, text ?? limitText(work, code));
-}
-
-/** The answer to every call after the policy broke its own sandbox. */
-export function brokenResult(work: Tracked, reason: string): Result {
-  const text = fillText(work.environment.texts.sandboxBroken, { reason });
-  return withoutRun(work, 'completed', 'sandbox_broken', text);
-}
-
-/** The answer to a call that ran when the sandbox went down; what it had printed went with it. */
-export function brokenWhileRunning(work: Tracked, reason: string): Result {
-  const text = fillText(work.environment.texts.brokeSandbox, { reason });
-  return withoutRun(work, 'completed', 'sandbox_broken', text);
-}
-
-function limitText(work: Tracked, code: ModelFailure): string {
-  const { texts, limits } = work.environment;
-  if (code === 'too_many_at_once') return texts.tooManyAtOnce;
-  if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });
-  return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
-}
-
-function withoutRun(work: Tracked, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
-  return {
-    callId: work.call,
-    outcome,
-    code,
-    exitCode: null,
-    signal: null,
-    output,
-    stdout: '',
-    stderr: '',
-    truncated: { stdout: false, stderr: false, totalBytes: 0 },
-    timedOut: false,
-    outOfMemoryKilled: false,
-    durationMs: 0,
-    epoch: null,
-  };
-}
-
-/** How such a call settles: with its result, and nothing of a run. */
-export function refusedSettlement(work: Tracked, { outcome, code }: Result): Settlement {
-  return settlementOf(work, { outcome, code, admitted: 'no', durationMs: 0 });
-}
-
 type Settling = Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {
   readonly environment: { readonly limits: Pick<Tracked['environment']['limits'], 'idleMs'> };
 };
@@ -170,22 +140,4 @@ export function settlementOf({ key, call, digest, tool, environment }: Settling,
   };
   const { idleMs } = environment.limits;
   return { key, call, digest, tool, ...nothing, waitedMs: 0, idleMs, ...end };
-}
-
-/** How a call settles when nobody could be asked, before its deadline, whether it ran: ours, final, never scored. */
-export function settlementOfUnknown(
-  work: Settling,
-  { tries, detail }: { readonly tries: number; readonly detail: string },
-): Settlement {
-  const code = 'outcome_unknown';
-  const taint = { code, evidence: { call: work.call, tries, admitted: 'unknown', detail } } as const;
-  return settlementOf(work, { outcome: 'infrastructure_failure', code, admitted: 'unknown', taint });
-}
-
-/**
- * How a call settles whose answer was given and whose bytes are gone: only answers are ever confirmed, so whatever it
- * was, it was the command's own end.
- */
-export function settlementOfForgotten(work: Tracked): Settlement {
-  return settlementOf(work, { outcome: 'completed', code: null, admitted: 'yes' });
 }

@@ -31,6 +31,7 @@ const longestToolName = 64;
 export type ToolCall = {
   readonly call: CallId;
   readonly tool: string;
+  /** Whose word the tool's name is: the address that the training job was given, or a body, where the model's may stand. */
   readonly namedBy: 'job' | 'model';
   readonly arguments: Written;
   readonly timeoutMs: number | null;
@@ -73,10 +74,12 @@ export type Exec = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */
   readonly maxOutputBytes?: number;
   readonly timeoutMs: number | null;
+  /** At its timeout its tree is killed without a word before: whoever asks has no time for a grace. */
   readonly killAtOnce?: boolean;
 };
 

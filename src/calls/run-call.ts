@@ -12,13 +12,8 @@ import {
   type Tracked,
   type Work,
 } from './work.ts';
-import {
-  brokenResult,
-  type Judged,
-  refusedResult,
-  settlementOfForgotten,
-  settlementOfUnknown,
-} from './judge-call.ts';
+import { type Judged, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
+import { brokenResult, refusedResult } from './models-own.ts';
 import { answerExpired, answerFrom, judgeNow, settle, settleRefused, type SettlingDeps } from './settling.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';

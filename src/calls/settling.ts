@@ -10,13 +10,8 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
-import {
-  brokenWhileRunning,
-  judgeAnswer,
-  type Judged,
-  refusedSettlement,
-  saysBackendFailed,
-} from './judge-call.ts';
+import { judgeAnswer, type Judged, type Result, saysBackendFailed } from './judge-call.ts';
+import { brokenWhileRunning, refusedSettlement } from './models-own.ts';
 import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
@@ -71,11 +66,7 @@ function textsOf(
 }
 
 /** The model's own failure, for which nothing ran: an answer like every other. Throws `call_conflict` for a known id with other arguments. */
-export async function settleRefused(
-  deps: SettlingDeps,
-  work: Tracked,
-  result: Omit<StoredResult, 'waitedMs'>,
-): Promise<CallResult> {
+export async function settleRefused(deps: SettlingDeps, work: Tracked, result: Result): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
   // Of a rollout that is long over nobody knows the arguments any more.
   if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);

@@ -6,11 +6,19 @@ import type { RolloutKey } from '../model/rollout.ts';
 import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
-import type { CallAnswer, CallRequest } from '../protocol/sandboxd/wire.ts';
-import { type BindDeps, bindSandbox } from './bind-sandbox.ts';
+import { labelText } from '../protocol/rollout/label.ts';
+import {
+  type BindReply,
+  type CallAnswer,
+  type CallRequest,
+  protocolVersion,
+} from '../protocol/sandboxd/wire.ts';
+import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { fixedPrograms, programsMissing } from './missing-programs.ts';
 import { targetOf } from './target.ts';
+import type { Wakes } from './wakes.ts';
 
 export type Prepared =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }
@@ -19,6 +27,11 @@ export type Prepared =
 
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
 export type SetupOf = (environment: Environment, row: Item | null) => readonly CallRequest[];
+
+export type BindDeps = RetryDeps & {
+  readonly link: Pick<SandboxLink, 'bind'>;
+  readonly wakes: Wakes;
+};
 
 export type PrepareDeps = BindDeps & {
   readonly claims: Pick<ClaimStore, 'row'>;
@@ -98,6 +111,37 @@ export class SandboxPreparation {
       if (answer === 'running' || !succeeded(answer)) throw setupFailed(index, step, answer);
     }
   }
+}
+
+/**
+ * Binds a granted sandbox to its rollout. A bind that timed out may have been accepted: it is sent again, and the same owner
+ * is accepted again. A wake-up of the rollout between two tries that fail says that the sandbox is gone, most likely,
+ * so the next failure is the last. Returns which of the `programs` are not there. Throws what the link throws.
+ */
+export async function bindSandbox(
+  deps: BindDeps,
+  rollout: RolloutRecord,
+  environment: Environment,
+  programs: readonly string[],
+): Promise<readonly string[]> {
+  const target = targetOf(rollout);
+  const request = { ...bindRequest(rollout, environment), programs };
+  const woken = new AbortController();
+  const stopListening = deps.wakes.on(rollout.key, () => woken.abort());
+  const bind: Attempt<BindReply> = ({ remainingMs }) =>
+    deps.link.bind(target, request, AbortSignal.timeout(Math.max(1, remainingMs)));
+  try {
+    const { missing = [] } = await retrying(deps, retryPolicies.bind, bind, { hurry: woken.signal });
+    return missing;
+  } finally {
+    stopListening();
+  }
+}
+
+/** With what the sandbox will tell of its rollout when nobody else knows it any more. */
+function bindRequest(rollout: RolloutRecord, { limits: { idleMs, hardLifeMs } }: Environment) {
+  const label = labelText({ ...rollout, idleMs, hardLifeMs });
+  return { protocol: protocolVersion, owner: rollout.owner, expiresInMs: hardLifeMs, label };
 }
 
 /** Ids that no caller can use: they hold a space, which {@link isIdText} refuses. */

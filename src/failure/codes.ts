@@ -1,3 +1,5 @@
+import { modelFailureCodes } from '../model/outcome.ts';
+
 /**
  * Every way in which Corral can fail to give an answer, and who is to blame. The one source for HTTP statuses,
  * retry advice and reports: a code missing from a column does not compile, and what nobody classified is ours.
@@ -107,12 +109,16 @@ export function failureRow(code: FailureCode): Row {
   return failures[code];
 }
 
-/** Whose doing a call's end was: a code of the table has its blame there, every other is the model's; no code, nobody's. */
+/**
+ * Whose doing an end was, by its code; no code, nobody's. While a fleet is upgraded another version may write a code that this
+ * one does not know: what nobody classified is ours.
+ */
 export function blameOf(code: string): Blame;
 export function blameOf(code: string | null): Blame | null;
 export function blameOf(code: string | null): Blame | null {
   if (code === null) return null;
-  return Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : 'model';
+  if (modelFailureCodes.some((own) => own === code)) return 'model';
+  return Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : 'infrastructure';
 }
 
 /** Why a sandbox is known to be gone. */
@@ -130,3 +136,20 @@ export type LossCause =
   | 'node_out_of_memory'
   | 'out_of_disk'
   | 'expired';
+
+/** In a loss's evidence, set by a provider: commands ran under sandboxd's own id, so any of them could end it. */
+export const commandsAsSandboxd = { commandsRunAs: 'sandboxd' } as const;
+
+/**
+ * Why a sandbox that went down after its first command is the doing of what ran there, also in the background, in words
+ * for the model; null where cause and evidence do not say so. A provider tells `out_of_memory` and `out_of_disk` only
+ * when the sandbox's own limit was hit, not the machine's. An end of sandboxd speaks against commands only where they
+ * can end it: by a kill, or by asking it to stop, at which it exits by itself.
+ */
+export function brokenBy(cause: LossCause, evidence: { readonly commandsRunAs?: unknown }): string | null {
+  if (cause === 'out_of_memory') return 'a command used up all of its memory';
+  if (cause === 'out_of_disk') return 'a command filled its disk';
+  const couldKill = evidence.commandsRunAs === commandsAsSandboxd.commandsRunAs;
+  const hasEnded = cause === 'sandboxd_killed' || cause === 'sandbox_exited';
+  return hasEnded && couldKill ? 'a command killed the process that runs commands' : null;
+}

@@ -1,27 +1,19 @@
 import { targetOf } from '../claiming/target.ts';
 import { Failure } from '../failure/failure.ts';
-import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
+import { type KeptArtifacts, mostKeptBytes, mostKeptCharacters } from '../ports/kept-rollouts.ts';
+import type { SandboxLink, SandboxTarget } from '../ports/sandbox-link.ts';
 import { endOfTar, readTar, TarCutOff, TarError, tarHeader, tarPadding } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
-import { brokenProtocol, graderFailed, wantsOfMemory } from './run-command-grader.ts';
-import { NotYet, retrying } from '../waiting/retries.ts';
-import { retryPolicies } from '../waiting/retry-policies.ts';
-import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
+import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
+import { brokenProtocol } from './run-command-grader.ts';
+import { type TroubleDeps, whileItStands } from './still-there.ts';
 
 /**
  * What a policy left behind, for graders and judges that work elsewhere: regular files alone, taken out of its sandbox as
  * its own user when nothing of it runs any more. Its paths and bytes are the policy's word, and whatever it did to them
  * is its own doing: `bad`, which environments have a score for, and no way to a discard.
  */
-export type Artifacts =
-  | { readonly kind: 'taken'; readonly files: readonly Artifact[] }
-  | {
-      readonly kind: 'bad';
-      /** `broken`: its sandbox can give nothing any more. */
-      readonly how: 'artifacts' | 'broken';
-      /** For a person. */
-      readonly reason: string;
-    };
+export type Artifacts = { readonly kind: 'taken'; readonly files: readonly Artifact[] } | BadFiles;
 
 /** `path`: below the workspace, or absolute below another folder of the environment's; never with `..`. */
 export type Artifact = {
@@ -43,37 +35,14 @@ const takingMs = 5 * 60_000;
 /**
  * Takes them; again is fine. Throws what bars the rollout when its sandbox is lost, `sandboxd_unreachable` at the turn's end,
  * and `grader_failed` where its sandboxd cannot.
- *
- * A helper that dies is first asked again: what the policy's files leave no room for has no room the next time either, and a
- * machine that was short of memory for a moment has some again.
  */
 export async function takeArtifacts(
   deps: ArtifactsDeps,
   job: Pick<GradeJob, 'rollout' | 'turn' | 'deadline'>,
   wanted: WantedArtifacts,
 ): Promise<Artifacts> {
-  if (job.rollout.broken !== null) return broken(job.rollout.broken);
-  const attempt = async () => {
-    const artifacts = await takeOnce(deps, job, wanted);
-    if (artifacts.kind === 'bad' && artifacts.how === 'broken') throw new NotYet(new HelperDied(artifacts));
-    return artifacts;
-  };
-  try {
-    return await retrying(deps, retryPolicies.artifacts, attempt, { until: job.deadline });
-  } catch (thrown) {
-    if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
-    if (thrown instanceof HelperDied) return thrown.artifacts;
-    throw thrown;
-  }
-}
-
-class HelperDied extends Error {
-  readonly artifacts: Artifacts;
-
-  constructor(artifacts: Artifacts) {
-    super('the helper that takes artifacts died');
-    this.artifacts = artifacts;
-  }
+  if (job.rollout.broken !== null) return brokenSandbox(job.rollout.broken);
+  return untilRead(deps, job.deadline, () => takeOnce(deps, job, wanted));
 }
 
 async function takeOnce(
@@ -90,37 +59,11 @@ async function takeOnce(
   try {
     return { kind: 'taken', files: await whileItStands(deps, job, take) };
   } catch (thrown) {
-    if (thrown instanceof TarCutOff) return { kind: 'bad', how: 'broken', reason: noRoomToSend };
-    if (thrown instanceof TarError) throw brokenProtocol(thrown.message);
-    if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
-    return refused(thrown.trouble);
+    // All that was the policy's is dead by now, so nothing of it can have spoken for the helper.
+    if (thrown instanceof TarError && !(thrown instanceof TarCutOff)) throw brokenProtocol(thrown.message);
+    return policysDoing(thrown, 'artifacts');
   }
 }
-
-const noRoomToSend = 'the policy filled its sandbox, so that its files could not be sent';
-
-const broken = (reason: string): Artifacts => ({
-  kind: 'bad',
-  how: 'broken',
-  reason: `the policy broke its sandbox: ${reason}`,
-});
-
-type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
-
-/** All that was the policy's is dead by then: a helper that cannot live there lacks what its files take. */
-function refused({ code, message, errno = '' }: Refusal): Artifacts {
-  const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG') || errno === 'EBUSY';
-  if ((code === 'file_error' || code === 'internal') && lacks)
-    return { kind: 'bad', how: 'broken', reason: message };
-  if (code === 'file_error' && !ofMachine.has(errno))
-    return { kind: 'bad', how: 'artifacts', reason: message };
-  if (code === 'not_found')
-    throw graderFailed('its sandboxd is of a version that cannot give artifacts', 'ENOSYS');
-  throw graderFailed(`the artifacts could not be taken: ${message}`, errno);
-}
-
-/** What no file of the policy's can bring about: the disk beneath it fails. */
-const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN']);
 
 /** The helper that sends it runs as the policy's user, so what it says is looked at again. */
 async function filesIn(tar: AsyncIterable<Uint8Array>, mostBytes: number): Promise<readonly Artifact[]> {
@@ -172,6 +115,26 @@ export const bytesOf = (artifacts: Artifacts): number =>
   artifacts.kind === 'bad'
     ? 0
     : artifacts.files.reduce((sum, { path, bytes }) => sum + Buffer.byteLength(path) + bytes.length, 0);
+
+/** What is kept of them with their rollout, as JSON. The bytes are as the policy left them, so nothing is taken out of them. */
+export function artifactsToKeep(names: readonly string[], artifacts: Artifacts): string {
+  if (artifacts.kind === 'bad') return noneKept(`there were none to be had: ${artifacts.reason}`);
+  const bytes = artifacts.files.reduce((sum, file) => sum + file.bytes.length, 0);
+  const tooMany = `they have ${bytes} bytes, and of one rollout ${mostKeptBytes} are kept, with their paths`;
+  // Before anything is made of them.
+  if (bytes > mostKeptBytes) return noneKept(tooMany);
+  const files = artifacts.files.map((file) => ({
+    path: file.path,
+    executable: file.executable,
+    mtime_s: file.mtimeS,
+    base64: file.bytes.toString('base64'),
+  }));
+  const text = JSON.stringify({ kind: 'taken', names, files } satisfies KeptArtifacts);
+  return text.length > mostKeptCharacters ? noneKept(tooMany) : text;
+}
+
+const noneKept = (reason: string): string =>
+  JSON.stringify({ kind: 'none', reason: reason.slice(0, 500) } satisfies KeptArtifacts);
 
 /**
  * Memory for the artifacts of all gradings of a process. Whoever may take so many bytes enters when there is room for them,

@@ -1,12 +1,12 @@
 import { posix } from 'node:path';
 import { targetOf } from '../claiming/target.ts';
-import { Failure } from '../failure/failure.ts';
 import type { Attach, Json } from '../model/grader.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import { matches } from '../protocol/sandboxd/path-pattern.ts';
-import { readTar, TarError } from '../protocol/sandboxd/tar.ts';
+import { readTar, TarCutOff, TarError } from '../protocol/sandboxd/tar.ts';
 import type { GradeJob } from './job.ts';
-import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts';
+import { type BadFiles, brokenSandbox, policysDoing, untilRead } from './policys-files.ts';
+import { type TroubleDeps, whileItStands } from './still-there.ts';
 
 /**
  * Files of the sandbox that a judge is sent, pictures too: read as the policy's user, so that they are what it could read, and
@@ -16,10 +16,11 @@ import { PolicyBrokeIt, type TroubleDeps, whileItStands } from './still-there.ts
  * Not taken as artifacts are (`artifacts.ts`), although they look alike. Taking those kills all that is the policy's and ends
  * its calls, so it stands before every grader; a judge is asked in the middle, also after one that worked in the sandbox.
  * There a path that is missing is the whole's fault, and here it is only told. And any sandboxd has the archive that is read here.
+ * Whose doing it is when they cannot be read is one rule for both, `policys-files.ts`.
  */
 export type Attached =
   | { readonly kind: 'taken'; readonly told: { readonly [name: string]: Json } }
-  | { readonly kind: 'bad'; readonly reason: string };
+  | BadFiles;
 
 export type AttachDeps = TroubleDeps & { readonly link: Pick<SandboxLink, 'getFile'> };
 
@@ -28,11 +29,17 @@ const mostFiles = 32;
 /** Its bytes over a slow line, from a helper in a sandbox that is full. */
 const takingMs = 60_000;
 
+type AttachJob = Pick<GradeJob, 'rollout' | 'deadline'>;
+
 type Found = { readonly path: string; readonly bytes: Buffer };
 
 /** Throws what bars the rollout when its sandbox is lost, and `grader_failed` where its sandboxd cannot. */
-export async function attachFiles(deps: AttachDeps, job: GradeJob, attach: Attach): Promise<Attached> {
-  if (job.rollout.broken !== null) return broken(job.rollout.broken);
+export async function attachFiles(deps: AttachDeps, job: AttachJob, attach: Attach): Promise<Attached> {
+  if (job.rollout.broken !== null) return brokenSandbox(job.rollout.broken);
+  return untilRead(deps, job.deadline, () => attachOnce(deps, job, attach));
+}
+
+async function attachOnce(deps: AttachDeps, job: AttachJob, attach: Attach): Promise<Attached> {
   try {
     const found: Found[] = [];
     const missing: string[] = [];
@@ -45,29 +52,19 @@ export async function attachFiles(deps: AttachDeps, job: GradeJob, attach: Attac
     }
     return { kind: 'taken', told: { files: found.map(written), files_missing: missing } };
   } catch (thrown) {
-    if (thrown instanceof TooMuch || thrown instanceof TarError)
-      return { kind: 'bad', reason: thrown.message };
-    if (thrown instanceof PolicyBrokeIt) return broken(thrown.message);
-    if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
-    const { code, message, errno = '' } = thrown.trouble;
-    if (code === 'file_error') return { kind: 'bad', reason: message };
-    throw new Failure('grader_failed', `files could not be taken for the judge: ${message}`, {
-      evidence: { errno },
-    });
+    // What is the policy's may live on and speak for the helper, which has its user: an archive that is none is its doing, too.
+    if (thrown instanceof TooMuch || (thrown instanceof TarError && !(thrown instanceof TarCutOff)))
+      return { kind: 'bad', how: 'artifacts', reason: thrown.message };
+    return policysDoing(thrown, 'files for the judge');
   }
 }
 
 class TooMuch extends Error {}
 
-const broken = (reason: string): Attached => ({
-  kind: 'bad',
-  reason: `the policy broke its sandbox: ${reason}`,
-});
-
 /** Those of one pattern, by name. A folder is read as it is, without those below it. */
 async function filesOf(
   deps: AttachDeps,
-  job: GradeJob,
+  job: AttachJob,
   pattern: string,
   mostBytes: number,
 ): Promise<readonly Found[]> {

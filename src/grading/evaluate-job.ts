@@ -13,6 +13,7 @@ import {
   type ArtifactRoom,
   type Artifacts,
   type ArtifactsDeps,
+  artifactsToKeep,
   bytesOf,
   takeArtifacts,
 } from './artifacts.ts';
@@ -20,7 +21,6 @@ import { type ElsewhereDeps, gradeElsewhere } from './grade-elsewhere.ts';
 import { type AttachDeps, attachFiles, nothingAttached } from './attachments.ts';
 import { answerAt } from './graders/compared.ts';
 import { evaluate } from './graders/evaluate.ts';
-import { artifactsToKeep } from './keep-artifacts.ts';
 import type { Evaluation, Leaf, Sample } from './graders/evaluation.ts';
 import { type CommandGraderDeps, filesOfRow, runCommandGrader } from './run-command-grader.ts';
 import { redacted, toldWhy } from './told-why.ts';

@@ -31,7 +31,7 @@ export type GradeDeps = ObtainDeps &
     readonly work: Pick<WorkMetrics, 'graded'>;
   };
 
-/** Of one rollout, as fleet state counts them: where none is used, the one that failed is forgotten. */
+/** Of one rollout, as fleet state counts them (`turnsMax` in grading.lua): where none is used, the one that failed is forgotten. */
 const mostTurns = 3;
 
 /** How often a grading that runs elsewhere, or calls that still run, are looked after. */

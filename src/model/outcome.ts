@@ -10,16 +10,19 @@
 export type Outcome = 'completed' | 'timed_out' | 'refused' | 'infrastructure_failure' | 'cancelled';
 
 /** Why nothing ran or what the model's own failure was; every one of them is an answer 200, never an error. */
-export type ModelFailure =
-  | 'bad_arguments'
-  | 'unknown_tool'
-  | 'budget_spent'
-  | 'too_many_at_once'
-  | 'time_spent'
-  | 'command_timeout'
-  | 'command_out_of_memory'
-  | 'command_not_started'
-  | 'sandbox_broken';
+export const modelFailureCodes = [
+  'bad_arguments',
+  'unknown_tool',
+  'budget_spent',
+  'too_many_at_once',
+  'time_spent',
+  'command_timeout',
+  'command_out_of_memory',
+  'command_not_started',
+  'sandbox_broken',
+] as const;
+
+export type ModelFailure = (typeof modelFailureCodes)[number];
 
 /**
  * Whether a command may have reached its sandbox: `no` = nothing was sent, `yes` = the sandbox said so,

@@ -24,7 +24,7 @@ export type RecoverTools = WriteBackTools & {
  * A rollout whose sandbox is gone has nobody to tell of it but who has seen it there; it is marked, so that its next call
  * does not open it anew as if nothing had been.
  *
- * Returns how many sandboxes writtenBack what, or null when there was nothing to do. Throws what provider and fleet state
+ * Returns how many sandboxes were written back as what, or null when there was nothing to do. Throws what provider and fleet state
  * throw; then nothing is adopted and it is to be tried again.
  */
 export async function recover(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { blameOf } from './rollout-story.ts';
+import { blameOfCall } from './rollout-story.ts';
 
 test.each([
   ['completed', null, 0, null],
@@ -15,6 +15,6 @@ test.each([
 ] as const)(
   'a call that is %s with code %s and exit code %s is the fault of %s',
   (outcome, code, exitCode, blame) => {
-    expect(blameOf({ outcome, code, exitCode })).toBe(blame);
+    expect(blameOfCall({ outcome, code, exitCode })).toBe(blame);
   },
 );

@@ -1,4 +1,4 @@
-import { type Blame, type FailureCode, failures } from '../failure/codes.ts';
+import { type Blame, blameOf } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { Suspected } from '../failure/suspected.ts';
 import type { Verdict } from '../failure/verdict.ts';
@@ -76,22 +76,17 @@ export type RolloutStory = {
 };
 
 /**
- * Whose failure a settled call is. Its code is the failure table's where we failed, and else the model's own, as are a
- * command's exit code, time and arguments.
+ * Whose failure a settled call is told to be. Where we failed its code says it; else it is the model's own, as are a command's
+ * exit code, time and arguments.
  */
-export function blameOf({
+export function blameOfCall({
   outcome,
   code,
   exitCode,
 }: Pick<CallStory, 'code' | 'exitCode'> & { readonly outcome: string | null }): Blame | null {
-  if (outcome === 'infrastructure_failure') return tableBlame(code) ?? 'infrastructure';
+  if (outcome === 'infrastructure_failure') return blameOf(code) ?? 'infrastructure';
   if (code !== null || outcome === 'timed_out' || outcome === 'refused') return 'model';
   return exitCode !== null && exitCode !== 0 ? 'model' : null;
-}
-
-/** Null for a code that only a newer gateway knows. */
-function tableBlame(code: string | null): Blame | null {
-  return code !== null && Object.hasOwn(failures, code) ? failures[code as FailureCode].blame : null;
 }
 
 /** How a call ended, in a few words. */

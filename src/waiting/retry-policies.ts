@@ -39,7 +39,7 @@ export type Retried =
   | 'overdueCall'
   | 'gradingStep'
   | 'graderConnection'
-  | 'artifacts'
+  | 'policysFiles'
   | 'graderSandbox'
   | 'graderSilence'
   | 'forgottenTurn'
@@ -153,7 +153,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // However little time is left to the request that began it: others join it, and a sandbox that was cut off in the
     // middle would be wasted. A busy machine gives a new daemon its turn well within.
     withinMs: 10_000,
-    by: ['src/claiming/bind-sandbox.ts'],
+    by: ['src/claiming/prepare-sandbox.ts'],
   },
   sentCall: {
     what: 'sending a call, or asking for its answer',
@@ -218,8 +218,8 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     withinMs: always,
     by: ['src/grading/still-there.ts'],
   },
-  artifacts: {
-    what: 'taking the policy’s files out of its sandbox, for graders elsewhere',
+  policysFiles: {
+    what: 'taking the policy’s files out of its sandbox, for graders elsewhere and judges',
     on: 'a helper that dies: for want of what the policy’s files take, or of the machine’s memory',
     until: 'three tries; then it is the policy’s doing',
     again: named,
@@ -227,7 +227,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // The kernel's killer frees a machine's memory within a second; what a sandbox lacks, it lacks then, too.
     pauses: { firstMs: 1_000, factor: 3, longestMs: 3_000 },
     withinMs: always,
-    by: ['src/grading/artifacts.ts'],
+    by: ['src/grading/policys-files.ts'],
   },
   graderSandbox: {
     what: 'another sandbox for a grader that works where the policy never was',

@@ -43,7 +43,7 @@ const partOf: Readonly<Record<Retried, Part>> = {
   overdueCall: 'call',
   gradingStep: 'grade',
   graderConnection: 'grade',
-  artifacts: 'grade',
+  policysFiles: 'grade',
   graderSandbox: 'grade',
   graderSilence: 'grade',
   forgottenTurn: 'grade',

@@ -12,7 +12,11 @@ import { largeAnswer } from './large-answer.ts';
 import { presentCallResult } from './present-call.ts';
 import { timeoutMsOf, waitMsOf } from './waits.ts';
 
-/** Tool calls and commands. The same call id again attaches to the call, or gets its recorded answer. */
+/**
+ * Tool calls and commands. The same call id again attaches to the call, or gets its recorded answer. A tool's name is taken for the
+ * model's word here, and a wrong one is told to it: trainers pass on what it wrote. Only commands of the trainer's own may have
+ * asked for more output than an answer holds.
+ */
 export function callRoutes(app: App, core: GatewayCore): void {
   const answered = async (
     request: FastifyRequest,

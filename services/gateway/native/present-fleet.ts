@@ -1,4 +1,4 @@
-import { type Blame, type FailureCode, failureCodes, failureRow } from '#src/failure/codes.ts';
+import { type Blame, blameOf } from '#src/failure/codes.ts';
 import type { Grant } from '#src/access/keys.ts';
 import { ownerOf } from '#src/model/rollout.ts';
 import {
@@ -92,11 +92,6 @@ function presentTemplate(
   return { template, environment, ready, starting, held, waiting, announced, breaker, last_failure };
 }
 
-/** While the fleet is upgraded, another version may know a code that this one does not; what nobody classified is ours. */
-function blameOf(code: FailureCode): Blame {
-  return failureCodes.includes(code) ? failureRow(code).blame : 'infrastructure';
-}
-
 function presentVerdicts(processes: readonly HeardProcess[]): FleetAnswer['verdicts'] {
   const codes: Record<string, number> = {};
   const blame: Record<Blame, number> = { model: 0, caller: 0, infrastructure: 0 };
@@ -106,7 +101,7 @@ function presentVerdicts(processes: readonly HeardProcess[]): FleetAnswer['verdi
     scorable += good;
     for (const [code, count] of Object.entries(discards)) {
       codes[code] = (codes[code] ?? 0) + count;
-      blame[blameOf(code as FailureCode)] += count;
+      blame[blameOf(code)] += count;
     }
   }
   const discarded = blame.model + blame.caller + blame.infrastructure;

@@ -1,7 +1,7 @@
 import type { CallSummary } from '#src/ports/fleet/records.ts';
 import type { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
 import { explain, type Explanation } from '#src/reports/explanation.ts';
-import { blameOf, type CallStory, type RolloutStory } from '#src/reports/rollout-story.ts';
+import { blameOfCall, type CallStory, type RolloutStory } from '#src/reports/rollout-story.ts';
 import type { RolloutView } from '../core-interface.ts';
 
 /** A rollout's verdict as the native face tells it: why it is discarded, with all that fleet state knows of it. */
@@ -72,7 +72,7 @@ function callStoryOf(summary: CallSummary): CallStory {
     ...rest,
     callId: call,
     outcome: outcome ?? 'running',
-    blame: blameOf(summary),
+    blame: blameOfCall(summary),
     command: null,
     keyId: null,
   };

@@ -31,7 +31,7 @@ export type RunRoutesDeps = {
   readonly clock: Pick<Clock, 'nowMs'>;
 };
 
-/** Rollouts released by one request; the answer says how many are left. */
+/** Rollouts released by one request, each some 20 µs of Redis, for which everybody else waits; the answer says how many are left. */
 const closeStep = 200;
 
 export function runRoutes(app: App, deps: RunRoutesDeps): void {

@@ -15,7 +15,10 @@ export type Served = {
   readonly limitations: readonly string[];
 };
 
-/** The endpoints of `protocol/node/wire.ts`. */
+/**
+ * The endpoints of `protocol/node/wire.ts`. What takes its time is only taken on here (202): how it goes is told by the watch, to
+ * every controller alike, and whoever asks again for a sandbox that is there has asked for nothing new.
+ */
 export function createHandle(served: Served): Handle {
   const { sandboxes, feed, limitations, data } = served;
   return async (request, response) => {

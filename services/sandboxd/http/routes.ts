@@ -111,6 +111,10 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
   return { status: 200, body: reply };
 }
 
+/**
+ * The rollout that is asked for, beside the boot that the gate has checked: after a failover fleet state may send a rollout to a
+ * sandbox in which another lives, and two in one sandbox would both be scored.
+ */
 function requireBound({ binding }: Daemon, { headers }: IncomingMessage): void {
   const asker = headers[ownerHeader];
   binding.requireBound(typeof asker === 'string' ? asker : undefined);
@@ -185,6 +189,7 @@ async function bytesOut({ daemon, request, query, caught, response }: Exchange):
   return null;
 }
 
+/** The calls end before it is looked, for good: what is graded must be what the last of them left. */
 async function artifactsOut({ daemon, request, response, gone }: Exchange): Promise<Reply> {
   requireBound(daemon, request);
   const wanted = parseArtifacts(await readJson(request));

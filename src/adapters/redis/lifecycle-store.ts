@@ -1,4 +1,4 @@
-import { brokenBy } from '#src/failure/broken-by.ts';
+import { brokenBy } from '#src/failure/codes.ts';
 import type { LifecycleStore, LossEffect } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText } from './evidence.ts';
 import { recordOf, recordOrNull } from './record.ts';

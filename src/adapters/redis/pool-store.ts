@@ -23,6 +23,10 @@ import type { RunScript } from './script-runner.ts';
 /** What a person reads of a failed start; the rest is in the controller's log. */
 const messageMaxChars = 500;
 
+/**
+ * A plan of thousands of templates is told once, by name, and not with every reservation; fleet state keeps it for a minute, and
+ * says when it has it no more.
+ */
 export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolStore {
   return {
     counts: async (templates) => listOf(await run('counts', ...templates)).map(countsOf),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { sumsOf } from './report-store.ts';
 
-test('counters become sums by outcome, code and blame; codes outside the failure table are the model’s', () => {
+test('counters become sums by outcome, code and blame; what an answer has is the model’s, and what nobody knows is ours', () => {
   const fields = new Map([
     ['rollouts', '9'],
     ['outcome:completed', '5'],
@@ -10,10 +10,11 @@ test('counters become sums by outcome, code and blame; codes outside the failure
     ['code:rollout_expired', '1'],
     ['code:command_timeout', '3'],
     ['code:bad_arguments', '1'],
+    ['code:of_a_newer_gateway', '1'],
   ]);
   expect(sumsOf(fields)).toEqual({
     calls: { completed: 5, infrastructure_failure: 2 },
     codes: { sandbox_lost: 2, rollout_expired: 1 },
-    blame: { infrastructure: 2, caller: 1, model: 4 },
+    blame: { infrastructure: 3, caller: 1, model: 4 },
   });
 });

@@ -4,7 +4,7 @@ import { recordOf } from './record.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
 import { runName, runOf } from './run-name.ts';
 import type { RunScript } from './script-runner.ts';
-import { failureCodes, failureRow, type Blame, type FailureCode } from '#src/failure/codes.ts';
+import { failureCodes, blameOf, type Blame, type FailureCode } from '#src/failure/codes.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 
 /** The items of a report are the newest 2,000 of the run, its groups the newest 32 waves of each; counters are of the whole run. */
@@ -84,7 +84,7 @@ const isFailureCode = (code: string): code is FailureCode => known.has(code);
 
 /**
  * A run's counters by outcome, code and blame. Scripts count `outcome:<outcome>` and `code:<code>`; whose fault a code
- * is, only the failure table knows, and a code that is not in it is the model's own.
+ * is, only the failure table knows.
  */
 export function sumsOf(fields: ReadonlyMap<string, string>): Pick<RunReport, 'calls' | 'codes' | 'blame'> {
   const calls: Partial<Record<Outcome, number>> = {};
@@ -95,7 +95,7 @@ export function sumsOf(fields: ReadonlyMap<string, string>): Pick<RunReport, 'ca
     if (kind === 'outcome') calls[name as Outcome] = Number(text);
     if (kind !== 'code') continue;
     if (isFailureCode(name)) codes[name] = Number(text);
-    const whose = isFailureCode(name) ? failureRow(name).blame : 'model';
+    const whose = blameOf(name);
     blame[whose] = (blame[whose] ?? 0) + Number(text);
   }
   return { calls, codes, blame };

@@ -1,10 +1,7 @@
 import { type FailureCode, failureCodes } from '../codes.ts';
 import { over, wrongRequest } from './callers-own.ts';
-import { fleetItself } from './fleet.ts';
-import { grading, unfinished } from './grading.ts';
-import { lostState } from './lost-state.ts';
 import type { Meaning } from './meaning.ts';
-import { noSandbox } from './no-sandbox.ts';
+import { fleetItself, grading, lostState, noSandbox, unfinished } from './ours.ts';
 
 /** Every code's meaning: one that nobody has described does not compile. */
 export const meanings: Readonly<Record<FailureCode, Meaning>> = {

@@ -56,6 +56,7 @@ async function settle(
   if (decision === 'ask' && stranger !== undefined) return examine(tools, stranger, lastingMs, signal);
 }
 
+/** Whichever life it was: with the object every one of them is gone. */
 async function lose(
   { lifecycle, metrics, log }: CollectTools,
   sandbox: SandboxId,

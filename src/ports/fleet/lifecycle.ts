@@ -18,7 +18,7 @@ export type LossEffect =
 export interface LifecycleStore {
   /**
    * The one door of loss. `boot` null: whichever life it was. Whether the policy did it follows from cause and evidence, by
-   * `failure/broken-by.ts`, whoever says it.
+   * `brokenBy` (failure/codes.ts), whoever says it.
    */
   lose(sandbox: SandboxId, boot: BootId | null, cause: LossCause, evidence: Evidence): Promise<LossEffect>;
   /** Finish or delete wins: closes it, settles what runs as `cancelled`, sends the sandbox to draining. Null: unknown rollout. */

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { mostAliases } from '#src/adapters/redis/alias-store.ts';
 import { tenantId } from '#src/model/ids.ts';
-import { startWorld, type World } from './world.ts';
+import { worldOfTests } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const [acme, other] = [tenantId('acme'), tenantId('other/tenant')];
 const image = (reference: string) => ({ environment: 'sandbox', image: reference });

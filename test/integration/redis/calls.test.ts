@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bootId, callId, sandboxId } from '#src/model/ids.ts';
 import {
   admitOf,
@@ -11,19 +11,10 @@ import {
   minute,
   recordOf,
   settlementOf,
-  startWorld,
-  type World,
+  worldOfTests,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(async () => {
-  await world.reset();
-  await world.supply(3);
-});
+const world = worldOfTests(3);
 
 const admit = async (call: string, overrides = {}) =>
   world.fleet.calls.admit(admitOf(await recordOf(world.fleet, keyOf('a')), call, overrides));

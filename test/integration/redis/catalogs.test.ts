@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { minute, second, startWorld, type World } from './world.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { minute, second, worldOfTests } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
+const world = worldOfTests();
 beforeEach(async () => {
-  await world.reset();
   for (const catalog of ['old', 'new']) await world.fleet.catalogs.publish(catalog, []);
 });
 

@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bootId, environmentVersion, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { PoolTarget } from '#src/ports/fleet/pool.ts';
 import type { ChosenImage } from '#src/ports/fleet/registry.ts';
-import { claimOf, held, keyOf, minute, ownerOf, startWorld, tenant, type World } from './world.ts';
+import { claimOf, held, keyOf, minute, ownerOf, worldOfTests, tenant } from './world.ts';
 
-let world: World;
+const world = worldOfTests();
 let tickets = 0;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
 
 const version = environmentVersion('v1');
 const own = templateDigest('own');

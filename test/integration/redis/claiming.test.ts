@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bootId, environmentName, environmentVersion, runId } from '#src/model/ids.ts';
 import {
   admitOf,
@@ -11,17 +11,11 @@ import {
   recordOf,
   sandboxOf,
   second,
-  startWorld,
+  worldOfTests,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 describe('a first call', () => {
   test('finds a ready sandbox and has it at once, warm', async () => {

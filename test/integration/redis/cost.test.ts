@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { connectFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { bootId, environmentName, runId, sandboxId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
@@ -10,18 +10,12 @@ import {
   minute,
   sandboxOf,
   second,
-  startWorld,
+  worldOfTests,
   template,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-beforeEach(() => world.reset());
-afterAll(() => world.stop());
+const world = worldOfTests();
 
 const target = { template, minReady: 10, max: 10, environment: environmentName('code') };
 const address = sandboxAddress('unix:/run/sandbox');

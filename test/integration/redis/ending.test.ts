@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { runId, sandboxId } from '#src/model/ids.ts';
 import {
   admitOf,
@@ -12,17 +12,11 @@ import {
   recordOf,
   sandboxOf,
   settlementOf,
-  startWorld,
+  worldOfTests,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const native = (name: string, run = 'run-1') => claimOf(name, { owner: ownerOf(name, run), face: 'native' });
 const expire = (limit = 10) => world.fleet.lifecycle.expireDue(limit);

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { environmentName, environmentVersion } from '#src/model/ids.ts';
 import { anyPlace, type Environment } from '#src/model/environment.ts';
-import { claimOf, minute, startWorld, template, type World } from './world.ts';
+import { claimOf, minute, worldOfTests, template } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const day = 24 * 60 * minute;
 

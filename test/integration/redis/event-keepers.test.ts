@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { EventKeeper } from '#src/ports/fleet/event-keepers.ts';
-import { minute, second, startWorld, type World } from './world.ts';
+import { minute, second, worldOfTests } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const gateway: EventKeeper = {
   component: 'gateway',

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { templateDigest } from '#src/model/ids.ts';
 import { graderKey } from '#src/model/rollout.ts';
@@ -15,20 +15,11 @@ import {
   recordOf,
   sandboxOf,
   second,
-  startWorld,
+  worldOfTests,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(async () => {
-  await world.reset();
-  await world.supply(1);
-});
+const world = worldOfTests(1);
 
 const key = keyOf('a');
 const graders = templateDigest('G');

@@ -1,5 +1,5 @@
 import { sandboxId, type SandboxId } from '#src/model/ids.ts';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   admitOf,
   claimOf,
@@ -11,19 +11,10 @@ import {
   recordOf,
   sandboxOf,
   settlementOf,
-  startWorld,
-  type World,
+  worldOfTests,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(async () => {
-  await world.reset();
-  await world.supply(2);
-});
+const world = worldOfTests(2);
 
 const key = keyOf('a');
 const begin = () => world.fleet.grades.begin(key, gradeAsk());

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { bootId, runId, sandboxId } from '#src/model/ids.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import {
@@ -11,18 +11,12 @@ import {
   recordOf,
   sandboxOf,
   settlementOf,
-  startWorld,
+  worldOfTests,
   template,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const lose = (sandbox: string, boot: string | null = null) =>
   world.fleet.lifecycle.lose(sandboxId(sandbox), boot === null ? null : bootId(boot), 'evicted', {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { sandboxId } from '#src/model/ids.ts';
 import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
-import { claimOf, held, keyOf, minute, sandboxOf, startWorld, template, type World } from './world.ts';
+import { claimOf, held, keyOf, minute, sandboxOf, worldOfTests, template } from './world.ts';
 
 const key = keysOf('test');
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-beforeEach(() => world.reset());
-afterAll(() => world.stop());
+const world = worldOfTests();
 
 const reader = () => new KnownSandboxes(world.fleet.pool);
 const all = () => world.fleet.pool.known();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bootId, callId, environmentName, itemKey, runId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { FoundRollout } from '#src/ports/fleet/recovery.ts';
@@ -18,21 +18,12 @@ import {
   recordOf,
   sandboxOf,
   settlementOf,
-  startWorld,
+  worldOfTests,
   template,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(async () => {
-  await world.reset();
-  await world.supply(3);
-});
+const world = worldOfTests(3);
 
 const key = keyOf('a');
 const hashOf = (of = key) => `corral:{test}:rollout:${of}`;

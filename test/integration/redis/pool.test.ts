@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { bootId, runId, sandboxId, templateDigest } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
 import type { Errand, PoolTarget } from '#src/ports/fleet/pool.ts';
@@ -12,19 +12,13 @@ import {
   recordOf,
   sandboxOf,
   second,
-  startWorld,
+  worldOfTests,
   template,
   tenant,
-  type World,
 } from './world.ts';
 
-let world: World;
+const world = worldOfTests();
 let tickets = 0;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
 
 const other = templateDigest('U');
 const target = (minReady: number, max = 100, of = template): PoolTarget => ({ template: of, minReady, max });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { itemKey, runId, tenantId } from '#src/model/ids.ts';
 import {
   claimOf,
@@ -9,18 +9,13 @@ import {
   recordOf,
   sandboxOf,
   settlementOf,
-  startWorld,
+  worldOfTests,
   tenant,
   type World,
 } from './world.ts';
 import { wholeRun } from '#src/reports/run-report.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const run = runId('run-1');
 const report = async () => {

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { tenantId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
-import { claimOf, keyOf, minute, ownerOf, recordOf, startWorld, tenant, type World } from './world.ts';
+import { claimOf, keyOf, minute, ownerOf, recordOf, worldOfTests, tenant } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const long = JSON.stringify({ id: 'task-1', text: 'x'.repeat(1_000) });
 const open = (name: string, item: string | null = long) => world.fleet.claims.claim(claimOf(name, { item }));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { callId } from '#src/model/ids.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import {
@@ -10,18 +10,11 @@ import {
   recordOf,
   second,
   settlementOf,
-  startWorld,
-  type World,
+  worldOfTests,
 } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
+const world = worldOfTests(2);
 beforeEach(async () => {
-  await world.reset();
-  await world.supply(2);
   await held(world.fleet, claimOf('a'));
 });
 

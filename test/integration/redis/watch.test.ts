@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environmentVersion, sandboxId, templateDigest } from '#src/model/ids.ts';
 import type { ProcessWord } from '#src/ports/fleet/watch.ts';
-import { claimOf, keyOf, minute, ownerOf, second, startWorld, template, type World } from './world.ts';
+import { claimOf, keyOf, minute, ownerOf, second, worldOfTests, template } from './world.ts';
 
-let world: World;
-beforeAll(async () => {
-  world = await startWorld();
-});
-afterAll(() => world.stop());
-beforeEach(() => world.reset());
+const world = worldOfTests();
 
 const wait = (name: string, run = 'run-1', of = template) =>
   world.fleet.claims.claim(claimOf(name, { owner: ownerOf(name, run), template: of }));

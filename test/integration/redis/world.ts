@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach } from 'vitest';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import {
@@ -117,6 +118,20 @@ export async function startWorld(): Promise<World> {
       await server.stop();
     },
   };
+}
+
+/** The world of a file of tests: started before them, stopped after them, and empty before each, but for so many ready sandboxes. */
+export function worldOfTests(ready = 0): World {
+  const world = {} as World;
+  beforeAll(async () => {
+    Object.assign(world, await startWorld());
+  });
+  afterAll(() => world.stop());
+  beforeEach(async () => {
+    await world.reset();
+    await world.supply(ready);
+  });
+  return world;
 }
 
 export function ownerOf(name: string, run = 'run-1', attempt = 1): Owner {

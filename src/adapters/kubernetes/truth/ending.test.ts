@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { brokenBy } from '#src/failure/broken-by.ts';
+import { brokenBy } from '#src/failure/codes.ts';
 import { fakeNode, fakePod } from '#test/fakes/pod-object.ts';
 import type { NodeView } from './node-view.ts';
 import { endingOf, killedForMemoryAtMs } from './ending.ts';

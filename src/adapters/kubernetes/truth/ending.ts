@@ -1,5 +1,4 @@
-import { commandsAsSandboxd } from '#src/failure/broken-by.ts';
-import type { LossCause } from '#src/failure/codes.ts';
+import { commandsAsSandboxd, type LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { Users } from '../pod/users.ts';
 import { leavingOf } from './keeps-off.ts';

@@ -1,11 +1,14 @@
 -- requires: ending, line, rollout, run
 -- Gradings: one turn at a time, a score is stored once, and what can never be scored says why.
 
+-- Turns of a rollout. A platform asks for a grade three times before it drops the rollout: a grader that failed for a moment has
+-- each of them, and one that always fails ends as a discard that tells why. `mostTurns` in grade-rollout.ts is the same.
+local turnsMax = 3
+
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after taint.
 -- Who asks again under the same name (ARGV[3]) has not heard that the turn is its own, and would wait for itself.
 script('begin-grade', function(ARGV)
   local id, by, gradeMs, inSandbox, seenIn = ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5] == '1', ARGV[6]
-  local turnsMax = 3
   local state, taintCode, closedBy, score, turn, gradeUntilMs, gradeBy, template, sandbox =
     read(id, 'state', 'taintCode', 'closedBy', 'score', 'gradeTurn', 'gradeUntilMs', 'gradeBy', 'template', 'sandbox')
 
@@ -91,7 +94,6 @@ end)
 -- A turn of grading failed; says how many turns are left. The last one decides: the rollout is discarded.
 script('fail-grade', function(ARGV)
   local id, turn, evidence = unpack(ARGV, 2)
-  local turnsMax = 3
   local state, current, score, idleMs, hardEndMs = read(id, 'state', 'gradeTurn', 'score', 'idleMs', 'hardEndMs')
   if not state or not current then return turnsMax end -- begun before Redis forgot it
   if state == 'grading' and turn == current and not score then

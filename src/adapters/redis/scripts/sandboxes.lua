@@ -97,8 +97,8 @@ script('withdraw-sandbox', function(ARGV)
 end)
 
 -- The one door of loss: a sandbox is known to be gone. Before its rollout's first dispatch it is swapped silently;
--- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of what its calls ran; what they
--- left running in the background does it as well as they do, so it is not asked whether one is in flight.
+-- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
+-- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do, so it is not asked whether one is in flight.
 script('lose', function(ARGV)
   local sandbox, boot, cause, evidence, brokenReason = unpack(ARGV, 2)
   local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))

@@ -2,7 +2,8 @@
 -- Starts that fail, and what they do to their template.
 
 -- The breaker of a template: closed until ten starts in a row have failed, then open. While it is open one probe may
--- be out, and a new one every 30 s; one success closes it.
+-- be out, and a new one every 30 s; one success closes it. Without it a template that cannot start would use up the start
+-- budget of all others; and nobody has to close it, because a registry or a quota mends without telling anybody here.
 
 local failuresToOpen = 10
 local probeEveryMs = 30 * 1000

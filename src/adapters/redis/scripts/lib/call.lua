@@ -4,6 +4,7 @@
 --   1 tool  2 digest  3 startedAtMs  4 dispatched: how many were told to send it  5 admitted  6 outcome  7 code  8 exitCode  9 durationMs
 --   10 waitedMs  11 outputBytes  12 answered
 
+-- Whoever repeats a call has just missed its answer. All of a long rollout's, of up to half a megabyte each, would fill Redis.
 local answersKept = 16
 -- Of one rollout, uncounted ones included. Below the 4,096 that its sandbox's journal has room for: the rest are for the
 -- setup's and the grader's own.

@@ -1,6 +1,19 @@
 import { expect, test } from 'vitest';
-import { brokenBy, commandsAsSandboxd } from './broken-by.ts';
-import type { LossCause } from './codes.ts';
+import { modelFailureCodes } from '../model/outcome.ts';
+import { blameOf, brokenBy, commandsAsSandboxd, failureCodes, failures, type LossCause } from './codes.ts';
+
+test("whose doing an end was is in the table, or the end is an answer: then it is the model's", () => {
+  expect(failureCodes.map((code) => blameOf(code))).toEqual(failureCodes.map((code) => failures[code].blame));
+  expect(new Set(modelFailureCodes.map((code) => blameOf(code)))).toEqual(new Set(['model']));
+});
+
+test.each([
+  ['a code of a newer gateway', 'infrastructure'],
+  ['constructor', 'infrastructure'],
+  [null, null],
+] as const)('%s is the doing of %s', (code, blame) => {
+  expect(blameOf(code)).toBe(blame);
+});
 
 test('only a sandbox that hit its own limit of memory or disk was taken down by what ran in it', () => {
   const ours: readonly LossCause[] = ['sandboxd_killed', 'evicted', 'node_lost', 'sandbox_exited', 'expired'];

@@ -1,0 +1,86 @@
+import { LinkError } from '../ports/sandbox-link.ts';
+import { TarCutOff } from '../protocol/sandboxd/tar.ts';
+import type { Deadline } from '../waiting/deadline.ts';
+import { NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
+import { graderFailed, wantsOfMemory } from './run-command-grader.ts';
+import { PolicyBrokeIt } from './still-there.ts';
+
+/**
+ * Whose doing it is that files of the policy's could not be read, be it for graders elsewhere (`artifacts.ts`) or for a judge
+ * (`attachments.ts`). A helper reads them as the policy's user, in a sandbox that the policy filled: what its files bring about
+ * is its own doing, `bad`, for which the environment has a score. What they cannot bring about is `grader_failed`, no score.
+ */
+export type BadFiles = {
+  readonly kind: 'bad';
+  /** `broken`: its sandbox can give nothing any more. */
+  readonly how: 'artifacts' | 'broken';
+  /** For a person. */
+  readonly reason: string;
+};
+
+export const brokenSandbox = (reason: string): BadFiles => ({
+  kind: 'bad',
+  how: 'broken',
+  reason: `the policy broke its sandbox: ${reason}`,
+});
+
+/**
+ * Until they are read. A helper that dies is first asked again: what the policy's files leave no room for has no room the next
+ * time either, and a machine that was short of memory for a moment has some again.
+ */
+export async function untilRead<Files extends { readonly kind: string }>(
+  deps: RetryDeps,
+  until: Deadline,
+  read: () => Promise<Files | BadFiles>,
+): Promise<Files | BadFiles> {
+  const attempt = async () => {
+    const files = await read();
+    if (isBad(files) && files.how === 'broken') throw new NotYet(new HelperDied(files));
+    return files;
+  };
+  try {
+    return await retrying(deps, retryPolicies.policysFiles, attempt, { until });
+  } catch (thrown) {
+    if (thrown instanceof PolicyBrokeIt) return brokenSandbox(thrown.message);
+    if (thrown instanceof HelperDied) return thrown.files;
+    throw thrown;
+  }
+}
+
+const isBad = (files: { readonly kind: string }): files is BadFiles => files.kind === 'bad';
+
+class HelperDied extends Error {
+  readonly files: BadFiles;
+
+  constructor(files: BadFiles) {
+    super('the helper that reads the files of the policy died');
+    this.files = files;
+  }
+}
+
+/** What was thrown as the policy's doing. Throws it on where it is none; `what` could not be read, in words. */
+export function policysDoing(thrown: unknown, what: string): BadFiles {
+  if (thrown instanceof TarCutOff) return { kind: 'bad', how: 'broken', reason: noRoomToSend };
+  if (!(thrown instanceof LinkError) || thrown.trouble.kind !== 'refused') throw thrown;
+  return ofRefusal(thrown.trouble, what);
+}
+
+const noRoomToSend = 'the policy filled its sandbox, so that its files could not be sent';
+
+type Refusal = Extract<LinkError['trouble'], { readonly kind: 'refused' }>;
+
+/** A helper that cannot live there lacks what the policy's files or processes take, or was ended by one of them. */
+function ofRefusal({ code, message, errno = '' }: Refusal, what: string): BadFiles {
+  const lacks = wantsOfMemory.has(errno) || errno.startsWith('SIG') || errno === 'EBUSY';
+  if ((code === 'file_error' || code === 'internal') && lacks)
+    return { kind: 'bad', how: 'broken', reason: message };
+  if (code === 'file_error' && !ofMachine.has(errno))
+    return { kind: 'bad', how: 'artifacts', reason: message };
+  if (code === 'not_found')
+    throw graderFailed(`its sandboxd is of a version that cannot give ${what}`, 'ENOSYS');
+  throw graderFailed(`${what} could not be taken: ${message}`, errno);
+}
+
+/** What no file of the policy's can bring about: the disk beneath it fails. */
+const ofMachine: ReadonlySet<string> = new Set(['EIO', 'ESTALE', 'ENOTCONN']);
