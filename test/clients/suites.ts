@@ -78,5 +78,6 @@ export function choose(args: readonly string[]): { suites: readonly Suite[]; res
 const isNamed = (args: readonly string[], name: string): boolean =>
   args.some((arg) => arg === name || arg === name.split('-', 1)[0]);
 
+/** The innermost of the folders that hold it: within the core's is that of E2B's SDK, and within that one those of frameworks. */
 const suiteOf = (file: string): Suite =>
-  suites.find((suite) => suite !== core && file.startsWith(`${suite.tests}/`)) ?? core;
+  suites.findLast(({ tests }) => file.startsWith(`${tests}/`)) ?? core;
