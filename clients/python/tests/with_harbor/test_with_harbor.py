@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shutil
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ from harbor.agents.installed.base import NonZeroAgentExitCodeError
 from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
+from rootfs import busybox_root
 from scripted_agent import ScriptedAgent
 
 from corral.harbor import number_in, reward_of
@@ -31,33 +31,8 @@ Disturb = Callable[[str], Awaitable[None]]
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A root as small as can be; the folders that Harbor writes in are the environment's."""
-    root = tmp_path_factory.mktemp("root")
-    for folder in (
-        "bin",
-        "proc",
-        "dev",
-        "sys",
-        "tmp",
-        "etc",
-        "usr",
-        "run",
-        "workspace",
-        "home",
-        "lib",
-        "lib64",
-    ):
-        (root / folder).mkdir()
-    shutil.copy("/usr/bin/busybox", root / "bin/busybox")
-    for applet in subprocess.run(
-        ["busybox", "--list"], capture_output=True, text=True, check=True
-    ).stdout.split():
-        if applet != "busybox":
-            (root / "bin" / applet).symlink_to("busybox")
-    for each in (root, *root.parents):
-        if each.is_relative_to("/tmp") and each != Path("/tmp"):
-            each.chmod(0o755)
-    return f"rootfs:{root}"
+    """The folders that Harbor writes in are the environment's."""
+    return busybox_root(tmp_path_factory.mktemp("root"))
 
 
 @pytest.fixture(autouse=True)
