@@ -4,6 +4,7 @@ import type { CommandUser, FilePlace, FileReply } from '#src/protocol/sandboxd/w
 import { Capture } from './command/capture.ts';
 import type { Config } from './config.ts';
 import { parseReply, replyBytes, startHelper } from './helper/run.ts';
+import { killWhenStalled } from './helper/stalled.ts';
 import { killTree } from './processes/kill-tree.ts';
 import { WireError } from './wire-error.ts';
 
@@ -18,6 +19,10 @@ export async function putFile(config: Config, place: FilePlace, body: IncomingMe
   const said = new Capture(replyBytes);
   stdout.on('data', (chunk: Buffer) => said.push(chunk));
   if (child.stdin !== null) body.pipe(child.stdin);
+  const stopLooking = killWhenStalled(
+    helper.process,
+    () => body.readableEnded || child.stdin?.writableNeedDrain === true,
+  );
   try {
     await Promise.race([helper.succeeded, brokenOff(body)]);
     return replyOf(said.taken().head.toString('utf8'));
@@ -26,6 +31,7 @@ export async function putFile(config: Config, place: FilePlace, body: IncomingMe
     child.kill('SIGTERM');
     throw error;
   } finally {
+    stopLooking();
     body.unpipe();
     helper.release();
   }
@@ -65,8 +71,13 @@ export async function bytesOut(
   mayBreakOff: (error: unknown) => boolean,
 ): Promise<void> {
   const helper = await startHelper(config, user, request, longestTransferMs);
+  const { stdout } = helper.process;
+  const stopLooking = killWhenStalled(
+    helper.process,
+    () => stdout.readableLength === 0 && !response.writableNeedDrain,
+  );
   try {
-    const chunks = helper.process.stdout[Symbol.asyncIterator]();
+    const chunks = stdout[Symbol.asyncIterator]();
     const first = await chunks.next();
     if (first.done === true) await helper.succeeded;
     response.writeHead(200, { 'content-type': 'application/octet-stream' });
@@ -76,6 +87,7 @@ export async function bytesOut(
     over.catch(() => {}); // Awaited when all bytes were sent; until then it is not unhandled.
     await pipeline(contentOf(first, chunks, over), response);
   } finally {
+    stopLooking();
     await killTree(helper.process.pid);
     helper.release();
   }

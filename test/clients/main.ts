@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { measure } from './bench.ts';
 import { findPython } from './find-python.ts';
-import { choose, client, core, type Suite } from './suites.ts';
+import { choose, client, core, isFile, type Suite, suiteOf } from './suites.ts';
 import { virtualEnvironment } from './virtual-environment.ts';
 
 /*
@@ -80,7 +80,8 @@ function install(python: string): string {
 function tasksOf(suite: Suite, rest: readonly string[], python: string, installed: string): readonly Task[] {
   const task = (name: string, play: () => Promise<Played>): Task => ({ suite, name, play });
   if (rest.length > 0) {
-    const named = rest.some((arg) => arg.startsWith('tests/')) ? rest : [suite.tests, ...rest];
+    const own = rest.filter((arg) => !isFile(arg) || suiteOf(arg) === suite);
+    const named = own.some(isFile) ? own : [suite.tests, ...own];
     return [task('tests', () => tests(named, python, installed))];
   }
   const parts = suite.parts.map((part, index) =>

@@ -70,13 +70,16 @@ export function choose(args: readonly string[]): { suites: readonly Suite[]; res
   const rest = args.filter((arg) => arg !== '--all' && !named.some(({ name }) => isNamed([arg], name)));
   if (named.length > 0) return { suites: named, rest };
   if (args.includes('--all')) return { suites, rest };
-  const files = rest.filter((arg) => arg.startsWith('tests/'));
+  const files = rest.filter(isFile);
   if (files.length > 0) return { suites: [...new Set(files.map(suiteOf))], rest };
   return { suites: rest.length > 0 ? [core] : suites.filter(({ isSlow }) => !isSlow), rest };
 }
 
+export const isFile = (arg: string): boolean => arg.startsWith('tests/');
+
 const isNamed = (args: readonly string[], name: string): boolean =>
   args.some((arg) => arg === name || arg === name.split('-', 1)[0]);
 
-const suiteOf = (file: string): Suite =>
-  suites.find((suite) => suite !== core && file.startsWith(`${suite.tests}/`)) ?? core;
+/** The innermost of the folders that hold it: within the core's is that of E2B's SDK, and within that one those of frameworks. */
+export const suiteOf = (file: string): Suite =>
+  suites.findLast(({ tests }) => file.startsWith(`${tests}/`)) ?? core;

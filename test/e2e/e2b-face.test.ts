@@ -190,6 +190,35 @@ test('a client that hangs up while it waits leaves no sandbox behind', async () 
     .toMatchObject({ rollouts: [{ state: 'closed', closed_by: 'deleted' }] });
 });
 
+test('who hangs up and comes again with its key finds its sandbox, and it stays', async () => {
+  const first = await open('narrow');
+  const body = JSON.stringify({ templateID: 'narrow' });
+  const keyed = { ...key(), 'idempotency-key': randomUUID() };
+  const patience = AbortSignal.timeout(2_000);
+  const url = `${corral.fleet.gatewayUrl}/e2b/v2/sandboxes`;
+  await expect(fetch(url, { method: 'POST', body, headers: keyed, signal: patience })).rejects.toThrow();
+  const again = ask('/v2/sandboxes', { method: 'POST', body, headers: keyed });
+  await ask(`/sandboxes/${first.sandboxID}`, { method: 'DELETE', headers: key() });
+  const answer = await again;
+  expect(answer.status).toBe(201);
+  const sandbox = (await answer.json()) as Opened;
+  expect(await run(sandbox, 'sleep 2; echo mine')).toMatchObject({ stdout: 'mine\n', exitCode: 0 });
+  await ask(`/sandboxes/${sandbox.sandboxID}`, { method: 'DELETE', headers: key() });
+});
+
+test('odd metadata, groups and pages are refused in words or taken, and never a failure of ours', async () => {
+  const create = (body: string) => ask('/v2/sandboxes', { method: 'POST', body, headers: key() });
+  for (const metadata of [String.raw`{"a":"\ud800"}`, String.raw`{"\udc00":"a"}`]) {
+    expect((await create(`{"templateID":"own","metadata":${metadata}}`)).status).toBe(400);
+  }
+  for (const group of ['', `${'a'.repeat(199)}\u{1F600}`, 'a\0b']) {
+    const { sandboxID } = await open('own', { metadata: { group } });
+    await ask(`/sandboxes/${sandboxID}`, { method: 'DELETE', headers: key() });
+  }
+  expect((await ask('/v2/sandboxes?nextToken=nowhere', { headers: key() })).status).toBe(400);
+  expect((await corral.native.get('/v1/runs/development/rollouts?cursor=nowhere')).status).toBe(400);
+});
+
 test('paths lead nowhere but through the sandbox, as its own user', async () => {
   const sandbox = await open();
   const read = (path: string) => ask(`/files?path=${encodeURIComponent(path)}`, { headers: shown(sandbox) });

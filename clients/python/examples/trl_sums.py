@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import torch
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
@@ -33,4 +34,6 @@ def trainer_of(model: Any, **options: Any) -> GRPOTrainer:
 
 
 if __name__ == "__main__":
-    trainer_of(sys.argv[1], args=GRPOConfig(output_dir="out", max_completion_length=2048)).train()
+    gpu = torch.cuda.is_available()
+    options = GRPOConfig(output_dir="out", max_completion_length=2048, use_cpu=not gpu, bf16=gpu)
+    trainer_of(sys.argv[1], args=options).train()

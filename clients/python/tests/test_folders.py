@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -120,6 +121,27 @@ def test_an_archive_that_is_none_or_lies_is_the_policys(tmp_path: Path):
     for broken in (b"", b"text", whole[:512], whole[:3000], whole[:1024] + END_MARK, b"z" * 4096 + END_MARK):
         with pytest.raises(corral.Refused):
             unpack(broken, tmp_path / "into")
+    longer = tarfile.TarInfo("longer")
+    longer.type = tarfile.GNUTYPE_LONGNAME
+    endless = longer.tobuf(tarfile.GNU_FORMAT) * 5_000 + END_MARK
+    huge = tarfile.TarInfo("huge")
+    huge.size = 2**80
+    for lying in (endless, huge.tobuf(tarfile.GNU_FORMAT) + END_MARK):
+        with pytest.raises(corral.Refused):
+            unpack(lying, tmp_path / "into")
     both = tar((tarfile.TarInfo("a"), b"a file"), (tarfile.TarInfo("a/b"), b"and a folder"))
     with pytest.raises(corral.Refused):
         unpack(both, tmp_path / "other")
+
+
+def test_a_disk_of_the_trainers_own_that_is_full_is_no_doing_of_the_policys(tmp_path: Path):
+    full = tmp_path / "full"
+    full.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", full], check=True)
+    try:
+        with pytest.raises(corral.Misuse, match="No space left"):
+            unpack(tar((tarfile.TarInfo("a"), b"x" * 200_000)), full / "into")
+    finally:
+        subprocess.run(["umount", full], check=True)
+    with pytest.raises(corral.Misuse):
+        unpack(tar(), "/proc/nowhere")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from fleet import Fleet
@@ -96,7 +97,9 @@ async def test_a_command_that_no_machine_starts_is_refused_and_the_rollout_goes_
         assert (await rollout.grade()).score == 1
 
 
-async def test_a_file_that_it_removed_or_made_a_folder_is_refused_and_it_is_scored(fleet: Fleet, run: str):
+async def test_a_file_that_it_removed_or_made_a_folder_is_refused_and_it_is_scored(
+    fleet: Fleet, run: str, tmp_path: Path
+):
     async with corral.Rollout("counting", client=fleet.client(run)) as rollout:
         await rollout.write("calls", "x\n")
         assert await rollout.read("calls") == b"x\n"
@@ -112,9 +115,15 @@ async def test_a_file_that_it_removed_or_made_a_folder_is_refused_and_it_is_scor
                 await rollout.read(path, most_bytes=99_999)
         with pytest.raises(corral.Refused):
             await asyncio.wait_for(rollout.read("silent"), 20)
-        for path in ("", "/", "a\0b", "x" * 5_000):
-            with pytest.raises(corral.Refused):
-                await rollout.write(path, "x")
+        for path in ("", "/", "a\0b", "x" * 5_000, "half\ud800"):
+            for act in (
+                rollout.write(path, "x"),
+                rollout.read(path),
+                rollout.upload_dir(tmp_path, path),
+                rollout.download_dir(path, tmp_path),
+            ):
+                with pytest.raises(corral.Refused):
+                    await act
         with pytest.raises(corral.Refused):
             await rollout.write("folder", "x")
         assert rollout.discarded is None

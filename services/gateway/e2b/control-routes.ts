@@ -31,13 +31,11 @@ export function controlRoutes(app: App, parts: E2bParts): void {
   for (const path of ['/sandboxes', '/v2/sandboxes']) {
     app.post(path, { schema: { params: RunParams, body: NewSandbox } }, async (request, reply) => {
       const caller = controllerOf(request);
-      const key = request.headers['idempotency-key'];
-      const id =
-        typeof key === 'string' && key !== '' ? sandboxIdOf(caller, key) : newSandboxId(parts.random);
-      takeRollout(request, id, 'the sandbox id');
+      const opener = openerOf(parts, caller, request.headers['idempotency-key']);
+      takeRollout(request, opener.id, 'the sandbox id');
       const gone = new AbortController();
       reply.raw.once('close', () => gone.abort());
-      const answer = await openSandbox(parts, caller, request.body, id, gone.signal);
+      const answer = await openSandbox(parts, caller, request.body, opener, gone.signal);
       return reply.code(201).send(answer);
     });
 
@@ -111,11 +109,19 @@ const comeBackMs = 15_000;
 const firstCall = callId('e2b-create');
 const firstCallMs = 10_000;
 
+/** `comesAgain`: with its key, and finds its sandbox or its place in line. Without one nobody but its request knows the id. */
+type Opener = { readonly id: OpenRequest['rollout']; readonly comesAgain: boolean };
+
+function openerOf({ random }: E2bParts, caller: Caller, key: string | readonly string[] | undefined): Opener {
+  if (typeof key !== 'string' || key === '') return { id: newSandboxId(random), comesAgain: false };
+  return { id: sandboxIdOf(caller, key), comesAgain: true };
+}
+
 async function openSandbox(
   parts: E2bParts,
   caller: Caller,
   body: NewSandbox,
-  id: OpenRequest['rollout'],
+  { id, comesAgain }: Opener,
   gone: AbortSignal,
 ) {
   const { core } = parts;
@@ -133,10 +139,11 @@ async function openSandbox(
       timeoutMs: firstCallMs,
       waitMs: lineMs,
     });
-    if (gone.aborted) throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
+    if (gone.aborted && !comesAgain)
+      throw new Failure('capacity_timeout', 'nobody waits for this sandbox any more');
   } catch (thrown) {
-    // Its id is known to nobody, so it would only hold its place.
-    await core.close(caller, ref, 'deleted').catch(() => undefined);
+    // It would only hold its place.
+    if (!comesAgain) await core.close(caller, ref, 'deleted').catch(() => undefined);
     throw laterOn(thrown);
   }
   return answerOf(id, body.templateID, pass);

@@ -68,7 +68,6 @@ function parameter(line: string, name: string): string | null {
   if (at < 0 || end < 0) return null;
   return line
     .slice(at + start.length, end)
-
     .replaceAll('%22', '"')
     .replaceAll(/%0d/gi, '\r')
     .replaceAll(/%0a/gi, '\n')

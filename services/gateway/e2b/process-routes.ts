@@ -181,8 +181,9 @@ function timesOf(request: FastifyRequest): Pick<ExecRequest, 'timeoutMs' | 'wait
     throw invalid('Connect-Timeout-Ms is no time');
   const deadlineMs = Number(header);
   return {
-    timeoutMs: Math.ceil(Math.max(deadlineMs - answerMs(deadlineMs), deadlineMs / 3)),
-    waitMs: deadlineMs,
+    timeoutMs: Math.min(longestMs, Math.ceil(Math.max(deadlineMs - answerMs(deadlineMs), deadlineMs / 3))),
+    // Above what a timer can count, it would be over at once.
+    waitMs: Math.min(longestMs * 2, deadlineMs),
     killAtOnce: true,
   };
 }

@@ -7,14 +7,14 @@ import { isOver } from '#src/model/rollout.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { NewSandbox, SandboxAnswer } from '#src/protocol/e2b/control.ts';
 import type { Caller, OpenRequest, RolloutView } from '../core-interface.ts';
-import { environmentRef } from '../http/taking.ts';
+import { environmentRef, takeItem } from '../http/taking.ts';
 
 /*
  * A sandbox of E2B's clients is a rollout of ours, and its id is the rollout's on every face. What a rollout has beside it:
  *
  *   environment  the template's: by its own name, or by an alias that an image was given (templates)
  *   row          the `metadata`, and the image where the environment takes it from the row
- *   group        `metadata.group`, else `metadata.environment_name` (Harbor's task), else the template
+ *   group        `metadata.group`, else `metadata.environment_name` (Harbor's task), else the template; an empty one is none
  *   labels       `metadata.session_id` (Harbor's) and `metadata.name` (verifiers'), so that people find it
  */
 
@@ -34,6 +34,7 @@ export function sandboxIdOf({ tenant, run }: Caller, idempotencyKey: string): Ro
   return rolloutId(BigInt(`0x${digest}`).toString(36).slice(0, idLength));
 }
 
+/** Throws `invalid_request` for metadata that holds half a character. */
 export function openingOf(
   rollout: RolloutId,
   { templateID, metadata = {}, envVars = {} }: NewSandbox,
@@ -44,7 +45,7 @@ export function openingOf(
     rollout,
     attempt: 1,
     environment: environmentRef(name),
-    item: rowOf(metadata, environment, image),
+    item: takeItem(rowOf(metadata, environment, image)),
     group: groupOf(metadata, templateID),
     tags: { step: null, labels: labelsOf(metadata, Object.keys(envVars).length > 0) },
   };
@@ -59,8 +60,8 @@ function rowOf(metadata: Item, { template }: Environment, image: string | null):
 const longestGroup = 200;
 
 function groupOf(metadata: Readonly<Record<string, string>>, template: string): ItemKey {
-  const group = metadata['group'] ?? metadata['environment_name'] ?? template;
-  return itemKey(group.slice(0, longestGroup));
+  const group = [metadata['group'], metadata['environment_name']].find((text) => text) ?? template;
+  return itemKey(group.slice(0, longestGroup).toWellFormed());
 }
 
 /** Says that its commands get variables, which only the pass of whoever opened it carries. */

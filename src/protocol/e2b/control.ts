@@ -45,7 +45,7 @@ export type NetworkUpdate = Static<typeof NetworkUpdate>;
 export const ListQuery = Type.Object({
   metadata: Type.Optional(Type.String()),
   state: Type.Optional(Type.Unknown()),
-  nextToken: Type.Optional(Type.String()),
+  nextToken: Type.Optional(Type.String({ pattern: '^\\d{0,16}$' })),
   limit: Type.Optional(Type.String()),
 });
 

@@ -8,7 +8,7 @@ export const RolloutsQuery = Type.Object(
   {
     verdict: Type.Optional(Type.Union([Type.Literal('scorable'), Type.Literal('discard')])),
     code: Type.Optional(Type.String()),
-    cursor: Type.Optional(Type.String({ maxLength: 512 })),
+    cursor: Type.Optional(Type.String({ pattern: '^\\d{1,16}$' })),
   },
   { additionalProperties: false },
 );

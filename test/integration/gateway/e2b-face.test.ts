@@ -81,6 +81,15 @@ test('a command is run with the variables of its sandbox and its own, in time fo
   expect(asked).toMatchObject({ env: { TASK: '1', B: '2' }, timeoutMs: 3_900, killAtOnce: true });
 });
 
+test.each(['2592000000', '9999999999'])(
+  'a client that waits for %s ms, which is for ever, has its command run and is waited with',
+  async (deadline) => {
+    await start(hello, { 'connect-timeout-ms': deadline });
+    const [, asked] = gateway.core.calls.find(({ method }) => method === 'exec')?.args ?? [];
+    expect(asked).toMatchObject({ timeoutMs: 3_600_000, waitMs: 7_200_000 });
+  },
+);
+
 test.each([
   ['a pass of another sandbox', () => headers(sandbox, passFor('other'))],
   ['a pass whose key is gone', () => headers(sandbox, passFor(sandbox, 'gone'))],

@@ -46,7 +46,6 @@ class Asked:
     route: Route
     path: str
     query: Mapping[str, str] = field(default_factory=dict[str, str])
-    json: Mapping[str, Any] | None = None
     text: str | None = None
     content: bytes | None = None
     most_bytes: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import tarfile
 from pathlib import Path, PurePosixPath
@@ -11,6 +12,17 @@ from .errors import Misuse, Refused
 from .exchange import own_failure
 
 END_MARK: Final = bytes(1024)
+# Of this machine's own disk. Every other error of writing comes of the names in the archive, which the policy chose.
+OURS: Final = {
+    errno.EACCES,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOSPC,
+    errno.EPERM,
+    errno.EROFS,
+}
 
 
 def pack(folder: str | Path) -> bytes:
@@ -32,16 +44,24 @@ def _carried(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
 
 def unpack(packed: bytes, folder: str | Path) -> list[str]:
     """Writes files and folders below a folder of the trainer's, and nothing else: a link may point anywhere, also at what a
-    later entry would then overwrite. Returns the names that were left out. Raises Refused where the archive is none: the
-    policy had a hand in it."""
+    later entry would then overwrite. Returns the names that were left out. Raises Refused where the archive is none, for the
+    policy had a hand in it, and Misuse where this machine has no room or right to write it."""
     if not packed.endswith(END_MARK):
         raise _refused("something in the sandbox broke it off")
     try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _not_written(folder, error) from None
+    try:
         with tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
             members = archive.getmembers()
-            Path(folder).mkdir(parents=True, exist_ok=True)
             return [member.name for member in members if not _place(archive, member, Path(folder))]
-    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
+    except OSError as error:
+        if error.errno in OURS:
+            raise _not_written(folder, error) from None
+        raise _refused(f"it cannot be unpacked: {error}") from None
+    # Headers in headers without end, numbers that no machine has: what a tar may hold, its reader does not say.
+    except (tarfile.TarError, ValueError, EOFError, ArithmeticError, RecursionError) as error:
         raise _refused(f"it cannot be unpacked: {error}") from None
 
 
@@ -63,6 +83,10 @@ def _place(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> b
     path.write_bytes(content.read())
     path.chmod((member.mode & 0o777) | 0o600)
     return True
+
+
+def _not_written(folder: str | Path, error: OSError) -> Misuse:
+    return Misuse(own_failure("invalid_request", f"{folder} cannot be written here: {error}", "caller"))
 
 
 def _refused(what: str) -> Refused:

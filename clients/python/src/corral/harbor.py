@@ -48,16 +48,28 @@ _told: Final = partial(told_as, HealthcheckError)
 async def reward_of(trial: TrialResult, *, name: str = "reward", taken_away: float = 0.0) -> float | None:
     """A trial's reward; None for what was lost, which belongs in no mean. `taken_away`: what it is worth that the policy made
     its own grading impossible, which Harbor tells like a loss. The fleet is asked which it was."""
-    if trial.reward_valid and trial.verifier_result is not None:
-        return (trial.verifier_result.rewards or {}).get(name)
-    if trial.failure_cause not in (FailureCause.VERIFIER_FAILED, FailureCause.UNCLASSIFIED):
+    measured = None if trial.verifier_result is None else (trial.verifier_result.rewards or {}).get(name)
+    if trial.reward_valid:
+        return measured
+    if not may_be_the_policys(trial):
         return None
     try:
         # Nothing is opened by asking.
         verdict = await Rollout("", rollout_id=str(trial.id)).verdict()
     except (Discarded, Unavailable):
         return None
-    return taken_away if verdict.scorable else None
+    if not verdict.scorable:
+        return None
+    return taken_away if measured is None else measured
+
+
+def may_be_the_policys(trial: TrialResult) -> bool:
+    """Whether what Harbor calls a failure may be the policy's doing. Harbor has no name for most of what can go wrong; before
+    anything was verified it was the agent's own program here, or its way to the model, and no measure of the policy."""
+    if trial.failure_cause == FailureCause.VERIFIER_FAILED:
+        return True
+    is_verified = any(each.verifier is not None for each in (trial, *(trial.step_results or [])))
+    return trial.failure_cause == FailureCause.UNCLASSIFIED and is_verified
 
 
 class CorralEnvironment(BaseEnvironment):

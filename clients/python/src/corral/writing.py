@@ -58,7 +58,7 @@ def check_command(texts: list[str]) -> None:
 
 
 def check_path(path: str) -> None:
-    if path.strip("/") == "" or "\0" in path:
+    if path.strip("/") == "" or "\0" in path or _half_characters.search(path):
         raise Refused(own_failure("invalid_request", f"{path!r} names no file", "model"))
     if len(path.encode(errors="replace")) > LONGEST_PATH_BYTES:
         raise Refused(own_failure("invalid_request", "the path is too long", "model"))

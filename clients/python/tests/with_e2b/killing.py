@@ -1,4 +1,4 @@
-"""Which rollout of a run is to be killed: E2B's frameworks do not say which sandbox they are in."""
+"""Which rollout of a run is where a test wants it: E2B's frameworks do not say which sandbox they are in."""
 
 from __future__ import annotations
 
@@ -11,8 +11,12 @@ from fleet import Fleet, eventually
 LONG_S = 1.5
 
 
-async def kill_in_long_command(fleet: Fleet, run: str) -> str:
-    """Kills the sandbox whose command has run for some time; its id."""
+async def kill_in_long_command(fleet: Fleet, run: str) -> None:
+    fleet.kill_sandbox_of(await in_long_command(fleet, run))
+
+
+async def in_long_command(fleet: Fleet, run: str) -> str:
+    """The rollout whose command has run for some time, as soon as there is one."""
     since: dict[tuple[str, int], float] = {}
 
     def find() -> str | None:
@@ -24,6 +28,4 @@ async def kill_in_long_command(fleet: Fleet, run: str) -> str:
                 return rollout
         return None
 
-    rollout = await asyncio.to_thread(eventually, find, "a command runs for long")
-    fleet.kill_sandbox_of(rollout)
-    return rollout
+    return await asyncio.to_thread(eventually, find, "a command runs for long")

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from harbor.agents.base import BaseAgent
-from harbor.agents.installed.base import NonZeroAgentExitCodeError
 from harbor.environments.base import BaseEnvironment, ExecResult
 from harbor.models.agent.context import AgentContext
 
@@ -15,7 +14,7 @@ from harbor.models.agent.context import AgentContext
 class ScriptedAgent(BaseAgent):
     commands: ClassVar[Sequence[str]] = ()
     timeout_sec: ClassVar[int | None] = None
-    fails_after: ClassVar[bool] = False
+    fails_after: ClassVar[Exception | None] = None
     numbers: ClassVar[itertools.count[int]] = itertools.count()
     seen: ClassVar[list[ExecResult]] = []
     last: ClassVar[list[str]] = []
@@ -35,5 +34,5 @@ class ScriptedAgent(BaseAgent):
         if number == len(self.commands) - 1:
             self.last.append(str(environment.context_id))
         self.seen.append(await environment.exec(self.commands[number], timeout_sec=self.timeout_sec))
-        if self.fails_after:
-            raise NonZeroAgentExitCodeError("the agent's own program failed")
+        if self.fails_after is not None:
+            raise self.fails_after

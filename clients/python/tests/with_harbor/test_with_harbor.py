@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import shutil
 import subprocess
 import sys
 import time
@@ -13,11 +12,14 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import httpx
 import pytest
 from fleet import REPOSITORY, Fleet, eventually, write_rows
+from harbor.agents.installed.base import NonZeroAgentExitCodeError
 from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
+from rootfs import busybox_root
 from scripted_agent import ScriptedAgent
 
 from corral.harbor import number_in, reward_of
@@ -29,33 +31,8 @@ Disturb = Callable[[str], Awaitable[None]]
 
 @pytest.fixture(scope="session")
 def image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A root as small as can be; the folders that Harbor writes in are the environment's."""
-    root = tmp_path_factory.mktemp("root")
-    for folder in (
-        "bin",
-        "proc",
-        "dev",
-        "sys",
-        "tmp",
-        "etc",
-        "usr",
-        "run",
-        "workspace",
-        "home",
-        "lib",
-        "lib64",
-    ):
-        (root / folder).mkdir()
-    shutil.copy("/usr/bin/busybox", root / "bin/busybox")
-    for applet in subprocess.run(
-        ["busybox", "--list"], capture_output=True, text=True, check=True
-    ).stdout.split():
-        if applet != "busybox":
-            (root / "bin" / applet).symlink_to("busybox")
-    for each in (root, *root.parents):
-        if each.is_relative_to("/tmp") and each != Path("/tmp"):
-            each.chmod(0o755)
-    return f"rootfs:{root}"
+    """The folders that Harbor writes in are the environment's."""
+    return busybox_root(tmp_path_factory.mktemp("root"))
 
 
 @pytest.fixture(autouse=True)
@@ -177,16 +154,34 @@ def test_what_a_policy_may_leave_as_its_reward_is_no_number_and_no_error(text: s
     assert (number_in(text, is_json=True), number_in('{"reward": 0.5}', is_json=True)) == (None, 0.5)
 
 
+@pytest.fixture
+def own_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An agent that is installed in the sandbox, and whose program ends with an exit code."""
+    monkeypatch.setattr(ScriptedAgent, "fails_after", NonZeroAgentExitCodeError("its program failed"))
+
+
+@pytest.mark.usefixtures("own_failure")
 async def test_lost_in_grading_after_the_policys_own_failure_is_no_zero(fleet: Fleet, run: str, task: Path):
     """Harbor keeps the first exception of a trial, which is the policy's here."""
     (task / "tests/test.sh").write_text(TEST.format(6))
-    ScriptedAgent.fails_after = True
-    try:
-        disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1 and len(told["calls"]) > 5)
-        [trial] = await play(task, [APPEND.format(1)], disturb)
-    finally:
-        ScriptedAgent.fails_after = False
+    disturb = killed_when(fleet, run, lambda told: told["in_flight"] == 1 and len(told["calls"]) > 5)
+    [trial] = await play(task, [APPEND.format(1)], disturb)
     assert (trial.reward_valid, await reward_of(trial)) == (False, None)
+
+
+@pytest.mark.usefixtures("own_failure")
+async def test_after_the_policys_own_failure_it_has_what_was_measured(fleet: Fleet, run: str, task: Path):
+    [trial] = await play(task, [APPEND.format(2)])
+    assert (trial.reward_valid, await reward_of(trial)) == (False, 2)
+    assert [line["mean"] for line in fleet.report(run)["groups"]] == [2.0]
+
+
+@pytest.mark.usefixtures("fleet", "run")
+async def test_a_model_that_cannot_be_reached_is_no_zero(task: Path, monkeypatch: pytest.MonkeyPatch):
+    """By an exception that Harbor does not know; it looks like many that the policy can cause in grading."""
+    monkeypatch.setattr(ScriptedAgent, "fails_after", httpx.ConnectError("no model is there"))
+    [trial] = await play(task, [APPEND.format(2)])
+    assert (str(trial.failure_cause), await reward_of(trial)) == ("unclassified", None)
 
 
 def test_a_wrong_key_ends_the_job(task: Path, monkeypatch: pytest.MonkeyPatch):

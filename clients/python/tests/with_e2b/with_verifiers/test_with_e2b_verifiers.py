@@ -9,8 +9,9 @@ from statistics import mean
 
 import pytest
 import verifiers.v1 as vf
+from balancer import balancer
 from fleet import Fleet
-from killing import kill_in_long_command
+from killing import in_long_command, kill_in_long_command
 from running_lines import CountsLines, RunningLines, ScriptedHarness
 from verifiers.v1.clients import ModelContext
 from verifiers.v1.env import RunSlot
@@ -102,11 +103,16 @@ async def test_the_models_own_time_out_is_the_exit_code_of_its_program(fleet: Fl
     assert fleet.report(run)["discarded"] == 0
 
 
-async def test_a_gateway_that_dies_in_a_program_costs_nothing(fleet: Fleet, run: str):
+async def test_a_gateway_that_dies_in_a_program_costs_nothing_and_its_reward_survives(
+    fleet: Fleet, run: str, monkeypatch: pytest.MonkeyPatch
+):
     async def restart() -> None:
-        await asyncio.sleep(3)
+        await in_long_command(fleet, run)
         await asyncio.to_thread(fleet.await_gateway_after, fleet.kill_gateway())
 
-    episodes = await play(["sleep 6; echo x >> calls"], restart)
-    assert rewards(episodes) in ([1], [None])
+    async with balancer(fleet.url) as url:
+        for name in ("E2B_API_URL", "E2B_SANDBOX_URL"):
+            monkeypatch.setenv(name, f"{url}/e2b/runs/{run}")
+        [episode] = await play(["echo x >> calls; sleep 12; echo x >> calls"], restart)
+    assert rewards([episode]) == [2]
     assert fleet.report(run)["discarded"] == 0
