@@ -29,7 +29,7 @@ beforeAll(async () => {
   const own = join(folder, 'authored.tar');
   const base = await bareImage(defaultCacheDir());
   await writeArchive({ name: authored, layers: [...base.layers, layer(foreign)], config: said }, own);
-  for (const node of cluster.nodes) await importImages(node, [...built, own]);
+  for (const node of cluster.nodes) await importImages(cluster, node, [...built, own]);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
