@@ -136,6 +136,14 @@ describe('a sandbox in an image of busybox alone', () => {
       /^1\n.*Read-only/s,
     );
   });
+
+  test('gets sandboxd from an image that the kubelet mounts, which nobody can write', async () => {
+    const sandboxd = { kind: 'image_volume', image: imageNames.sandboxd } as const;
+    await using sandbox = await startPodSandbox(cluster, { image }, { sandboxd });
+    expect(await sandbox.sh('mount | grep -c "/opt/corral .*ro,"; touch /opt/corral/x')).toMatch(
+      /^1\n.*Read-only/s,
+    );
+  });
 });
 
 test("an author's image keeps its WORKDIR, ENV and libraries; its ENTRYPOINT is not run", async () => {
