@@ -110,7 +110,7 @@ describe.each(['baked', 'mounted'] as const)('data that is %s', (name) => {
   const shell = (trace: string, call: string, command: string) =>
     corral.rft.call({ trace, call, command, environment: name });
 
-  test('is where it should be, answers queries, can be written by no policy, and is scored upon', async () => {
+  test.concurrent('is where it should be, answers queries, can be written by no policy, and is scored upon', async () => {
     const trace = `${name}-used`;
     const found = await corral.rft.call({
       trace,
@@ -147,11 +147,11 @@ describe.each([
   ['open', 'setup_failed', '/data/pages/plain.txt may be written'],
   ['nowhere', 'image_unavailable', images.nowhere],
 ] as const)('a pod whose data is %s', (name, code, words) => {
-  test('serves nobody, is ours, and never a zero', async () => {
+  test.concurrent('serves nobody, is ours, and never a zero', async () => {
     await corral.native.open(name, name);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'cat /data/pages/plain.txt' } };
     const told = { ...toldNothingRan, code, message: expect.stringContaining(words) as string };
-    const answer = await corral.native.post(`/v1/rollouts/${name}/calls?wait_s=60`, call);
+    const answer = await corral.native.post(`/v1/rollouts/${name}/calls?wait_s=30`, call);
     expectFailure(answer, { ...told, rollout_id: name, call_id: 'c1' });
     expect((await corral.native.get(`/v1/rollouts/${name}`)).body).toMatchObject({
       taint: null,
