@@ -20,9 +20,9 @@ export const lostState = {
   },
   dependency_failed: {
     means:
-      'A tool said, by an exit code of its `infrastructure_exit`, that its own backend failed; what the policy saw is not what the task is about.',
+      'A tool said, by an exit code of its `infrastructure_exit`, that its own backend failed, or the database of a tool with `index` could not be read any more; what the policy saw is not what the task is about.',
     evidence: '`tool`, `exit_code`, and `said`: the beginning of its stderr.',
     operator:
-      'Mend the backend. Where the model’s own arguments can cause that exit code, the environment’s author must take it off `infrastructure_exit`: a policy could discard its bad rollouts with it.',
+      'Mend the backend. A database breaks by its disk, or by who changes a `source` under running sandboxes. Where the model’s own arguments can cause that exit code, the environment’s author must take it off `infrastructure_exit`: a policy could discard its bad rollouts with it.',
   },
 } as const satisfies Partial<Record<FailureCode, Meaning>>;
