@@ -107,7 +107,7 @@ export const ceilingLine = (ceilings: readonly { readonly name: string; readonly
     silent: true,
     symbol: 'none',
     lineStyle: { color: tones.violet, width: 2, type: 'dashed' as const },
-    label: { color: tones.violet, position: 'insideStartTop' as const, fontSize: 13 },
+    label: { color: tones.violet, position: 'insideEndTop' as const, fontSize: 13 },
     data: ceilings.map(({ name, mean }) => ({
       yAxis: mean,
       label: { formatter: `${name} ${mean.toFixed(2)}` },

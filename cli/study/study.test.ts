@@ -134,8 +134,9 @@ describe('a ceiling', () => {
   const ceilings = [{ name: 'second-coder', mean: 0.7123 }];
   const under = (score: number) => studyOf(asked(varied({ a: [score, score] }), { ceilings }));
 
+  const advice = (score: number) => under(score).advice.find(({ topic }) => topic === 'ceiling');
+
   test('says whether somebody is paid more than people are by each other', () => {
-    const advice = (score: number) => under(score).advice.find(({ topic }) => topic === 'ceiling');
     expect(advice(0.5)).toMatchObject({
       weight: 'good',
       found: expect.stringContaining('0.71, what second-coder'),

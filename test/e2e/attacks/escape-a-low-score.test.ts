@@ -220,7 +220,7 @@ test.each(attacksOnQueries)(
 
 test('hold all the memory but what starts nothing: no search ends a rollout as ours', async () => {
   const [trace, environment] = ['searching-full', 'searching'];
-  const hold = quietly(`${loop('head -c 90M /dev/zero | tail')}`);
+  const hold = quietly(loop('head -c 90M /dev/zero | tail'));
   expect(
     await corral.rft.call({ trace, call: 'c1', command: `${hold}; ${hold}; ${hold}`, environment }),
   ).toMatchObject({ status: 200 });

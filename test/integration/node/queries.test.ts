@@ -193,8 +193,9 @@ describe('queries in a sandbox', () => {
     expect(await text({})).toMatchObject({ ending: exited(0) });
   });
 
+  const path = () => join(folder, 'breaks.db');
+
   describe('of a database that breaks under them', () => {
-    const path = () => join(folder, 'breaks.db');
     const own = {
       database: '/data/breaks.db',
       sql: 'SELECT text FROM lines WHERE number = :number',
