@@ -1,6 +1,6 @@
-import { Failure } from '../../failure/failure.ts';
-import type { ImageFolder, Template } from '../../model/environment.ts';
-import { LinkError, type SandboxLink, type SandboxTarget } from '../../ports/sandbox-link.ts';
+import { Failure } from '#src/failure/failure.ts';
+import type { ImageFolder, Template } from '#src/model/environment.ts';
+import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
 
 /**
  * Looks, as the policy's user, whether each folder of data is what an environment counts on. On one machine the mount
