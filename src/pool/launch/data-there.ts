@@ -7,20 +7,19 @@ import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sand
  * itself proves it; a pod's data is what an image holds, and an image without it starts as well as one with. A tool would then say
  * `No such file`, and the policy would be paid for what it could not read.
  *
- * Of what is inside only the first level is looked at: the rest came by the same build. Root may write anywhere, so of it that is not asked.
+ * Of what is inside only the first level is looked at: the rest came by the same build.
  */
-const looksAtData = `user=$0
-amiss() { echo "data: $1" >&2; exit 1; }
+const looksAtData = `amiss() { echo "data: $1" >&2; exit 1; }
 for data; do
   [ -d "$data" ] || amiss "$data is not there, or no folder"
   [ -r "$data" ] && [ -x "$data" ] || amiss "$data may not be read by the user of commands"
-  [ "$user" = root ] || [ ! -w "$data" ] || amiss "$data may be written by the user of commands"
+  [ ! -w "$data" ] || amiss "$data may be written by the user of commands"
   found=
   for each in "$data"/* "$data"/.[!.]*; do
     [ -e "$each" ] || continue
     found=yes
     [ -r "$each" ] || amiss "$each may not be read by the user of commands"
-    [ "$user" = root ] || [ ! -w "$each" ] || amiss "$each may be written by the user of commands"
+    [ ! -w "$each" ] || amiss "$each may be written by the user of commands"
   done
   [ "$found" ] || amiss "$data is empty"
 done`;
@@ -34,7 +33,7 @@ export async function checkData(
 ): Promise<void> {
   const targets = ofImages(template).map((folder) => folder.target);
   if (targets.length === 0) return;
-  const look = ['/bin/sh', '-c', looksAtData, template.runAs, ...targets];
+  const look = ['/bin/sh', '-c', looksAtData, 'data', ...targets];
   try {
     await link.prepare(target, [look], template.startTimeoutMs, signal);
   } catch (thrown) {

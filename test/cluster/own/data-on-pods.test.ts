@@ -52,6 +52,7 @@ const withoutIndex = (name: string, image: string, data: string) =>
 const environments = {
   baked: environment('baked', images.withPages, 'baked'),
   mounted: environment('mounted', bare, images.pages),
+  rooted: withoutIndex('rooted', bare, images.pages).replace('start_timeout', 'run_as: root, start_timeout'),
   absent: withoutIndex('absent', bare, 'baked'),
   empty: withoutIndex('empty', images.withEmptyFolder, 'baked'),
   locked: withoutIndex('locked', images.withLockedPages, 'baked'),
@@ -137,6 +138,25 @@ describe.each(['baked', 'mounted'] as const)('data that is %s', (name) => {
       status: 200,
       body: { score: 1 },
     });
+  });
+});
+
+test('data that is mounted is read-only for root, too', async () => {
+  const attempt =
+    'id -u; (echo x >> /data/pages/plain.txt; mount -o remount,rw /data/pages; umount /data/pages; mv /data/pages /data/away) 2>&1; cat /data/pages/plain.txt';
+  const answer = await corral.rft.call({
+    trace: 'rooted',
+    call: 'c1',
+    command: attempt,
+    environment: 'rooted',
+  });
+  expect(answer).toMatchObject({
+    status: 200,
+    body: {
+      output: expect.stringMatching(
+        /^0\n(?:.*(?:[Rr]ead-only|denied|permitted|busy).*\n){4}The net revenue rose\.\n$/,
+      ),
+    },
   });
 });
 
