@@ -48,9 +48,9 @@ export const noSandbox = {
   },
   setup_failed: {
     means:
-      'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or the program that makes its data failed. Or a database of a query of its tools cannot be asked. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
+      'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or the program that makes its data failed, or a pod’s image did not bring the data along. Or a database of a query of its tools cannot be asked. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
     evidence:
-      '`step`: which one. `seen`: its exit code and the beginning of its stderr. Of a missing program: `image` and `programs`; the message names the tools.',
+      '`step`: which one. `seen`: its exit code and the beginning of its stderr. `data`: what is amiss with it. Of a missing program: `image` and `programs`; the message names the tools.',
     operator:
       'The environment’s author mends it; `corral preflight` opens one rollout and shows the same. Where only some rollouts fail, the reason is in their dataset rows: `corral preflight --items`.',
   },
