@@ -16,7 +16,7 @@ export async function playInTestCluster(args: readonly string[]): Promise<number
   if (cluster === null) return null;
   say(`In the test cluster "${name}" of this machine; its nodes are given the image first.`);
   const { archive } = await buildImage('demo');
-  await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
+  await Promise.all(cluster.nodes.map((node) => importImages(cluster, node, [archive])));
   const main = fileURLToPath(new URL('main.ts', import.meta.url));
   return runInCluster(cluster, [process.execPath, ...process.execArgv, main, ...args]);
 }

@@ -120,3 +120,28 @@ test('what stands in a comment is required by nobody, and what is exported in wa
   ]);
   expect(mined.filter(({ kind }) => kind === 'exports').map(({ facts }) => facts)).toEqual([['one', 'two']]);
 });
+
+test('a class’ methods are those that its types let anybody call, and a nested bracket ends no class', () => {
+  const types = `export declare class Store<T extends { a: string }> extends Base {
+    private secret;
+    protected inner(): void;
+    constructor(options?: {
+        path: string;
+    });
+    get size(): number;
+    static open(path: string): Store;
+    read<K extends keyof T>(key: K, options?: {
+        raw(text: string): string;
+    }): T[K];
+    close?(): void;
+    write(key: string): void;
+    write(key: string, value: string): void;
+}
+declare class Other {
+    only(): void;
+}`;
+  const mined = mine({ name: 'some', files: [file('types/store.d.ts', types)] });
+  expect(mined.filter(({ kind }) => kind === 'methods')).toMatchObject([
+    { question: expect.stringContaining('`Store`'), facts: ['open', 'read', 'close', 'write'] },
+  ]);
+});

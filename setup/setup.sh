@@ -57,10 +57,10 @@ missing_for_tests() {
   [ -x /usr/bin/git ] || echo git
 }
 
-# What a node runs (containerd, runc), what the kubelet calls (the tools of the network), and what starts it all.
+# What a node runs (runc), what the kubelet calls (the tools of the network), and what starts it all.
 missing_for_cluster() {
   busybox_is_static || echo busybox-static
-  for program in containerd runc nft iptables ip conntrack ethtool socat openssl curl; do
+  for program in runc nft iptables ip conntrack ethtool socat openssl curl; do
     command -v "$program" >/dev/null || package_of "$program"
   done
 }

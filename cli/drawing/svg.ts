@@ -101,6 +101,20 @@ export const legend = (more: object = {}) => ({
   ...more,
 });
 
+/** Lines across the whole drawing, each with its name and height: part of any one series. */
+export const ceilingLine = (ceilings: readonly { readonly name: string; readonly mean: number }[]) => ({
+  markLine: {
+    silent: true,
+    symbol: 'none',
+    lineStyle: { color: tones.violet, width: 2, type: 'dashed' as const },
+    label: { color: tones.violet, position: 'insideEndTop' as const, fontSize: 13 },
+    data: ceilings.map(({ name, mean }) => ({
+      yAxis: mean,
+      label: { formatter: `${name} ${mean.toFixed(2)}` },
+    })),
+  },
+});
+
 /** A bar from `x0` to `x1` in row `y`; data rows are `[x0, x1, y]`. */
 export function barSeries(
   name: string,

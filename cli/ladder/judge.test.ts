@@ -64,6 +64,15 @@ test.each<[string, readonly Rung[], object]>([
   expect(mistakesOf(...rungs)).toEqual(told);
 });
 
+test('a ceiling is no rung: it may be below a good policy and above none, and is held to its own range alone', () => {
+  const good = rung('good', [0.9]);
+  expect(mistakesOf(nothing, good, rung('ceiling', [0.7]), reference)).toEqual({});
+  expect(mistakesOf(nothing, good, rung('ceiling', [0]), reference)).toEqual({});
+  expect(mistakesOf(nothing, rung('ceiling', [0.7], { expect: [0.75, 0.8] }), reference)).toEqual({
+    ceiling: ['0.700 is not between 0.75 and 0.8, as was expected'],
+  });
+});
+
 test('a lost rollout is no zero: the mean is of the others, and the loss is told with its blame', () => {
   const good = rung('good', [0.6], { expect: [0.6, 0.6], lost: [lost] });
   expect(mistakesOf(nothing, good, reference)).toEqual({

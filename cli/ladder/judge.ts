@@ -21,7 +21,10 @@ const epsilon = 1e-9;
 
 const order: readonly Kind[] = ['nothing', 'naive', 'good', 'reference'];
 
-/** Whether the rungs stand in order and where they were expected: nothing < naive < good < reference, and no cheat above nothing. */
+/**
+ * Whether the rungs stand in order and where they were expected: nothing < naive < good < reference, and no cheat above nothing.
+ * A ceiling is no rung: a policy may well be paid more than people are by each other.
+ */
 export function judgeLadder(rungs: readonly Rung[]): readonly Judged[] {
   return rungs.map((rung) => ({
     name: rung.name,
@@ -53,6 +56,7 @@ export const lossLine = ({ at, code, blame, message }: Lost): string =>
 function placeOf(rung: Rung, rungs: readonly Rung[]): readonly string[] {
   const mean = meanOf(rung.scores);
   if (mean === null) return rung.lost.length === 0 ? ['was not played'] : [];
+  if (rung.kind === 'ceiling') return [];
   if (rung.kind === 'cheat') {
     const nothing = highest(rungs.filter(({ kind }) => kind === 'nothing'));
     if (nothing === null || mean <= nothing.mean + step + epsilon) return [];

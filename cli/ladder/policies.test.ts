@@ -39,7 +39,7 @@ test.each([
   [
     'a kind that is none',
     '{ name: a, kind: best }',
-    'kind must be one of nothing, naive, good, reference, cheat',
+    'kind must be one of nothing, naive, good, ceiling, reference, cheat',
   ],
   ['a field that is unknown', '{ name: a, kind: good, copy: 3 }', 'copy is unknown here'],
   ['a range in the wrong order', '{ name: a, kind: good, expect: [1, 0] }', 'ends in wrong order'],

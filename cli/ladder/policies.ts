@@ -11,8 +11,8 @@ import type { Script } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
 import { type Secrets, scripted } from './scripted.ts';
 
-/** From the bottom of the ladder to its top; a cheat stands beside `nothing`. */
-export const kinds = ['nothing', 'naive', 'good', 'reference', 'cheat'] as const;
+/** From the bottom of the ladder to its top; a ceiling is what people agree on with each other, and a cheat stands beside `nothing`. */
+export const kinds = ['nothing', 'naive', 'good', 'ceiling', 'reference', 'cheat'] as const;
 export type Kind = (typeof kinds)[number];
 
 /** A policy that is played without a model. */
@@ -97,6 +97,7 @@ function forbiddenIn({ kind, calls = [], answer, script, expect }: PolicyYaml, g
     nothing: [],
     naive: [],
     good: [],
+    ceiling: [],
     reference: truths,
     cheat: [`${reservedField}.cheating`],
   };

@@ -12,6 +12,7 @@ export type Topic =
   | 'best of k'
   | 'levels'
   | 'baseline'
+  | 'ceiling'
   | 'discards'
   | 'duplicates'
   | 'overlap'
@@ -146,6 +147,18 @@ function adviceOnBaseline({ name, mean, deviation }: SubjectStudy): Advice | nul
       'too good to be true, or learnt already: play “corral attack”, and read some rollouts',
     );
   return advice('good', null);
+}
+
+/** Who is studied may be below it and another policy above; then the task still pays for what is no skill. */
+function adviceOnCeiling(study: Looked): Advice | null {
+  const [ceiling] = study.ceilings.toSorted((a, b) => b.mean - a.mean);
+  if (ceiling === undefined) return null;
+  const told = study.subjects.flatMap(({ name, mean }) => (mean === null ? [] : [{ name, mean }]));
+  const above = told.filter(({ mean }) => mean > ceiling.mean).map(({ name }) => name);
+  const found = `The ceiling is ${shown(ceiling.mean)}, what ${ceiling.name} is paid: people agree no more with each other.`;
+  if (above.length === 0) return { topic: 'ceiling', weight: 'good', found, todo: null };
+  const todo = `${above.join(' and ')} ${above.length === 1 ? 'is' : 'are'} paid more: beyond that line a policy learns the habits of whoever wrote the answers, so end a run there, or let several people agree on them`;
+  return { topic: 'ceiling', weight: 'look', found, todo };
 }
 
 function adviceOnDiscards({ discarded, rollouts }: SubjectStudy, { burst }: Looked): Advice {
@@ -378,6 +391,7 @@ function adviceOnCost({ burst }: Looked): Advice | null {
 
 const studyRules: readonly ((study: Looked) => Advice | null)[] = [
   adviceOnTogether,
+  adviceOnCeiling,
   adviceOnDuplicates,
   adviceOnOverlap,
   adviceOnAgainst,

@@ -4,6 +4,7 @@ import { runId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { whatIsPlayed } from '../ladder/ladder.ts';
+import type { Policy } from '../ladder/policies.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { environmentIn, realRowsOf, type RowChoice, splitRows } from '../proving/rows-of.ts';
 import type { Row } from '../proving/rows.ts';
@@ -13,10 +14,10 @@ import type { Assumptions } from './burst.ts';
 import { chatEndpoint, type EndpointSettings } from './chat-endpoint.ts';
 import { type DatasetStudy, studyDataset } from './dataset.ts';
 import { playModel } from './play-model.ts';
-import { chosenPolicies, playPolicies } from './play-policies.ts';
+import { chosenPolicies, type Playing, playPolicies } from './play-policies.ts';
 import { promptFor, tellRow } from './prompt.ts';
 import { readRun } from './read-run.ts';
-import type { Subject } from './rollout.ts';
+import { type Ceiling, mean, scoredOf, type Subject } from './rollout.ts';
 import { type Study, studyOf } from './study.ts';
 import { loadTokenCounter } from './tokens.ts';
 
@@ -54,6 +55,7 @@ export type StudyPlan = {
 type Gathered = {
   readonly subjects: readonly Subject[];
   readonly against: Subject | null;
+  readonly ceilings: readonly Ceiling[];
   readonly missing: readonly string[];
 };
 
@@ -75,9 +77,10 @@ async function gather(
   const { source, environment, against, fleet } = plan;
   if (source.kind === 'run') {
     const { subject, missing } = await readRun(fleet, runId(source.run), environment);
-    if (against === null) return { subjects: [subject], against: null, missing };
+    if (against === null) return { subjects: [subject], against: null, ceilings: [], missing };
     const other = await readRun(fleet, runId(against), environment);
-    return { subjects: [subject], against: other.subject, missing: [...missing, ...other.missing] };
+    const told = [...missing, ...other.missing];
+    return { subjects: [subject], against: other.subject, ceilings: [], missing: told };
   }
   const played = await onSomeFleet(fleet, terminal, (connection) =>
     playAll(connection, { ...plan, source, rows, known }),
@@ -88,7 +91,7 @@ async function gather(
   if (against === null || (compared !== undefined && compared !== first))
     return { ...played, against: compared ?? null };
   const { subject, missing } = await readRun(fleet, runId(against), environment);
-  return { subjects: played.subjects, against: subject, missing: [...played.missing, ...missing] };
+  return { ...played, against: subject, missing: [...played.missing, ...missing] };
 }
 
 type ToPlay = StudyPlan & {
@@ -100,6 +103,7 @@ type ToPlay = StudyPlan & {
 type AllPlayed = {
   readonly subjects: readonly Subject[];
   readonly others: readonly Subject[];
+  readonly ceilings: readonly Ceiling[];
   readonly missing: readonly string[];
 };
 
@@ -113,7 +117,8 @@ async function playAll(connection: Connection, plan: ToPlay): Promise<AllPlayed>
   const also = policies.filter((policy) => policy.name === against && !chosen.includes(policy));
   const scripts = await playPolicies(connection, [...chosen, ...also], playing);
   const [subjects, others] = [scripts.slice(0, chosen.length), scripts.slice(chosen.length)];
-  if (source.kind === 'ladder') return { subjects, others, missing: [] };
+  const ceilings = await playCeilings(connection, policies, playing);
+  if (source.kind === 'ladder') return { subjects, others, ...ceilings };
   const { settings, turns, tokenBudget, promptFile } = source;
   const prompt = promptFor(known, promptFile);
   const endpoint = chatEndpoint(settings, systemClock);
@@ -121,10 +126,34 @@ async function playAll(connection: Connection, plan: ToPlay): Promise<AllPlayed>
     const model = { model: settings.model, endpoint, turns, tokenBudget };
     const tell = (row: Row) => tellRow(prompt, row);
     const { subject, missing } = await playModel(connection, { ...playing, ...model, prompt: tell });
-    return { subjects: [subject], others, missing };
+    return { subjects: [subject], others, ...ceilings, missing: [...ceilings.missing, ...missing] };
   } finally {
     await endpoint.close();
   }
+}
+
+/** Once on each row: nobody asks for the spread of a line. */
+async function playCeilings(
+  connection: Connection,
+  policies: readonly Policy[],
+  playing: Playing,
+): Promise<Pick<AllPlayed, 'ceilings' | 'missing'>> {
+  const lines = policies.filter(({ kind }) => kind === 'ceiling');
+  if (lines.length === 0) return { ceilings: [], missing: [] };
+  const played = await playPolicies(connection, lines, { ...playing, copies: 1 });
+  const scores = played.map(({ name, rollouts }) => ({ name, rollouts, scored: scoredOf(rollouts) }));
+  return {
+    ceilings: scores.flatMap(({ name, scored }) => {
+      const middle = mean(scored.map(({ ended }) => ended.score));
+      return middle === null ? [] : [{ name, mean: middle }];
+    }),
+    missing: scores.flatMap(({ name, rollouts, scored }) => {
+      const lost = rollouts.length - scored.length;
+      return lost === 0
+        ? []
+        : [`${lost} of ${rollouts.length} rollouts of ${name}, the ceiling, have no score`];
+    }),
+  };
 }
 
 /** Two scripts and four copies of each make some minutes of it. */

@@ -133,11 +133,17 @@ function sectionsOf(first: SubjectStudy, study: Study): readonly string[] {
   const sections: string[] = [];
   if (items.length > 0)
     sections.push(
-      section(found('spread', 'Reward by item'), itemsNote(items.length), figure(drawItems(items))),
+      section(
+        found('spread', 'Reward by item'),
+        itemsNote(items.length, study.ceilings),
+        figure(drawItems(items, study.ceilings)),
+      ),
     );
   const curved = study.subjects.filter(({ bestOfK }) => bestOfK.length > 1);
   if (curved.length > 0)
-    sections.push(section(found('best of k', 'Best of k'), bestNote, figure(drawBestOfK(curved))));
+    sections.push(
+      section(found('best of k', 'Best of k'), bestNote, figure(drawBestOfK(curved, study.ceilings))),
+    );
   if (traces.calls > 0) {
     sections.push(
       section(
@@ -178,8 +184,8 @@ function sectionsOf(first: SubjectStudy, study: Study): readonly string[] {
   return sections;
 }
 
-const itemsNote = (count: number): string =>
-  `One bar an item, the best paid first: the mean of its copies, a line of ± σ, and the best copy as a red cross. Where cross and bar end together and there is no line, all copies are paid the same, and the item moves nothing.${count > mostBars ? ` Of ${count} items ${mostBars} are drawn, at even distances.` : ''}`;
+const itemsNote = (count: number, ceilings: Study['ceilings']): string =>
+  `One bar an item, the best paid first: the mean of its copies, a line of ± σ, and the best copy as a red cross. Where cross and bar end together and there is no line, all copies are paid the same, and the item moves nothing.${count > mostBars ? ` Of ${count} items ${mostBars} are drawn, at even distances.` : ''}${ceilings.length > 0 ? ' The dashed line is a ceiling: what people are paid by each other.' : ''}`;
 const bestNote =
   'The mean over items of the best of k copies, whichever they are. What rises can be learnt: the good answers are there, only not each time.';
 const callsNote =

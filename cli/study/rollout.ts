@@ -39,6 +39,9 @@ export type Subject = {
   readonly rollouts: readonly StudiedRollout[];
 };
 
+/** What people are paid by each other: a line in the drawings, beyond which a policy learns one person's habits. */
+export type Ceiling = { readonly name: string; readonly mean: number };
+
 export type Scored = StudiedRollout & {
   readonly ended: { readonly kind: 'scored'; readonly score: number };
 };

@@ -11,6 +11,7 @@ const asked = (rollouts: readonly StudiedRollout[], more: Partial<Asked> = {}): 
   subjects: [{ name: 'first', what: 'policy', rollouts }],
   against: null,
   dataset: null,
+  ceilings: [],
   assumed: usualAssumptions,
   missing: [],
   ...more,
@@ -127,6 +128,34 @@ test('the burst and its cost follow from what was seen and what is assumed', () 
   expect(burst).toMatchObject({ callS: 2, gradeS: 2, rolloutS: 30, callsPerStep: 200, stepsPerEpoch: 3 });
   expect(burst?.sandboxHoursPerStep).toBeCloseTo(100 * (30 / 3600), 9);
   expect(burst?.callsPerSecond).toBeCloseTo(200 / 30, 9);
+});
+
+describe('a ceiling', () => {
+  const ceilings = [{ name: 'second-coder', mean: 0.7123 }];
+  const under = (score: number) => studyOf(asked(varied({ a: [score, score] }), { ceilings }));
+
+  const advice = (score: number) => under(score).advice.find(({ topic }) => topic === 'ceiling');
+
+  test('says whether somebody is paid more than people are by each other', () => {
+    expect(advice(0.5)).toMatchObject({
+      weight: 'good',
+      found: expect.stringContaining('0.71, what second-coder'),
+      todo: null,
+    });
+    expect(advice(0.9)).toMatchObject({
+      weight: 'look',
+      todo: expect.stringContaining('first is paid more'),
+    });
+    expect(adviceOf(varied({ a: [0.9] }), 'ceiling')).toBeUndefined();
+  });
+
+  test('is a dashed line with its name across the rewards by item and the best of k, and across nothing else', () => {
+    const html = studyPage(under(0.5));
+    const drawn = html.split('<svg ').filter((svg) => svg.includes('second-coder 0.71'));
+    expect(drawn).toHaveLength(2);
+    for (const svg of drawn) expect(svg).toMatch(/stroke-dasharray/);
+    expect(studyPage(studyOf(asked(varied({ a: [0.5, 0.5] }))))).not.toContain('second-coder');
+  });
 });
 
 /** Drawings are numbered as they are drawn. */

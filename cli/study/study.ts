@@ -3,7 +3,15 @@ import { type Advice, adviceOn } from './advice.ts';
 import { type Assumptions, type Burst, burstOf } from './burst.ts';
 import { compare, type Quadrants } from './compare.ts';
 import type { DatasetStudy } from './dataset.ts';
-import { deviation, type Loss, mean, scoredOf, type StudiedRollout, type Subject } from './rollout.ts';
+import {
+  type Ceiling,
+  deviation,
+  type Loss,
+  mean,
+  scoredOf,
+  type StudiedRollout,
+  type Subject,
+} from './rollout.ts';
 import {
   bestOfK,
   type BestOfK,
@@ -62,6 +70,7 @@ export type Study = {
   /** All policies as if one model had played them; null where there is one alone. */
   readonly together: { readonly names: readonly string[]; readonly shares: Shares } | null;
   readonly dataset: DatasetStudy | null;
+  readonly ceilings: readonly Ceiling[];
   readonly against: { readonly before: string; readonly after: string; readonly quadrants: Quadrants } | null;
   readonly burst: Burst | null;
   /** What was not told, and by whom. */
@@ -75,12 +84,14 @@ export type Asked = {
   /** Another subject, whose items are compared with the first one's. */
   readonly against: Subject | null;
   readonly dataset: DatasetStudy | null;
+  readonly ceilings: readonly Ceiling[];
   readonly assumed: Assumptions;
   readonly missing: readonly string[];
 };
 
 /** Everything that can be said, from what was seen alone: the same rollouts give the same study. */
-export function studyOf({ environment, subjects, against, dataset, assumed, missing }: Asked): Study {
+export function studyOf(asked: Asked): Study {
+  const { environment, subjects, against, dataset, ceilings, assumed, missing } = asked;
   const [first] = subjects;
   const studied = subjects.map(studySubject);
   const itemsSeen = new Set(subjects.flatMap(({ rollouts }) => rollouts.flatMap(({ item }) => item ?? [])))
@@ -90,6 +101,7 @@ export function studyOf({ environment, subjects, against, dataset, assumed, miss
     subjects: studied,
     together: subjects.length < 2 ? null : togetherOf(subjects),
     dataset,
+    ceilings,
     against:
       first === undefined || against === null
         ? null

@@ -18,7 +18,7 @@ export const snippetsIn = (output: string): readonly Snippet[] =>
 export function factsIn({ about, subject }: Inquiry, snippets: readonly Snippet[]): readonly string[] {
   const found = snippets.flatMap((snippet) => readers[about](snippet, subject));
   const facts = [...new Set(found)];
-  return about === 'fields' || about === 'default' ? facts.slice(0, 12) : facts;
+  return about === 'fields' || about === 'methods' || about === 'default' ? facts.slice(0, 12) : facts;
 }
 
 type Reader = (snippet: Snippet, subject: string) => readonly string[];
@@ -45,6 +45,23 @@ const fieldsOf: Reader = ({ text }, name) => {
   const inside = text.slice(start.index + start[0].length);
   const end = inside.search(/^\s*\}/m);
   return all(end < 0 ? inside : inside.slice(0, end), /^\s+(?:readonly )?(\w+)\??[:(]/gm);
+};
+
+/** Types end a method with what it returns and a semicolon; source would have its body. */
+const methodsOf: Reader = ({ path, text }, name) => {
+  if (!/\.d\.[mc]?ts$/.test(path)) return [];
+  const start = new RegExp(
+    String.raw`^(\s*)(?:export |default |declare |abstract )*class ${escaped(name)}\b.*\{`,
+    'm',
+  ).exec(text);
+  if (start === null) return [];
+  const inside = text.slice(start.index + start[0].length);
+  const end = inside.search(new RegExp(String.raw`^${start[1]}\}`, 'm'));
+  const found = all(
+    end < 0 ? inside : inside.slice(0, end),
+    /^\s+(?:static |abstract |async )*(\w+)\??(?:<[^(]*>)?\s?\(/gm,
+  );
+  return found.filter((each) => each !== 'constructor');
 };
 
 const importsOf: Reader = ({ path, text }, subject) =>
@@ -96,4 +113,5 @@ const readers: Readonly<Record<Inquiry['about'], Reader>> = {
   subclasses: ({ text }, base) =>
     all(text, new RegExp(String.raw`class (\w+) extends ${escaped(base)}\b`, 'g')),
   fields: fieldsOf,
+  methods: methodsOf,
 };

@@ -12,7 +12,8 @@ export type Inquiry = {
     | 'exports'
     | 'events'
     | 'subclasses'
-    | 'fields';
+    | 'fields'
+    | 'methods';
   /** The name, path or message in it. */
   readonly subject: string;
   readonly words: readonly string[];
@@ -105,6 +106,12 @@ const ways: readonly Way[] = [
     about: 'fields',
     says: /interface `(?<it>[^`]+)`/,
     queries: (it) => [`interface ${it}`, it],
+    wantsOne: true,
+  },
+  {
+    about: 'methods',
+    says: /declare in the class `(?<it>[^`]+)`/,
+    queries: (it) => [`declare class ${it}`, `export class ${it} constructor`],
     wantsOne: true,
   },
 ];

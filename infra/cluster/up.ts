@@ -104,8 +104,8 @@ async function prepareNodes(cluster: Cluster, images: readonly string[]): Promis
   await Promise.all(
     cluster.nodes.map(async (node) => {
       await writeNodeFiles(cluster, node, cluster.programs);
-      await startContainerd(cluster, node);
-      await importImages(node, archives);
+      await startContainerd(cluster, node, cluster.programs);
+      await importImages(cluster, node, archives);
     }),
   );
 }

@@ -27,7 +27,7 @@ type JudgedCall = Pick<Running, 'work' | 'rollout'>;
  */
 export function judgeAnswer(running: JudgedCall, answer: CallAnswer): Judged {
   const { work, rollout } = running;
-  if (saysBackendFailed(work, answer) && !rollout.trainerActed)
+  if (saysBackendFailed(work, answer) && (work.exitsAreSandboxds || !rollout.trainerActed))
     return { settlement: dependencyFailed(work, answer), result: null };
   const result = resultOf(running, answer);
   return { settlement: settlementOf(work, { ...ranAs(answer), ...codesOf(answer) }), result };

@@ -6,7 +6,7 @@ import type { CallId } from '../model/ids.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
-import { type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
+import { brokenDatabaseExit, type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
@@ -132,10 +132,16 @@ export function trackedCall(
     counted: tool !== 'exec',
     swaps: noneFailed(),
     keepStreams: claim.face !== 'rft',
-    infrastructureExits: run?.kind === 'command' ? run.infrastructureExits : [],
+    ...exitsOf(run),
     command: '',
     said: null,
   };
+}
+
+function exitsOf(run: Tool['run'] | undefined): Pick<Tracked, 'infrastructureExits' | 'exitsAreSandboxds'> {
+  if (run?.kind === 'index') return { infrastructureExits: [brokenDatabaseExit], exitsAreSandboxds: true };
+  const infrastructureExits = run?.kind === 'command' ? run.infrastructureExits : [];
+  return { infrastructureExits, exitsAreSandboxds: false };
 }
 
 function saidOf({ environment }: Pick<ResolvedRollout, 'environment'>, written: Written): KeptText | null {

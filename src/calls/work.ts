@@ -40,6 +40,8 @@ export type Tracked = Admissible & {
   readonly keepStreams: boolean;
   /** Exit codes by which the tool's own backend says that it failed; empty where the model chooses the program. */
   readonly infrastructureExits: readonly number[];
+  /** Whether those codes are sandboxd's own words, which nothing that ran in the sandbox can say in its place. */
+  readonly exitsAreSandboxds: boolean;
   /** For the event log: what was asked for, shortened. */
   readonly command: string;
   /** For graders that look at calls: what was asked for. Null: nobody looks, or nobody here knows. */

@@ -36,6 +36,21 @@ describe('a command', () => {
   });
 });
 
+test('a query gets the row’s fields as the row has them, whatever the model calls its arguments', () => {
+  const run = {
+    kind: 'index',
+    database: '/data/a.db',
+    sql: 'SELECT :item_repo',
+    each: null,
+    none: '',
+  } as const;
+  const given = { query: 'a', item_repo: 'other', ':item_repo': 'other', '@item_repo': 'other', '': 'other' };
+  expect(actionOf(tool(run), given, { repo: 'own' })).toMatchObject({
+    values: { query: 'a', item_repo: 'own' },
+  });
+  expect(JSON.stringify(actionOf(tool(run), given, { repo: 'own' }))).not.toContain('other');
+});
+
 test('a built-in tool gets its arguments as they are, and null counts as not given', () => {
   const action = actionOf(tool({ kind: 'builtin', tool: 'read_file' }), {
     path: 'a',

@@ -27,10 +27,14 @@ export function actionOf(
 
 type Index = Extract<Tool['run'], { kind: 'index' }>;
 
-/** Values are bound to the SQL by name; one that was not given is NULL. */
+/** Values are bound to the SQL by name; one that was not given is NULL. SQLite knows `:name` for a name, too, and so two of the same. */
+const isParameterName = (name: string): boolean => /^[A-Za-z_]\w*$/.test(name);
+
 function queryOf(run: Index, args: ToolArguments, exposed: ExposedItem): QueryAction {
   const values = Object.fromEntries([
-    ...Object.entries(args).map(([name, value]) => [name, boundOf(value)] as const),
+    ...Object.entries(args)
+      .filter(([name]) => isParameterName(name))
+      .map(([name, value]) => [name, boundOf(value)] as const),
     ...Object.entries(exposed).map(([field, text]) => [itemParameter(field), text] as const),
   ]);
   return queryAction(run, values);

@@ -10,5 +10,5 @@ export default async function giveImages(): Promise<void> {
   for (const image of ['corral', 'sandboxd', 'bare', 'redis'] as const) {
     archives.push((await buildImage(image)).archive);
   }
-  await Promise.all(cluster.nodes.map((node) => importImages(node, archives)));
+  await Promise.all(cluster.nodes.map((node) => importImages(cluster, node, archives)));
 }

@@ -6,7 +6,7 @@ import { untilPodsAreAccepted } from './kubectl.ts';
 /** A new namespace that takes pods, in a cluster whose nodes have the bare image. */
 export async function openNamespace(cluster: Cluster, name: string): Promise<void> {
   const { archive } = await buildImage('bare');
-  await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
+  await Promise.all(cluster.nodes.map((node) => importImages(cluster, node, [archive])));
   await kubectl(cluster, ['create', 'namespace', name]);
   await untilPodsAreAccepted(name);
 }

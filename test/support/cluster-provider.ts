@@ -53,7 +53,7 @@ export async function joinClusterProvider(
   pods: Partial<PodSettings> & Pick<PodSettings, 'namespace'>,
 ): Promise<ClusterProvider> {
   const { archive, name } = await buildImage('bare');
-  await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
+  await Promise.all(cluster.nodes.map((node) => importImages(cluster, node, [archive])));
   await untilPodsAreAccepted(pods.namespace);
   const measures: CallMeasure[] = [];
   const provider = createKubernetesProvider({

@@ -1,8 +1,9 @@
-import { drawSvg, legend, toneOf, valueAxis } from '#cli/drawing/svg.ts';
+import { ceilingLine, drawSvg, legend, toneOf, valueAxis } from '#cli/drawing/svg.ts';
+import type { Ceiling } from '../rollout.ts';
 import type { SubjectStudy } from '../study.ts';
 
-/** What the best of k copies is paid, for each subject. */
-export function drawBestOfK(subjects: readonly SubjectStudy[]): string {
+/** What the best of k copies is paid, for each subject, beside each ceiling. */
+export function drawBestOfK(subjects: readonly SubjectStudy[], ceilings: readonly Ceiling[] = []): string {
   const most = Math.max(1, ...subjects.map(({ bestOfK }) => bestOfK.length));
   return drawSvg(
     {
@@ -18,6 +19,7 @@ export function drawBestOfK(subjects: readonly SubjectStudy[]): string {
         symbolSize: 7,
         lineStyle: { width: 2.5 },
         data: bestOfK.map(({ k, mean }) => [k, mean]),
+        ...(index === 0 ? ceilingLine(ceilings) : {}),
         endLabel: {
           show: bestOfK.length > 0,
           color: toneOf(index),

@@ -1,12 +1,13 @@
 import type { CustomSeriesRenderItem } from 'echarts';
-import { cross, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
+import { ceilingLine, cross, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
+import type { Ceiling } from '../rollout.ts';
 import type { ItemSpread } from '../spread.ts';
 
 /** More bars than that are no wider than a line on the page. */
 export const mostBars = 400;
 
-/** One bar an item, the best paid first: its mean, a line of ±σ, and the best copy as a red cross. */
-export function drawItems(items: readonly ItemSpread[]): string {
+/** One bar an item, the best paid first: its mean, a line of ±σ, and the best copy as a red cross; each ceiling across all of it. */
+export function drawItems(items: readonly ItemSpread[], ceilings: readonly Ceiling[] = []): string {
   const shown = evenly(items, mostBars);
   const few = shown.length <= 30;
   // Rewards end at 1 nearly always, and an axis that ends elsewhere makes two reports look different.
@@ -35,6 +36,7 @@ export function drawItems(items: readonly ItemSpread[]): string {
           barCategoryGap: few ? '40%' : '15%',
           barMaxWidth: 36,
           data: shown.map(({ mean }) => mean),
+          ...ceilingLine(ceilings),
         },
         {
           type: 'custom',

@@ -121,6 +121,32 @@ const fields: Miner = (repository) =>
     }),
   );
 
+/** What a class declares to be called, as its types say: no constructor, nothing private, nothing that it inherits. */
+const methods: Miner = (repository) =>
+  repository.files.filter(isTypes).flatMap(({ lines }) =>
+    lines.flatMap((line, index) => {
+      const { indent = '', name } = classHead.exec(line)?.groups ?? {};
+      if (name === undefined) return [];
+      const rest = lines.slice(index + 1);
+      const inside = rest.slice(
+        0,
+        rest.findIndex((each) => each.startsWith(`${indent}}`)),
+      );
+      const own = inside.map((each) => methodHead.exec(each)?.groups);
+      const depth = inside.map((each) => /^\s+(?=[\w#[])/.exec(each)?.[0]).find((each) => each !== undefined);
+      const facts = own.flatMap((each) => (each?.['in'] === depth ? (each?.['method'] ?? []) : []));
+      const question = `Which methods do the types of ${repository.name} declare in the class \`${name}\`? (No constructor, nothing private.)`;
+      return [
+        { kind: 'methods', question, facts: [...new Set(facts)].filter((each) => each !== 'constructor') },
+      ];
+    }),
+  );
+
+const classHead =
+  /^(?<indent>\s*)(?:export )?(?:default )?(?:declare )?(?:abstract )?class (?<name>\w+)(?:<.*>)?(?: (?:extends|implements) .*)? \{$/;
+const methodHead =
+  /^(?<in>\s+)(?:public )?(?:static )?(?:override )?(?:abstract )?(?:async )?(?<method>\w+)\??(?:<[^(]*>)?\s?\(/;
+
 function resolved(from: string, to: string, known: ReadonlySet<string>): string | null {
   const path = posix.join(posix.dirname(from), to);
   const tries = [path, `${path}.js`, `${path}.ts`, `${path}/index.js`, `${path}/index.ts`];
@@ -235,7 +261,7 @@ const history: Miner = (repository) =>
     );
 
 /** Miners whose facts are lists: one of dozens is dropped. */
-const listMiners = [importers, imported, callers, raisers, exported, events, subclasses, fields];
+const listMiners = [importers, imported, callers, raisers, exported, events, subclasses, fields, methods];
 const miners = [defaults, createdErrors, errorClasses, history];
 
 /** All that can be asked of a repository with a truth that is certain; what is asked twice has two truths, and is left out. */

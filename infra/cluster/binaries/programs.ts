@@ -1,7 +1,7 @@
 /** A program that is built from a Go module pinned in `../go/MODULE/go.mod`. */
 export type Program = {
   readonly name: string;
-  readonly module: 'kubernetes' | 'kwok' | 'cni' | 'helm' | 'coredns';
+  readonly module: 'kubernetes' | 'containerd' | 'kwok' | 'cni' | 'helm' | 'coredns';
   readonly package: string;
   /** What to tell whoever waits for its first build, measured on two cores; shared packages are built once. */
   readonly firstBuild: string;
@@ -11,6 +11,13 @@ const kubernetes = (name: string, firstBuild: string): Program => ({
   name,
   module: 'kubernetes',
   package: `k8s.io/kubernetes/cmd/${name}`,
+  firstBuild,
+});
+
+const containerd = (name: string, firstBuild: string): Program => ({
+  name,
+  module: 'containerd',
+  package: `github.com/containerd/containerd/v2/cmd/${name}`,
   firstBuild,
 });
 
@@ -35,6 +42,10 @@ export const clusterPrograms: readonly Program[] = [
   kubernetes('kubelet', 'some seconds'),
   kubernetes('kubectl', 'some seconds'),
   kubernetes('kube-proxy', 'some seconds'),
+  // Debian's mounts no image as a volume.
+  containerd('containerd', 'about a minute'),
+  containerd('containerd-shim-runc-v2', 'some seconds'),
+  containerd('ctr', 'some seconds'),
   cni('bridge', 'main'),
   cni('loopback', 'main'),
   cni('host-local', 'ipam'),

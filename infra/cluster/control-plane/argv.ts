@@ -7,6 +7,10 @@ const nodeLossTimes: Readonly<Record<NodeLoss, { readonly graceS: number; readon
   patient: { graceS: 50, tolerationS: 300 },
 };
 
+/** Images as volumes are off by default before Kubernetes 1.35. The API server and the kubelets must both be told. */
+export const imageVolumeGate = 'ImageVolume';
+const imageVolumes = [`--feature-gates=${imageVolumeGate}=true`];
+
 export function etcdArgv({ folder }: ClusterPlan): readonly string[] {
   return [
     'etcd',
@@ -48,6 +52,7 @@ export function apiServerArgv({ certificates, nodeLoss }: ClusterPlan): readonly
     '--enable-admission-plugins=NodeRestriction',
     '--allow-privileged=true',
     '--profiling=false',
+    ...imageVolumes,
     `--default-not-ready-toleration-seconds=${tolerationS}`,
     `--default-unreachable-toleration-seconds=${tolerationS}`,
   ];

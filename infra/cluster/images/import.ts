@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import type { Cluster } from '../api.ts';
 import { run } from '../machine/run.ts';
 import type { NodePlan } from '../plan.ts';
 
@@ -7,9 +9,13 @@ const criNamespace = 'k8s.io';
 const timeoutMs = 120_000;
 
 /** Gives the images in OCI or Docker archives to a node, as if they had been pulled. */
-export async function importImages(node: NodePlan, archives: readonly string[]): Promise<void> {
+export async function importImages(
+  { programs }: Pick<Cluster, 'programs'>,
+  node: NodePlan,
+  archives: readonly string[],
+): Promise<void> {
+  const ctr = [join(programs, 'ctr'), '-a', node.containerdSocket, '-n', criNamespace];
   for (const archive of archives) {
-    const command = ['ctr', '-a', node.containerdSocket, '-n', criNamespace, 'images', 'import', archive];
-    await run(command, { timeoutMs });
+    await run([...ctr, 'images', 'import', archive], { timeoutMs });
   }
 }

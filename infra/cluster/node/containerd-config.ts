@@ -9,21 +9,27 @@ export type ContainerdSettings = {
   readonly mayLowerOomScore: boolean;
 };
 
-/** Snapshotters that need filesystems of their own, and tracing: each would complain at every start. */
+/**
+ * Snapshotters that need filesystems of their own, and tracing, which would complain at every start; and plugins of nodes, that
+ * nobody here writes.
+ */
 const unused = [
+  'io.containerd.snapshotter.v1.blockfile',
   'io.containerd.snapshotter.v1.btrfs',
-  'io.containerd.snapshotter.v1.zfs',
   'io.containerd.snapshotter.v1.devmapper',
-  'io.containerd.snapshotter.v1.aufs',
+  'io.containerd.snapshotter.v1.erofs',
+  'io.containerd.snapshotter.v1.zfs',
   'io.containerd.internal.v1.tracing',
   'io.containerd.tracing.processor.v1.otlp',
+  'io.containerd.nri.v1.nri',
 ];
 
 /** containerd's configuration file (TOML). Everything it writes is in the node's folder. */
 export function containerdConfig(node: NodePlan, settings: ContainerdSettings): string {
   const inNode = (name: string) => text(join(node.folder, name));
-  const cri = '[plugins."io.containerd.grpc.v1.cri"';
-  return `version = 2
+  const images = '[plugins."io.containerd.cri.v1.images"';
+  const runtime = '[plugins."io.containerd.cri.v1.runtime"';
+  return `version = 3
 root = ${inNode('root')}
 state = ${inNode('state')}
 disabled_plugins = [${unused.map(text).join(', ')}]
@@ -33,20 +39,22 @@ disabled_plugins = [${unused.map(text).join(', ')}]
   address = ${text(`${node.containerdSocket}.ttrpc`)}
 [plugins."io.containerd.internal.v1.opt"]
   path = ${inNode('opt')}
-${cri}]
-  sandbox_image = ${text(pauseImage)}
+${images}]
+  snapshotter = "overlayfs"
+${images}.pinned_images]
+  sandbox = ${text(pauseImage)}
+${runtime}]
   netns_mounts_under_state_dir = true
   disable_apparmor = true
   restrict_oom_score_adj = ${!settings.mayLowerOomScore}
-${cri}.cni]
-  bin_dir = ${text(settings.programs)}
+${runtime}.cni]
+  bin_dirs = [${text(settings.programs)}]
   conf_dir = ${inNode('cni')}
-${cri}.containerd]
-  snapshotter = "overlayfs"
+${runtime}.containerd]
   default_runtime_name = "runc"
-${cri}.containerd.runtimes.runc]
+${runtime}.containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
-${cri}.containerd.runtimes.runc.options]
+${runtime}.containerd.runtimes.runc.options]
   SystemdCgroup = false
   Root = ${inNode('runc')}
 `;

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { imageVolumeGate } from '../control-plane/argv.ts';
 import { type ClusterPlan, hubAddress, type NodePlan } from '../plan.ts';
 import { clusterDomain } from '../services/argv.ts';
 
@@ -27,6 +28,7 @@ export function kubeletConfig(plan: ClusterPlan, node: NodePlan): string {
       resolvConf: join(node.folder, 'resolv.conf'),
       podLogsDir: join(node.folder, 'logs'),
       maxPods: 110,
+      featureGates: { [imageVolumeGate]: true },
       serializeImagePulls: false,
       registryPullQPS: 0,
       ...tellsOften,

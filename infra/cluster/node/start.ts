@@ -35,15 +35,17 @@ export async function writeNodeFiles(plan: ClusterPlan, node: NodePlan, programs
 /** containerd answers in 50 ms on an idle machine. */
 const containerdTimeoutMs = 20_000;
 
-export async function startContainerd(plan: ClusterPlan, node: NodePlan): Promise<void> {
+export async function startContainerd(plan: ClusterPlan, node: NodePlan, programs: string): Promise<void> {
   await makeControlGroup(node.controlGroup);
   const view = ['sh', ownView, node.folder, await ownProcesses(node.controlGroup)];
-  const containerd = ['containerd', '-c', join(node.folder, 'containerd.toml')];
+  // It looks for its shim on the PATH, where a system may have one that is older.
+  const path = `PATH=${programs}:${process.env['PATH'] ?? ''}`;
+  const containerd = ['env', path, join(programs, 'containerd'), '-c', join(node.folder, 'containerd.toml')];
   const argv = ['unshare', '--mount', '--propagation', 'private', '--', ...view, ...containerd];
   startDaemon(plan, { name: containerdOf(node), argv: inNamespace(node.namespace, argv) });
   await until(
     { what: `the first answer of containerd of ${node.name}`, timeoutMs: containerdTimeoutMs },
-    () => run(['ctr', '-a', node.containerdSocket, 'version']).then(() => true),
+    () => run([join(programs, 'ctr'), '-a', node.containerdSocket, 'version']).then(() => true),
   );
 }
 

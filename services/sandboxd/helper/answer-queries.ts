@@ -1,7 +1,8 @@
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type SQLOutputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import type { QueryAction } from '#src/protocol/sandboxd/wire.ts';
+import { brokenDatabaseExit, type QueryAction } from '#src/protocol/sandboxd/wire.ts';
 import { frame } from '../grading/frames.ts';
 import { allWords, anyWord, phrase } from './query-words.ts';
 
@@ -35,14 +36,42 @@ async function* linesOf(chunks: AsyncIterable<unknown>): AsyncGenerator<string> 
 const longestAnswer = 1024 * 1024;
 const pieceBytes = 32 * 1024;
 
-async function answer(action: QueryAction): Promise<0 | 1> {
+async function answer(action: QueryAction): Promise<number> {
+  let statement: StatementSync | null = null;
   try {
-    const statement = statementOf(action);
+    statement = statementOf(action);
     if (action.check !== true) await sayText('stdout', textOf(statement, action));
     return 0;
   } catch (error) {
     await sayText('stderr', `Error: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
+    const isNew = action.check !== true && isBroken(error, action.database, statement !== null);
+    return isNew ? brokenDatabaseExit : 1;
+  }
+}
+
+/** Codes of SQLite: what was read is no database, or not the one that it says it is. The low byte is the kind of an error. */
+const corrupt = new Set([11, 26]);
+/** Of an error of reading, whose other kinds a sandbox without memory has too: cut short, and not to be read from its disk. */
+const unreadable = new Set([10 | (2 << 8), 10 | (33 << 8)]);
+const noSuchThing = 1;
+const cannotOpen = 14;
+/** A file that is there cannot be opened where there is no memory for it. */
+const notThere = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EIO', 'ESTALE']);
+
+/** The text of a query is the author's and was looked at before anything ran: what it cannot be made of later has changed since. */
+function isBroken(error: unknown, database: string, isMade: boolean): boolean {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return false;
+  if (corrupt.has(error.errcode & 0xff) || unreadable.has(error.errcode)) return true;
+  if (!isMade && error.errcode === noSuchThing) return true;
+  return (error.errcode & 0xff) === cannotOpen && !isThere(database);
+}
+
+function isThere(path: string): boolean {
+  try {
+    closeSync(openSync(path, 'r'));
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && 'code' in error && notThere.has(String(error.code)));
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Ending, QueryAction } from '#src/protocol/sandboxd/wire.ts';
+import { brokenDatabaseExit, type Ending, type QueryAction } from '#src/protocol/sandboxd/wire.ts';
 import { monotonicMs } from '../clock.ts';
 import { Capture, nothingCaptured } from '../command/capture.ts';
 import type { CommandResult } from '../command/run-command.ts';
@@ -33,7 +33,7 @@ const exitAfterKillMs = 5_000;
  * the next query starts another, that remembers nothing of the one before.
  *
  * However it ends, the call that it worked on has an ordinary end that the model reads: whoever sends queries may have
- * caused it, so it is never a failure of ours.
+ * caused it, so it is no failure of ours. A database that cannot be read any more is one: that no policy brings about.
  */
 export class Queries {
   readonly #grounds: { readonly config: Config; readonly leaders: Leaders };
@@ -148,17 +148,21 @@ async function readReply(
 function exitCodeIn(bytes: Buffer, id: number): number | null {
   try {
     const [ofId, exitCode] = JSON.parse(bytes.toString('utf8')) as readonly unknown[];
-    return ofId === id && (exitCode === 0 || exitCode === 1) ? exitCode : null;
+    return ofId === id && isExitCode(exitCode) ? exitCode : null;
   } catch {
     return null;
   }
 }
+
+const isExitCode = (code: unknown): code is number => code === 0 || code === 1 || code === brokenDatabaseExit;
 
 function endOf({ child }: StartedProcess): Promise<Ending> {
   return new Promise((resolve) => {
     child.once('exit', (code, signal) => {
       // One that ended by itself has not answered, whatever its code says.
       if (signal === null) resolve({ kind: 'exited', exitCode: code === null || code === 0 ? 1 : code });
+      // What is mapped was cut short, or its disk cannot be read.
+      else if (signal === 'SIGBUS') resolve({ kind: 'exited', exitCode: brokenDatabaseExit });
       else resolve({ kind: 'signalled', signal });
     });
   });

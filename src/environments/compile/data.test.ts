@@ -130,6 +130,14 @@ describe('data of an image', () => {
   });
 
   test('is not there on one machine', async () => {
+    const ofRoot = yaml('{ image: baked, target: /d }', 'a:1').replace(
+      'sandbox: {',
+      'sandbox: { run_as: root,',
+    );
+    await using rooted = await environmentFolder({ 'a.yaml': ofRoot });
+    expect(await mistakesOf(rooted.path, loadEnvironments(rooted.path))).toEqual([
+      expect.stringContaining('commands that are root can write'),
+    ]);
     expect(await mistakes('{ image: "a:1", target: /d }')).toEqual([
       expect.stringContaining('must have either'),
     ]);

@@ -1,5 +1,11 @@
 import { basename } from 'node:path';
-import type { DataFolder, Image, ImageOfRow, Template } from '#src/model/environment.ts';
+import {
+  bakedData,
+  type DataFolder,
+  type Image,
+  type ImageOfRow,
+  type Template,
+} from '#src/model/environment.ts';
 import { dataDigestOf } from '../digest.ts';
 import { imageOf } from '../image-text.ts';
 import type { Path, Report } from '../mistakes.ts';
@@ -14,6 +20,7 @@ const longestTimeoutMs = 3_600_000;
 type DataYaml = NonNullable<SandboxYaml['data']>[number];
 type InHand = {
   readonly yaml: DataYaml;
+  readonly runAs: SandboxYaml['run_as'];
   readonly place: Path;
   readonly folder: Folder;
   readonly report: Report;
@@ -31,7 +38,7 @@ export function compileData(
 ): Template['data'] {
   const compile = mayBePulled(image) ? compileForCluster : compileForMachine;
   return (yaml.data ?? []).map((each, index) =>
-    compile({ yaml: each, place: ['sandbox', 'data', index], folder, report }),
+    compile({ yaml: each, runAs: yaml.run_as, place: ['sandbox', 'data', index], folder, report }),
   );
 }
 
@@ -41,11 +48,17 @@ function mayBePulled(image: Image | ImageOfRow): boolean {
   return image.allow.some((pattern) => imageOf(pattern).kind === 'image');
 }
 
-function compileForCluster({ yaml: { image, target }, place, report }: InHand): DataFolder {
+function compileForCluster({ yaml: { image, target }, runAs, place, report }: InHand): DataFolder {
   if (image === undefined) {
     report(
       place,
       'is made of folders of this machine and needs image: host or rootfs:PATH; for a cluster name an image that holds the data',
+    );
+  }
+  if (image === bakedData && runAs === 'root') {
+    report(
+      [...place, 'image'],
+      'is a layer of the sandbox’s own image, which commands that are root can write, and a grader may read it after them; name an image of its own, which is mounted read-only',
     );
   }
   return { image: image ?? '', target };

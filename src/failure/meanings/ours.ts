@@ -53,9 +53,9 @@ export const noSandbox = {
   },
   setup_failed: {
     means:
-      'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or the program that makes its data failed. Or a database of a query of its tools cannot be asked. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
+      'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or the program that makes its data failed, or a pod’s image did not bring the data along. Or a database of a query of its tools cannot be asked. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
     evidence:
-      '`step`: which one. `seen`: its exit code and the beginning of its stderr. Of a missing program: `image` and `programs`; the message names the tools.',
+      '`step`: which one. `seen`: its exit code and the beginning of its stderr. `data`: what is amiss with it. Of a missing program: `image` and `programs`; the message names the tools.',
     operator:
       'The environment’s author mends it; `corral preflight` opens one rollout and shows the same. Where only some rollouts fail, the reason is in their dataset rows: `corral preflight --items`.',
   },
@@ -87,10 +87,10 @@ export const lostState = {
   },
   dependency_failed: {
     means:
-      'A tool said, by an exit code of its `infrastructure_exit`, that its own backend failed; what the policy saw is not what the task is about.',
+      'A tool said, by an exit code of its `infrastructure_exit`, that its own backend failed, or the database of a tool with `index` could not be read any more; what the policy saw is not what the task is about.',
     evidence: '`tool`, `exit_code`, and `said`: the beginning of its stderr.',
     operator:
-      'Mend the backend. Where the model’s own arguments can cause that exit code, the environment’s author must take it off `infrastructure_exit`: a policy could discard its bad rollouts with it.',
+      'Mend the backend. A database breaks by its disk, or by who changes a `source` under running sandboxes. Where the model’s own arguments can cause that exit code, the environment’s author must take it off `infrastructure_exit`: a policy could discard its bad rollouts with it.',
   },
 } as const satisfies Partial<Record<FailureCode, Meaning>>;
 

@@ -7,12 +7,15 @@ import type { SandboxLink, SandboxTarget } from '#src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
 import type { SandboxAccount } from '../sandbox-account.ts';
 import { withDeadline } from './deadline.ts';
+import { checkData, hasImageData } from './data-there.ts';
 import type { ProvenTemplates } from './proven.ts';
 
 /**
  * Starting one sandbox, step by step:
  *
  *   create → running → answering → prepare → probe → started
+ *
+ * Where an image was to bring data along, the first thing prepared is a look whether it did.
  *
  * Each step may be done again by another controller after this one died, and then finds what is there already: create
  * is idempotent, a bound sandbox says whose it is, and what was prepared may be prepared again because it serves nobody yet.
@@ -87,7 +90,7 @@ async function becomeReady(
   const address = await tools.account.running(sandbox, signal);
   enter(progress, 'answering');
   const stranger = { sandbox, address, boot: null };
-  const look = template.prepare.length === 0 && isLikeAnother(tools, template) ? 'brief' : undefined;
+  const look = !isPrepared(template) && isLikeAnother(tools, template) ? 'brief' : undefined;
   const hello = () => tools.link.identity(stranger, signal, look);
   const identity = await untilDone(tools, retryPolicies.firstAnswer, hello, progress, signal);
   if (identity.owner !== null) return { kind: 'taken' };
@@ -96,6 +99,8 @@ async function becomeReady(
   if (!isLookedOver) await makeReady(tools, { ...stranger, boot }, template, progress, signal);
   return { kind: 'started', boot, address };
 }
+
+const isPrepared = (template: Template) => template.prepare.length > 0 || hasImageData(template);
 
 const isLikeAnother = ({ proven }: StartTools, { digest }: Template) => proven.has(digest);
 
@@ -107,8 +112,9 @@ async function makeReady(
   signal: AbortSignal,
 ): Promise<void> {
   const { link, proven } = tools;
+  if (isPrepared(template)) enter(progress, 'prepare');
+  await checkData(link, target, template, signal);
   if (template.prepare.length > 0) {
-    enter(progress, 'prepare');
     await link.prepare(target, template.prepare, template.startTimeoutMs, signal);
   }
   enter(progress, 'probe');

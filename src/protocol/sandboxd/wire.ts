@@ -205,6 +205,8 @@ export type BuiltinAction = {
  * A query of a SQLite database in the sandbox that nothing of the model's may write. One process answers all of them,
  * for as long as it lives, under a user of its own: a call is a line to it and not a process. A sandboxd of before does
  * not know of it and answers 400; so it is first said in the environment's setup, before anything has run.
+ *
+ * It ends with 0, with 1 where the values make a mistake of the SQL, and with {@link brokenDatabaseExit}. An older sandboxd says 1 of both.
  */
 export type QueryAction = {
   readonly kind: 'query';
@@ -219,6 +221,9 @@ export type QueryAction = {
   /** Only whether it could be asked. */
   readonly check?: boolean;
 };
+
+/** Of a query whose database cannot be read any more. No policy can bring that about: it is the disk's doing, or the author's. */
+export const brokenDatabaseExit = 2;
 
 /**
  * One turn of a grader, from the last process of the policy to the score. Turns follow each other: a later one ends an

@@ -29,7 +29,7 @@ beforeAll(async () => {
   const own = join(folder, 'authored.tar');
   const base = await bareImage(defaultCacheDir());
   await writeArchive({ name: authored, layers: [...base.layers, layer(foreign)], config: said }, own);
-  for (const node of cluster.nodes) await importImages(node, [...built, own]);
+  for (const node of cluster.nodes) await importImages(cluster, node, [...built, own]);
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -131,6 +131,14 @@ describe('a sandbox in an image of busybox alone', () => {
 
   test('gets sandboxd from an init container where the image has none', async () => {
     const sandboxd = { kind: 'init_container', image: imageNames.sandboxd } as const;
+    await using sandbox = await startPodSandbox(cluster, { image }, { sandboxd });
+    expect(await sandbox.sh('mount | grep -c "/opt/corral .*ro,"; touch /opt/corral/x')).toMatch(
+      /^1\n.*Read-only/s,
+    );
+  });
+
+  test('gets sandboxd from an image that the kubelet mounts, which nobody can write', async () => {
+    const sandboxd = { kind: 'image_volume', image: imageNames.sandboxd } as const;
     await using sandbox = await startPodSandbox(cluster, { image }, { sandboxd });
     expect(await sandbox.sh('mount | grep -c "/opt/corral .*ro,"; touch /opt/corral/x')).toMatch(
       /^1\n.*Read-only/s,

@@ -21,7 +21,7 @@ let cluster: Cluster;
 beforeAll(async () => {
   cluster = await clusterOfTest();
   const { archive } = await buildImage('redis');
-  await Promise.all(cluster.nodes.map((node) => importImages(node, [archive])));
+  await Promise.all(cluster.nodes.map((node) => importImages(cluster, node, [archive])));
   // On two nodes, so that every way leads from one node's rules to the other's pod.
   await Promise.all([createRedis('server', 'n1'), createRedis('client', 'n2')]);
   await expose('server');

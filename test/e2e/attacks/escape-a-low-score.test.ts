@@ -1,6 +1,10 @@
 import { once } from 'node:events';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
@@ -70,6 +74,18 @@ const refusals: Readonly<Record<string, [status: number, said: string]>> = {
   'give no number': [200, 'As you asked, I give no number.'],
 };
 
+/** Beside what its commands do, queries are answered: nobody the policy can reach does that. */
+const searching = (data: string) =>
+  shell('searching', `  data: [{ source: ${data}, target: /data }]`).replace(
+    'tools: { shell: { builtin: shell, timeout: 10s } }',
+    `tools:
+  shell: { builtin: shell, timeout: 10s }
+  search:
+    timeout: 5s
+    index: { database: /data/pages.db, sql: 'SELECT text FROM pages WHERE pages MATCH any_word(:words)', each: '{text}' }`,
+  );
+
+let data: string;
 let judge: Server;
 let corral: FleetOfTest;
 beforeAll(async () => {
@@ -83,6 +99,12 @@ beforeAll(async () => {
   judge.listen(0, '127.0.0.1');
   await once(judge, 'listening');
   const { port } = judge.address() as AddressInfo;
+  data = await mkdtemp(join(tmpdir(), 'corral-pages-'));
+  await chmod(data, 0o755);
+  const database = new DatabaseSync(join(data, 'pages.db'));
+  database.exec("CREATE VIRTUAL TABLE pages USING fts5(text); INSERT INTO pages VALUES ('net revenue rose')");
+  database.close();
+  await chmod(join(data, 'pages.db'), 0o644);
   corral = await startFleetOfTest({
     environments: {
       shell: shell('shell'),
@@ -91,6 +113,7 @@ beforeAll(async () => {
       led,
       looking,
       judged: judged(port),
+      searching: searching(data),
     },
   });
 });
@@ -98,6 +121,7 @@ afterAll(async () => {
   await corral.stop();
   judge.closeAllConnections();
   judge.close();
+  await rm(data, { recursive: true, force: true });
 });
 
 const viewOf = async (trace: string) => (await corral.native.get(`/v1/rollouts/${trace}`)).body;
@@ -160,6 +184,54 @@ test.each(Object.keys(attacks))(
     await expectScored(trace, 'shell', [0.25, 0]);
   },
 );
+
+/** Those that could keep who answers queries from starting, from answering, or from being believed. */
+const attacksOnQueries = [
+  'fill the processes',
+  'kill everything for ever',
+  'stop everything, in a storm',
+  'spin in the background',
+  'fill the disk',
+  'lower every limit',
+  'take all memory in the background',
+] as const;
+
+test.each(attacksOnQueries)(
+  '%s, and search before and after: 200, whatever becomes of the searches, and the grade is a score',
+  async (name) => {
+    const trace = `searching-${name.replaceAll(/[^a-z]+/g, '-')}`;
+    const environment = 'searching';
+    const search = (call: string) =>
+      corral.rft.call({ trace, call, tool: 'search', arguments: { words: 'revenue' }, environment });
+    const found = { status: 200, body: { output: 'net revenue rose\n' } };
+    expect(await search('s1')).toMatchObject(found);
+    expect(
+      await corral.rft.call({ trace, call: 'c1', command: attacks[name] ?? '', environment }),
+    ).toMatchObject({
+      status: 200,
+    });
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    const after = await Promise.all(['s2', 's3', 's4', 's5'].map(search));
+    for (const answer of after) expect(answer).toMatchObject({ status: 200 });
+    if (name !== 'take all memory in the background') expect(after).toMatchObject(after.map(() => found));
+    await expectScored(trace, environment, [0.25, 0]);
+  },
+);
+
+test('hold all the memory but what starts nothing: no search ends a rollout as ours', async () => {
+  const [trace, environment] = ['searching-full', 'searching'];
+  const hold = quietly(loop('head -c 90M /dev/zero | tail'));
+  expect(
+    await corral.rft.call({ trace, call: 'c1', command: `${hold}; ${hold}; ${hold}`, environment }),
+  ).toMatchObject({ status: 200 });
+  for (const call of ['s1', 's2', 's3', 's4', 's5', 's6']) {
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(
+      await corral.rft.call({ trace, call, tool: 'search', arguments: { words: 'revenue' }, environment }),
+    ).toMatchObject({ status: 200 });
+  }
+  await expectScored(trace, environment, [0.25, 0]);
+});
 
 test('fill the memory after the call has ended, and take the sandbox down with it: broken, 200, and on_broken', async () => {
   const hog = `sleep 1; echo 0 > /proc/self/oom_score_adj; ${loop('head -c 100M /dev/zero >> /dev/shm/full; head -c 200M /dev/zero | tail')}`;

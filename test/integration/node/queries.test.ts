@@ -1,9 +1,9 @@
-import { chmod, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, open, readdir, readFile, rm, stat, truncate } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import type { QueryAction } from '#src/protocol/sandboxd/wire.ts';
+import { brokenDatabaseExit, type QueryAction } from '#src/protocol/sandboxd/wire.ts';
 import { goInside, type Inside } from '#test/support/inside.ts';
 import { expectNothingLeft } from '#test/support/left-behind.ts';
 import { startNodeProcess, type TestNode } from '#test/support/sandboxes.ts';
@@ -27,6 +27,11 @@ const query = (changes: Partial<QueryAction> = {}): QueryAction => ({
 
 const exited = (exitCode: number) => ({ kind: 'exited', exitCode });
 const answered = (stdout: string) => ({ ending: exited(0), stdout, stderr: '' });
+
+async function writeAt(path: string, position: number, bytes: Buffer): Promise<void> {
+  await using file = await open(path, 'r+');
+  await file.write(bytes, 0, bytes.length, position);
+}
 
 describe('queries in a sandbox', () => {
   let folder: string;
@@ -186,6 +191,50 @@ describe('queries in a sandbox', () => {
     const slow = await inside.run(query({ sql: endless, each: ['', 'c', ''] }), 500);
     expect(slow.ending).toEqual({ kind: 'timed_out', timeoutMs: 500 });
     expect(await text({})).toMatchObject({ ending: exited(0) });
+  });
+
+  const path = () => join(folder, 'breaks.db');
+
+  describe('of a database that breaks under them', () => {
+    const own = {
+      database: '/data/breaks.db',
+      sql: 'SELECT text FROM lines WHERE number = :number',
+      each: ['', 'text', ''],
+      values: { number: 4_000 },
+    };
+    beforeEach(async () => {
+      await rm(path(), { force: true });
+      const db = new DatabaseSync(path());
+      db.exec(`CREATE TABLE lines (number INTEGER PRIMARY KEY, text TEXT);
+        WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 5000)
+        INSERT INTO lines SELECT x, 'line ' || x FROM n`);
+      db.close();
+      await chmod(path(), 0o644);
+      expect(await text(own)).toEqual(answered('line 4000\n'));
+    });
+
+    test.each([
+      [
+        'whose pages are overwritten',
+        (size: number) => writeAt(path(), 4_096, Buffer.alloc(size - 4_096, 7)),
+      ],
+      ['that is cut short', (size: number) => truncate(path(), Math.floor(size / 8))],
+      ['that is emptied', () => truncate(path(), 0)],
+    ])('%s: the database is at fault, not the model', async (_, harm) => {
+      await harm((await stat(path())).size);
+      expect((await text(own)).ending).toEqual(exited(brokenDatabaseExit));
+      // Also for who asks next, in a process that never saw it whole.
+      for (const pid of await hostPidsOf(1002)) process.kill(pid, 'SIGKILL');
+      await expect.poll(() => hostPidsOf(1002)).toEqual([]);
+      expect((await text(own)).ending).toEqual(exited(brokenDatabaseExit));
+    });
+
+    test('that is gone: found when it is opened again', async () => {
+      await rm(path());
+      for (const pid of await hostPidsOf(1002)) process.kill(pid, 'SIGKILL');
+      await expect.poll(() => hostPidsOf(1002)).toEqual([]);
+      expect((await text(own)).ending).toEqual(exited(brokenDatabaseExit));
+    });
   });
 
   test('wait for those before them, and are not charged for that', async () => {

@@ -23,8 +23,8 @@ async function giveImage(): Promise<void> {
   const name = `${image.registry}/${image.repository}:${image.tag}`;
   const config = { Env: ['PATH=/bin'] };
   await writeArchive({ name, layers: [layer(await busyboxRoot()), files], config }, archive);
-  const { nodes } = await clusterOfTest();
-  await Promise.all(nodes.map((node) => importImages(node, [archive])));
+  const cluster = await clusterOfTest();
+  await Promise.all(cluster.nodes.map((node) => importImages(cluster, node, [archive])));
   await rm(folder, { recursive: true });
 }
 

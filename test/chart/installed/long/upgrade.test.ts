@@ -21,7 +21,7 @@ let corral: Release;
 beforeAll(async () => {
   const cluster = await clusterOfTest();
   const { corral: services, sandboxd } = await buildPreviousImages();
-  for (const node of cluster.nodes) await importImages(node, [services.archive, sandboxd.archive]);
+  for (const node of cluster.nodes) await importImages(cluster, node, [services.archive, sandboxd.archive]);
   corral = await installRelease('upgrade', {
     ...version('previous'),
     environments: { inline: { counting } },
