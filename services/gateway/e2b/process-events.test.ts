@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { Failure } from '#src/failure/failure.ts';
 import { aCallResult } from '#test/fakes/gateway-core.ts';
 import { endOf, outputOf } from './process-events.ts';
 
@@ -38,6 +39,18 @@ test('what is too much for an answer comes from the sandbox, piece by piece', as
   const kept = { stdout: 700_000, stderr: 0 };
   const [stdout, stderr] = await read({ ...aCallResult(), stdout: 'head', stderr: 'e', kept }, muchOutput);
   expect([stdout?.length, stderr]).toEqual([700_000, 'e']);
+});
+
+test('what had to make way there is told as cut, and what is lost stays a failure', async () => {
+  const kept = { stdout: 700_000, stderr: 0 };
+  const result = { ...aCallResult(), stdout: 'head', stderr: 'e', kept };
+  const gone = new Failure('answer_expired', 'it is no longer kept');
+  expect(await read(result, () => Promise.reject(gone))).toEqual([
+    'head\n[stdout was cut: only its head and tail are above]\n',
+    'e',
+  ]);
+  const lost = new Failure('sandbox_lost', 'it is gone');
+  await expect(read(result, () => Promise.reject(lost))).rejects.toBe(lost);
 });
 
 async function read(...asked: Parameters<typeof outputOf>): Promise<readonly string[]> {

@@ -1,4 +1,5 @@
 import { constants } from 'node:os';
+import { Failure } from '#src/failure/failure.ts';
 import type { ProcessEnd } from '#src/protocol/e2b/data.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult } from '../core-interface.ts';
@@ -56,15 +57,23 @@ type Open = (stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>;
 
 /**
  * The streams, and where nothing ran what the model is told, as stderr. `open`: what of them is still in the sandbox, because it
- * is too much for an answer; it passes through here as it comes.
+ * is too much for an answer; it passes through here as it comes. What had to make way there for other commands' output is told as
+ * far as the answer carries it, and as cut: it is the policy that printed so much.
  */
 export async function* outputOf(result: CallResult, open: Open): AsyncGenerator<Data> {
   for (const stream of ['stdout', 'stderr'] as const) {
     const isElsewhere = (result.kept?.[stream] ?? 0) > 0;
-    const bytes = isElsewhere ? await open(stream) : [Buffer.from(textOf(result, stream))];
+    const elsewhere = isElsewhere ? await open(stream).catch(unlessGone) : null;
+    const bytes = elsewhere ?? [Buffer.from(textOf(result, stream))];
     for await (const chunk of bytes) yield* piecesOf(stream, Buffer.from(chunk));
-    if (result.truncated[stream]) yield* piecesOf(stream, Buffer.from(cutHere(stream)));
+    const isCut = result.truncated[stream] || (isElsewhere && elsewhere === null);
+    if (isCut) yield* piecesOf(stream, Buffer.from(cutHere(stream)));
   }
+}
+
+function unlessGone(thrown: unknown): null {
+  if (thrown instanceof Failure && thrown.code === 'answer_expired') return null;
+  throw thrown;
 }
 
 function textOf({ outcome, code, output, stdout, stderr }: CallResult, stream: OutputStream): string {
