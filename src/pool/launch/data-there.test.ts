@@ -35,8 +35,10 @@ const refused = (message: string) =>
 test('one command looks at all data that images were to bring', async () => {
   const asked = await check(withData);
   expect(asked).toEqual([
-    [['/bin/sh', '-c', expect.stringContaining('is empty'), 'data', '/data/a', '/data/b']],
+    [['/bin/sh', '-c', expect.stringContaining('is empty'), 'user', '/data/a', '/data/b']],
   ]);
+  const [ofRoot] = await check({ ...withData, runAs: 'root' });
+  expect(ofRoot?.[0]?.slice(3)).toEqual(['root', '/data/a', '/data/b']);
 });
 
 test('where a mount proves it, nothing is asked', async () => {

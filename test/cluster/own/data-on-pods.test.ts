@@ -141,7 +141,7 @@ describe.each(['baked', 'mounted'] as const)('data that is %s', (name) => {
   });
 });
 
-test('data that is mounted is read-only for root, too', async () => {
+test.concurrent('data that is mounted is read-only for root, too', async () => {
   const attempt =
     'id -u; (echo x >> /data/pages/plain.txt; mount -o remount,rw /data/pages; umount /data/pages; mv /data/pages /data/away) 2>&1; cat /data/pages/plain.txt';
   const answer = await corral.rft.call({
@@ -160,22 +160,17 @@ test('data that is mounted is read-only for root, too', async () => {
   });
 });
 
-describe.each([
+test.concurrent.each([
   ['absent', 'setup_failed', '/data/pages is not there'],
   ['empty', 'setup_failed', '/data/pages is empty'],
   ['locked', 'setup_failed', '/data/pages/plain.txt may not be read'],
   ['open', 'setup_failed', '/data/pages/plain.txt may be written'],
   ['nowhere', 'image_unavailable', images.nowhere],
-] as const)('a pod whose data is %s', (name, code, words) => {
-  test.concurrent('serves nobody, is ours, and never a zero', async () => {
-    await corral.native.open(name, name);
-    const call = { call_id: 'c1', name: 'shell', arguments: { command: 'cat /data/pages/plain.txt' } };
-    const told = { ...toldNothingRan, code, message: expect.stringContaining(words) as string };
-    const answer = await corral.native.post(`/v1/rollouts/${name}/calls?wait_s=30`, call);
-    expectFailure(answer, { ...told, rollout_id: name, call_id: 'c1' });
-    expect((await corral.native.get(`/v1/rollouts/${name}`)).body).toMatchObject({
-      taint: null,
-      score: null,
-    });
-  });
+] as const)('a pod whose data is %s serves nobody, is ours, and never a zero', async (name, code, words) => {
+  await corral.native.open(name, name);
+  const call = { call_id: 'c1', name: 'shell', arguments: { command: 'cat /data/pages/plain.txt' } };
+  const told = { ...toldNothingRan, code, message: expect.stringContaining(words) as string };
+  const answer = await corral.native.post(`/v1/rollouts/${name}/calls?wait_s=30`, call);
+  expectFailure(answer, { ...told, rollout_id: name, call_id: 'c1' });
+  expect((await corral.native.get(`/v1/rollouts/${name}`)).body).toMatchObject({ taint: null, score: null });
 });
