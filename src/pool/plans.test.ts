@@ -79,6 +79,11 @@ test('graders elsewhere have a pool of their own, and with the policy’s no mor
     { minReady: 1, max: 5 },
   ]);
   // An operator's own size is of both.
+  // An operator's nothing is nothing, for either.
+  expect(sizes(new Map([[environment.name, { max: 0 }]]))).toEqual([
+    { minReady: 0, max: 0 },
+    { minReady: 0, max: 0 },
+  ]);
   expect(sizes(new Map([[environment.name, { max: 6 }]]))).toEqual([
     { minReady: 2, max: 3 },
     { minReady: 1, max: 3 },

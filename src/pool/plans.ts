@@ -74,7 +74,8 @@ function plansOf(environment: Environment, overrides: PoolOverrides): readonly P
 /** The environment's sandboxes without those that are the grader's share of them. */
 function planOf(environment: Environment, template: Template, overrides: PoolOverrides): PoolPlan {
   const override = overrides.get(environment.name) ?? {};
-  const max = Math.max(1, mostOf(environment, overrides) - graderShareOf(environment, overrides));
+  const most = mostOf(environment, overrides);
+  const max = Math.max(Math.min(1, most), most - graderShareOf(environment, overrides));
   const minReady = Math.min(max, override.minReady ?? environment.pool.minReady);
   return { template, minReady, max, ...commonOf(environment) };
 }
@@ -88,11 +89,12 @@ function graderPlanOf(environment: Environment, template: Template, overrides: P
 const mostOf = ({ name, pool }: Environment, overrides: PoolOverrides) =>
   overrides.get(name)?.max ?? pool.max;
 
-/** An operator who makes the whole smaller leaves half of it to the policy at least. */
+/** An operator who makes the whole smaller leaves half of it to the policy at least; who makes it nothing means both. */
 function graderShareOf(environment: Environment, overrides: PoolOverrides): number {
   const { grader } = environment.pool;
-  if (grader === undefined) return 0;
-  return Math.max(1, Math.min(grader.max, Math.floor(mostOf(environment, overrides) / 2)));
+  const most = mostOf(environment, overrides);
+  if (grader === undefined || most === 0) return 0;
+  return Math.max(1, Math.min(grader.max, Math.floor(most / 2)));
 }
 
 const commonOf = ({ name, pool }: Environment) => ({
