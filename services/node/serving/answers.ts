@@ -1,6 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Static, TSchema } from 'typebox';
-import { Value } from 'typebox/value';
 import { Failure } from '#src/failure/failure.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { NodeErrorBody } from '#src/protocol/node/wire.ts';
@@ -19,14 +17,17 @@ export class BadRequest extends Error {
 /** A template with its data folders and environment; nothing here is larger. */
 const longestBodyBytes = 1024 * 1024;
 
+/** A compiled schema, which takes a fiftieth of the time that the schema itself does. */
+export type Check<Body> = {
+  Check(value: unknown): value is Body;
+  Errors(value: unknown): readonly { readonly instancePath: string; readonly message: string }[];
+};
+
 /** The body, checked. Throws {@link BadRequest} with the first thing that is wrong. */
-export async function readBody<Schema extends TSchema>(
-  request: IncomingMessage,
-  schema: Schema,
-): Promise<Static<Schema>> {
+export async function readBody<Body>(request: IncomingMessage, check: Check<Body>): Promise<Body> {
   const value = parse(await readText(request));
-  if (Value.Check(schema, value)) return value;
-  const [first] = Value.Errors(schema, value);
+  if (check.Check(value)) return value;
+  const [first] = check.Errors(value);
   throw new BadRequest(400, `body${first?.instancePath ?? ''} ${first?.message ?? 'is wrong'}`);
 }
 

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Compile } from 'typebox/compile';
 import { sandboxId, type SandboxId } from '#src/model/ids.ts';
 import { sandboxIdPattern } from '#src/protocol/node/parts.ts';
 import { CreateBody, LabelBody, watchAliveEveryMs, type WatchLine } from '#src/protocol/node/wire.ts';
@@ -7,6 +8,9 @@ import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
 import { answer, BadRequest, readBody } from './answers.ts';
 import type { Handle } from './serve.ts';
+
+const createCheck = Compile(CreateBody);
+const labelCheck = Compile(LabelBody);
 
 export type Served = {
   readonly data: BuiltData;
@@ -50,12 +54,12 @@ async function onSandbox(
 ): Promise<void> {
   switch (`${request.method ?? ''} ${part ?? ''}`) {
     case 'PUT ': {
-      const { template, tokenSha256 } = await readBody(request, CreateBody);
+      const { template, tokenSha256 } = await readBody(request, createCheck);
       sandboxes.create({ sandbox, template: await data.placed(template), tokenSha256 });
       return answer(response, 202);
     }
     case 'PUT label': {
-      const { owner, expiresAtMs } = await readBody(request, LabelBody);
+      const { owner, expiresAtMs } = await readBody(request, labelCheck);
       sandboxes.label(sandbox, owner, expiresAtMs);
       return answer(response, 204);
     }

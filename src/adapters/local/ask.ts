@@ -1,14 +1,18 @@
 import type { Dispatcher, Pool } from 'undici';
-import type { Static, TSchema } from 'typebox';
-import { Value } from 'typebox/value';
+import { Compile } from 'typebox/compile';
 import { Failure } from '#src/failure/failure.ts';
 import { NodeErrorBody } from '#src/protocol/node/wire.ts';
 
 /** Requests to node whose failures are already {@link Failure}s. */
 export type Ask = {
   send(method: 'PUT' | 'DELETE', path: string, body?: object): Promise<void>;
-  read<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>>;
+  read<Answer>(path: string, check: Check<Answer>): Promise<Answer>;
 };
+
+/** A compiled schema: a list of two hundred sandboxes is checked by one in a hundredth of the time that the schema takes. */
+export type Check<Answer> = { Check(value: unknown): value is Answer };
+
+const errorCheck = Compile(NodeErrorBody);
 
 /** Node answers at once or is stuck; a caller asks again rather than waits. */
 const answerTimeoutMs = 10_000;
@@ -32,10 +36,10 @@ export function createAsk(pool: Pool, socketPath: string): Ask {
       const { status, text } = await request(method, path, body);
       if (status >= 300) throw refused(status, text);
     },
-    read: async (path, schema) => {
+    read: async (path, check) => {
       const { status, text } = await request('GET', path);
       const value = status === 200 ? parse(text) : undefined;
-      if (value !== undefined && Value.Check(schema, value)) return value;
+      if (value !== undefined && check.Check(value)) return value;
       throw refused(status, text);
     },
   };
@@ -54,7 +58,7 @@ function unreachable(socketPath: string, thrown: unknown): Failure {
 /** Node's own refusal. One that is no answer of this protocol is ours to mend, and `unclassified` says so. */
 function refused(status: number, text: string): Failure {
   const body = parse(text);
-  const error = Value.Check(NodeErrorBody, body) ? body.error : null;
+  const error = errorCheck.Check(body) ? body.error : null;
   if (error === null || error.code === 'invalid_request') {
     const said = error?.message ?? text.slice(0, 200);
     return new Failure('unclassified', `node did not understand us: ${said}`, { evidence: { status } });

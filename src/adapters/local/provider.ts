@@ -1,3 +1,4 @@
+import { Compile } from 'typebox/compile';
 import { Pool } from 'undici';
 import type { Clock } from '#src/ports/clock.ts';
 import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
@@ -11,6 +12,10 @@ import {
 } from '#src/protocol/node/wire.ts';
 import { createAsk } from './ask.ts';
 import { watchNode } from './watch.ts';
+
+const listCheck = Compile(ListAnswer);
+const dataCheck = Compile(DataAnswer);
+const limitationsCheck = Compile(LimitationsAnswer);
 
 export type LocalProviderOptions = {
   /** `node.sock` in node's state folder. */
@@ -38,9 +43,9 @@ export function createLocalProvider({ socketPath, clock }: LocalProviderOptions)
     destroy: (sandbox) => ask.send('DELETE', path(sandbox)),
     label: (sandbox, owner, expiresAtMs) =>
       ask.send('PUT', path(sandbox, '/label'), { owner, expiresAtMs } satisfies LabelBody),
-    list: async () => (await ask.read('/sandboxes', ListAnswer)).sandboxes,
-    data: async () => (await ask.read('/data', DataAnswer)).data,
-    limitations: async () => (await ask.read('/limitations', LimitationsAnswer)).limitations,
+    list: async () => (await ask.read('/sandboxes', listCheck)).sandboxes,
+    data: async () => (await ask.read('/data', dataCheck)).data,
+    limitations: async () => (await ask.read('/limitations', limitationsCheck)).limitations,
     watch: (onEvent, signal) => watchNode({ socketPath, clock, onEvent, signal }),
     close: () => pool.destroy(),
   };

@@ -1,11 +1,13 @@
 import { createInterface } from 'node:readline';
 import { Client } from 'undici';
-import { Value } from 'typebox/value';
+import { Compile } from 'typebox/compile';
 import type { Clock } from '#src/ports/clock.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import { longestPauseMs } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import { WatchLine, watchSilenceMs } from '#src/protocol/node/wire.ts';
+
+const lineCheck = Compile(WatchLine);
 
 export type WatchOptions = {
   readonly socketPath: string;
@@ -54,6 +56,6 @@ async function watchOnce({ socketPath, onEvent, signal }: WatchOptions): Promise
 /** Null for a sign of life. Throws on a line that is none of node's, which ends the connection. */
 function eventIn(line: string): ProviderEvent | null {
   const value: unknown = JSON.parse(line);
-  if (!Value.Check(WatchLine, value)) throw new Error(`node sent an unknown line: ${line.slice(0, 200)}`);
+  if (!lineCheck.Check(value)) throw new Error(`node sent an unknown line: ${line.slice(0, 200)}`);
   return value.kind === 'alive' ? null : value;
 }
