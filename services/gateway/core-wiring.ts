@@ -21,7 +21,7 @@ import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
-import type { PoolStore } from '#src/ports/fleet/pool.ts';
+import type { PoolStore, TemplateCounts } from '#src/ports/fleet/pool.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import type { Judge } from '#src/ports/judge.ts';
@@ -90,7 +90,10 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   const environments = new PinnedEnvironments(catalog, claims, published);
   const rolloutCache = new RolloutCache();
   const preparation = new SandboxPreparation({ claims, link, clock, random, wakes, setupOf });
-  const lastStartFailure = (template: TemplateDigest) => lastStartFailureOf(pool, template);
+  // A burst that waited in vain gives up in one moment, and is told the same.
+  const asking = new Ongoing<StartFailure>(clock);
+  const lastStartFailure = (template: TemplateDigest) =>
+    asking.join(template, () => lastStartFailureOf(pool, template)).result;
   const calling: GatewayCoreDeps['calls'] = {
     claims,
     calls,
@@ -227,7 +230,12 @@ const setupOf: SetupOf = (environment, row) => {
   return [...commands, ...queries];
 };
 
-async function lastStartFailureOf(pool: GatewayWorld['pool'], template: TemplateDigest) {
+type StartFailure = TemplateCounts['lastFailure'];
+
+async function lastStartFailureOf(
+  pool: GatewayWorld['pool'],
+  template: TemplateDigest,
+): Promise<StartFailure> {
   const [counts] = await pool.counts([template]);
   return counts?.lastFailure ?? null;
 }

@@ -104,7 +104,7 @@ async function failWaiting(deps: ObtainDeps, request: ClaimRequest, ahead: numbe
   if (start === null) {
     throw new Failure(
       'capacity_timeout',
-      `no sandbox became free in time; ${ahead} rollouts stood before this one`,
+      `no sandbox became free in time; ${ahead} rollouts stood before this one when it came`,
       {
         evidence: { ahead },
       },

@@ -5,12 +5,12 @@ import type { Deadline } from '../waiting/deadline.ts';
 import type { Wakes } from './wakes.ts';
 
 /** A waiter counts as there for ten seconds, so several renewals in a row may be late. */
-const renewIntervalMs = 1_000;
+const renewIntervalMs = 2_000;
 
 /**
- * Where requests are held until their rollout has its sandbox. It says "still here" for all of them once a second,
- * and the same script tells which were granted: heartbeat and re-read in one, so that a lost wake-up message costs a
- * second and not a rollout. Messages make it quick; the second makes it sure.
+ * Where requests are held until their rollout has its sandbox. It says "still here" for all of them every two
+ * seconds, and the same script tells which were granted: heartbeat and re-read in one, so that a lost wake-up message costs
+ * two seconds and not a rollout. Messages make it quick; the renewal makes it sure.
  */
 export class WaitingRoom {
   readonly #claims: Pick<ClaimStore, 'renew'>;
@@ -43,7 +43,8 @@ export class WaitingRoom {
 
   /**
    * Asks `read` until it answers something else than null, each time the rollout's place may have changed. It listens
-   * before the first look, so a wake-up between look and wait is not missed. Null: the deadline passed.
+   * before the first look, so a wake-up between look and wait is not missed. Null: the deadline passed. Nobody looks once
+   * more then: whoever was not woken since his last renewal still waits, and a burst that was in vain gives up together.
    */
   async hold<Result>(
     key: RolloutKey,
@@ -60,6 +61,7 @@ export class WaitingRoom {
         const result = await read();
         if (result !== null || deadline.passed) return result;
         await this.attend(key, () => this.#clock.sleep(deadline.remainingMs, wake.signal));
+        if (!wake.signal.aborted) return null;
         wake = new AbortController();
       }
     } finally {

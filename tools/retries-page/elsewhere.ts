@@ -16,7 +16,7 @@ export const elsewhere: readonly Elsewhere[] = [
     part: 'request',
     what: 'a rollout’s place in line',
     on: 'no sandbox is free',
-    often: 'looked at when woken, and once a second',
+    often: 'looked at when woken, and every two seconds',
     until:
       'until the request’s time is up, less what the command needs on the RFT face; 300 s at most for a call',
     by: ['src/claiming/waiting-room.ts', 'src/calls/admission.ts'],
