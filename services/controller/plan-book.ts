@@ -1,4 +1,4 @@
-import type { Environment } from '#src/model/environment.ts';
+import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { EnvironmentVersion } from '#src/model/ids.ts';
 import { planPools, type PoolPlans } from '#src/pool/plans.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -54,6 +54,8 @@ export function createPlanBook(
     plans = planAll();
   };
   const readChosen = async () => {
+    // Rows make templates only of environments that leave their image open: most fleets have none, and look at each hint.
+    if (chosen.all().length === 0 && !all().some(({ template }) => isOpenTemplate(template))) return;
     if (await chosen.read(ofVersion)) plans = planAll();
   };
   const publishAgain = async () => {

@@ -11,13 +11,14 @@ export type ConfirmationDeps = {
 };
 
 /**
- * A request for each call would cost gateway and sandboxd 1.5 ms together, on the path of every call. The journal has
- * time: the bytes of an answer that is stored already are in nobody's way until it is nearly full.
+ * A request for each call would cost gateway and sandboxd 1.5 ms together. The journal has time: the bytes of an answer that
+ * is stored already are in nobody's way until it is nearly full. Longer than most models think between two calls, so that a
+ * rollout's next call is confirmed with the one before, and that a burst of first calls is over when theirs are.
  */
-const gatherMs = 1_000;
+const gatherMs = 10_000;
 /**
  * A journal holds 8 MiB and the largest call reserves 2 MiB of it, so that with 1 MiB a gateway five gateways may gather
- * for the same sandbox before a call has to wait for room, and then it waits for a second at most.
+ * for the same sandbox before a call has to wait for room, and then it waits until the first of them sends.
  */
 const gatherBytes = 1024 * 1024;
 /** What sandboxd counts for an answer beside its output; it bounds the calls of one batch to 1,024. */
