@@ -40,11 +40,13 @@ export const notScored: Readonly<Record<string, Invariant>> = {
         continue;
       const ran = callsOf(world, request);
       const isWhole = ran.every(({ sandbox, boot, struck }) => {
-        const isThere = (world.truth.lifeOf(sandbox, boot)?.endedMs ?? null) === null;
-        return isThere && !struck && !world.truth.doubted.has(sandbox);
+        const life = world.truth.lifeOf(sandbox, boot);
+        // Whoever takes it for lost has it removed before he tells.
+        const wasThere = life === undefined || life.endedMs === null || life.removed;
+        return wasThere && !struck && !world.truth.doubted.has(sandbox);
       });
       if (ran.length > 0 && isWhole)
-        return `${request.rollout.name} was told ${JSON.stringify(request.told)}, and ${ran[0]?.sandbox} still stands`;
+        return `${request.rollout.name} was told ${JSON.stringify(request.told)}, and ${ran[0]?.sandbox} still stands, or did until it was removed`;
     }
     return null;
   },

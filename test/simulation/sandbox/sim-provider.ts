@@ -34,6 +34,13 @@ export class Engine {
     return [...this.#machines.keys()];
   }
 
+  #remove(sandbox: SandboxId): void {
+    const daemon = this.#world.sandboxes.find(sandbox)?.daemon;
+    const life = daemon?.alive === true ? this.#world.truth.lifeOf(sandbox, daemon.boot) : undefined;
+    if (life !== undefined) life.removed = true;
+    this.end(sandbox, 'deleted');
+  }
+
   /** A machine ends by something else than our wish. */
   end(sandbox: string, cause: LossCause): void {
     const id = sandboxId(sandbox);
@@ -52,7 +59,7 @@ export class Engine {
   providerFor(process: SimProcess): SandboxProvider {
     return {
       create: (request) => this.#ask(process, 'create', request.sandbox, () => this.#create(request)),
-      destroy: (sandbox) => this.#ask(process, 'destroy', sandbox, () => this.end(sandbox, 'deleted')),
+      destroy: (sandbox) => this.#ask(process, 'destroy', sandbox, () => this.#remove(sandbox)),
       list: () => this.#ask(process, 'list', null, () => this.#list()),
       label: (sandbox, owner, expiresAtMs) =>
         this.#ask(process, 'label', sandbox, () => {

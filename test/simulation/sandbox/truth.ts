@@ -23,6 +23,8 @@ export type Life = {
   /** Every owner whom the daemon of this life accepted. */
   readonly owners: Set<string>;
   endedMs: number | null;
+  /** It lasted until the fleet had its sandbox removed. */
+  removed: boolean;
 };
 
 /** A turn of a grader in this life that was told the rollout. */
@@ -43,7 +45,7 @@ export class Truth {
   changes = 0;
 
   born(sandbox: string, boot: string): Life {
-    const life: Life = { sandbox, boot, owners: new Set(), endedMs: null };
+    const life: Life = { sandbox, boot, owners: new Set(), endedMs: null, removed: false };
     this.lives.push(life);
     this.changes += 1;
     return life;
