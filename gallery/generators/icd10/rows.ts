@@ -12,7 +12,7 @@ export function visitRows(entries: readonly Entry[]) {
   const isKept = ({ patient }: Visit) => kept.has(patient);
   return {
     train: visits.filter((visit) => !isKept(visit)).map(withReference),
-    // Mixed, in an order of which five rows already stand for the rest: CI plays no more.
+    // Mixed, in an order of which ten rows already stand for the rest: CI plays no more.
     eval: chanceOf(`${seed} order 12`).some(visits.filter(isKept), visits.length).map(withReference),
   };
 }
