@@ -4,7 +4,7 @@ import type { SandboxId } from '#src/model/ids.ts';
 import { type Owner, sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
-import { idsInRange } from '../namespaces/make-namespace.ts';
+import { idsInRange } from '../namespaces/id-ranges.ts';
 import type { KernelKills } from '../kernel-kills.ts';
 import { checkRequest } from './check-request.ts';
 import type { Asked, Death } from './death.ts';
@@ -62,7 +62,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   /** What the machine's want of memory struck goes as a whole: nobody knows what its commands would have done. */
   const endStruck = () => {
     for (const uid of options.kernelKills?.next() ?? []) {
-      const struck = [...lives.values()].find(({ own }) => own !== null && isIn(own.base, uid));
+      const struck = [...lives.values()].find(({ idBase }) => idBase !== null && isIn(idBase, uid));
       if (struck !== undefined) end(struck, 'machine_out_of_memory');
     }
   };
