@@ -14,6 +14,20 @@ export async function processMs(pid: number): Promise<number> {
   return texts.reduce((sum, text) => sum + Number(text.split(' ')[0]), 0) / 1e6;
 }
 
+/** What living processes and those children that they have waited for have had, as `/proc` counts it: in steps of 10 ms, and of nobody else. */
+export async function seenMs(pids: readonly number[]): Promise<number> {
+  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')));
+  return stats.reduce((sum, stat) => sum + ticksIn(stat) * 10, 0);
+}
+
+/** Fields 14 to 17 of `man 5 proc_pid_stat`, counted from the last `)`: the second may hold anything. */
+const ticksIn = (stat: string): number =>
+  stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 15)
+    .reduce((sum, ticks) => sum + Number(ticks), 0);
+
 /** What all processors of this machine have worked so far, for whomever. */
 export async function machineMs(): Promise<number> {
   const line = (await readFile('/proc/stat', 'utf8')).split('\n')[0] ?? '';

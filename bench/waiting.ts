@@ -12,16 +12,19 @@ import { processMs } from './processors.ts';
 const held = 1_000;
 const holdS = 10;
 const rounds = 5;
-/** Before the middle of a hold everybody has arrived, and nobody has been answered. */
-const middleMs = 6_000;
+/** From here to the end of the middle of a hold everybody has arrived, and nobody has been answered. */
+const arrivedMs = 3_000;
+const middleMs = 9_000;
+/** A client keeps a connection that is not used for some seconds. */
+const closedMs = 8_000;
 const kibibyte = 1024;
 
 /**
  * A rollout that waits for a sandbox against a request that Fastify holds for as long and does nothing for: a thousand of
  * each in the same seconds, to the real gateway, whose pool may have nothing, and to a process of Fastify alone. A bare one
  * costs nothing a second, so the yardstick is all of it: taken in, held for ten seconds, answered 503. Against that stand
- * what ten seconds of waiting cost ours, without Redis and with it (the same requests sent without a wait are taken off), and
- * all of ours, in which finding, admitting and lining up the rollout are more than the wait.
+ * what ten seconds of waiting cost ours, without Redis and with it, as the middle of the hold shows them; and all of ours, in
+ * which finding, admitting and lining up the rollout are more than the wait.
  */
 export const waiting: Benchmark = {
   name: 'waiting',
@@ -45,7 +48,7 @@ export const waiting: Benchmark = {
       if (round > 0) measured.push(costs);
     }
     tell(measured, say);
-    const ofWait = ({ whole, atOnce }: Measured, who: keyof Costs) => whole[who] - atOnce[who];
+    const ofWait = ({ second }: Measured, who: keyof Costs) => second[who] * holdS;
     const against = (what: string, value: (costs: Measured) => number): Figure => {
       const pairs = measured.map((costs) => ({ value: value(costs), floor: costs.whole.bare }));
       return atMostInRounds({ what: `${what} ÷ a bare one, whole`, unit: 'µs', rounds: pairs }, 1.5);
@@ -66,23 +69,35 @@ type Both = (waitS: number) => readonly Promise<void>[];
 /** Microseconds of processor for a request. */
 type Costs = { readonly gateway: number; readonly redis: number; readonly bare: number };
 type Measured = {
-  /** Of one that is held; of one that is answered at once. */
+  /** Of one that is held, from its coming to its answer; and of a second in the middle of that. */
   readonly whole: Costs;
-  readonly atOnce: Costs;
+  readonly second: Costs;
 };
 
 async function measure(played: PlayedProcesses, bare: number, both: Both): Promise<Measured> {
   const spentNow = async () => ({ ...(await played.spent()), bare: await processMs(bare) });
+  // The connections of the round before are closed in this time, which is no cost of idleness.
+  await sleep(closedMs);
   /** What the same seconds cost while nobody asks is taken off. */
   const anyway = await during(spentNow, () => sleep(holdS * 1_000));
-  const costOf = async (work: () => Promise<unknown>): Promise<Costs> => {
-    const { spent, seconds } = await during(spentNow, work);
-    const us = (of: 'gateway' | 'redis' | 'bare') =>
+  const more = ({ spent, seconds }: During): Costs => {
+    const us = (of: keyof Costs) =>
       ((spent[of] - (anyway.spent[of] * seconds) / anyway.seconds) * 1_000) / held;
     return { gateway: us('gateway'), redis: us('redis'), bare: us('bare') };
   };
-  const whole = await costOf(() => Promise.all(both(holdS)));
-  return { whole, atOnce: await costOf(() => Promise.all(both(0))) };
+  let middle: During | null = null;
+  const whole = await during(spentNow, async () => {
+    const requests = both(holdS);
+    await sleep(arrivedMs);
+    middle = await during(spentNow, () => sleep(middleMs - arrivedMs));
+    await Promise.all(requests);
+  });
+  if (middle === null) throw new Error('the hold had no middle');
+  const { seconds } = middle as During;
+  const inMiddle = more(middle);
+  const perSecond = (of: keyof Costs) => inMiddle[of] / seconds;
+  const second = { gateway: perSecond('gateway'), redis: perSecond('redis'), bare: perSecond('bare') };
+  return { whole: more(whole), second };
 }
 
 /**
@@ -100,12 +115,10 @@ async function memoryOf(gateway: number, bare: number, both: Both): Promise<Roun
   return { value: more('value'), floor: more('floor') };
 }
 
-type Spending = Readonly<Record<'gateway' | 'redis' | 'bare', number>>;
+type Spending = Readonly<Record<keyof Costs, number>>;
+type During = { readonly spent: Spending; readonly seconds: number };
 
-async function during(
-  spentNow: () => Promise<Spending>,
-  work: () => Promise<unknown>,
-): Promise<{ readonly spent: Spending; readonly seconds: number }> {
+async function during(spentNow: () => Promise<Spending>, work: () => Promise<unknown>): Promise<During> {
   const [before, beganMs] = [await spentNow(), performance.now()];
   await work();
   const after = await spentNow();
@@ -117,10 +130,10 @@ async function during(
 function tell(measured: readonly Measured[], say: (line: string) => void): void {
   for (const who of ['gateway', 'redis', 'bare'] as const) {
     const whole = median(measured.map((costs) => costs.whole[who]));
-    const atOnce = median(measured.map((costs) => costs.atOnce[who]));
-    const second = (whole - atOnce) / holdS;
-    const parts = `${atOnce.toFixed(0)} µs without the wait, ${second.toFixed(1)} µs for each second of it`;
-    say(`${who}: ${whole.toFixed(0)} µs for a request held ${holdS} s: ${parts}`);
+    const second = median(measured.map((costs) => costs.second[who]));
+    say(
+      `${who}: ${whole.toFixed(0)} µs for a request held ${holdS} s; ${second.toFixed(1)} µs for each second of it`,
+    );
   }
 }
 

@@ -19,12 +19,15 @@ export const warmBurst: Benchmark = {
     await using bench = await startBenchFleet({ minReady: burst, max: burst });
     await using straight = await startStraight();
     const measured: Round[] = [];
-    for (let round = 1; round <= rounds; round += 1) {
+    // The first round is nobody's: connections open, code is compiled.
+    for (let round = 0; round <= rounds; round += 1) {
       say(`round ${round} of ${rounds}: warming ${burst} sandboxes, twice`);
-      measured.push(await measureRound(bench, straight, round));
+      const { value, floor } = await measureRound(bench, straight, round);
+      say(`last answer after ${value.toFixed(0)} and ${floor.toFixed(0)} ms, ${(value / floor).toFixed(2)}`);
+      if (round > 0) measured.push({ value, floor });
     }
     const what = `last answer of ${burst} first calls at once, median of ${rounds}`;
-    return [atMostInRounds({ what, unit: 'ms', rounds: measured }, 1.5)];
+    return [atMostInRounds({ what, unit: 'ms', rounds: measured }, 1.25)];
   },
 };
 

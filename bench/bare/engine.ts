@@ -44,7 +44,6 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
     config: { stateFolder, userNamespaces: 'auto' },
     name,
     isRoot: process.getuid?.() === 0,
-    clock: systemClock,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     // Whoever starts the first one is told.
     trial: async () => undefined,
@@ -62,11 +61,10 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
   const start = async (request: CreateRequest): Promise<SandboxAddress> => {
     const { sandbox, template } = request;
     const folder = records.make(sandbox);
-    const own = (await ids.namespaces?.take()) ?? null;
-    if (own !== null) await chown(folder.run, own.base, own.base);
+    const idBase = (await ids.idRanges?.take()) ?? null;
+    if (idBase !== null) await chown(folder.run, idBase, idBase);
     const group = await groups.create(sandbox, groupLimits(template));
-    const launched = await launch(await buildLaunch(request, folder, group, site, own));
-    own?.close();
+    const launched = await launch(await buildLaunch(request, folder, group, site, idBase));
     ends.push(async () => {
       const init = await launched.initPid;
       // Process 1 of its namespace takes all others along.
@@ -74,7 +72,7 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
       await launched.ended;
       await group.remove();
       await records.remove(sandbox);
-      own?.freeIds();
+      if (idBase !== null) ids.idRanges?.free(idBase);
     });
     await listens(folder.socket, sandbox, launched.ended);
     return sandboxAddress(`unix:${folder.socket}`);

@@ -5,7 +5,7 @@ import { type MemoryRoom, mib, mostPromised } from './sandbox/memory-room.ts';
 
 export type HostParts = {
   readonly groups: Pick<Groups, 'version' | 'limitations'>;
-  readonly ids: Pick<OwnIds, 'namespaces' | 'stageFolder' | 'shared'>;
+  readonly ids: Pick<OwnIds, 'idRanges' | 'stageFolder' | 'shared'>;
   readonly memoryRoom: MemoryRoom;
   readonly kernelKills: KernelKills | null;
 };
@@ -24,7 +24,7 @@ export function limitationsOf(host: HostParts): readonly string[] {
 
 /** v2 counts by itself who lacked memory; see `memory-account.ts`. */
 function limitationsOfBlame({ groups, ids, kernelKills }: HostParts): readonly string[] {
-  if (groups.version !== 'v1' || (kernelKills !== null && ids.namespaces !== null)) return [];
+  if (groups.version !== 'v1' || (kernelKills !== null && ids.idRanges !== null)) return [];
   return [
     'This host’s control groups (version 1) do not tell whose want of memory a kill was for, and the kernel’s log cannot say it here: that takes /dev/kmsg, and user ids of each sandbox’s own. Where a sandbox has ever used all of its memory, files included, what the machine kills in it counts as its own doing.',
   ];

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createFakeClock } from '#test/fakes/clock.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
 import { type HostParts, limitationsOf } from './limitations.ts';
 import { chooseOwnIds, type OwnIds } from './own-ids.ts';
@@ -14,8 +13,8 @@ beforeEach(async () => {
 afterEach(() => rm(stateFolder, { recursive: true, force: true }));
 
 /** A host where sandboxes can be made with shared ids only, as in a container without the right to mount /proc anew. */
-const sharedOnly = async ({ namespaces }: OwnIds) => {
-  if (namespaces !== null) throw new Error('cannot mount proc');
+const sharedOnly = async ({ idRanges }: OwnIds) => {
+  if (idRanges !== null) throw new Error('cannot mount proc');
 };
 
 function choose(userNamespaces: 'auto' | 'require' | 'off', changes: { isRoot?: boolean } = {}) {
@@ -25,7 +24,6 @@ function choose(userNamespaces: 'auto' | 'require' | 'off', changes: { isRoot?: 
     config,
     name: 'own-ids-test',
     isRoot: true,
-    clock: createFakeClock(),
     log,
     trial: sharedOnly,
     ...changes,
@@ -42,7 +40,7 @@ const limitations = (host: Pick<HostParts, 'ids'> & Partial<HostParts>) =>
 it('where no sandbox starts in a namespace of its own, the ids are shared and it is said why', async () => {
   const { log, chosen } = choose('auto');
   const ids = await chosen;
-  expect(ids.namespaces).toBeNull();
+  expect(ids.idRanges).toBeNull();
   expect(limitations({ ids })).toMatch(/one user id .* could not be had: cannot mount proc/);
   expect(log.lines).toContainEqual(expect.objectContaining({ level: 'warn' }));
 });

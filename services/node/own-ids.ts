@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, readdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '#src/ports/clock.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { NodeConfig } from './config.ts';
-import { createIdRanges } from './namespaces/id-ranges.ts';
-import { createNamespaces, type Namespaces } from './namespaces/namespaces.ts';
+import { createIdRanges, type IdRanges } from './namespaces/id-ranges.ts';
 
 /** Whose ids sandboxes of this node run under, as it was found out at its start. */
 export type OwnIds = {
   /** Null: sandboxes have no user namespaces of their own. */
-  readonly namespaces: Namespaces | null;
+  readonly idRanges: IdRanges | null;
   /** Where launches mount what a sandbox is made of; null without root. */
   readonly stageFolder: string | null;
   /** Why not each sandbox has ids of its own, where root could give it some; null where it has. */
@@ -23,14 +21,10 @@ export type OwnIdsOptions = {
   /** The name of this node among those of the machine. */
   readonly name: string;
   readonly isRoot: boolean;
-  readonly clock: Clock;
   readonly log: Log;
   /** Makes one sandbox; rejects where none can be made so. */
   readonly trial: (ids: OwnIds) => Promise<void>;
 };
-
-/** Half a burst on two cores; more would be made at every start of a node and seldom be taken. */
-const namespacesReady = 16;
 
 /** All ids may pass it, and nothing in it survives the machine. */
 const runFolder = '/run';
@@ -71,7 +65,7 @@ async function tried(ids: OwnIds, { trial }: OwnIdsOptions): Promise<OwnIds> {
 }
 
 const withoutRoot: OwnIds = {
-  namespaces: null,
+  idRanges: null,
   stageFolder: null,
   shared: null,
   close: async () => undefined,
@@ -83,19 +77,18 @@ const hostIds = ({ stateFolder }: OwnIdsOptions['config'], shared: string): OwnI
   shared,
 });
 
-async function namespaced({ config, name, clock, log }: OwnIdsOptions): Promise<OwnIds> {
+async function namespaced({ config, name }: OwnIdsOptions): Promise<OwnIds> {
   const stageFolder = join(runFolder, `corral-${name}`);
   await mkdir(stageFolder, { recursive: true });
   // Whatever our umask is: ids of sandboxes pass it.
   await chmod(stageFolder, 0o711);
-  const ranges = createIdRanges(numberOf(config.stateFolder));
-  const namespaces = createNamespaces({ ranges, spares: namespacesReady, clock, log });
+  const idRanges = createIdRanges(numberOf(config.stateFolder));
   return {
-    namespaces,
+    idRanges,
     stageFolder,
     shared: null,
     close: async () => {
-      namespaces.close();
+      idRanges.close();
       await removeStage(stageFolder);
     },
   };

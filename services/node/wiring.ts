@@ -77,9 +77,9 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
     kernelKills,
     line: createStartLine(config.startConcurrency, longestStartLine),
   };
-  const toolsWith = ({ namespaces, stageFolder }: OwnIds) => ({
+  const toolsWith = ({ idRanges, stageFolder }: OwnIds) => ({
     ...tools,
-    namespaces,
+    idRanges,
     site: { payloadFolder, sandboxdArgv, etcFolder, kept, filterFile, stageFolder },
   });
   const socketPath = join(stateFolder, nodeSocketName);
@@ -87,7 +87,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   await refuseSecondNode(socketPath);
   await removeOrphans({ records, groups, feed, log });
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
-  const ids = await chooseOwnIds({ config, name, isRoot, clock, log, trial });
+  const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
   const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills });
   const data = createBuiltData({

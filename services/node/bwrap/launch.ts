@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { idsInRange } from '../namespaces/id-ranges.ts';
 import { launchScript } from './launch-script.ts';
 
 export type LaunchSpec = {
@@ -15,8 +16,12 @@ export type LaunchSpec = {
     readonly fstab: string;
     readonly disk: DiskPlan;
   } | null;
-  /** An open user namespace to enter before bubblewrap; null: it runs in this process's own. */
-  readonly namespace: number | null;
+  /**
+   * This host's id of the sandbox's user 0, in a user namespace of its own; null: it runs in this process's. The namespace is
+   * made under that id and not as root: who makes one pays for what is used in it, so the kernel's limits of a user
+   * (inotify, pipes) are then counted for each sandbox apart.
+   */
+  readonly idBase: number | null;
   /** File with the compiled filter of system calls. */
   readonly filterFile: string;
 };
@@ -25,7 +30,7 @@ export type LaunchSpec = {
 export type DiskPlan = { readonly folder: string; readonly from: string };
 
 /** The launch's descriptors beside the standard ones; the script and bubblewrap's options name them by number. */
-export const descriptors = { options: 3, status: 4, filter: 5, namespace: 6 } as const;
+export const descriptors = { options: 3, status: 4, filter: 5, mapped: 6 } as const;
 
 /** How the sandbox's first process ended. `signal` also when bubblewrap reports it as 128 + number. */
 export type Ending = {
@@ -56,21 +61,47 @@ const longestStatus = 4096;
 export const launch: Launch = async (spec) => {
   const child = spawnLaunch(spec);
   const pid = await started(child);
-  const [, , stderr, options, status] = child.stdio as [null, null, Readable, Writable, Readable];
-  // The reader may die before it has read them all; its exit says so.
-  options.on('error', () => undefined);
-  options.end(spec.bwrapArguments.map((argument) => `${argument}\0`).join(''));
-  return { pid, initPid: readInitPid(status), ended: endOf(child, stderr) };
+  const [, , stderr, options, status, , mapped] = child.stdio as readonly unknown[] as Pipes;
+  send(options, spec.bwrapArguments.map((argument) => `${argument}\0`).join(''));
+  const words = lastWordsOf(stderr);
+  const { idBase } = spec;
+  if (idBase !== null) {
+    status.once('data', () => {
+      try {
+        mapIds(pid, idBase);
+        send(mapped, '\n');
+      } catch (thrown) {
+        words.say(`its ids could not be mapped: ${String(thrown)}`);
+        child.kill('SIGKILL');
+      }
+    });
+  }
+  return { pid, initPid: readInitPid(status), ended: endOf(child, words.read) };
 };
+
+/** In the order of {@link descriptors}; the last is there with ids of its own only. */
+type Pipes = readonly [null, null, Readable, Writable, Readable, null, Writable];
+
+/** Inside they are 0 to 65,535. Throws where this host forbids it, or the launch has ended. */
+function mapIds(pid: number, base: number): void {
+  for (const file of ['uid_map', 'gid_map'])
+    writeFileSync(`/proc/${pid}/${file}`, `0 ${base} ${idsInRange}\n`);
+}
+
+/** The reader may die before it has read all; its exit says so. */
+function send(pipe: Writable, text: string): void {
+  pipe.on('error', () => undefined);
+  pipe.end(text);
+}
 
 /** The filter is opened for each launch: whoever shares a descriptor shares how far it was read. */
 function spawnLaunch(spec: LaunchSpec): ChildProcess {
   const filter = openSync(spec.filterFile, 'r');
   try {
-    const namespace = spec.namespace === null ? [] : [spec.namespace];
+    const mapped = spec.idBase === null ? [] : (['pipe'] as const);
     const [program = '', ...args] = commandOf(spec);
     return spawn(program, args, {
-      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', filter, ...namespace],
+      stdio: ['ignore', 'ignore', 'pipe', 'pipe', 'pipe', filter, ...mapped],
       env: environmentOf(spec),
     });
   } finally {
@@ -78,13 +109,13 @@ function spawnLaunch(spec: LaunchSpec): ChildProcess {
   }
 }
 
-function commandOf({ argv, mounts, namespace }: LaunchSpec): readonly string[] {
-  const dyingWithUs = namespace === null ? ['setpriv', '--pdeathsig', 'KILL', '--'] : [];
+function commandOf({ argv, mounts, idBase }: LaunchSpec): readonly string[] {
+  const dyingWithUs = idBase === null ? ['setpriv', '--pdeathsig', 'KILL', '--'] : [];
   const ownMounts = mounts === null ? [] : ['unshare', '--mount', '--'];
   return [...dyingWithUs, ...ownMounts, 'sh', '-c', launchScript, 'corral-launch', ...argv];
 }
 
-function environmentOf({ joinFiles, mounts, namespace }: LaunchSpec): NodeJS.ProcessEnv {
+function environmentOf({ joinFiles, mounts, idBase }: LaunchSpec): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
     NODE_PID: String(process.pid),
@@ -92,7 +123,7 @@ function environmentOf({ joinFiles, mounts, namespace }: LaunchSpec): NodeJS.Pro
     FSTAB: mounts?.fstab ?? '',
     DISK_FROM: mounts?.disk.from ?? '',
     DISK_FOLDER: mounts?.disk.folder ?? '',
-    NAMESPACE: namespace === null ? '' : `/proc/self/fd/${descriptors.namespace}`,
+    ID_BASE: idBase === null ? '' : String(idBase),
   };
 }
 
@@ -116,15 +147,19 @@ function readInitPid(status: Readable): Promise<number | null> {
   });
 }
 
-function endOf(child: ChildProcess, stderr: Readable): Promise<Ending> {
+/** What it wrote to standard error, and what we have to say of it. */
+function lastWordsOf(stderr: Readable) {
   let words = Buffer.alloc(0);
-  stderr.on('data', (chunk: Buffer) => {
-    words = Buffer.concat([words, chunk]).subarray(-lastWordsBytes);
-  });
+  const say = (chunk: Buffer | string) => {
+    words = Buffer.concat([words, Buffer.from(chunk)]).subarray(-lastWordsBytes);
+  };
+  stderr.on('data', say);
+  return { say, read: () => words.toString('utf8').trim() };
+}
+
+function endOf(child: ChildProcess, lastWords: () => string): Promise<Ending> {
   return new Promise((resolve) => {
-    child.once('close', (code, signal) =>
-      resolve({ ...endingOf(code, signal), lastWords: words.toString('utf8').trim() }),
-    );
+    child.once('close', (code, signal) => resolve({ ...endingOf(code, signal), lastWords: lastWords() }));
   });
 }
 

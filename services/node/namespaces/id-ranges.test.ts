@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { createIdRanges } from './id-ranges.ts';
-import { idsInRange } from './make-namespace.ts';
+import { createIdRanges, idsInRange } from './id-ranges.ts';
 
 /** One machine: which of its blocks are held, and the bases that something runs in. */
 function aHost(running: readonly number[] = []) {

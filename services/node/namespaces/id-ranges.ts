@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
-import { idsInRange } from './make-namespace.ts';
+
+/** Ids of a sandbox, from 0 on: as many as containers have, so that 65534 (nobody) is one of them. */
+export const idsInRange = 65_536;
 
 /** Which ids of this host a sandbox may have: ranges that no other sandbox has, of this node or of another. */
 export type IdRanges = {

@@ -10,7 +10,7 @@ import { places } from '../bwrap/places.ts';
 import { layOutRoot, type RootStep } from '../bwrap/root-layout.ts';
 import type { Group, GroupLimits } from '../cgroups/groups.ts';
 import type { SandboxFolder } from './record.ts';
-import { checkFolders, type Enter, stageSources } from './sources.ts';
+import { checkFolders, stageSources } from './sources.ts';
 
 /** What is the same for every sandbox of this node. */
 export type Site = {
@@ -44,12 +44,12 @@ export async function buildLaunch(
   folder: SandboxFolder,
   group: Group,
   site: Site,
-  enter: Enter | null,
+  idBase: number | null,
 ): Promise<LaunchSpec> {
   const { template } = request;
   const users = usersOf(template, site);
-  await checkFolders(template, users, enter);
-  const { sources, mounts } = await stageSources(template, folder, site, users, enter);
+  await checkFolders(template, users, idBase);
+  const { sources, mounts } = await stageSources(template, folder, site, users, idBase);
   const options = bwrapArguments({
     sandbox: request.sandbox,
     template,
@@ -70,8 +70,7 @@ export async function buildLaunch(
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });
   const { sandboxdArgv: argv, filterFile } = site;
-  const namespace = enter?.descriptor ?? null;
-  return { bwrapArguments: options, argv, joinFiles: group.joinFiles, mounts, namespace, filterFile };
+  return { bwrapArguments: options, argv, joinFiles: group.joinFiles, mounts, idBase, filterFile };
 }
 
 /** Whose ids commands and sandboxd have in a sandbox of this node. */

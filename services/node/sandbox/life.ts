@@ -5,7 +5,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { Owner } from '#src/model/rollout.ts';
 import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import type { Namespaces, OwnNamespace } from '../namespaces/namespaces.ts';
+import type { IdRanges } from '../namespaces/id-ranges.ts';
 import { buildLaunch, groupLimits, type Site, usersOf } from './build.ts';
 import { type Asked, type Death, deathOf } from './death.ts';
 import { listening, type SocketFile, socketFileAt } from './listening.ts';
@@ -35,8 +35,8 @@ export type Life = {
   asked: Asked | null;
   readonly stop: AbortController;
   group: Group | null;
-  /** Its user namespace and ids; they are another's only after all of it is removed. */
-  own: OwnNamespace | null;
+  /** This host's id of its user 0, its others follow; null: it shares its host's. They are another's only after all of it is removed. */
+  idBase: number | null;
   /** Where it answered first, which nothing may have replaced since; null where nothing inside can. */
   socket: SocketFile | null;
   outer: ProcessIdentity | null;
@@ -59,7 +59,7 @@ export type LifeTools = {
   readonly line: StartLine;
   readonly groups: Groups;
   /** Null where sandboxes share the ids of this host. */
-  readonly namespaces: Namespaces | null;
+  readonly idRanges: IdRanges | null;
   readonly records: Records;
   readonly launch: Launch;
   readonly site: Site;
@@ -79,7 +79,7 @@ export function newLife(request: CreateRequest, createdAtMs: number): Life {
     asked: null,
     stop: new AbortController(),
     group: null,
-    own: null,
+    idBase: null,
     socket: null,
     outer: null,
     init: null,
@@ -132,14 +132,12 @@ async function run(life: Life, tools: LifeTools): Promise<Ending | null> {
 async function start(life: Life, tools: LifeTools): Promise<Launched> {
   const { sandbox, template } = life.request;
   const folder = tools.records.make(sandbox);
-  life.own = (await tools.namespaces?.take()) ?? null;
+  life.idBase = (await tools.idRanges?.take()) ?? null;
   writeRecord(life, tools.records);
-  if (life.own !== null) chownSync(folder.run, life.own.base, life.own.base);
+  if (life.idBase !== null) chownSync(folder.run, life.idBase, life.idBase);
   life.group = await tools.groups.create(sandbox, groupLimits(template));
-  const spec = await buildLaunch(life.request, folder, life.group, tools.site, life.own);
+  const spec = await buildLaunch(life.request, folder, life.group, tools.site, life.idBase);
   const launched = await tools.launch(spec);
-  // What runs in it holds it now.
-  life.own?.close();
   life.outer = identify(launched.pid);
   const kill = () => killLife(life);
   life.stop.signal.addEventListener('abort', kill, { once: true });
@@ -168,11 +166,11 @@ async function reachRunning(life: Life, launched: Launched, tools: LifeTools): P
  * nothing to race. Without, commands that have sandboxd's id can do all of that, and it is watched for.
  */
 async function keepSocket(life: Life, { run, socket }: SandboxFolder): Promise<void> {
-  if (life.own === null) {
+  if (life.idBase === null) {
     life.socket = await socketFileAt(socket);
     return;
   }
-  chownSync(run, 0, life.own.base);
+  chownSync(run, 0, life.idBase);
   chmodSync(run, 0o710);
 }
 
@@ -206,8 +204,8 @@ function killLife({ init, outer, group }: Life): void {
 const dyingMs = 5000;
 const lookEveryMs = 5;
 
-async function removeAll(life: Life, { clock, records }: LifeTools): Promise<void> {
-  const { init, own } = life;
+async function removeAll(life: Life, { clock, records, idRanges }: LifeTools): Promise<void> {
+  const { init, idBase } = life;
   life.stop.abort();
   if (init !== null) {
     killProcess(init);
@@ -216,9 +214,8 @@ async function removeAll(life: Life, { clock, records }: LifeTools): Promise<voi
   }
   await life.group?.remove();
   await records.remove(life.request.sandbox);
-  own?.close();
   // One that the kernel does not let die keeps its ids for good.
-  if (init === null || !isAlive(init)) own?.freeIds();
+  if (idBase !== null && (init === null || !isAlive(init))) idRanges?.free(idBase);
 }
 
 /** Writes down what is known of it now. */
@@ -226,9 +223,8 @@ export function writeRecord(life: Life, records: Records): void {
   records.write(recordOf(life));
 }
 
-function recordOf({ request, createdAtMs, own, outer, init, owner, expiresAtMs }: Life): SandboxRecord {
+function recordOf({ request, createdAtMs, idBase, outer, init, owner, expiresAtMs }: Life): SandboxRecord {
   const { sandbox, template, tokenSha256 } = request;
-  const idBase = own?.base ?? null;
   return {
     sandbox,
     template: template.digest,

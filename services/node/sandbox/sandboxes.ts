@@ -1,10 +1,10 @@
-import { readMemoryAccount } from '#src/platform/memory-account.ts';
+import { type MemoryAccount, readMemoryAccount } from '#src/platform/memory-account.ts';
 import { Failure } from '#src/failure/failure.ts';
 import type { SandboxId } from '#src/model/ids.ts';
 import { type Owner, sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { CreateRequest, ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
-import { idsInRange } from '../namespaces/make-namespace.ts';
+import { idsInRange } from '../namespaces/id-ranges.ts';
 import type { KernelKills } from '../kernel-kills.ts';
 import { checkRequest } from './check-request.ts';
 import type { Asked, Death } from './death.ts';
@@ -62,7 +62,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   /** What the machine's want of memory struck goes as a whole: nobody knows what its commands would have done. */
   const endStruck = () => {
     for (const uid of options.kernelKills?.next() ?? []) {
-      const struck = [...lives.values()].find(({ own }) => own !== null && isIn(own.base, uid));
+      const struck = [...lives.values()].find(({ idBase }) => idBase !== null && isIn(idBase, uid));
       if (struck !== undefined) end(struck, 'machine_out_of_memory');
     }
   };
@@ -143,13 +143,18 @@ async function lookAt(life: Life, nowMs: number): Promise<void> {
   lookAtMemory(life);
 }
 
-/** Only while sandboxd is seen alive: what was counted up to then did not end it. */
+/** Only while sandboxd is seen alive: what was counted up to then did not end it. Whose count has rested for two looks is left alone. */
 function lookAtMemory(life: Life): void {
   const files = life.group?.memory ?? null;
   const account = files === null ? null : readMemoryAccount(files);
-  if (account === null || (life.daemon !== null && isDoomed(life.daemon))) return;
-  life.memory = { atLastLook: account, before: life.memory.atLastLook };
+  const { atLastLook, before } = life.memory;
+  if (account === null || (isSame(account, atLastLook) && isSame(account, before))) return;
+  if (life.daemon !== null && isDoomed(life.daemon)) return;
+  life.memory = { atLastLook: account, before: atLastLook };
 }
+
+const isSame = (one: MemoryAccount, other: MemoryAccount) =>
+  one.kills === other.kills && one.refusals === other.refusals;
 
 function provided(life: Life, address: SandboxAddress): ProvidedSandbox {
   return {

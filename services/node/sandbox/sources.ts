@@ -10,9 +10,6 @@ import { fstabOf, stage } from '../bwrap/stage.ts';
 import type { Site } from './build.ts';
 import type { SandboxFolder } from './record.ts';
 
-/** The user namespace that a sandbox runs in, if it has one of its own. */
-export type Enter = { readonly base: number; readonly descriptor: number };
-
 /** Folders of the host that a sandbox is made of, where its launch finds them. */
 export type Sources = {
   readonly run: string;
@@ -30,7 +27,7 @@ export async function stageSources(
   folder: SandboxFolder,
   { payloadFolder, etcFolder, stageFolder }: Site,
   users: Users,
-  enter: Enter | null,
+  idBase: number | null,
 ): Promise<{ readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] }> {
   const image = template.image.kind === 'rootfs' ? template.image.path : null;
   const hosts = {
@@ -48,7 +45,7 @@ export async function stageSources(
   const all = [disk, terminals, ...staged];
   for (const { at } of all) mkdirSync(at, { recursive: true });
   writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
-  makeDisk(folder.disk, template, users, enter?.base ?? 0);
+  makeDisk(folder.disk, template, users, idBase ?? 0);
   const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
   return {
     sources: {
@@ -80,13 +77,13 @@ function makeOwned(folder: string, owner: number, mode: number): void {
 }
 
 /** The template's folders of this host: found out here, not by a model that sees an empty corpus. */
-export async function checkFolders(template: Template, users: Users, enter: Enter | null): Promise<void> {
+export async function checkFolders(template: Template, users: Users, idBase: number | null): Promise<void> {
   const { image } = template;
   // With ids of its own a sandbox owns nothing of this host's, and its root is one of the others.
-  const mustBe = users === 'two-user' || enter !== null ? mustBeOpen : mustBeFolder;
+  const mustBe = users === 'two-user' || idBase !== null ? mustBeOpen : mustBeFolder;
   for (const { source } of hostFolders(template)) await mustBe(source, 'a data folder');
   if (image.kind === 'rootfs') {
-    await (enter === null ? mustBeFolder : mustBeOpen)(image.path, "the sandbox's root");
+    await (idBase === null ? mustBeFolder : mustBeOpen)(image.path, "the sandbox's root");
   }
 }
 

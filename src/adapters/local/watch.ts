@@ -39,6 +39,8 @@ async function watchOnce({ socketPath, onEvent, signal }: WatchOptions): Promise
   try {
     const { body, statusCode } = await client.request({ method: 'GET', path: '/watch', signal });
     if (statusCode !== 200) return false;
+    // Aborted between two lines it is an error that nobody else hears, and that would end the process.
+    body.on('error', () => undefined);
     for await (const line of createInterface({ input: body })) {
       if (signal.aborted) break;
       const event = eventIn(line);
