@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import { stringify } from 'yaml';
 import { Value } from 'typebox/value';
+import { stringify } from 'yaml';
 import { manifests } from '#src/adapters/kubernetes/manifests/manifests.ts';
 import { loadCluster } from '#src/environments/load-cluster.ts';
 import { Name } from '#src/environments/schema/parts.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { keptOffBy, leavingOf, tolerationsThatMatter } from './keeps-off.ts';
+import { keptOffBy, leavingOf, tolerationsThatMatter } from './node-view.ts';
 import type { Toleration } from './objects.ts';
 
 const node = (spec: object) => keptOffBy({ metadata: { name: 'node-1' }, spec });

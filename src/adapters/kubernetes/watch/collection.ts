@@ -1,8 +1,74 @@
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Value } from 'typebox/value';
 import { refusal, statusIn, wordsOf } from '../api/answer.ts';
-import { type ApiOptions, pathOf } from '../api/calls.ts';
-import { type Collection, selectorOf } from './pages.ts';
+import { type Api, type ApiOptions, pathOf } from '../api/calls.ts';
+
+/** Which objects: a collection's path, what it is counted as, and the label selector, if any. */
+export type Collection = {
+  readonly resource: string;
+  readonly path: string;
+  readonly labelSelector: string | null;
+};
+
+/** Some 3 MB of pods in one answer; the API server's own clients read as many at a time. */
+const pageSize = '500';
+
+/** A list that expires while it is read (etcd compacted it) is begun again, but not for ever. */
+const mostBeginnings = 3;
+
+const ListObject = Type.Object({
+  metadata: Type.Object({ resourceVersion: Type.String(), continue: Type.Optional(Type.String()) }),
+  items: Type.Array(Type.Unknown()),
+});
+
+type Listed<View> = { readonly version: string; readonly views: readonly View[] };
+
+/**
+ * All objects of a collection, read in pages and turned into views page by page, so that never more than a page of
+ * whole objects is in memory. The version is where a watch goes on. Throws `Failure`.
+ */
+export async function listAll<View>(
+  api: Api,
+  collection: Collection,
+  viewOf: (object: unknown) => View | null,
+): Promise<Listed<View>> {
+  for (let beginning = 1; ; beginning += 1) {
+    const listed = await readPages(api, collection, viewOf, beginning === mostBeginnings);
+    if (listed !== 'expired') return listed;
+  }
+}
+
+async function readPages<View>(
+  api: Api,
+  collection: Collection,
+  viewOf: (object: unknown) => View | null,
+  lastTry: boolean,
+): Promise<Listed<View> | 'expired'> {
+  const views: View[] = [];
+  let next = '';
+  for (;;) {
+    const answer = await api.call({
+      verb: 'list',
+      resource: collection.resource,
+      path: collection.path,
+      query: { limit: pageSize, ...selectorOf(collection), ...(next === '' ? {} : { continue: next }) },
+    });
+    if (answer.status === 410 && !lastTry) return 'expired';
+    if (answer.status !== 200 || !Value.Check(ListObject, answer.value)) {
+      throw refusal(`list ${collection.resource}`, answer);
+    }
+    const { metadata, items } = answer.value;
+    views.push(...items.map(viewOf).filter((view) => view !== null));
+    next = metadata.continue ?? '';
+    // Every page of one list has the version of the first.
+    if (next === '') return { version: metadata.resourceVersion, views };
+  }
+}
+
+function selectorOf({ labelSelector }: Collection): Readonly<Record<string, string>> {
+  return labelSelector === null ? {} : { labelSelector };
+}
 
 const watchLine = Compile(
   Type.Object({
@@ -19,7 +85,7 @@ const watchLine = Compile(
 
 const versioned = Compile(Type.Object({ metadata: Type.Object({ resourceVersion: Type.String() }) }));
 
-export type Change = { readonly type: 'changed' | 'deleted'; readonly object: unknown };
+type Change = { readonly type: 'changed' | 'deleted'; readonly object: unknown };
 
 /** What one line brought. `expired`: history up to our version is gone, and only a new list helps. */
 type Heard = Change | { readonly type: 'bookmark' } | { readonly type: 'expired' };
