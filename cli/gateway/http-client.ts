@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { splitLines } from '#src/adapters/event-log/lines.ts';
+import { splitLines } from '#src/adapters/event-log/event-lines.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from './connection.ts';
 

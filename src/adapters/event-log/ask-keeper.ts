@@ -1,7 +1,7 @@
-import { Agent, request } from 'undici';
 import { Compile } from 'typebox/compile';
-import type { Random } from '#src/ports/random.ts';
+import { Agent, request } from 'undici';
 import type { AskKeeper } from '#src/ports/fleet/event-keepers.ts';
+import type { Random } from '#src/ports/random.ts';
 import {
   answerAt,
   BeginLine,
@@ -11,8 +11,7 @@ import {
   type Told,
   type Wanted,
 } from '#src/protocol/fleet/events.ts';
-import { splitLines } from './lines.ts';
-import { isWanted, parseEvent } from './parse-event.ts';
+import { isWanted, parseEvent, splitLines } from './event-lines.ts';
 
 export type AskKeeperOptions = {
   readonly tokens: {

@@ -7,11 +7,10 @@ import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import { type KeepRollout, type KeptArtifacts, mostKeptCharacters } from '#src/ports/kept-rollouts.ts';
+import { splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
-import { parseFileName } from './files.ts';
-import { createFolderWriter } from './folder-writer.ts';
 import { gather } from './gather.ts';
-import { splitLines } from './lines.ts';
+import { createFolderWriter, parseFileName } from './log-folder.ts';
 
 /** Below the event log's folder: whoever searches that does not come here, of this version or of another. */
 export const keptFolder = (eventFolder: string): string => join(eventFolder, 'kept');

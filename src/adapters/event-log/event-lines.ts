@@ -87,11 +87,11 @@ const eventCheck = Compile(
 );
 
 /** Fifty times what the largest event has. */
-const longestLine = 256 * 1024;
+const longestEvent = 256 * 1024;
 
 /** What happened to a rollout; null: the line is nothing of the kind. Versions that told no key are understood. */
 export function parseEvent(line: string): RolloutEvent | null {
-  if (line.length > longestLine) return null;
+  if (line.length > longestEvent) return null;
   const value = parseJson(line);
   if (!eventCheck.Check(value) || ownerOfKey(value.key) === null) return null;
   const keyId = 'keyId' in value && typeof value.keyId === 'string' ? value.keyId : null;
@@ -120,4 +120,29 @@ function parseJson(line: string): unknown {
   } catch {
     return null;
   }
+}
+
+/** A thousand times what an event has: what is longer is none of ours. */
+const longestKept = 1024 * 1024;
+
+/** Text that comes in pieces as lines. One that has no end is thrown away as it comes, so that no more than one is kept. */
+export async function* splitLines(
+  chunks: AsyncIterable<Uint8Array>,
+  longest = longestKept,
+): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  let isLost = false;
+  for await (const chunk of chunks) {
+    const [first = '', ...more] = decoder.decode(chunk, { stream: true }).split('\n');
+    rest += first;
+    for (const next of more) {
+      if (!isLost) yield rest;
+      isLost = false;
+      rest = next;
+    }
+    if (rest.length > longest) isLost = true;
+    if (isLost) rest = '';
+  }
+  if (!isLost && rest !== '') yield rest;
 }

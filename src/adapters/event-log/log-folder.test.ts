@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemRandom } from '#src/platform/random.ts';
-import { logIdOf } from './log-id.ts';
+import { logIdOf } from './log-folder.ts';
 
 let root: string;
 beforeEach(async () => {
