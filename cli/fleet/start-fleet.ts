@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadCluster } from '#src/environments/load-cluster.ts';
-import { loadPermitted } from '#src/environments/load-permitted.ts';
+import { loadPermitted } from '#src/environments/load-environments.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';
 import { systemRandom } from '#src/platform/random.ts';

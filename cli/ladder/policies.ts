@@ -4,12 +4,12 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { EnvironmentMistakes, type Mistake, type Path } from '#src/environments/mistakes.ts';
 import { fileCheck } from '#src/environments/schema/validate.ts';
 import { YamlSource } from '#src/environments/yaml-source.ts';
-import type { Json } from '#src/model/grader.ts';
 import { reservedField } from '#src/model/grader-fields.ts';
+import type { Json } from '#src/model/grader.ts';
 import { namedIn } from '../proving/fill.ts';
 import type { Script } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
-import { type Secrets, scripted } from './scripted.ts';
+import { scripted, type Secrets } from './scripted.ts';
 
 /** From the bottom of the ladder to its top; a ceiling is what people agree on with each other, and a cheat stands beside `nothing`. */
 export const kinds = ['nothing', 'naive', 'good', 'ceiling', 'reference', 'cheat'] as const;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { matchesOne } from './patterns.ts';
+import { matchesOne } from './policy.ts';
 
 test.each([
   ['python:3.12', 'python:3.12', true],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { compileFolders } from './folders.ts';
+import { compileFolders } from './template.ts';
 
 /** What is compiled of such folders, beside a data folder, and what their author is told. */
 function compiled(...folders: readonly string[]) {
