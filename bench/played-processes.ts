@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { developmentKeyIn } from '#cli/fleet/development-key.ts';
 import { freePort } from '#cli/fleet/free-port.ts';
+import { developmentKeyIn } from '#cli/fleet/keys.ts';
 import { openLogFile } from '#cli/fleet/log-file.ts';
 import type { PartSpec } from '#cli/fleet/part-process.ts';
 import { createPartRecords } from '#cli/fleet/part-records.ts';

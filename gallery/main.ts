@@ -3,13 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Argument, Command } from 'commander';
 import { CommandError, exitCodes } from '#cli/command-error.ts';
+import { countOf } from '#cli/commands/options.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import { defaultStateFolder, stateFolderAt } from '#cli/fleet/state-folder.ts';
 import { processTerminal as terminal } from '#cli/print/terminal.ts';
-import { countOf } from '#cli/commands/row-options.ts';
-import { openPage } from '#cli/study/write-page.ts';
+import { openPage } from '#cli/study/report.ts';
 import { type Played, playOne, studyOne } from './play.ts';
-import { type GalleryName, galleryFolder, galleryNames, writeRows } from './roster.ts';
+import { galleryFolder, type GalleryName, galleryNames, writeRows } from './roster.ts';
 import { summaryOf } from './summary.ts';
 
 type Options = {

@@ -1,9 +1,8 @@
 import { Type } from 'typebox';
 import type { Item } from '#src/model/grader.ts';
 import { GradeAnswer } from '#src/protocol/native/calls.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
-import { sampleOf } from './trainer.ts';
+import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { sampleOf } from './training-job.ts';
 
 export type UntouchedRollout = {
   readonly client: HttpClient;

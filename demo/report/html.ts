@@ -1,9 +1,9 @@
+import { escaped, figure, pageOf } from '#cli/drawing/page.ts';
 import { drawCalls } from './charts/calls.ts';
 import { drawRewards } from './charts/rewards.ts';
 import { drawStarts } from './charts/starts.ts';
 import { drawTimeline } from './charts/timeline.ts';
 import { findingLines } from './finding.ts';
-import { escaped, figure, pageOf } from '#cli/drawing/page.ts';
 import type { Findings, Report } from './report.ts';
 
 /** The whole report as one page. */

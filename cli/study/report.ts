@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { table } from '../print/table.ts';
 import { visibleLine } from '../print/visible.ts';
 import type { Advice } from './advice.ts';
 import type { Study, SubjectStudy } from './study.ts';
+import { onlyInCheckout } from './tokens.ts';
 
 /** One screen: each subject in a line, then every sentence of advice; what is bad stands first. */
 export function describeStudy(study: Study, width: number): string {
@@ -46,3 +50,20 @@ function bestText({ bestOfK }: SubjectStudy): string {
 
 const shown = (score: number | null): string => (score === null ? '–' : score.toFixed(2));
 const percent = (share: number | null): string => (share === null ? '–' : `${Math.round(share * 100)} %`);
+
+/** Draws the report and tells where it is. What draws is large, and of no use to other commands. */
+export async function writePage(study: Study, file: string): Promise<string> {
+  const { studyPage } = await import('./page.ts').catch(onlyInCheckout);
+  const path = resolve(file);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, studyPage(study));
+  return path;
+}
+
+/** With whatever opens pages here; where nothing does, its path was printed. */
+export function openPage(path: string): void {
+  const opener = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  spawn(opener, [path], { detached: true, stdio: 'ignore' })
+    .on('error', () => undefined)
+    .unref();
+}

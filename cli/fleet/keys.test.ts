@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createKey } from '#src/access/create-key.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { systemRandom } from '#src/platform/random.ts';
-import { readKeys, writeKeys } from './key-store.ts';
+import { readKeys, writeKeys } from './keys.ts';
 
 let folder = '';
 const file = () => join(folder, 'keys.json');

@@ -1,9 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
-import { fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
-import { sampleArguments } from './sample-arguments.ts';
-import { sampleItem } from '../proving/sample-item.ts';
 import type { Grader } from '#src/model/grader.ts';
+import { fakeOpenTemplate, fakeTemplate } from '#test/fakes/environment.ts';
+import { sampleArguments, sampleItem } from './made-up.ts';
 
 const text = (match: 'exact' | 'numeric', reference: string): Grader => ({
   kind: 'text',

@@ -1,5 +1,9 @@
+import type { Static, TSchema } from 'typebox';
+import { Value } from 'typebox/value';
+import { Client } from 'undici';
 import type { Clock } from '#src/ports/clock.ts';
 import type { DataState } from '#src/protocol/node/parts.ts';
+import { DataAnswer, LimitationsAnswer } from '#src/protocol/node/wire.ts';
 import { bytes, duration } from '../print/amounts.ts';
 
 /** A build that takes seconds is told a few times, and one that takes minutes not a hundred times. */
@@ -38,5 +42,27 @@ export async function tellData(
       tell(data);
     }
     await clock.sleep(lookEveryMs, signal);
+  }
+}
+
+/** Data that environments' programs make here, and how far each is. */
+export const askData = async (nodeSocket: string): Promise<readonly DataState[]> =>
+  (await ask(nodeSocket, '/data', DataAnswer)).data;
+
+/** What this host cannot enforce, in node's own sentences. */
+export const askHostLimitations = async (nodeSocket: string): Promise<readonly string[]> =>
+  (await ask(nodeSocket, '/limitations', LimitationsAnswer)).limitations;
+
+async function ask<Schema extends TSchema>(
+  socketPath: string,
+  path: string,
+  schema: Schema,
+): Promise<Static<Schema>> {
+  const client = new Client('http://node', { socketPath });
+  try {
+    const { body } = await client.request({ method: 'GET', path });
+    return Value.Parse(schema, await body.json());
+  } finally {
+    await client.destroy();
   }
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judgeAttack, type Try } from './judge.ts';
+import { judgeAttack, type Try } from './attack.ts';
 
 const words = { hole: 'it is open', mend: 'close it' };
 const lost = { at: 'the grader', code: 'grader_failed', blame: 'infrastructure', message: 'no number' };

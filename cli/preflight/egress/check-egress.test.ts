@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { egressOf, judgeEgress } from './judge-egress.ts';
+import { egressOf, judgeEgress } from './check-egress.ts';
 
 const targets = [
   { what: 'the API server', address: { host: '10.0.0.1', port: 6443 } },

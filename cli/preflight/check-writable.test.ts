@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { judgeWritable } from './check-writable.ts';
-import { findWritable, findWritableArgv } from './find-writable.ts';
+import { findWritable, findWritableArgv, judgeWritable } from './check-writable.ts';
 
 const run = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { dataDigest } from '#src/model/ids.ts';
 import type { DataState } from '#src/protocol/node/parts.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
-import { describeData, tellData } from './tell-data.ts';
+import { describeData, tellData } from './told-by-node.ts';
 
 const at = (changes: Partial<DataState>): DataState => ({
   digest: dataDigest('0123456789abcdef'),

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from '
 import { dirname } from 'node:path';
 import { formatKeyFile, parseKeyFile } from '#src/access/key-file.ts';
 import type { ApiKey } from '#src/access/keys.ts';
+import type { Random } from '#src/ports/random.ts';
 import { CommandError } from '../command-error.ts';
 
 /** The keys in the file; none where there is no file yet. Throws a CommandError that names every mistake in it. */
@@ -21,4 +22,20 @@ export function writeKeys(file: string, keys: readonly ApiKey[]): void {
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, formatKeyFile(keys), { mode: 0o600 });
   renameSync(draft, file);
+}
+
+/** 24 characters of 36 are 124 bits; it is accepted from this machine only. */
+const secretLength = 24;
+
+/** One key a state folder, kept over restarts so that a copied curl line goes on working. */
+export function developmentKeyIn(path: string, random: Random): string {
+  const kept = readDevelopmentKey(path);
+  if (kept !== null) return kept;
+  const key = `corral_development_${random.text(secretLength)}`;
+  writeFileSync(path, `${key}\n`, { mode: 0o600 });
+  return key;
+}
+
+export function readDevelopmentKey(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, 'utf8').trim() || null : null;
 }
