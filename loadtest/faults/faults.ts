@@ -1,9 +1,32 @@
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
 import { shuffled } from '#demo/seeded-random.ts';
+import type { Clock } from '#src/ports/clock.ts';
+import type { Random } from '#src/ports/random.ts';
+import type { Part, SoakFleet } from '../fleet/soak-fleet.ts';
 import { lossesOfWave } from '../load-model/days.ts';
 import { drawBetween } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
-import type { Fault, FaultWorld } from './fault.ts';
+
+/** What a fault may reach. */
+export type FaultWorld = {
+  readonly fleet: Pick<SoakFleet, 'sandboxes' | 'pidOf'>;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Milliseconds since the load test began. */
+  readonly nowMs: () => number;
+  /** Rollouts with a call under way at this moment. */
+  readonly calling: () => ReadonlySet<string>;
+  /** Resolves when a part that was killed is ready again, with the moment. */
+  readonly backAtMs: (part: string) => Promise<number>;
+  readonly sandboxdOf: (sandbox: LocalSandbox) => Promise<number | null>;
+  readonly kill: (pid: number, signal: NodeJS.Signals) => void;
+};
+
+/** One kind of fault. Resolves with all that was hit; nothing where there was nothing to hit. */
+export type Fault = {
+  readonly name: string;
+  readonly strike: (world: FaultWorld) => Promise<readonly FaultDone[]>;
+};
 
 type Choice = (sandbox: LocalSandbox, world: FaultWorld) => boolean;
 
@@ -83,3 +106,41 @@ const done = (
   untilMs,
   hit: { sandbox, rollout: owner?.rollout ?? null },
 });
+
+export const killGateway = partKiller('gateway');
+export const killOtherGateway = partKiller('other gateway');
+export const killController = partKiller('controller');
+export const killRedis = partKiller('redis');
+
+/** Row 20 of the load model, a machine lost: on one machine all sandboxes are on it. */
+export const killNode: Fault = {
+  name: 'node killed',
+  strike: async (world) => {
+    const sandboxes = await world.fleet.sandboxes();
+    const [killed] = await partKiller('node').strike(world);
+    if (killed === undefined) return [];
+    const lost = sandboxes.map(({ sandbox, owner }) => ({
+      name: 'sandbox lost with its node',
+      fromMs: killed.fromMs,
+      untilMs: killed.fromMs,
+      hit: { sandbox, rollout: owner?.rollout ?? null },
+    }));
+    return [killed, ...lost];
+  },
+};
+
+/** SIGKILL; the fleet starts the part again. */
+function partKiller(part: Part): Fault {
+  const name = `${part} killed`;
+  return {
+    name,
+    strike: async (world) => {
+      const pid = await world.fleet.pidOf(part);
+      if (pid === null) return [];
+      const back = world.backAtMs(part);
+      const fromMs = world.nowMs();
+      world.kill(pid, 'SIGKILL');
+      return [{ name, fromMs, untilMs: await back, hit: { part } }];
+    },
+  };
+}

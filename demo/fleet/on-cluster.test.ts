@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { withImage } from './with-image.ts';
+import { withImage } from './on-cluster.ts';
 
 it('changes where files come from, and nothing else of an environment', async () => {
   const path = new URL('../../environments/code-edit-planning.yaml', import.meta.url);
