@@ -7,9 +7,8 @@ import type { Environment } from '#src/model/environment.ts';
 import { CommandError } from '../command-error.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { splitRows } from '../proving/rows.ts';
-import { checkRows } from '../rows/check-rows.ts';
 import { describeOverlap, type Overlap, overlapOf } from '../rows/overlap.ts';
-import { takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
+import { checkRows, takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
 
 type RowsOptions = {
   readonly split: Split;

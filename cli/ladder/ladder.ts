@@ -5,10 +5,10 @@ import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
-import { gradeUntouched } from '../proving/grade-untouched.ts';
 import { eachOf, play, type Played } from '../proving/play.ts';
 import { environmentIn, realRowsOf, type Row, type RowChoice } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
+import { gradeUntouched } from '../proving/training-job.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
 import { completed, loadPolicies, policiesFile, type Policy, type Secrets } from './policies.ts';
 

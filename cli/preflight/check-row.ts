@@ -2,11 +2,10 @@ import { Type } from 'typebox';
 import type { Json } from '#src/model/grader.ts';
 import { askNative, type HttpClient } from '../gateway/http-client.ts';
 import { score as showScore } from '../print/amounts.ts';
-import { gradeUntouched } from '../proving/grade-untouched.ts';
 import { sampleArguments } from '../proving/made-up.ts';
 import { judgeToolAnswer, readScore } from '../proving/read-answers.ts';
 import type { Row } from '../proving/rows.ts';
-import { type TrainingJob, trainRollout } from '../proving/training-job.ts';
+import { gradeUntouched, type TrainingJob, trainRollout } from '../proving/training-job.ts';
 import { type Check, tryOut } from './report.ts';
 
 export type RowUnderTest = {

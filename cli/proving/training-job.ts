@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import type { Item, Json } from '#src/model/grader.ts';
+import { GradeAnswer } from '#src/protocol/native/calls.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { askNative, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
 
@@ -91,7 +92,7 @@ export function trainRollout(
   };
 }
 
-export function sampleOf(answer: Json | undefined, calls: readonly OutputTool[]) {
+function sampleOf(answer: Json | undefined, calls: readonly OutputTool[]) {
   const text = answer === undefined ? '' : typeof answer === 'string' ? answer : JSON.stringify(answer);
   const json = parsed(text);
   return {
@@ -110,4 +111,31 @@ function parsed(text: string): Json | undefined {
   } catch {
     return undefined;
   }
+}
+
+type UntouchedRollout = {
+  readonly client: HttpClient;
+  readonly environment: string;
+  readonly item: Item;
+  readonly rolloutId: string;
+};
+
+/**
+ * Grades an answer where nothing was done, on the face that says how the score came about: nobody can have broken the
+ * grader there, so a bad ending that the environment gives a score (`broken`) is the grader's own.
+ */
+export async function gradeUntouched(
+  { client, environment, item, rolloutId }: UntouchedRollout,
+  answer: string,
+): Promise<{ readonly score: number; readonly broken: string | null }> {
+  const send = { method: 'POST', deadlineMs: 600_000 } as const;
+  const opening = { rollout_id: rolloutId, environment, item };
+  await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
+  const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
+  const body = { sample: sampleOf(answer, []) };
+  const graded = { ...send, path: `${path}/grade?wait_s=540`, body };
+  const { score, detail } = await askNative(client, graded, GradeAnswer);
+  await client.send({ method: 'POST', path: `${path}/finish` });
+  const broken = detail['suspected'] === undefined ? null : JSON.stringify(detail).slice(0, 400);
+  return { score, broken };
 }
