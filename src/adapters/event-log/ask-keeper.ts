@@ -11,7 +11,7 @@ import {
   type Told,
   type Wanted,
 } from '#src/protocol/fleet/events.ts';
-import { isWanted, parseEvent, splitLines } from './event-lines.ts';
+import { isWanted, parseEvent, parseJson, splitLines } from './event-lines.ts';
 
 export type AskKeeperOptions = {
   readonly tokens: {
@@ -82,12 +82,4 @@ function isBegin(line: string, isProof: (proof: string) => boolean): boolean {
 function endOf(line: string): Told | null {
   const value = parseJson(line);
   return endCheck.Check(value) ? { told: value.told, why: value.why } : null;
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

@@ -114,7 +114,8 @@ function ownerOfKey(key: string): Owner | null {
   }
 }
 
-function parseJson(line: string): unknown {
+/** Null for what is none: a crash cut it off, or somebody else wrote it. */
+export function parseJson(line: string): unknown {
   try {
     return JSON.parse(line);
   } catch {

@@ -7,7 +7,7 @@ import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import { type KeepRollout, type KeptArtifacts, mostKeptCharacters } from '#src/ports/kept-rollouts.ts';
-import { splitLines } from './event-lines.ts';
+import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
 import { gather } from './gather.ts';
 import { createFolderWriter, parseFileName } from './log-folder.ts';
@@ -124,16 +124,8 @@ export async function* readKept(folder: string): AsyncGenerator<KeptLine> {
   for (const name of names.toSorted()) {
     const bytes = createReadStream(join(folder, name)) as AsyncIterable<Uint8Array>;
     for await (const line of splitLines(bytes, longestLine)) {
-      const kept = parsed(line);
+      const kept = parseJson(line);
       if (check.Check(kept)) yield kept;
     }
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
   }
 }

@@ -134,7 +134,7 @@ async function send({ credentials, connections }: ApiOptions, call: ApiCall, sig
     signal,
     ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
   });
-  const value = parse(await body.text());
+  const value = parseJson(await body.text());
   const retryAfterMs = secondsIn(answered['retry-after']);
   return { kind: 'answered', status: statusCode, value, retryAfterMs } as const;
 }
@@ -156,7 +156,8 @@ function secondsIn(header: string | string[] | undefined): number | null {
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) * 1000 : null;
 }
 
-function parse(text: string): unknown {
+/** Undefined for what is none. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Value } from 'typebox/value';
 import { refusal, statusIn, wordsOf } from '../api/answer.ts';
-import { type Api, type ApiOptions, pathOf } from '../api/calls.ts';
+import { type Api, type ApiOptions, parseJson, pathOf } from '../api/calls.ts';
 
 /** Which objects: a collection's path, what it is counted as, and the label selector, if any. */
 export type Collection = {
@@ -155,11 +155,11 @@ async function openWatch(
   const text = await body.text();
   if (statusCode === 410) return 'expired';
   if (statusCode === 401) credentials.forget();
-  throw refusal(`watch ${collection.resource}`, { status: statusCode, value: parse(text) });
+  throw refusal(`watch ${collection.resource}`, { status: statusCode, value: parseJson(text) });
 }
 
 function hear(line: string, stream: Stream, { resource }: Collection): Heard {
-  const value = parse(line);
+  const value = parseJson(line);
   if (!watchLine.Check(value)) throw new Error(`no line of a watch: ${line.slice(0, 200)}`);
   const { type, object } = value;
   if (type === 'ERROR') return errorIn(object, resource);
@@ -172,14 +172,6 @@ function errorIn(object: unknown, resource: string): Heard {
   const answer = statusIn(object);
   if (answer.status === 410) return { type: 'expired' };
   throw new Error(`the watch of ${resource} ended: ${wordsOf(answer).message}`);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /**
