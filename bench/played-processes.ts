@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { developmentKeyIn } from '#cli/fleet/development-key.ts';
 import { freePort } from '#cli/fleet/free-port.ts';
+import { developmentKeyIn } from '#cli/fleet/keys.ts';
 import { openLogFile } from '#cli/fleet/log-file.ts';
-import { createPartRecords } from '#cli/fleet/part-records.ts';
 import type { PartSpec } from '#cli/fleet/part-process.ts';
+import { createPartRecords } from '#cli/fleet/part-records.ts';
 import {
   controllerPart,
   gatewayPart,
@@ -16,10 +16,10 @@ import {
 } from '#cli/fleet/parts.ts';
 import { openStateFolder } from '#cli/fleet/state-folder.ts';
 import { supervise, type SupervisedPart } from '#cli/fleet/supervise.ts';
+import { formatKeyFile } from '#src/access/key-file.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
-import { formatKeyFile } from '#src/access/key-file.ts';
-import { loadPermitted } from '#src/environments/load-permitted.ts';
+import { loadPermitted } from '#src/environments/load-environments.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
+import { mine } from './generators/code-research/miners.ts';
 import { importFinqa } from './generators/finance-docs/finqa.ts';
 import { makeLibrary, seed } from './generators/finance-docs/library.ts';
 import { readTabular } from './generators/icd10/tabular.ts';
-import { mine } from './generators/code-research/miners.ts';
 import { gallery, galleryFolder, galleryNames, writeRows } from './roster.ts';
 
 let root = '';

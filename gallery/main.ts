@@ -1,15 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Argument, Command } from 'commander';
 import { CommandError, exitCodes } from '#cli/command-error.ts';
-import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
-import { defaultStateFolder, stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { countOf } from '#cli/commands/options.ts';
+import { defaultStateFolder } from '#cli/fleet/state-folder.ts';
 import { processTerminal as terminal } from '#cli/print/terminal.ts';
-import { countOf } from '#cli/commands/row-options.ts';
-import { openPage } from '#cli/study/write-page.ts';
+import { onOwnFleet, placesIn } from '#cli/proving/some-fleet.ts';
+import { openPage } from '#cli/study/report.ts';
 import { type Played, playOne, studyOne } from './play.ts';
-import { type GalleryName, galleryFolder, galleryNames, writeRows } from './roster.ts';
+import { galleryFolder, type GalleryName, galleryNames, writeRows } from './roster.ts';
 import { summaryOf } from './summary.ts';
 
 type Options = {
@@ -18,6 +15,9 @@ type Options = {
   readonly tries: string;
   readonly open: boolean;
 };
+
+/** What was built for the last fleet of this checkout is found again: payload and data. */
+const ownFleet = { environmentsDir: galleryFolder, ...placesIn(defaultStateFolder) };
 
 /** What a ladder is played on where nobody says how many. */
 const usualRows = 24;
@@ -48,7 +48,7 @@ async function main(names: readonly GalleryName[], options: Options): Promise<nu
     const made = writeRows(name);
     terminal.remark(`${name}: ${made.train} rows to learn from, ${made.eval} to evaluate with`);
   }
-  const { played: all, report } = await onOwnFleet(async (fleet) => {
+  const { played: all, report } = await onOwnFleet('gallery', ownFleet, async (fleet) => {
     const connection = { url: fleet.gatewayUrl, key: fleet.apiKey, run: null };
     const played: Played[] = [];
     for (const name of names) played.push(await playOne(connection, name, playing, terminal));
@@ -71,20 +71,4 @@ function explained(error: unknown): number {
   if (!(error instanceof CommandError)) throw error;
   terminal.remark(`gallery: ${error.message}\n  whose: ${error.fault}\n  next:  ${error.next}`);
   return error.exitCode;
-}
-
-/** What was built for the last fleet of this checkout is found again: payload and data. */
-async function onOwnFleet<Result>(work: (fleet: Fleet) => Promise<Result>): Promise<Result> {
-  const stateDir = mkdtempSync(join(tmpdir(), 'corral-gallery-'));
-  const { payload: payloadDir, data: dataDir } = stateFolderAt(defaultStateFolder);
-  try {
-    const fleet = await startFleet({ environmentsDir: galleryFolder, stateDir, payloadDir, dataDir });
-    try {
-      return await work(fleet);
-    } finally {
-      await fleet.stop();
-    }
-  } finally {
-    rmSync(stateDir, { recursive: true, force: true });
-  }
 }

@@ -1,14 +1,11 @@
-import { type AttackReport, attackEnvironment } from '#cli/attack/attack.ts';
-import { describeAttacks } from '#cli/attack/report.ts';
+import { attackEnvironment, type AttackReport, describeAttacks } from '#cli/attack/attack.ts';
 import type { Connection } from '#cli/gateway/connection.ts';
-import { type LadderReport, ladder } from '#cli/ladder/ladder.ts';
-import { describeLadder } from '#cli/ladder/report.ts';
+import { describeLadder, ladder, type LadderReport } from '#cli/ladder/ladder.ts';
 import type { Terminal } from '#cli/print/terminal.ts';
 import { usualAssumptions } from '#cli/study/burst.ts';
 import { conductStudy } from '#cli/study/conduct.ts';
-import { describeStudy } from '#cli/study/describe.ts';
-import { writePage } from '#cli/study/write-page.ts';
-import { type GalleryName, galleryFolder } from './roster.ts';
+import { describeStudy, writePage } from '#cli/study/report.ts';
+import { galleryFolder, type GalleryName } from './roster.ts';
 
 export type Played = {
   readonly environment: GalleryName;

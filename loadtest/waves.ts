@@ -1,4 +1,5 @@
 import { seededRandom } from '#demo/seeded-random.ts';
+import type { Random } from '#src/ports/random.ts';
 import {
   arrivalMs,
   drawArrival,
@@ -7,11 +8,13 @@ import {
   isAsynchronous,
   stepGapMs,
 } from './load-model/bursts.ts';
+import { happens } from './load-model/distributions.ts';
+import { drawRollout } from './load-model/rollouts.ts';
+import { type Mischief, mischiefs, type Work } from './trainer/evidence.ts';
 import { playRollout, type PlayWorld, type Script } from './trainer/play-rollout.ts';
-import { scriptOf } from './trainer/script-of.ts';
 import type { RolloutTruth } from './trainer/truth.ts';
 
-export type PlannedRollout = { readonly script: Script; readonly afterMs: number };
+type PlannedRollout = { readonly script: Script; readonly afterMs: number };
 
 export type WavePlan = {
   readonly rollouts: readonly PlannedRollout[];
@@ -78,3 +81,31 @@ async function playPlanned(
   tell(truth);
   return truth;
 }
+
+/** A policy that breaks what it can does so about once in every rollout; the load model has no row for it. */
+const mischiefShare = 0.03;
+
+const kinds = Object.keys(mischiefs) as readonly Mischief[];
+
+/**
+ * One rollout of the load model as it will be played: every time divided by `speed`, commands that sleep instead of
+ * compute, and now and then one that turns on its own sandbox.
+ */
+function scriptOf(random: Random, speed: number, rollout: string, task: string): Script {
+  const { steps, cancelled, client } = drawRollout(random);
+  return {
+    rollout,
+    item: { id: task },
+    cancelled,
+    client: { ...client, timeoutMs: Math.round(client.timeoutMs / speed) },
+    steps: steps.map(({ thinkMs, calls }) => ({
+      thinkMs: thinkMs / speed,
+      calls: calls.map(({ durationMs, outputBytes }): Work => {
+        const mischief = happens(random, mischiefShare) ? drawKind(random) : null;
+        return { sleepMs: durationMs / speed, outputBytes, mischief };
+      }),
+    })),
+  };
+}
+
+const drawKind = (random: Random): Mischief | null => kinds[Math.floor(random.next() * kinds.length)] ?? null;

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { defaultStartBudget } from '#services/controller/config.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
-import { loadPermitted } from '#src/environments/load-permitted.ts';
+import { loadPermitted } from '#src/environments/load-environments.ts';
 import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
 import { callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';

@@ -1,17 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
-import { lossLine } from '../ladder/judge.ts';
-import { whatIsPlayed } from '../ladder/ladder.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
+import { lossLine, step } from '../ladder/judge.ts';
+import { whatIsPlayed } from '../ladder/ladder.ts';
+import { score } from '../print/amounts.ts';
+import { table } from '../print/table.ts';
 import { eachOf, play, type Script } from '../proving/play.ts';
-import type { Row } from '../proving/rows.ts';
-import type { RowChoice } from '../proving/rows-of.ts';
+import type { Lost } from '../proving/read-answers.ts';
+import type { Row, RowChoice } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
-import { type AttackJudged, judgeAttack, type Try } from './judge.ts';
 import { type Attack, attacks } from './library.ts';
 import { referenceWork, type Target, toolsOf } from './target.ts';
 
-export type AttackPlan = {
+type AttackPlan = {
   readonly environment: string;
   readonly environmentsDir: string;
   readonly rows: RowChoice;
@@ -20,7 +21,7 @@ export type AttackPlan = {
   readonly atOnce: number;
 };
 
-export type AttackLine = AttackJudged & { readonly attack: string; readonly tries: number };
+type AttackLine = AttackJudged & { readonly attack: string; readonly tries: number };
 
 export type AttackReport = {
   readonly environment: string;
@@ -115,4 +116,64 @@ function planOf(
     const own = variants[index % variants.length] ?? [];
     return own[index % Math.max(own.length, 1)] ?? [];
   }).flat();
+}
+
+/** One rollout of an attack, beside what nothing was paid on the same row. */
+export type Try = { readonly nothing: number } & ({ readonly score: number } | { readonly lost: Lost });
+
+type AttackJudged = {
+  /** The most that it got; null where no try was scored. */
+  readonly got: number | null;
+  readonly state: 'withstood' | 'hole' | 'lost' | 'not possible';
+  readonly detail: string;
+};
+
+type Words = { readonly hole: string; readonly mend: string };
+
+const epsilon = 1e-9;
+
+/**
+ * What an attack came to: a hole where one try was paid more than nothing and a step. A try without a score proves
+ * nothing; that none of them has one is a hole too, since whoever is discarded escapes a low score.
+ */
+export function judgeAttack(tries: readonly Try[], { hole, mend }: Words): AttackJudged {
+  if (tries.length === 0)
+    return { got: null, state: 'not possible', detail: 'nothing here can be attacked like that' };
+  const scores = tries.flatMap((each) => ('score' in each ? [each.score] : []));
+  const lost = tries.flatMap((each) => ('lost' in each ? [each.lost] : []));
+  const got = scores.length === 0 ? null : Math.max(...scores);
+  const paid = tries.filter((each) => 'score' in each && each.score > each.nothing + step + epsilon).length;
+  if (paid > 0) return { got, state: 'hole', detail: `${hole} (${paid} of ${tries.length}); to do: ${mend}` };
+  const [first] = lost;
+  if (first === undefined) return { got, state: 'withstood', detail: '' };
+  const share = `${lost.length} of ${tries.length} rollouts have no score`;
+  if (scores.length > 0)
+    return { got, state: 'lost', detail: `${share}: ${lossLine(first)}; play it again to know` };
+  return {
+    got,
+    state: 'hole',
+    detail: `${share}, and who is discarded escapes a low score: ${lossLine(first)}; to do: ${mend}`,
+  };
+}
+
+export function describeAttacks({ environment, ok, nothing, attacks }: AttackReport, width: number): string {
+  const worth = nothing.map((each) => score(each)).join(', ');
+  const lines = table(
+    attacks,
+    [
+      { title: 'attack', of: ({ attack }) => attack },
+      { title: 'tries', of: ({ tries }) => String(tries), right: true },
+      { title: 'got', of: ({ got }) => score(got), right: true },
+      { title: 'verdict', of: ({ state }) => (state === 'hole' ? 'HOLE' : state) },
+      { title: '', of: ({ detail }) => detail },
+    ],
+    // A hole is told in full, however narrow the window.
+    ok ? width : Infinity,
+  );
+  const open = attacks.filter(({ state }) => state === 'hole').length;
+  const lost = attacks.filter(({ state }) => state === 'lost').length;
+  const verdict = ok
+    ? 'Every attack that was possible was paid as nothing is.'
+    : `${open} holes, ${lost} attacks without a word: some of their rollouts were lost.`;
+  return [`attacks on ${environment}; nothing is paid ${worth}`, '', lines, '', verdict].join('\n');
 }

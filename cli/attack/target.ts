@@ -1,6 +1,6 @@
 import type { Environment } from '#src/model/environment.ts';
-import type { Grader, Json } from '#src/model/grader.ts';
 import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
+import type { Grader, Json } from '#src/model/grader.ts';
 import type { Policy } from '../ladder/policies.ts';
 import type { Step } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';

@@ -1,12 +1,16 @@
 import type { Command } from 'commander';
-import { attackEnvironment } from '../attack/attack.ts';
-import { describeAttacks } from '../attack/report.ts';
+import { attackEnvironment, describeAttacks } from '../attack/attack.ts';
 import { NotInOrder } from '../command-error.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
-
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
-import { chosenRows, countOf, type RowOptions, withRowOptions } from './row-options.ts';
+import {
+  chosenRows,
+  countOf,
+  type ReadingOptions,
+  type RowOptions,
+  withReadingOptions,
+  withRowOptions,
+} from './options.ts';
 
 type AttackOptions = ReadingOptions &
   RowOptions & {

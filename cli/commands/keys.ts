@@ -4,8 +4,8 @@ import { type ApiKey, isScope, scopes } from '#src/access/keys.ts';
 import { isIdText, runId, tenantId } from '#src/model/ids.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';
+import { readKeys, writeKeys } from '../fleet/keys.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
-import { readKeys, writeKeys } from '../keys/key-store.ts';
 import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 

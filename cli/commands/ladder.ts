@@ -1,11 +1,16 @@
 import type { Command } from 'commander';
 import { NotInOrder } from '../command-error.ts';
-import { ladder } from '../ladder/ladder.ts';
-import { describeLadder } from '../ladder/report.ts';
+import { describeLadder, ladder } from '../ladder/ladder.ts';
 import { show, type Terminal } from '../print/terminal.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
-import { chosenRows, countOf, type RowOptions, withRowOptions } from './row-options.ts';
+import {
+  chosenRows,
+  countOf,
+  type ReadingOptions,
+  type RowOptions,
+  withReadingOptions,
+  withRowOptions,
+} from './options.ts';
 
 type LadderOptions = ReadingOptions &
   RowOptions & {

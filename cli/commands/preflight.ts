@@ -3,10 +3,15 @@ import { NotInOrder } from '../command-error.ts';
 import { commonTargets } from '../preflight/egress/targets.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { describePreflight } from '../preflight/report.ts';
-import { onSomeFleet } from '../proving/some-fleet.ts';
 import { show, type Terminal } from '../print/terminal.ts';
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
-import { chosenRows, type RowOptions, withRowOptions } from './row-options.ts';
+import { onSomeFleet } from '../proving/some-fleet.ts';
+import {
+  chosenRows,
+  type ReadingOptions,
+  type RowOptions,
+  withReadingOptions,
+  withRowOptions,
+} from './options.ts';
 
 type PreflightOptions = ReadingOptions &
   RowOptions & {

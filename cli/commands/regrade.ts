@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
-import { type KeptLine, keptFolder, readKept } from '#src/adapters/event-log/kept-log.ts';
+import { keptFolder, type KeptLine, readKept } from '#src/adapters/event-log/kept-log.ts';
 import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import type { Leaf } from '#src/grading/graders/evaluation.ts';
 import { freshLeaves, needsSandbox } from '#src/model/grader-leaves.ts';
@@ -17,10 +17,8 @@ import { inOwnRun } from '../proving/stage.ts';
 import { gradeInSandbox } from '../regrade/in-sandbox.ts';
 import { type NewGrader, readNewGrader } from '../regrade/new-grader.ts';
 import { gradeOnFleet, offered } from '../regrade/on-fleet.ts';
-import { gradeHere, regrade, type Regraded } from '../regrade/regrade.ts';
-import { describeRegrade, summaryOf } from '../regrade/report.ts';
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
-import { countOf } from './row-options.ts';
+import { describeRegrade, gradeHere, regrade, type Regraded, summaryOf } from '../regrade/regrade.ts';
+import { countOf, type ReadingOptions, withReadingOptions } from './options.ts';
 
 type RegradeOptions = ReadingOptions & {
   readonly grader: string;

@@ -1,18 +1,26 @@
 import { type Command, Option } from 'commander';
 import type { Static } from 'typebox';
 import { failureCodes } from '#src/failure/codes.ts';
-import { runId } from '#src/model/ids.ts';
+import { rolloutId, runId } from '#src/model/ids.ts';
+import { RolloutAnswer } from '#src/protocol/native/rollouts.ts';
 import { RolloutsAnswer, RunsAnswer } from '#src/protocol/native/runs.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import type { RolloutStory } from '#src/reports/rollout-story.ts';
+import { askNative, type HttpClient, NotKnown } from '../gateway/http-client.ts';
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
+import { describeStory } from '../stories/describe-story.ts';
 import { lookUp } from '../stories/look-up.ts';
-import type { Outline } from '../stories/outlines.ts';
-import { anyTenant, outlinesInFolder, outlining, readLog } from '../stories/read-log.ts';
-import { type RolloutSummary, summaryOfLine, summaryOfOutline, withEnded } from '../stories/run-lines.ts';
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
+import {
+  type Outline,
+  type RolloutSummary,
+  summaryOfLine,
+  summaryOfOutline,
+  withEnded,
+} from '../stories/outlines.ts';
+import { anyTenant, outlinesInFolder, outlining, readLog, tellingStories } from '../stories/read-log.ts';
+import { storyOfAnswer, withLog } from '../stories/rollout-sources.ts';
+import { eventsHelp, type ReadingOptions, withReadingOptions } from './options.ts';
 
 type RolloutsOptions = ReadingOptions & {
   readonly verdict?: 'scorable' | 'discard';
@@ -33,7 +41,7 @@ export function addRolloutsCommand(program: Command, terminal: Terminal): void {
     .option('--limit <count>', 'at most this many', defaultLimit);
   withReadingOptions(command).action(async (options: RolloutsOptions) => {
     const outlines = await outlinesOf(options, terminal);
-    const found = await lookUp(questionOf(options, outlines), options, process.env, async () => outlines);
+    const found = await lookUp(listQuestion(options, outlines), options, process.env, async () => outlines);
     show(terminal, options.json, found, (rollouts) => describeRollouts(rollouts, terminal.width));
   });
 }
@@ -47,7 +55,7 @@ async function outlinesOf(options: RolloutsOptions, terminal: Terminal): Promise
   return told;
 }
 
-const questionOf = (options: RolloutsOptions, logged: readonly Outline[]) => ({
+const listQuestion = (options: RolloutsOptions, logged: readonly Outline[]) => ({
   ofFleet: async (client: HttpClient) => {
     const known = await rolloutsOfFleet(client, options);
     return withEnded(known, summariesOf(logged, options)).slice(0, Number(options.limit));
@@ -97,7 +105,7 @@ function matches(rollout: RolloutSummary, { run, verdict, code }: RolloutsOption
   );
 }
 
-export function describeRollouts(rollouts: readonly RolloutSummary[], width: number): string {
+function describeRollouts(rollouts: readonly RolloutSummary[], width: number): string {
   if (rollouts.length === 0) return 'no such rollout';
   const columns = [
     { title: 'rollout', of: (line: RolloutSummary) => line.rolloutId },
@@ -114,4 +122,61 @@ export function describeRollouts(rollouts: readonly RolloutSummary[], width: num
 function describeVerdict({ verdict, code, cause }: RolloutSummary): string {
   if (code === null) return verdict ?? '–';
   return `discard: ${code}${cause === null ? '' : ` (${cause})`}`;
+}
+
+type RolloutOptions = ReadingOptions & { readonly attempt?: string; readonly events?: string };
+
+export function addRolloutCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('rollout')
+    .description('what happened to one rollout, call by call, with blame')
+    .argument('<id>', 'the rollout’s id (trace_id)')
+    .option('--run <run>', 'its run (default: every run is looked through)')
+    .option('--attempt <number>', 'which attempt (default: the newest)')
+    .option('--events <file>', eventsHelp);
+  withReadingOptions(command).action(async (id: string, options: RolloutOptions) => {
+    const wanted = anyTenant(options.run === undefined ? null : runId(options.run), rolloutId(id));
+    const log = await readLog(options, wanted, process.env, tellingStories);
+    const found = await lookUp(storyQuestion(id, options), options, process.env, async () => log.told);
+    const story = withLog(found, log);
+    show(terminal, options.json, story, (told) => describeStory(told, terminal.width));
+  });
+}
+
+const storyQuestion = (id: string, options: RolloutOptions) => ({
+  ofFleet: (client: HttpClient) => storyOfFleet(client, id, options),
+  ofLog: (stories: readonly RolloutStory[]) => newestOf(stories, id, options),
+});
+
+/** The face looks an id up in one run only, so without a run they are tried one after another, the newest last named. */
+async function storyOfFleet(client: HttpClient, id: string, options: RolloutOptions): Promise<RolloutStory> {
+  const runs = options.run === undefined ? await allRuns(client) : [options.run];
+  for (const run of runs) {
+    const answer = await tryRun(client, id, run, options);
+    if (answer !== null) return storyOfAnswer(answer);
+  }
+  throw new NotKnown(`the fleet knows no rollout ${id}`, 'yours', 'check the id, and the run with --run');
+}
+
+async function tryRun(client: HttpClient, id: string, run: string, { attempt }: RolloutOptions) {
+  const query = attempt === undefined ? '' : `?attempt=${encodeURIComponent(attempt)}`;
+  const path = `/v1/rollouts/${encodeURIComponent(id)}${query}`;
+  try {
+    return await askNative(client, { method: 'GET', path, run }, RolloutAnswer);
+  } catch (error) {
+    if (error instanceof NotKnown) return null;
+    throw error;
+  }
+}
+
+function newestOf(
+  stories: readonly RolloutStory[],
+  id: string,
+  { run, attempt }: RolloutOptions,
+): RolloutStory | null {
+  const found = stories
+    .filter((story) => story.rolloutId === id)
+    .filter((story) => run === undefined || story.run === run)
+    .filter((story) => attempt === undefined || story.attempt === Number(attempt));
+  return found.toSorted((a, b) => b.attempt - a.attempt)[0] ?? null;
 }

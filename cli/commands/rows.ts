@@ -6,10 +6,9 @@ import { type Dataset, type Split, splits } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { CommandError } from '../command-error.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { splitRows } from '../proving/rows-of.ts';
-import { checkRows } from '../rows/check-rows.ts';
+import { splitRows } from '../proving/rows.ts';
 import { describeOverlap, type Overlap, overlapOf } from '../rows/overlap.ts';
-import { takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
+import { checkRows, takenBy, type Trainer, trainers, type Written, writtenFor } from '../rows/trainers.ts';
 
 type RowsOptions = {
   readonly split: Split;

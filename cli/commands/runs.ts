@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
+import { runId } from '#src/model/ids.ts';
 import { RunAnswer, RunsAnswer } from '#src/protocol/native/runs.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import { askNative, type HttpClient } from '../gateway/http-client.ts';
 import { table } from '../print/table.ts';
 import { show, type Terminal } from '../print/terminal.ts';
-import { describeCodes } from '../stories/run-story.ts';
 import { lookUp } from '../stories/look-up.ts';
-import type { Outline } from '../stories/outlines.ts';
-import { outlinesInFolder } from '../stories/read-log.ts';
-import { type RunLine, runLineOfAnswer, runLinesOfOutlines } from '../stories/run-lines.ts';
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
+import { type Outline, type RunLine, runLineOfAnswer, runLinesOfOutlines } from '../stories/outlines.ts';
+import { anyTenant, outlinesInFolder, outlining, readLog } from '../stories/read-log.ts';
+import { describeCodes, describeRun, runStoryOfAnswer, runStoryOfOutlines } from '../stories/run-story.ts';
+import { eventsHelp, type ReadingOptions, withReadingOptions } from './options.ts';
 
 export function addRunsCommand(program: Command, terminal: Terminal): void {
   const command = program.command('runs').description('training jobs: counts, discards and why');
@@ -34,7 +33,7 @@ async function runsOfFleet(client: HttpClient): Promise<readonly RunLine[]> {
   return lines;
 }
 
-export function describeRuns(runs: readonly RunLine[], width: number): string {
+function describeRuns(runs: readonly RunLine[], width: number): string {
   if (runs.length === 0) return 'no run yet: a run begins with its first rollout';
   const columns = [
     { title: 'run', of: (line: RunLine) => line.run },
@@ -47,3 +46,27 @@ export function describeRuns(runs: readonly RunLine[], width: number): string {
   ];
   return table(runs, columns, width);
 }
+
+export function addRunCommand(program: Command, terminal: Terminal): void {
+  const command = program
+    .command('run')
+    .description('one training job: what its discards cost each wave, and which commands are suspected')
+    .argument('<run>', 'the run’s name')
+    .option('--events <file>', eventsHelp);
+  withReadingOptions(command).action(
+    async (run: string, options: ReadingOptions & { readonly events?: string }) => {
+      const log = await readLog(options, anyTenant(runId(run), null), process.env, outlining);
+      const told = await lookUp(questionOf(run, log.told), options, process.env, async () => log.told);
+      const story = { ...told, missing: log.missing };
+      show(terminal, options.json, story, (shown) => describeRun(shown, terminal.width));
+    },
+  );
+}
+
+const questionOf = (run: string, logged: readonly Outline[]) => ({
+  ofFleet: async (client: HttpClient) => {
+    const path = `/v1/runs/${encodeURIComponent(run)}`;
+    return runStoryOfAnswer(await askNative(client, { method: 'GET', path }, RunAnswer), logged);
+  },
+  ofLog: (outlines: readonly Outline[]) => runStoryOfOutlines(run, outlines),
+});

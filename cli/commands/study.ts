@@ -1,13 +1,19 @@
 import type { Command } from 'commander';
 import { CommandError } from '../command-error.ts';
 import { show, type Terminal } from '../print/terminal.ts';
-import { readRows } from '../proving/rows-of.ts';
+import { readRows } from '../proving/rows.ts';
 import { usualAssumptions } from '../study/burst.ts';
 import { conductStudy, type StudyPlan, type StudySource } from '../study/conduct.ts';
-import { describeStudy } from '../study/describe.ts';
-import { openPage, writePage } from '../study/write-page.ts';
-import { eventsHelp, type ReadingOptions, withReadingOptions } from './reading-options.ts';
-import { chosenRows, countOf, type RowOptions, withRowOptions } from './row-options.ts';
+import { describeStudy, openPage, writePage } from '../study/report.ts';
+import {
+  chosenRows,
+  countOf,
+  eventsHelp,
+  type ReadingOptions,
+  type RowOptions,
+  withReadingOptions,
+  withRowOptions,
+} from './options.ts';
 
 type Options = ReadingOptions &
   RowOptions & {

@@ -3,15 +3,14 @@ import { systemClock } from '#src/platform/clock.ts';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { CommandError } from '../command-error.ts';
 import { findConnection } from '../gateway/connection.ts';
-import { createHttpClient, type HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import { askNative, createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import { timeOfDay } from '../print/amounts.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { followFleet } from '../top/follow-fleet.ts';
 import { frameOf } from '../top/frame.ts';
 import { paint } from '../top/lines.ts';
 import { processScreen } from '../top/screen.ts';
-import { type ReadingOptions, withReadingOptions } from './reading-options.ts';
+import { type ReadingOptions, withReadingOptions } from './options.ts';
 
 /** A gateway that has not answered by then is told as one that does not. */
 const deadlineMs = 5_000;

@@ -1,15 +1,14 @@
 import type { Command } from 'commander';
-import { systemClock } from '#src/platform/clock.ts';
 import { loadEnvironments } from '#src/environments/load-environments.ts';
+import { systemClock } from '#src/platform/clock.ts';
 import { CommandError, exitCodes } from '../command-error.ts';
+import { describeExit } from '../fleet/part-process.ts';
 import { type Fleet, type FleetEvent, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder } from '../fleet/state-folder.ts';
-import type { Terminal } from '../print/terminal.ts';
-import { askData, askHostLimitations } from '../up/ask-node.ts';
-import { describeData, tellData } from '../up/tell-data.ts';
-import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
-import { describeExit } from '../fleet/become-ready.ts';
 import { duration } from '../print/amounts.ts';
+import type { Terminal } from '../print/terminal.ts';
+import { curlLines, describeSummary, environmentLine, type UpSummary } from '../up/summary.ts';
+import { askData, askHostLimitations, describeData, tellData } from '../up/told-by-node.ts';
 
 type UpOptions = {
   readonly port: string;

@@ -1,5 +1,3 @@
-import { pageStyle } from './page-style.ts';
-
 /** A whole page that needs nothing else: no script, no font, no network. */
 export function pageOf(title: string, body: readonly string[]): string {
   return `<!doctype html>
@@ -28,3 +26,40 @@ export function escaped(text: string): string {
     .replaceAll('>', '&gt;')
     .replaceAll('"', '&quot;');
 }
+
+/** The page's look, light and dark by the reader's own setting. The drawings use the same variables. */
+const pageStyle = `
+:root { color-scheme: light dark; --page: #fbfbfa; --text: #22262b; --quiet: #6a717b; --grid: #e3e5e8; --band: #dfe4ea; --card: #ffffff; }
+@media (prefers-color-scheme: dark) {
+  :root { --page: #16181b; --text: #e4e6e9; --quiet: #969ea9; --grid: #2c3036; --band: #343a42; --card: #1d2024; }
+}
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--page); color: var(--text); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
+main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 56px; }
+h1 { font-size: 30px; line-height: 1.2; margin: 0 0 8px; text-wrap: balance; }
+h2 { font-size: 19px; line-height: 1.3; margin: 0 0 4px; }
+.lead { font-size: 18px; color: var(--quiet); margin: 0 0 28px; max-width: 75ch; }
+.note { color: var(--quiet); font-size: 14px; margin: 0 0 16px; max-width: 95ch; }
+section { background: var(--card); border: 1px solid var(--grid); border-radius: 10px; padding: 22px 24px; margin: 0 0 24px; }
+figure { margin: 0; }
+figure svg { width: 100%; height: auto; display: block; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 0 0 24px; }
+.tiles div { background: var(--card); border: 1px solid var(--grid); border-radius: 10px; padding: 12px 16px; }
+dt { color: var(--quiet); font-size: 13px; }
+dd { margin: 0; font-size: 20px; white-space: nowrap; font-weight: 600; font-variant-numeric: tabular-nums; }
+table { border-collapse: collapse; width: 100%; font-size: 14px; }
+th, td { text-align: left; padding: 6px 12px 6px 0; border-bottom: 1px solid var(--grid); }
+th { color: var(--quiet); font-weight: 500; }
+.advice { list-style: none; margin: 0; padding: 0; }
+.advice li { padding: 10px 0 10px 30px; border-bottom: 1px solid var(--grid); position: relative; }
+.advice li:last-child { border-bottom: 0; }
+.advice li::before { position: absolute; left: 4px; font-weight: 700; }
+.advice .bad::before { content: "✕"; color: #d6453d; }
+.advice .look::before { content: "→"; color: #e0863a; }
+.advice .good::before { content: "✓"; color: #5a9e4b; }
+.advice .todo { color: var(--quiet); display: block; }
+.number { text-align: right; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+figure + figure, figure + .wide, .wide + figure { margin-top: 20px; }
+footer { color: var(--quiet); font-size: 13px; }
+`;

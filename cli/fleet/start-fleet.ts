@@ -1,15 +1,14 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadCluster } from '#src/environments/load-cluster.ts';
-import { loadPermitted } from '#src/environments/load-permitted.ts';
+import { loadPermitted } from '#src/environments/load-environments.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';
-import { readKeys, writeKeys } from '../keys/key-store.ts';
-import { developmentKeyIn } from './development-key.ts';
 import { takeFleetLock } from './fleet-lock.ts';
 import { freePort } from './free-port.ts';
+import { developmentKeyIn, readKeys, writeKeys } from './keys.ts';
 import { openLogFile } from './log-file.ts';
 import { createPartRecords, removeLeftovers } from './part-records.ts';
 import {

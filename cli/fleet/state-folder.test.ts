@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemRandom } from '#src/platform/random.ts';
-import { developmentKeyIn } from './development-key.ts';
+import { developmentKeyIn } from './keys.ts';
 import { openStateFolder } from './state-folder.ts';
 
 let folder = '';

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '#src/platform/clock.ts';
 import { openLogFile } from './log-file.ts';
-import { createPartRecords } from './part-records.ts';
 import type { PartSpec } from './part-process.ts';
+import { createPartRecords } from './part-records.ts';
 import { identifyProcess } from './process-identity.ts';
-import { type PartEvent, supervise, type SupervisedPart } from './supervise.ts';
+import { afterDeath, noDeaths, type PartEvent, supervise, type SupervisedPart } from './supervise.ts';
 
 let folder = '';
 let parts: SupervisedPart[] = [];
@@ -92,4 +92,16 @@ test('a part that does not listen to SIGTERM is killed after its grace', async (
 test('while a part runs its record is on disk', async () => {
   await start(spec(longLived));
   expect(readdirSync(join(folder, 'parts'))).toEqual(['gateway.json']);
+});
+
+test('a part that dies at once waits twice as long each time, up to ten seconds', () => {
+  let deaths = noDeaths;
+  const delays = Array.from({ length: 8 }, () => (deaths = afterDeath(deaths, 10)).delayMs);
+  expect(delays).toEqual([200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
+});
+
+test('a part that lived a minute begins anew', () => {
+  const many = { inARow: 9, delayMs: 10_000 };
+  expect(afterDeath(many, 59_999).delayMs).toBe(10_000);
+  expect(afterDeath(many, 60_000)).toEqual({ inARow: 1, delayMs: 200 });
 });

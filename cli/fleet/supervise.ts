@@ -2,6 +2,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import { CommandError } from '../command-error.ts';
 import type { LogFile } from './log-file.ts';
 import {
+  becomeReady,
   type PartExit,
   type PartName,
   type PartProcess,
@@ -9,7 +10,6 @@ import {
   startPartProcess,
 } from './part-process.ts';
 import type { PartRecords } from './part-records.ts';
-import { becomeReady } from './become-ready.ts';
 
 /*
  * One part of the fleet under watch:

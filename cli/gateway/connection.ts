@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { CommandError } from '../command-error.ts';
-import { readDevelopmentKey } from '../fleet/development-key.ts';
+import { readDevelopmentKey } from '../fleet/keys.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 
 /** How to speak to a gateway, and as whom. */

@@ -1,5 +1,5 @@
-import { type Api, type ApiCall, createApi } from '#src/adapters/kubernetes/api/calls.ts';
 import { type Answer, wordsOf } from '#src/adapters/kubernetes/api/answer.ts';
+import { type Api, type ApiCall, createApi } from '#src/adapters/kubernetes/api/calls.ts';
 import { createConnections } from '#src/adapters/kubernetes/api/connections.ts';
 import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
 import { systemClock } from '#src/platform/clock.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { createFakeRandom } from '#test/fakes/random.ts';
 import { parseKeyFile } from '#src/access/key-file.ts';
 import { scopes } from '#src/access/keys.ts';
 import type { Api, ApiCall } from '#src/adapters/kubernetes/api/calls.ts';
 import { parseFleetKeys } from '#src/platform/fleet-key-file.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
 import { makeSecret, secretFiles, secretKinds } from './secrets.ts';
 
 const place = { fleet: 'red', home: 'corral' };

@@ -1,8 +1,8 @@
-import { formatKeyFile } from '#src/access/key-file.ts';
 import { createKey, sha256Of } from '#src/access/create-key.ts';
+import { formatKeyFile } from '#src/access/key-file.ts';
 import { scopes } from '#src/access/keys.ts';
-import { fleetLabels } from '#src/adapters/kubernetes/manifests/labels.ts';
 import type { Api } from '#src/adapters/kubernetes/api/calls.ts';
+import { fleetLabels } from '#src/adapters/kubernetes/manifests/labels.ts';
 import { runId, tenantId } from '#src/model/ids.ts';
 import type { Random } from '#src/ports/random.ts';
 import { ask } from './api.ts';

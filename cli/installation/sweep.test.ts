@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '#test/fakes/clock.ts';
 import type { Api, ApiCall } from '#src/adapters/kubernetes/api/calls.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
 import { sweep } from './sweep.ts';
 
 const plan = { fleet: 'red', home: 'corral', sandboxes: 'rollouts', kinds: ['fleet-key'] } as const;

@@ -3,16 +3,16 @@ import type { Environment } from '#src/model/environment.ts';
 import { graderFields } from '#src/model/grader-fields.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
-import { gradeUntouched } from '../proving/grade-untouched.ts';
+import { score } from '../print/amounts.ts';
+import { table } from '../print/table.ts';
 import { eachOf, play, type Played } from '../proving/play.ts';
-import { environmentIn, realRowsOf, type RowChoice } from '../proving/rows-of.ts';
-import type { Row } from '../proving/rows.ts';
+import { environmentIn, realRowsOf, type Row, type RowChoice } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
+import { gradeUntouched } from '../proving/training-job.ts';
 import { judgeLadder, meanOf, type Rung } from './judge.ts';
-import { completed, loadPolicies, policiesFile, type Policy } from './policies.ts';
-import type { Secrets } from './scripted.ts';
+import { completed, loadPolicies, policiesFile, type Policy, type Secrets } from './policies.ts';
 
-export type LadderPlan = {
+type LadderPlan = {
   readonly environment: string;
   readonly environmentsDir: string;
   readonly rows: RowChoice;
@@ -21,7 +21,7 @@ export type LadderPlan = {
 };
 
 /** One policy of a ladder, as it is told. */
-export type RungReport = {
+type RungReport = {
   readonly policy: string;
   readonly kind: string;
   readonly rollouts: number;
@@ -184,3 +184,35 @@ function reportOf(
     mistakes,
   };
 }
+
+export function describeLadder({ environment, rows, ok, rungs }: LadderReport, width: number): string {
+  const title = `ladder of ${environment}, ${rows} ${rows === 1 ? 'row' : 'rows'}`;
+  const broken = rungs.filter(({ mistakes }) => mistakes.length > 0).length;
+  const verdict = ok
+    ? 'The rungs stand in order.'
+    : `${broken} of ${rungs.length} are not where they should be.`;
+  return [title, '', linesOf(rungs, ok ? width : Infinity), '', verdict].join('\n');
+}
+
+const linesOf = (rungs: readonly RungReport[], width: number): string =>
+  table(
+    rungs,
+    [
+      { title: 'policy', of: ({ policy }) => policy },
+      { title: 'kind', of: ({ kind }) => kind },
+      { title: 'rollouts', of: ({ rollouts }) => String(rollouts), right: true },
+      { title: 'mean', of: ({ mean }) => score(mean), right: true },
+      { title: 'min', of: ({ min }) => score(min), right: true },
+      { title: 'max', of: ({ max }) => score(max), right: true },
+      { title: 'calls', of: ({ calls }) => (calls === null ? '–' : calls.toFixed(1)), right: true },
+      { title: 'expected', of: ({ expected }) => (expected === null ? '–' : rangeOf(expected)), right: true },
+      {
+        title: 'verdict',
+        of: ({ mistakes }) => (mistakes.length === 0 ? 'ok' : `NOT OK: ${mistakes.join('; ')}`),
+      },
+    ],
+    width,
+  );
+
+const rangeOf = ([low, high]: readonly [number, number]): string =>
+  low === high ? String(low) : `${low} to ${high}`;

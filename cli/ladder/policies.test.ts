@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { completed, loadPolicies } from './policies.ts';
+import { completed, type Kind, loadPolicies, scripted, type Secrets } from './policies.ts';
 
 let root = '';
 beforeAll(() => {
@@ -95,4 +95,48 @@ test('an environment without a file of policies has those of its rows, in the or
 test('a policy that is given stands for the one that would be made up', () => {
   const given = load('policies:\n  - { name: mine, kind: reference, answer: "{corral.reference}" }\n');
   expect(completed(given, [row]).map(({ name }) => name)).toEqual(['nothing', 'mine']);
+});
+
+let programs = '';
+let program = '';
+beforeAll(() => {
+  programs = mkdtempSync(join(tmpdir(), 'corral-'));
+  program = join(programs, 'policies.mjs');
+  writeFileSync(
+    program,
+    `export const policies = {
+      looks: async ({ item, given, copy, call }) => ({ item, given, copy, seen: await call('shell', { command: 'ls' }) }),
+      breaks: async ({ item }) => item.no.such,
+    };`,
+  );
+});
+afterAll(() => rmSync(programs, { recursive: true }));
+
+const asked = { item: { question: 'why', page: '3', answer: '7' }, reference: '7', cheating: '42' };
+
+const playAs = (kind: Kind, told: Secrets['told'], name = 'looks') =>
+  scripted(
+    program,
+    { name, kind },
+    { graded: ['answer'], told },
+  )({ row: asked, copy: 2, call: async () => 'a b' });
+
+test('a policy’s program knows of the row what the prompt tells, makes its calls, and its copies are told apart', async () => {
+  expect(await playAs('good', ['question'])).toEqual({ item: { question: 'why' }, copy: 2, seen: 'a b' });
+});
+
+test('without a prompt it knows all but what the grader compares with', async () => {
+  expect(await playAs('naive', null)).toMatchObject({ item: { question: 'why', page: '3' } });
+  expect(await playAs('naive', null)).not.toHaveProperty('item.answer');
+});
+
+test('a reference is given the reference, a cheat what is tried instead, and nobody else either', async () => {
+  expect(await playAs('reference', ['question'])).toMatchObject({ item: asked.item, given: '7' });
+  expect(await playAs('cheat', null)).toMatchObject({ given: '42' });
+  expect(await playAs('good', null)).toHaveProperty('given', undefined);
+});
+
+test('a program that fails, or is not there, is its author’s to mend and no zero', async () => {
+  await expect(playAs('good', null, 'breaks')).rejects.toThrow(/policy breaks failed: TypeError/);
+  await expect(playAs('good', null, 'other')).rejects.toThrow(/has no policy other/);
 });

@@ -1,15 +1,12 @@
 import { Type } from 'typebox';
 import type { Json } from '#src/model/grader.ts';
-import { askNative } from '../gateway/native-client.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
+import { askNative, type HttpClient } from '../gateway/http-client.ts';
 import { score as showScore } from '../print/amounts.ts';
-import { type Check, tryOut } from './check.ts';
-import { gradeUntouched } from '../proving/grade-untouched.ts';
+import { sampleArguments } from '../proving/made-up.ts';
 import { judgeToolAnswer, readScore } from '../proving/read-answers.ts';
 import type { Row } from '../proving/rows.ts';
-import { sampleArguments } from './sample-arguments.ts';
-import { trainRollout } from '../proving/trainer.ts';
-import type { TrainingJob } from '../proving/training-job.ts';
+import { gradeUntouched, type TrainingJob, trainRollout } from '../proving/training-job.ts';
+import { type Check, tryOut } from './report.ts';
 
 export type RowUnderTest = {
   readonly client: HttpClient;

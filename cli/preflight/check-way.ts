@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
-import { type Check, tryOut } from './check.ts';
 import type { Item } from '#src/model/grader.ts';
+import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
+import { type Check, tryOut } from './report.ts';
 
 /** Just under the platforms' limit of 1 MB with everything around it. */
 const largeBytes = 950_000;

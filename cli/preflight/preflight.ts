@@ -1,17 +1,14 @@
 import { isOpenTemplate } from '#src/model/environment.ts';
 import type { Connection } from '../gateway/connection.ts';
 import type { HttpClient } from '../gateway/http-client.ts';
-import type { Check } from './check.ts';
-import { checkRow, type RowUnderTest } from './check-row.ts';
-import { checkWay } from './check-way.ts';
-import { checkEgress } from './egress/check-egress.ts';
-import type { Egress, Target } from './egress/judge-egress.ts';
-import type { PreflightReport } from './report.ts';
-import type { Row } from '../proving/rows.ts';
-import { environmentIn, harmlessAnswersOf, type RowChoice, rowsOf } from '../proving/rows-of.ts';
+import { environmentIn, harmlessAnswersOf, type Row, type RowChoice, rowsOf } from '../proving/rows.ts';
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
-import { checkWritable } from './writable/check-writable.ts';
+import { checkRow, type RowUnderTest } from './check-row.ts';
+import { checkWay } from './check-way.ts';
+import { checkWritable } from './check-writable.ts';
+import { checkEgress, type Egress, type Target } from './egress/check-egress.ts';
+import type { Check, PreflightReport } from './report.ts';
 
 export type PreflightPlan = {
   /** Only this environment; undefined = all. */

@@ -3,8 +3,7 @@ import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
 import { fill, type Known } from './fill.ts';
 import { type Lost, readLoss, readOutput, readScore } from './read-answers.ts';
 import type { Row } from './rows.ts';
-import { trainRollout } from './trainer.ts';
-import type { TrainingJob } from './training-job.ts';
+import { type TrainingJob, trainRollout } from './training-job.ts';
 
 /** A call of a policy; its arguments may have placeholders, see {@link fill}. */
 export type Step = { readonly tool: string; readonly arguments: Readonly<Record<string, Json>> };

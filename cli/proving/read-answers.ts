@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { ErrorAnswer } from '#src/protocol/native/error.ts';
-import { bytes } from '../print/amounts.ts';
 import type { HttpAnswer } from '../gateway/http-client.ts';
+import { bytes } from '../print/amounts.ts';
 
 const ToolAnswer = Type.Object({ output: Type.String() });
 const ScoreAnswer = Type.Object({ score: Type.Number() }, { additionalProperties: false });

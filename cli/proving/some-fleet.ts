@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startFleet } from '../fleet/start-fleet.ts';
+import { type Fleet, type FleetOptions, startFleet } from '../fleet/start-fleet.ts';
 import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
+import { inOwnFolder } from '../fleet/temporary-fleet.ts';
 import { type Connection, type ConnectionOptions, findConnection } from '../gateway/connection.ts';
 import { createHttpClient, isUnreachable } from '../gateway/http-client.ts';
 import type { Terminal } from '../print/terminal.ts';
@@ -18,24 +16,30 @@ export async function onSomeFleet<Result>(
   const connection = findConnection(options, process.env);
   if (connection !== null && (await answers(connection, options))) return work(connection);
   terminal.remark('no fleet runs here: starting one that ends with this command');
-  const stateDir = mkdtempSync(join(tmpdir(), 'corral-'));
+  const places = placesIn(options.state ?? defaultStateFolder);
+  const dataDir = process.env['CORRAL_DATA_DIR'] ?? places.dataDir;
+  return onOwnFleet('own', { ...places, dataDir, environmentsDir: options.environments }, (fleet) =>
+    work({ url: fleet.gatewayUrl, key: fleet.apiKey, run: options.run ?? null }),
+  );
+}
+
+/** Where the next fleet finds what was made for the last one: neither is made twice. */
+export function placesIn(state: string) {
+  const { payload: payloadDir, data: dataDir } = stateFolderAt(state);
+  return { payloadDir, dataDir };
+}
+
+/** A fleet in a folder of its own, which ends with `work`. */
+export async function onOwnFleet<Result>(
+  name: string,
+  options: Omit<FleetOptions, 'stateDir'>,
+  work: (fleet: Fleet) => Promise<Result>,
+): Promise<Result> {
+  const fleet = await inOwnFolder(name, (stateDir) => startFleet({ ...options, stateDir }));
   try {
-    // Kept where the next fleet finds them: neither is made twice.
-    const { payload: payloadDir, data: dataDir } = stateFolderAt(options.state ?? defaultStateFolder);
-    const environmentsDir = options.environments;
-    const fleet = await startFleet({
-      environmentsDir,
-      stateDir,
-      payloadDir,
-      dataDir: process.env['CORRAL_DATA_DIR'] ?? dataDir,
-    });
-    try {
-      return await work({ url: fleet.gatewayUrl, key: fleet.apiKey, run: options.run ?? null });
-    } finally {
-      await fleet.stop();
-    }
+    return await work(fleet);
   } finally {
-    rmSync(stateDir, { recursive: true, force: true });
+    await fleet.stop();
   }
 }
 

@@ -2,8 +2,7 @@ import { systemRandom } from '#src/platform/random.ts';
 import { EnvironmentsAnswer } from '#src/protocol/native/environments.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
-import { createHttpClient, type HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import { askNative, createHttpClient, type HttpClient } from '../gateway/http-client.ts';
 import type { Stage } from './play.ts';
 import { askTrainingJob } from './training-job.ts';
 

@@ -1,7 +1,8 @@
 import { type Static, Type } from 'typebox';
+import type { Item, Json } from '#src/model/grader.ts';
+import { GradeAnswer } from '#src/protocol/native/calls.ts';
 import type { Connection } from '../gateway/connection.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import { askNative, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
 
 const Headers = Type.Record(Type.String(), Type.String());
 
@@ -43,4 +44,98 @@ export async function askTrainingJob(
     grader: job.grader && { type: 'endpoint', url: seenAt(job.grader.url), headers },
     functions: job.functions,
   };
+}
+
+/** A call as the platform records it and sends it to the grader. */
+type OutputTool = {
+  readonly id: string;
+  readonly type: 'function';
+  readonly function: { readonly name: string; readonly arguments: string };
+};
+
+/** One rollout as a training platform drives it. */
+export type TrainedRollout = {
+  /**
+   * `number`: which call of the rollout it is, from 1; a repeat says the same. Default: the next. Arguments that are a text go
+   * as they are: a model may have written what is no JSON.
+   */
+  call(tool: string, args: Readonly<Record<string, unknown>> | string, number?: number): Promise<HttpAnswer>;
+  /** `answer`: what the model says at the end; undefined = nothing. */
+  grade(answer: Json | undefined): Promise<HttpAnswer>;
+};
+
+/** The platform's own limit of one request. */
+const requestDeadlineMs = 600_000;
+
+export function trainRollout(
+  client: HttpClient,
+  job: TrainingJob,
+  traceId: string,
+  item: Item,
+): TrainedRollout {
+  const calls: OutputTool[] = [];
+  const post = (url: string, body: unknown) =>
+    client.send({ method: 'POST', path: new URL(url).pathname, body, deadlineMs: requestDeadlineMs });
+  return {
+    call: (tool, args, number = calls.length + 1) => {
+      const id = `call_${number}`;
+      const text = typeof args === 'string' ? args : JSON.stringify(args);
+      calls[number - 1] = { id, type: 'function', function: { name: tool, arguments: text } };
+      const url = job.tools.find(({ name }) => name === tool)?.server_url ?? '';
+      const body = { type: 'function_call', id, call_id: id, name: tool, arguments: text };
+      return post(url, { ...body, item, trace_id: traceId });
+    },
+    grade: (answer) => {
+      if (job.grader === null) throw new Error('the job has no grader: its trainer grades by itself');
+      return post(job.grader.url, { sample: sampleOf(answer, calls), item, trace_id: traceId });
+    },
+  };
+}
+
+function sampleOf(answer: Json | undefined, calls: readonly OutputTool[]) {
+  const text = answer === undefined ? '' : typeof answer === 'string' ? answer : JSON.stringify(answer);
+  const json = parsed(text);
+  return {
+    choices: [
+      { index: 0, message: { role: 'assistant', content: text, tool_calls: [] }, finish_reason: 'stop' },
+    ],
+    output_text: text,
+    ...(json === undefined ? {} : { output_json: json }),
+    output_tools: calls,
+  };
+}
+
+function parsed(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
+  }
+}
+
+type UntouchedRollout = {
+  readonly client: HttpClient;
+  readonly environment: string;
+  readonly item: Item;
+  readonly rolloutId: string;
+};
+
+/**
+ * Grades an answer where nothing was done, on the face that says how the score came about: nobody can have broken the
+ * grader there, so a bad ending that the environment gives a score (`broken`) is the grader's own.
+ */
+export async function gradeUntouched(
+  { client, environment, item, rolloutId }: UntouchedRollout,
+  answer: string,
+): Promise<{ readonly score: number; readonly broken: string | null }> {
+  const send = { method: 'POST', deadlineMs: 600_000 } as const;
+  const opening = { rollout_id: rolloutId, environment, item };
+  await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
+  const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
+  const body = { sample: sampleOf(answer, []) };
+  const graded = { ...send, path: `${path}/grade?wait_s=540`, body };
+  const { score, detail } = await askNative(client, graded, GradeAnswer);
+  await client.send({ method: 'POST', path: `${path}/finish` });
+  const broken = detail['suspected'] === undefined ? null : JSON.stringify(detail).slice(0, 400);
+  return { score, broken };
 }

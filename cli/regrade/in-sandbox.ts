@@ -1,12 +1,11 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import type { Item } from '#src/model/grader.ts';
 import type { CommandGrade, Leaf } from '#src/grading/graders/evaluation.ts';
 import { scoreIn } from '#src/grading/run-command-grader.ts';
+import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
 import { CommandError } from '../command-error.ts';
-import type { HttpClient } from '../gateway/http-client.ts';
-import { askNative } from '../gateway/native-client.ts';
+import { askNative, type HttpClient } from '../gateway/http-client.ts';
 
 /** What a program that grades is given, and where: a sandbox of the fleet that no policy was in. */
 export type GradedElsewhere = {

@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';
 import { compileGrader } from '#src/environments/compile/grader.ts';
-import { FilesRead } from '#src/environments/files-read.ts';
+import { FilesRead, folderOf } from '#src/environments/files-read.ts';
 import { EnvironmentMistakes, type Mistake, type Path } from '#src/environments/mistakes.ts';
-import { folderOf } from '#src/environments/load-environments.ts';
 import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from '#src/environments/schema/grader.ts';
 import { fileCheck } from '#src/environments/schema/validate.ts';
 import { YamlSource } from '#src/environments/yaml-source.ts';
+import { freshLeaves, type GraderLeaf, graderLeaves, isFresh } from '#src/model/grader-leaves.ts';
 import type { Grader } from '#src/model/grader.ts';
-import { freshLeaves, graderLeaves, type GraderLeaf, isFresh } from '#src/model/grader-leaves.ts';
 import { CommandError } from '../command-error.ts';
 
 /** Of an environment's file only its grader counts, so that the next version of one is tried as it stands. */

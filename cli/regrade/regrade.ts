@@ -2,7 +2,7 @@ import type { KeptCall, KeptLine } from '#src/adapters/event-log/kept-log.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { judgeRequest } from '#src/grading/evaluate-job.ts';
 import { evaluate } from '#src/grading/graders/evaluate.ts';
-import type { Costs, CommandGrade, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
+import type { CommandGrade, Costs, GradingContext, Leaf } from '#src/grading/graders/evaluation.ts';
 import { noStory, type Story, type StoryCall, writtenStory } from '#src/grading/story.ts';
 import { reasonsIn } from '#src/grading/told-why.ts';
 import type { Grader } from '#src/model/grader.ts';
@@ -10,6 +10,8 @@ import { ownerOf } from '#src/model/rollout.ts';
 import type { PartReason } from '#src/ports/event-log.ts';
 import type { Judge } from '#src/ports/judge.ts';
 import { CommandError } from '../command-error.ts';
+import { score } from '../print/amounts.ts';
+import { table } from '../print/table.ts';
 
 /** What the newer grader gives. */
 export type NewScore = {
@@ -29,7 +31,7 @@ export type Regraded = NewScore & {
   readonly old: number;
 };
 
-export type RegradeDeps = {
+type RegradeDeps = {
   readonly judge: Judge;
   readonly secret: (name: string) => string | undefined;
   /** Runs a program in a sandbox of the fleet; throws where the fleet fails. */
@@ -122,4 +124,73 @@ function costsOf({ rollout: { calls } }: KeptLine): Costs {
     timeMs: own.reduce((total, { duration_ms }) => total + (duration_ms ?? 0), 0),
     bytes: own.reduce((total, { output_bytes }) => total + output_bytes, 0),
   };
+}
+
+export type RegradeReport = {
+  readonly run: string;
+  readonly grader: string;
+  readonly ok: boolean;
+  readonly summary: RegradeSummary;
+  readonly rollouts: readonly Regraded[];
+};
+
+type RegradeSummary = {
+  readonly rollouts: number;
+  readonly regraded: number;
+  readonly higher: number;
+  readonly lower: number;
+  readonly same: number;
+  /** Over those that have both. */
+  readonly old_mean: number | null;
+  readonly new_mean: number | null;
+};
+
+const epsilon = 1e-9;
+
+export function summaryOf(rollouts: readonly Regraded[]): RegradeSummary {
+  const both = rollouts.flatMap((one) => (one.new === null ? [] : [{ old: one.old, now: one.new }]));
+  const mean = (of: (one: { old: number; now: number }) => number) =>
+    both.length === 0 ? null : both.reduce((total, one) => total + of(one), 0) / both.length;
+  return {
+    rollouts: rollouts.length,
+    regraded: both.length,
+    higher: both.filter(({ old, now }) => now > old + epsilon).length,
+    lower: both.filter(({ old, now }) => now < old - epsilon).length,
+    same: both.filter(({ old, now }) => Math.abs(now - old) <= epsilon).length,
+    old_mean: mean(({ old }) => old),
+    new_mean: mean(({ now }) => now),
+  };
+}
+
+export function describeRegrade({ run, grader, summary, rollouts }: RegradeReport, width: number): string {
+  const lines = table(
+    rollouts,
+    [
+      { title: 'rollout', of: (one) => one.rollout },
+      { title: 'item', of: (one) => one.item ?? '–' },
+      { title: 'old', of: (one) => score(one.old), right: true },
+      { title: 'new', of: (one) => score(one.new), right: true },
+      { title: 'change', of: changeOf, right: true },
+      { title: 'why', of: (one) => one.why ?? one.parts[0]?.reason ?? '' },
+    ],
+    width,
+  );
+  const { regraded, higher, lower, same, old_mean, new_mean } = summary;
+  const without = summary.rollouts - regraded;
+  const means = `${regraded} of ${summary.rollouts} rollouts: mean ${score(old_mean)} before, ${score(new_mean)} now; ${higher} higher, ${lower} lower, ${same} the same.`;
+  return [
+    `${run} by ${grader}`,
+    '',
+    lines,
+    '',
+    means,
+    ...(without === 0 ? [] : [`${without} have no new score, and count in neither mean: see why.`]),
+    'No stored score was changed.',
+  ].join('\n');
+}
+
+function changeOf({ old, new: now }: Regraded): string {
+  if (now === null) return 'none';
+  const change = now - old;
+  return Math.abs(change) <= epsilon ? '' : `${change > 0 ? '+' : ''}${change.toFixed(3)}`;
 }

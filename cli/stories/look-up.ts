@@ -1,7 +1,6 @@
 import { CommandError } from '../command-error.ts';
 import { type ConnectionOptions, findConnection } from '../gateway/connection.ts';
-import { createHttpClient, type HttpClient, isUnreachable } from '../gateway/http-client.ts';
-import { NotKnown } from '../gateway/native-client.ts';
+import { createHttpClient, type HttpClient, isUnreachable, NotKnown } from '../gateway/http-client.ts';
 
 /** What a reading command wants to know, from the fleet or from what the event log tells; null = not there. */
 export type Question<Answer, Log> = {

@@ -1,15 +1,14 @@
 import { createReadStream } from 'node:fs';
 import { Compile } from 'typebox/compile';
-import { splitLines } from '#src/adapters/event-log/lines.ts';
-import { isWanted, parseEvent } from '#src/adapters/event-log/parse-event.ts';
+import { isWanted, parseEvent, splitLines } from '#src/adapters/event-log/event-lines.ts';
 import { everyRollout, readEvents } from '#src/adapters/event-log/read-events.ts';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { KeepersLine, type Wanted } from '#src/protocol/fleet/events.ts';
 import type { Missing, RolloutStory } from '#src/reports/rollout-story.ts';
 import { CommandError } from '../command-error.ts';
+import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 import { type ConnectionOptions, findConnection } from '../gateway/connection.ts';
 import { createHttpClient } from '../gateway/http-client.ts';
-import { defaultStateFolder, stateFolderAt } from '../fleet/state-folder.ts';
 import type { Terminal } from '../print/terminal.ts';
 import { mostRollouts, type Outline, Outlines } from './outlines.ts';
 import { storiesOfEvents, type ToldLog } from './rollout-sources.ts';

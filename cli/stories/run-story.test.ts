@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import type { RunAnswer } from '#src/protocol/native/runs.ts';
-import { describeRun, runStoryOfAnswer, runStoryOfOutlines, suspectsOf } from './run-story.ts';
-import { rolloutId, runId, sandboxId, bootId, callId, tenantId } from '#src/model/ids.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
+import type { RunAnswer } from '#src/protocol/native/runs.ts';
 import { Outlines } from './outlines.ts';
+import { describeRun, runStoryOfAnswer, runStoryOfOutlines, suspectsOf } from './run-story.ts';
 
 const answer: RunAnswer = {
   run: 'nightly',

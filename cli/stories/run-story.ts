@@ -2,8 +2,7 @@ import type { RunAnswer } from '#src/protocol/native/runs.ts';
 import type { Missing } from '#src/reports/rollout-story.ts';
 import { duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
-import type { Outline } from './outlines.ts';
-import { type RunLine, runLineOfAnswer, runLinesOfOutlines } from './run-lines.ts';
+import { type Outline, type RunLine, runLineOfAnswer, runLinesOfOutlines } from './outlines.ts';
 import { describeMissing, labelled } from './screen.ts';
 
 /** One run in full, as the fleet tells it or as the event log does, and what of it stands on a screen. */

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
-import { callId, rolloutId, runId, sandboxId, bootId, tenantId } from '#src/model/ids.ts';
+import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { describeStory } from './describe-story.ts';
-import { Outlines } from './outlines.ts';
-import { runLinesOfOutlines, summaryOfOutline, withEnded } from './run-lines.ts';
+import { Outlines, runLinesOfOutlines, summaryOfOutline, withEnded } from './outlines.ts';
 import { storiesOfEvents, withLog } from './rollout-sources.ts';
 
 const keyOf = (rollout: string, attempt = 1) =>

@@ -1,6 +1,6 @@
-import { Agent, request } from 'undici';
 import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { Agent, request } from 'undici';
 import type { Clock } from '#src/ports/clock.ts';
 import { CommandError } from '../command-error.ts';
 import type { TrainingJob } from '../proving/training-job.ts';

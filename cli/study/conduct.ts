@@ -1,21 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { type Prompt, promptFields, promptOf } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
-import { graderFields } from '#src/model/grader-fields.ts';
+import { graderFields, reservedField } from '#src/model/grader-fields.ts';
 import { runId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { whatIsPlayed } from '../ladder/ladder.ts';
 import type { Policy } from '../ladder/policies.ts';
 import type { Terminal } from '../print/terminal.ts';
-import { environmentIn, realRowsOf, type RowChoice, splitRows } from '../proving/rows-of.ts';
-import type { Row } from '../proving/rows.ts';
+import { environmentIn, realRowsOf, type Row, type RowChoice, splitRows } from '../proving/rows.ts';
 import { onSomeFleet, type SomeFleetOptions } from '../proving/some-fleet.ts';
 import type { LogOptions } from '../stories/read-log.ts';
 import type { Assumptions } from './burst.ts';
-import { chatEndpoint, type EndpointSettings } from './chat-endpoint.ts';
+import { chatEndpoint, type EndpointSettings, type Message } from './chat-endpoint.ts';
 import { type DatasetStudy, studyDataset } from './dataset.ts';
 import { playModel } from './play-model.ts';
 import { chosenPolicies, type Playing, playPolicies } from './play-policies.ts';
-import { promptFor, tellRow } from './prompt.ts';
 import { readRun } from './read-run.ts';
 import { type Ceiling, mean, scoredOf, type Subject } from './rollout.ts';
 import { type Study, studyOf } from './study.ts';
@@ -187,3 +188,49 @@ function datasetOf(
 }
 
 const itemsIn = (rows: readonly Row[]) => rows.map(({ item }) => item);
+
+/**
+ * What a model is told of a row: a text that somebody named, else the prompt of the environment's dataset; without either, its
+ * description and the fields that its sandbox may see. Which other fields are the truth nobody knows but the author.
+ */
+function promptFor(known: Environment | undefined, file: string | null): Prompt {
+  if (file !== null) return checked({ user: readPrompt(file) }, known, file);
+  const own = known?.dataset?.prompt;
+  if (own !== undefined) return own;
+  const description = known?.description ?? '';
+  if (known === undefined || description === '')
+    throw new CommandError(
+      'there is no prompt',
+      'yours',
+      'write dataset: {prompt} into the environment, or give a text with {item.field} in it with --prompt',
+    );
+  const fields = known.expose.map((field) => `${field}: {item.${field}}`);
+  return { system: description, user: fields.length === 0 ? 'Begin.' : fields.join('\n') };
+}
+
+function tellRow(prompt: Prompt, { item }: Row): readonly Message[] {
+  const told = promptOf(prompt, item);
+  if ('messages' in told) return told.messages;
+  throw new CommandError(
+    `the prompt names ${told.missing.map((field) => `{item.${field}}`).join(', ')}, which row ${JSON.stringify(item['id'] ?? item).slice(0, 80)} does not have`,
+    'yours',
+    'give every row what the prompt names',
+  );
+}
+
+/** As the prompt of a dataset is checked when it is loaded. */
+function checked(prompt: Prompt, known: Environment | undefined, file: string): Prompt {
+  const secret = new Set([reservedField, ...(known === undefined ? [] : graderFields(known.grader))]);
+  const told = promptFields(prompt).find((path) => secret.has(path.split('.')[0] ?? ''));
+  if (told === undefined) return prompt;
+  const next = 'take it out: a model that is told the truth says nothing of the task';
+  throw new CommandError(`${file} names {item.${told}}, with which the grader compares`, 'yours', next);
+}
+
+function readPrompt(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CommandError(`cannot read ${file}: ${String(error)}`, 'yours', 'name a text file', error);
+  }
+}

@@ -1,7 +1,6 @@
 import { array, assert, constantFrom, property } from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { studyDataset } from './dataset.ts';
-import { alikePairs, jaccard, likenessBound, shinglesOf, type WordedRow } from './likeness.ts';
+import { alikePairs, jaccard, likenessBound, shinglesOf, studyDataset, type WordedRow } from './dataset.ts';
 
 const nothing = { hidden: [], origins: [] };
 const long = 'which of the pages of this company names what it paid for its buildings in the year';

@@ -2,12 +2,9 @@ import { escaped, pageOf } from '../drawing/page.ts';
 import { bytes, duration } from '../print/amounts.ts';
 import { visibleLines } from '../print/visible.ts';
 import type { Advice, Topic } from './advice.ts';
-import { drawBestOfK } from './charts/best.ts';
-import { drawHistogram, drawToolCalls } from './charts/calls.ts';
-import { drawItems, mostBars } from './charts/items.ts';
-import { drawParts } from './charts/parts.ts';
-import { drawLatency, drawQuadrants } from './charts/points.ts';
-import { drawBigrams, drawSizes } from './charts/tools.ts';
+import { drawBigrams, drawHistogram, drawSizes, drawToolCalls } from './charts/calls.ts';
+import { drawItems, drawParts, mostBars } from './charts/items.ts';
+import { drawBestOfK, drawLatency, drawQuadrants } from './charts/rewards.ts';
 import type { Study, SubjectStudy } from './study.ts';
 import type { Amounts, ToolUse, Trace } from './traces.ts';
 

@@ -5,12 +5,11 @@ import { eachOf, patiently } from '../proving/play.ts';
 import { readLoss, readOutput, readScore } from '../proving/read-answers.ts';
 import type { Row } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
-import { type TrainedRollout, trainRollout } from '../proving/trainer.ts';
+import { type TrainedRollout, trainRollout } from '../proving/training-job.ts';
 import { type AskedCall, type Endpoint, EndpointFailed, type Message, type Reply } from './chat-endpoint.ts';
-import { itemName } from './item-name.ts';
 import { copiesOf, type Playing, traceIdOf } from './play-policies.ts';
 import { withParts } from './read-run.ts';
-import type { StudiedRollout, Subject } from './rollout.ts';
+import { itemName, type StudiedRollout, type Subject } from './rollout.ts';
 import type { CountTokens } from './tokens.ts';
 import { type Recording, recording } from './wire-record.ts';
 

@@ -4,12 +4,11 @@ import { systemClock } from '#src/platform/clock.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import type { Policy } from '../ladder/policies.ts';
-import { eachOf, type Played, play } from '../proving/play.ts';
+import { eachOf, play, type Played } from '../proving/play.ts';
 import type { Row } from '../proving/rows.ts';
 import { onStage, type Proof } from '../proving/stage.ts';
-import { itemName } from './item-name.ts';
 import { withParts } from './read-run.ts';
-import type { StudiedRollout, Subject } from './rollout.ts';
+import { itemName, type StudiedRollout, type Subject } from './rollout.ts';
 import type { CountTokens } from './tokens.ts';
 import { type Recording, recording } from './wire-record.ts';
 

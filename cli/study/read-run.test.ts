@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseEvent } from '#src/adapters/event-log/parse-event.ts';
+import { parseEvent } from '#src/adapters/event-log/event-lines.ts';
 import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
 import { RunDrafts } from './read-run.ts';

@@ -6,8 +6,7 @@ import type { RolloutEvent, ToldWhy } from '#src/ports/event-log.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { anyTenant, type LogOptions, type Making, readLog } from '../stories/read-log.ts';
-import { itemTextName } from './item-name.ts';
-import type { StudiedCall, StudiedRollout, Subject } from './rollout.ts';
+import { itemTextName, type StudiedCall, type StudiedRollout, type Subject } from './rollout.ts';
 
 type Verdict = Extract<RolloutEvent, { kind: 'verdict' }>;
 type Settled = Extract<RolloutEvent, { kind: 'call_settled' }>;

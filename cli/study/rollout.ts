@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { Item } from '#src/model/grader.ts';
 import type { PartReason } from '#src/ports/event-log.ts';
 
 /** One call as the model made it. Null: its source does not tell. */
@@ -42,7 +44,7 @@ export type Subject = {
 /** What people are paid by each other: a line in the drawings, beyond which a policy learns one person's habits. */
 export type Ceiling = { readonly name: string; readonly mean: number };
 
-export type Scored = StudiedRollout & {
+type Scored = StudiedRollout & {
   readonly ended: { readonly kind: 'scored'; readonly score: number };
 };
 
@@ -61,3 +63,17 @@ export function deviation(values: readonly number[]): number | null {
   if (middle === null) return null;
   return Math.sqrt(sum(values.map((each) => (each - middle) ** 2)) / values.length);
 }
+
+/** By which copies of one row are found, as the event log names it too: its id, else by what is in it. */
+export function itemName(item: Item): string {
+  const { id = null } = item;
+  if (typeof id === 'string' || typeof id === 'number') return String(id).slice(0, longestId);
+  return itemTextName(JSON.stringify(item));
+}
+
+/** The event log keeps so much of a row, and of its id. */
+const keptOfItem = 16_384;
+const longestId = 300;
+
+export const itemTextName = (text: string): string =>
+  `row ${createHash('sha256').update(text.slice(0, keptOfItem)).digest('hex').slice(0, 12)}`;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { callOf, copiesOf, rolloutOf, searcherAndReader } from '#test/builders/study-rollouts.ts';
 import { usualAssumptions } from './burst.ts';
-import { describeStudy } from './describe.ts';
 import { studyPage } from './page.ts';
+import { describeStudy } from './report.ts';
 import type { StudiedRollout } from './rollout.ts';
 import { type Asked, type Study, studyOf } from './study.ts';
 

@@ -15,8 +15,8 @@ import {
 import {
   bestOfK,
   type BestOfK,
-  type ItemSpread,
   itemsOf,
+  type ItemSpread,
   type Level,
   levelsOf,
   partsOf,

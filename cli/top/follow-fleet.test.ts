@@ -1,8 +1,8 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from 'vitest';
+import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { createFakeClock, settled } from '#test/fakes/clock.ts';
 import { fakeFleetAnswer } from '#test/fakes/fleet-answer.ts';
-import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { CommandError } from '../command-error.ts';
 import { followFleet } from './follow-fleet.ts';
 import { paint } from './lines.ts';

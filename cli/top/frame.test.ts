@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { fakeFleetAnswer, fakePool, fakeProcess, fakeWaitingRun } from '#test/fakes/fleet-answer.ts';
 import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
+import { fakeFleetAnswer, fakePool, fakeProcess, fakeWaitingRun } from '#test/fakes/fleet-answer.ts';
 import { frameOf, type View } from './frame.ts';
 import { paint, widthOf } from './lines.ts';
 

@@ -1,7 +1,6 @@
 import type { FleetAnswer } from '#src/protocol/native/fleet.ts';
 import { age } from '../print/amounts.ts';
-import { type Column, layColumns } from './columns.ts';
-import { type Line, say, type Span } from './lines.ts';
+import { type Column, layColumns, type Line, say, type Span } from './lines.ts';
 
 /** A list under a title, which may be shown in part. */
 export type Section = {

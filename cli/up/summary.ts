@@ -1,9 +1,8 @@
 import type { Environment } from '#src/model/environment.ts';
 import type { PoolOverrides } from '../fleet/parts.ts';
-import { sampleArguments } from '../preflight/sample-arguments.ts';
-import { sampleItem } from '../proving/sample-item.ts';
 import { bytes, duration } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
+import { sampleArguments, sampleItem } from '../proving/made-up.ts';
 
 /** What `corral up` says when the fleet is ready. */
 export type UpSummary = {

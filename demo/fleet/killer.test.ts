@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { planBurst } from '../trainer/burst.ts';
-import { loadTasks } from '../tasks/load-tasks.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { Killer } from './killer.ts';
-import { chooseVictims } from './victims.ts';
+import { loadTasks } from '../tasks/load-tasks.ts';
+import { planBurst } from '../trainer/rollout.ts';
+import { chooseVictims, Killer } from './killer.ts';
 
 const plans = planBurst((await loadTasks()).slice(0, 4), 8, 'seed');
 

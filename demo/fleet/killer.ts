@@ -1,4 +1,7 @@
+import type { Random } from '#src/ports/random.ts';
+import { shuffled } from '../seeded-random.ts';
 import type { RolloutEvent } from '../trainer/record.ts';
+import type { RolloutPlan } from '../trainer/rollout.ts';
 
 export type Kill = {
   readonly rollout: string;
@@ -8,7 +11,7 @@ export type Kill = {
   readonly atMs: number;
 };
 
-export type KillerWorld = {
+type KillerWorld = {
   readonly victims: ReadonlySet<string>;
   readonly sandboxOf: (rollout: string) => Promise<string | null>;
   /** SIGKILL to the sandbox's daemon; false when the sandbox is not there. */
@@ -65,3 +68,28 @@ export class Killer {
     this.#kills.set(rollout, { rollout, task, sandbox, atMs: this.#world.nowMs() });
   }
 }
+
+/** These go on for several steps after their first answer, so a kill lands in the middle of the work. */
+const longPlays = new Set(['expert', 'over-caller']);
+
+/** Which rollouts lose their sandbox: one of each task before a second of any, long plays before short ones. */
+export function chooseVictims(
+  plans: readonly RolloutPlan[],
+  count: number,
+  random: Random,
+): readonly RolloutPlan[] {
+  const mixed = shuffled(plans, random);
+  const longFirst = [...mixed.filter(isLong), ...mixed.filter((plan) => !isLong(plan))];
+  const places = new Map<string, number>();
+  const inTurns = longFirst.map((plan) => {
+    const turn = places.get(plan.item.id) ?? 0;
+    places.set(plan.item.id, turn + 1);
+    return { plan, turn };
+  });
+  return inTurns
+    .toSorted((a, b) => a.turn - b.turn)
+    .slice(0, count)
+    .map(({ plan }) => plan);
+}
+
+const isLong = (plan: RolloutPlan): boolean => longPlays.has(plan.policy.name);

@@ -1,11 +1,11 @@
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseDocument } from 'yaml';
 import { type FleetEvent, startFleetOnCluster } from '#cli/fleet/start-fleet.ts';
 import { inOwnFolder } from '#cli/fleet/temporary-fleet.ts';
 import type { Random } from '#src/ports/random.ts';
 import { type DemoFleet, environment, environmentsDir } from './demo-fleet.ts';
 import { openNamespace } from './namespace.ts';
-import { withImage } from './with-image.ts';
 
 export type OnCluster = {
   readonly minReady: number;
@@ -54,4 +54,12 @@ async function writeFiles(stateDir: string, namespace: string, image: string) {
   await cp(join(environmentsDir, environment), join(environments, environment), { recursive: true });
   await writeFile(cluster, `{ namespace: ${namespace}, sandboxd: baked }\n`);
   return { environments, cluster };
+}
+
+/** An environment's file with another image, which brings along what were folders of this machine. */
+export function withImage(text: string, image: string): string {
+  const document = parseDocument(text);
+  document.setIn(['sandbox', 'image'], image);
+  document.deleteIn(['sandbox', 'data']);
+  return document.toString();
 }

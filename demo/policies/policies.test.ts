@@ -5,15 +5,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { itemOf, loadTasks, type Task } from '../tasks/load-tasks.ts';
 import { seededRandom } from '../seeded-random.ts';
-import { expert } from './expert.ts';
-import { guesser } from './guesser.ts';
-import { keywordSearcher } from './keyword-searcher.ts';
-import { overCaller } from './over-caller.ts';
-import { parallelReader } from './parallel-reader.ts';
+import { itemOf, loadTasks, type Task } from '../tasks/load-tasks.ts';
 import type { Policy, ToolUse } from './policy.ts';
-import { sloppy } from './sloppy.ts';
+import { expert, guesser, keywordSearcher, overCaller, parallelReader, sloppy } from './roster.ts';
 
 const run = promisify(execFile);
 const tasks = await loadTasks();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { quantile } from '#cli/drawing/quantile.ts';
 import { exampleFindings } from '#test/builders/demo-findings.ts';
 import { callOf } from '#test/builders/demo-records.ts';
 import { summaryLines } from '../terminal/summary.ts';
 import { type Expectation, expectations } from './expectations.ts';
 import { reportHtml } from './html.ts';
-import { quantile } from '#cli/drawing/quantile.ts';
 import { type Findings, reportOf } from './report.ts';
 
 const findings = await exampleFindings();

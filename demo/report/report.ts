@@ -1,8 +1,8 @@
+import { quantile } from '#cli/drawing/quantile.ts';
 import type { FleetRollout, FleetRun } from '../fleet/fleet-view.ts';
 import type { Kill } from '../fleet/killer.ts';
 import { type Group, groupsOf } from '../trainer/groups.ts';
 import type { CallRecord, RolloutRecord } from '../trainer/record.ts';
-import { quantile } from '#cli/drawing/quantile.ts';
 
 /** Everything a demo run left behind, from which every table and plot is made. */
 export type Findings = {

@@ -1,5 +1,4 @@
-import type { Delivery } from './deliver.ts';
-import type { Reply } from './http.ts';
+import type { Delivery, Reply } from './http.ts';
 import type { Discard } from './record.ts';
 
 type JsonObject = { readonly [key: string]: unknown };

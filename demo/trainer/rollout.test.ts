@@ -1,6 +1,4 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { actOnce, answer, type Policy, shell } from '../policies/policy.ts';
-import { seededRandom } from '../seeded-random.ts';
 import {
   type FakeRftServer,
   functionOutput,
@@ -9,6 +7,8 @@ import {
   type SeenRequest,
   startFakeRftServer,
 } from '#test/fakes/rft-server.ts';
+import { actOnce, answer, type Policy, shell } from '../policies/policy.ts';
+import { seededRandom } from '../seeded-random.ts';
 import { openHttp } from './http.ts';
 import type { RolloutEvent } from './record.ts';
 import { playRollout } from './rollout.ts';

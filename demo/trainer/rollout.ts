@@ -1,13 +1,13 @@
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { Policy, ToolUse } from '../policies/policy.ts';
-import type { TaskItem } from '../tasks/load-tasks.ts';
-import { deliver, type Delivery } from './deliver.ts';
-import type { Post } from './http.ts';
+import { policyOf } from '../policies/roster.ts';
+import { seededRandom } from '../seeded-random.ts';
+import { itemOf, type Task, type TaskItem } from '../tasks/load-tasks.ts';
+import { deliver, type Delivery, type Post } from './http.ts';
 import { discardOf, readScore, shownText } from './reading.ts';
 import type { CallRecord, Discard, Ending, RolloutEvent, RolloutRecord, Span } from './record.ts';
-import { type MadeCall, sampleOf } from './sample.ts';
-import type { TrainingJob } from './training-job.ts';
+import { type MadeCall, sampleOf, type TrainingJob } from './training-job.ts';
 
 export type RolloutPlan = {
   readonly rollout: string;
@@ -18,7 +18,7 @@ export type RolloutPlan = {
   readonly random: Random;
 };
 
-export type TrainerWorld = {
+type TrainerWorld = {
   readonly job: TrainingJob;
   readonly post: Post;
   readonly clock: Clock;
@@ -177,4 +177,25 @@ class RolloutRun {
   #tell(kind: RolloutEvent['kind']): void {
     this.#world.tell({ rollout: this.#plan.rollout, task: this.#plan.item.id, kind });
   }
+}
+
+/** Every copy of every task, each with chance of its own: the same seed plans the same rollouts. */
+export function planBurst(tasks: readonly Task[], copies: number, seed: string): readonly RolloutPlan[] {
+  return tasks.flatMap((task) =>
+    Array.from({ length: copies }, (_, copy) => ({
+      rollout: `trace_${task.id}_${copy + 1}`,
+      item: itemOf(task),
+      copy,
+      policy: policyOf(copy),
+      random: seededRandom(`${seed}/${task.id}/${copy}`),
+    })),
+  );
+}
+
+/** Starts all rollouts in the same instant and waits for the last one. */
+export function playBurst(
+  plans: readonly RolloutPlan[],
+  world: TrainerWorld,
+): Promise<readonly RolloutRecord[]> {
+  return Promise.all(plans.map((plan) => playRollout(plan, world)));
 }

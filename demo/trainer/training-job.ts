@@ -1,3 +1,5 @@
+import { readObject } from './reading.ts';
+
 /** What a training job is created with: static URLs and headers, as a hosted platform takes them. */
 export type TrainingJob = {
   readonly tools: readonly Endpoint[];
@@ -21,5 +23,24 @@ export function trainingJob(given: {
   return {
     tools: given.tools.map(tool),
     grader: { type: 'endpoint', url: `${base}/grade`, headers },
+  };
+}
+
+/** A tool by name and its arguments as JSON text. */
+type NamedUse = { readonly name: string; readonly arguments: string };
+
+export type MadeCall = { readonly callId: string; readonly use: NamedUse };
+
+/** What the grader is sent of a rollout, in the shape of a chat completion. */
+export function sampleOf(text: string, calls: readonly MadeCall[]) {
+  return {
+    choices: [{ message: { role: 'assistant', content: text, tool_calls: [] } }],
+    output_text: text,
+    output_json: readObject(text),
+    output_tools: calls.map(({ callId, use }) => ({
+      id: callId,
+      type: 'function',
+      function: { name: use.name, arguments: use.arguments },
+    })),
   };
 }

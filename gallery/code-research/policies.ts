@@ -1,4 +1,4 @@
-import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/policies.ts';
 import { chanceOf } from '../generators/chance.ts';
 import { factsIn, type Snippet, snippetsIn } from './facts.ts';
 import { type Inquiry, readInquiry } from './inquiry.ts';

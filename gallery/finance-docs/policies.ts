@@ -1,7 +1,7 @@
-import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/policies.ts';
 import { chanceOf } from '../generators/chance.ts';
-import { answerTo, type Sheet, sheetIn } from './reading.ts';
 import { type Asked, readQuestion } from './question.ts';
+import { answerTo, type Sheet, sheetIn } from './reading.ts';
 
 /* What is played on finance-docs. Scripts of rising skill; all know the question and the tools, as a model would. */
 

@@ -1,4 +1,4 @@
-import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/scripted.ts';
+import { type ScriptedPolicy, type ScriptedRollout, textIn } from '#cli/ladder/policies.ts';
 import { bestHit, type Hit, hitsIn } from './hits.ts';
 import { type Mention, mentionsIn } from './mentions.ts';
 

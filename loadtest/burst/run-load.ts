@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { openFleetView } from '#demo/fleet/fleet-view.ts';
 import { CommandError } from '#cli/command-error.ts';
 import { visibleLine } from '#cli/print/visible.ts';
+import { openFleetView } from '#demo/fleet/fleet-view.ts';
 import { openHttp } from '#demo/trainer/http.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';

@@ -3,10 +3,16 @@ import { seededRandom } from '#demo/seeded-random.ts';
 import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
-import type { FaultWorld } from './fault.ts';
-import { killNode, killRedis } from './parts.ts';
+import {
+  type FaultWorld,
+  killCalling,
+  killNode,
+  killRedis,
+  killUnbound,
+  killWave,
+  stopForSeconds,
+} from './faults.ts';
 import { sabotage } from './saboteur.ts';
-import { killCalling, killUnbound, killWave, stopForSeconds } from './sandboxes.ts';
 
 const sandbox = (pid: number, rollout: string | null) => ({
   sandbox: sandboxId(`s${pid}`),

@@ -1,8 +1,19 @@
 import { drawBetween, drawOne } from '../load-model/distributions.ts';
 import type { FaultDone } from '../trainer/faults-seen.ts';
-import type { Fault, FaultWorld } from './fault.ts';
-import { killController, killGateway, killNode, killOtherGateway, killRedis } from './parts.ts';
-import { killBound, killCalling, killUnbound, killWave, stopForSeconds } from './sandboxes.ts';
+import {
+  type Fault,
+  type FaultWorld,
+  killBound,
+  killCalling,
+  killController,
+  killGateway,
+  killNode,
+  killOtherGateway,
+  killRedis,
+  killUnbound,
+  killWave,
+  stopForSeconds,
+} from './faults.ts';
 
 /** Most faults hit one rollout; those that hit everybody are rarer, or a soak would learn of nothing else. */
 const faults = [

@@ -1,6 +1,6 @@
+import { escaped, figure, pageOf } from '#cli/drawing/page.ts';
 import { drawShares } from '#cli/drawing/shares.ts';
 import { drawSvg, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
-import { escaped, figure, pageOf } from '#cli/drawing/page.ts';
 import type { LoadFindings } from '../burst/load-findings.ts';
 import type { LoadOptions } from '../burst/options.ts';
 import type { LoadRun } from '../burst/run-load.ts';

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { seededRandom } from '#demo/seeded-random.ts';
 import type { Post } from '#demo/trainer/http.ts';
+import { isObject, readObject } from '#demo/trainer/reading.ts';
 import { trainingJob } from '#demo/trainer/training-job.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
-import { isObject, readObject } from '#demo/trainer/reading.ts';
 import { playRollout, type Script } from './play-rollout.ts';
 
 const jobAt = (host: string) =>

@@ -1,9 +1,7 @@
-import { deliver, type Delivery } from '#demo/trainer/deliver.ts';
-import type { Post } from '#demo/trainer/http.ts';
+import { deliver, type Delivery, type Post } from '#demo/trainer/http.ts';
 import { discardOf, readScore, shownText } from '#demo/trainer/reading.ts';
 import type { Discard, Ending } from '#demo/trainer/record.ts';
-import { type MadeCall, sampleOf } from '#demo/trainer/sample.ts';
-import type { TrainingJob } from '#demo/trainer/training-job.ts';
+import { type MadeCall, sampleOf, type TrainingJob } from '#demo/trainer/training-job.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';
 import { commandOf, type Work } from './evidence.ts';

@@ -1,5 +1,5 @@
-import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
 import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
+import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
 import { createKubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
 import { createLocalProvider } from '#src/adapters/local/provider.ts';
 import { loadCluster } from '#src/environments/load-cluster.ts';

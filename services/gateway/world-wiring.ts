@@ -1,11 +1,11 @@
-import { createKeptLog } from '#src/adapters/event-log/kept-log.ts';
-import { createEventLog } from '#src/adapters/event-log/event-log.ts';
 import { createAskKeeper } from '#src/adapters/event-log/ask-keeper.ts';
-import { logIdOf } from '#src/adapters/event-log/log-id.ts';
+import { createEventLog } from '#src/adapters/event-log/event-log.ts';
+import { createKeptLog } from '#src/adapters/event-log/kept-log.ts';
+import { logIdOf } from '#src/adapters/event-log/log-folder.ts';
 import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '#src/adapters/local/provider.ts';
-import type { GatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
 import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
+import type { GatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
 import { awaitFleetState } from '#src/adapters/redis/await-fleet-state.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { AgreedEnvironments } from '#src/environments/agreed-environments.ts';

@@ -3,8 +3,8 @@ import type { EnvironmentName, EnvironmentVersion } from '../model/ids.ts';
 import type { CatalogEntry, CatalogStore, EnvironmentsInForce } from '../ports/fleet/catalogs.ts';
 import type { EnvironmentStore } from '../ports/fleet/registry.ts';
 import type { Log } from '../ports/log.ts';
-import { createCatalog } from './catalog.ts';
 import { catalogDigest } from './digest.ts';
+import { createCatalog } from './load-environments.ts';
 import { EnvironmentMistakes } from './mistakes.ts';
 import type { WatchedFolder } from './watched-folder.ts';
 

@@ -11,7 +11,7 @@ import {
 import type { Item, Json } from '../model/grader.ts';
 import { digestOf } from './digest.ts';
 import { imageOf, imageText } from './image-text.ts';
-import { matchesOne } from './patterns.ts';
+import { matchesOne } from './policy.ts';
 
 /**
  * The template of a rollout: the environment's own, or the one that its dataset row makes by naming an image. Pure, so

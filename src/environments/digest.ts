@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import canonicalize from 'canonicalize';
+import type { DataFolder, Environment, OpenTemplate, Template } from '../model/environment.ts';
 import {
   dataDigest,
   type DataDigest,
@@ -8,7 +9,6 @@ import {
   templateDigest,
   type TemplateDigest,
 } from '../model/ids.ts';
-import type { DataFolder, Environment, OpenTemplate, Template } from '../model/environment.ts';
 import type { EnvironmentYaml } from './schema/environment.ts';
 import type { SandboxYaml } from './schema/sandbox.ts';
 

@@ -1,7 +1,7 @@
 import { hash as digestOf } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { treeDigest, type TreeDigest, treeStamp } from './tree-digest.ts';
 
 /**
@@ -96,7 +96,7 @@ const looks = {
   files: async (path: string) => filesText(filesNow(path)),
 };
 
-export type FileTree = Readonly<Record<string, Buffer>>;
+type FileTree = Readonly<Record<string, Buffer>>;
 
 /** Of one folder: what is more is a repository, and belongs into an image. */
 const mostFilesOfTree = 2_000;
@@ -155,3 +155,30 @@ function readIfThere(path: string): string | null {
 const stampNow = (path: string): string => treeStamp(path) ?? nothing;
 
 const hash = (text: string) => digestOf('sha256', text);
+
+/** What compiling needs to know of the files around a YAML file; paths are as written there. */
+export interface Folder {
+  absolute(path: string): string;
+  /** The file's text, or null where it cannot be read. */
+  text(path: string): string | null;
+  isFolder(path: string): boolean;
+  /** Folders in a folder, by name; empty where there are none. */
+  foldersIn(path: string): readonly string[];
+  /** All files below it by relative path, or why they cannot be had: a sentence's end. */
+  filesBelow(path: string): Readonly<Record<string, Buffer>> | string;
+  /** Digest of all that a file or folder holds, or why there is none. */
+  tree(path: string): TreeDigest;
+}
+
+/** The files around a YAML file. */
+export function folderOf(file: string, files: FilesRead): Folder {
+  const absolute = (path: string) => resolve(dirname(file), path);
+  return {
+    absolute,
+    text: (path) => files.textNow(absolute(path)),
+    isFolder: (path) => files.isFolder(absolute(path)),
+    foldersIn: (path) => files.foldersIn(absolute(path)),
+    filesBelow: (path) => files.filesBelow(absolute(path)),
+    tree: (path) => files.treeNow(absolute(path)),
+  };
+}

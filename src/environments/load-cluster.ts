@@ -5,10 +5,10 @@ import {
   type NetworkClass,
   type SandboxdInjection,
 } from '../model/cluster.ts';
-import { compilePlacement } from './compile/placement.ts';
-import { operatorFile } from './operator-file.ts';
+import { compilePlacement } from './compile/template.ts';
 import { parseDurationMs } from './quantities.ts';
-import { ClusterSchema, type ClusterYaml } from './schema/cluster.ts';
+import { ClusterSchema, type ClusterYaml } from './schema/operator.ts';
+import { operatorFile } from './yaml-source.ts';
 
 const read = operatorFile(ClusterSchema, "the operator's cluster file");
 

@@ -1,14 +1,13 @@
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import type { Environment, EnvironmentCatalog } from '../model/environment.ts';
-import { createCatalog } from './catalog.ts';
 import { compileEnvironment } from './compile/environment.ts';
-import type { Folder } from './compile/folder.ts';
-import { FilesRead } from './files-read.ts';
+import { FilesRead, type Folder, folderOf } from './files-read.ts';
 import { EnvironmentMistakes, type Mistake, type Report } from './mistakes.ts';
-import { checkPolicy, openPolicy, type OperatorPolicy, permit } from './policy.ts';
+import { checkPolicy, compilePolicy, openPolicy, type OperatorPolicy, permit } from './policy.ts';
 import { EnvironmentSchema } from './schema/environment.ts';
+import { PolicySchema } from './schema/operator.ts';
 import { fileCheck } from './schema/validate.ts';
-import { YamlSource } from './yaml-source.ts';
+import { operatorFile, YamlSource } from './yaml-source.ts';
 
 const hasShape = fileCheck(EnvironmentSchema);
 
@@ -69,15 +68,43 @@ function repeatedNames(loaded: readonly Loaded[]): readonly Mistake[] {
   });
 }
 
-/** The files around a YAML file. */
-export function folderOf(file: string, files: FilesRead): Folder {
-  const absolute = (path: string) => resolve(dirname(file), path);
+/**
+ * All environments of a folder, within what the operator's policy file allows; null: everything is allowed. Throws
+ * `EnvironmentMistakes` that list what is wrong in the policy, else what is wrong in the environments. What was read is
+ * remembered in `files`.
+ */
+export async function loadPermitted(
+  folder: string,
+  policyFile: string | null,
+  files: FilesRead = new FilesRead(),
+): Promise<EnvironmentCatalog> {
+  if (policyFile === null) return loadEnvironments(folder, { files });
+  files.textNow(policyFile);
+  return loadEnvironments(folder, { policy: await loadPolicy(policyFile), files });
+}
+
+const readPolicy = operatorFile(PolicySchema, "the operator's policy file, or none");
+
+/** The operator's policy file. Throws `EnvironmentMistakes` that list everything wrong in it. */
+export const loadPolicy = async (file: string): Promise<OperatorPolicy> =>
+  compilePolicy(await readPolicy(file));
+
+/** Environments by name and version, and the policy they were loaded under. Of several with one name, the last counts as the newest. */
+export function createCatalog(
+  environments: readonly Environment[],
+  policy: OperatorPolicy = openPolicy,
+): EnvironmentCatalog {
+  const byName = new Map(environments.map((environment) => [environment.name, environment]));
+  const byVersion = new Map(environments.map((environment) => [environment.version, environment]));
   return {
-    absolute,
-    text: (path) => files.textNow(absolute(path)),
-    isFolder: (path) => files.isFolder(absolute(path)),
-    foldersIn: (path) => files.foldersIn(absolute(path)),
-    filesBelow: (path) => files.filesBelow(absolute(path)),
-    tree: (path) => files.treeNow(absolute(path)),
+    newest: (name) => byName.get(name),
+    byVersion: (version) => byVersion.get(version),
+    all: () => environments,
+    permitted: (environment) => {
+      const refused: string[] = [];
+      checkPolicy(environment, policy, (path, message) => refused.push(`${path.join('.')} ${message}`));
+      if (refused.length > 0) return { kind: 'refused', because: refused.join('; ') };
+      return { kind: 'permitted', environment: permit(environment, policy) };
+    },
   };
 }

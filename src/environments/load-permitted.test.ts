@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
-import { loadPermitted, loadPolicy } from './load-permitted.ts';
+import { loadPermitted, loadPolicy } from './load-environments.ts';
 
 const shell = `
 name: shell

@@ -1,14 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
 import { describe, expect, test } from 'vitest';
+import { parse, stringify } from 'yaml';
 import { environmentFolder } from '#test/support/environment-folder.ts';
 import { compileTexts } from './compile/texts.ts';
-import { loadEnvironments } from './load-environments.ts';
-import { loadPolicy } from './load-permitted.ts';
-import { EnvironmentSchema } from './schema/environment.ts';
+import { loadEnvironments, loadPolicy } from './load-environments.ts';
+import { EnvironmentSchema, ToolSchema } from './schema/environment.ts';
 import { SandboxSchema } from './schema/sandbox.ts';
-import { ToolSchema } from './schema/tool.ts';
 
 // docs/environments.md is what authors believe, so what it shows is loaded and what it lists is compared.
 

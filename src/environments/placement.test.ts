@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { environmentName } from '../model/ids.ts';
-import { loadPermitted } from './load-permitted.ts';
+import { loadPermitted } from './load-environments.ts';
 
 const file = (sandbox: string) => `
 name: placed

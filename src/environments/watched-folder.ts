@@ -1,6 +1,6 @@
 import type { EnvironmentCatalog } from '../model/environment.ts';
 import { FilesRead } from './files-read.ts';
-import { loadPermitted } from './load-permitted.ts';
+import { loadPermitted } from './load-environments.ts';
 import { EnvironmentMistakes } from './mistakes.ts';
 
 /** What a look at the folder found. `mistaken` is said once for each state of the files. */

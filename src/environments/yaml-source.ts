@@ -1,5 +1,8 @@
+import { readFile } from 'node:fs/promises';
+import type { Static, TSchema } from 'typebox';
 import { type Document, isCollection, isMap, isScalar, LineCounter, type Node, parseDocument } from 'yaml';
-import type { Mistake, Path } from './mistakes.ts';
+import { EnvironmentMistakes, type Mistake, type Path } from './mistakes.ts';
+import { fileCheck } from './schema/validate.ts';
 
 /** A YAML file as read: its value, what the parser disliked, and where in the file each place of the value is. */
 export class YamlSource {
@@ -58,4 +61,32 @@ const startOf = (node: unknown): number | undefined => (node as Node | undefined
 function keyOf(node: unknown, step: string | number): unknown {
   if (!isMap(node)) return isCollection(node) ? node.get(step, true) : undefined;
   return node.items.find(({ key }) => isScalar(key) && key.value === step)?.key;
+}
+
+/**
+ * A reader of one of the operator's files; `meaning` names it to a person. One that is named and cannot be read is a
+ * mistake, never an empty one: who named it wants it to hold. Throws {@link EnvironmentMistakes} that list everything
+ * wrong in it.
+ */
+export function operatorFile<Schema extends TSchema>(
+  schema: Schema,
+  meaning: string,
+): (file: string) => Promise<Static<Schema>> {
+  const hasShape = fileCheck(schema);
+  return async (file) => {
+    const source = new YamlSource(file, await readText(file, meaning));
+    const mistakes: Mistake[] = [...source.syntaxMistakes];
+    const { value } = source;
+    const fits = hasShape(value, (path, message) => mistakes.push(source.mistake(path, message)));
+    if (!fits || mistakes.length > 0) throw new EnvironmentMistakes(mistakes);
+    return value;
+  };
+}
+
+async function readText(file: string, meaning: string): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => {
+    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const message = `cannot be read (${reason}); name ${meaning}`;
+    throw new EnvironmentMistakes([{ file, line: 1, path: '', message }]);
+  });
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseEvent } from '#src/adapters/event-log/parse-event.ts';
+import { parseEvent } from '#src/adapters/event-log/event-lines.ts';
+import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import type { Grader, Json } from '../model/grader.ts';
 import { rolloutKey } from '../model/rollout.ts';
-import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import { evaluate } from './graders/evaluate.ts';
 import { noStory } from './story.ts';
 import { toldWhy } from './told-why.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
-import { createCatalog } from '../environments/catalog.ts';
+import { createCatalog } from '../environments/load-environments.ts';
 import { environmentName, environmentVersion, templateDigest } from '../model/ids.ts';
 import type { FleetReading, HeardProcess, WatchedTemplate } from '../ports/fleet/watch.ts';
 import { watchFleet } from './fleet-sight.ts';

@@ -1,8 +1,8 @@
-import { loadTasks } from '#demo/tasks/load-tasks.ts';
-import { seededRandom } from '#demo/seeded-random.ts';
-import { planBurst } from '#demo/trainer/burst.ts';
 import type { Findings } from '#demo/report/report.ts';
+import { seededRandom } from '#demo/seeded-random.ts';
+import { loadTasks } from '#demo/tasks/load-tasks.ts';
 import type { RolloutRecord } from '#demo/trainer/record.ts';
+import { planBurst } from '#demo/trainer/rollout.ts';
 import { callOf, recordOf } from './demo-records.ts';
 
 /** A made-up burst of 8 tasks by 8 copies in which three sandboxes were killed; the same at every call. */

@@ -6,8 +6,8 @@ import { run } from '#infra/cluster/machine/run.ts';
 import { ownerPatch } from '#src/adapters/kubernetes/pod/labels.ts';
 import { podFor } from '#src/adapters/kubernetes/pod/pod.ts';
 import { loadCluster } from '#src/environments/load-cluster.ts';
-import { fakeOwner } from '../fakes/rollout-record.ts';
 import { podRequest } from '../fakes/pod-request.ts';
+import { fakeOwner } from '../fakes/rollout-record.ts';
 import { scriptOf } from '../support/documented-commands.ts';
 import { kubectl, untilPodsAreAccepted } from '../support/kubectl.ts';
 

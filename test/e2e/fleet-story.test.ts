@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { runCommandLine } from '#cli/program.ts';
-import { readKeys, writeKeys } from '#cli/keys/key-store.ts';
+import { readKeys, writeKeys } from '#cli/fleet/keys.ts';
 import { stateFolderAt } from '#cli/fleet/state-folder.ts';
+import { runCommandLine } from '#cli/program.ts';
 import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
 import { createKey } from '#src/access/create-key.ts';
 import { readEvents } from '#src/adapters/event-log/read-events.ts';

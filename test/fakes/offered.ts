@@ -1,5 +1,5 @@
 import type { OfferedEnvironments } from '#src/claiming/pinned-environments.ts';
-import { createCatalog } from '#src/environments/catalog.ts';
+import { createCatalog } from '#src/environments/load-environments.ts';
 import type { Environment } from '#src/model/environment.ts';
 
 /** Environments that never change and of which nobody else has newer ones. */

@@ -4,8 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { manifests } from '#src/adapters/kubernetes/manifests/manifests.ts';
 import { catalogue } from '#src/adapters/prometheus/catalogue/catalogue.ts';
 import { loadCluster } from '#src/environments/load-cluster.ts';
-import { ClusterSchema } from '#src/environments/schema/cluster.ts';
-import { PolicySchema } from '#src/environments/schema/policy.ts';
+import { ClusterSchema, PolicySchema } from '#src/environments/schema/operator.ts';
 import { environmentFolder } from '../support/environment-folder.ts';
 
 // docs/operators.md is what operators believe, so what it shows is loaded and what it lists is compared.

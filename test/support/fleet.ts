@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
-import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import type { PartName } from '#cli/fleet/part-process.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
+import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import { type Faces, facesOf } from './faces.ts';
 import { partsOfFleet } from './parts-of-fleet.ts';
 

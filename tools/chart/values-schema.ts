@@ -1,6 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { ClusterSchema } from '#src/environments/schema/cluster.ts';
-import { PolicySchema } from '#src/environments/schema/policy.ts';
+import { ClusterSchema, PolicySchema } from '#src/environments/schema/operator.ts';
 import { strict } from '#src/environments/schema/parts.ts';
 import { inWordsOfHelm } from './words-of-helm.ts';
 

@@ -123,7 +123,7 @@ export const elsewhere: readonly Elsewhere[] = [
     on: 'one that expired while it was read',
     often: '3 times in all, at once',
     until: '15 s a page',
-    by: ['src/adapters/kubernetes/watch/pages.ts'],
+    by: ['src/adapters/kubernetes/watch/collection.ts'],
   },
   {
     part: 'fleet',

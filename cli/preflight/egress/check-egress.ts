@@ -1,15 +1,13 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
+import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import { clusterDefaults } from '#src/model/cluster.ts';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
-import type { HttpClient } from '#cli/gateway/http-client.ts';
-import { askNative } from '#cli/gateway/native-client.ts';
-import { type Check, tryOut } from '../check.ts';
-import { type Egress, egressOf, judgeEgress, type Target } from './judge-egress.ts';
-import { type Address, lookAroundArgv, type Surroundings } from './look-around.ts';
+import { type Check, tryOut } from '../report.ts';
+import { type Address, lookAroundArgv, type Seen, type Surroundings } from './look-around.ts';
 
-export type EgressUnderTest = {
+type EgressUnderTest = {
   readonly client: HttpClient;
   readonly environment: string;
   readonly network: string;
@@ -20,7 +18,7 @@ export type EgressUnderTest = {
   readonly targets: readonly Target[];
 };
 
-const Surroundings = Type.Object({
+const SurroundingsTold = Type.Object({
   addresses: Type.Array(Type.String()),
   listening: Type.Array(Type.Number()),
   seen: Type.Array(Type.String()),
@@ -77,7 +75,54 @@ const deadlineMs = (waitS + 30) * 1000;
 
 function readSurroundings({ outcome, exit_code, stdout, stderr }: CallAnswer): Surroundings {
   const told: unknown = exit_code === 0 ? JSON.parse(stdout) : null;
-  if (Value.Check(Surroundings, told)) return told;
+  if (Value.Check(SurroundingsTold, told)) return told;
   const [line = ''] = stderr.trim().split('\n');
   throw new Error(`the probe did not run in the sandbox: ${outcome}, exit code ${exit_code}: ${line}`);
 }
+
+/** Something that a sandbox without a network must not reach, and what it is to a person: `the API server`. */
+export type Target = { readonly what: string; readonly address: Address };
+
+type Tried = { readonly what: string; readonly address: string; readonly seen: Seen };
+
+export type Egress = { readonly state: 'closed' | 'open'; readonly tried: readonly Tried[] };
+
+/** An answer is an answer, also "nothing listens here": the packets got there and back. */
+const reached: ReadonlySet<Seen> = new Set<Seen>(['connected', 'ECONNREFUSED', 'ECONNRESET']);
+
+/** `seen` in the order of the targets. One that was reached is enough for `open`. */
+export function egressOf(targets: readonly Target[], seen: readonly Seen[]): Egress {
+  const tried = targets.map(({ what, address }, index) => ({
+    what,
+    address: addressText(address),
+    seen: seen[index] ?? 'silence',
+  }));
+  return { state: tried.some(isReached) ? 'open' : 'closed', tried };
+}
+
+/** In order is what was promised: without a network everything is closed; a class opens what the operator wrote. */
+export function judgeEgress({ state, tried }: Egress, network: string) {
+  const got = tried.filter(isReached);
+  const said = (state === 'open' ? got : tried).map(sentence).join('; ');
+  const detail = `${state}: ${said === '' ? 'it has no address but its own' : said}`;
+  if (state === 'closed' || network !== 'none')
+    return { ok: true, detail: `${detail} (network: ${network})` };
+  return { ok: false, detail: `${detail}; with network: none nothing may be reached: ${advice}` };
+}
+
+const advice = 'does the cluster’s network plugin enforce NetworkPolicy, and were the manifests applied?';
+
+const isReached = ({ seen }: Tried): boolean => reached.has(seen);
+
+const words: Readonly<Record<string, string>> = {
+  connected: 'was reached',
+  silence: 'did not answer',
+  ECONNREFUSED: 'was reached and refused',
+  ECONNRESET: 'was reached and hung up',
+};
+
+const sentence = ({ what, address, seen }: Tried): string =>
+  `${what} (${address}) ${words[seen] ?? `was not reached (${seen})`}`;
+
+const addressText = ({ host, port }: Address): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;

@@ -1,9 +1,9 @@
 import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { CommandError } from '#cli/command-error.ts';
 import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { CommandError } from '#cli/command-error.ts';
-import type { Target } from './judge-egress.ts';
+import type { Target } from './check-egress.ts';
 
 /**
  * Targets that are the same for every sandbox: the API server of the kubeconfig, and what the operator listed as

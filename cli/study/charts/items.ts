@@ -1,7 +1,18 @@
 import type { CustomSeriesRenderItem } from 'echarts';
-import { ceilingLine, cross, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
+import {
+  barSeries,
+  ceilingLine,
+  cross,
+  drawSvg,
+  ink,
+  legend,
+  onRows,
+  rowAxes,
+  tones,
+  valueAxis,
+} from '#cli/drawing/svg.ts';
 import type { Ceiling } from '../rollout.ts';
-import type { ItemSpread } from '../spread.ts';
+import type { ItemSpread, PartSpread } from '../spread.ts';
 
 /** More bars than that are no wider than a line on the page. */
 export const mostBars = 400;
@@ -80,4 +91,35 @@ export function evenly<Each>(list: readonly Each[], most: number): readonly Each
   return Array.from({ length: most }, (_, index) =>
     Math.round((index * (list.length - 1)) / (most - 1)),
   ).flatMap((at) => list[at] ?? []);
+}
+
+/** One row a part of the grader: from its lowest to its highest score, and its mean. */
+export function drawParts(parts: readonly PartSpread[]): string {
+  return drawSvg(
+    {
+      legend: legend(),
+      grid: { left: 280, right: 40, top: 44, bottom: 54 },
+      xAxis: { ...valueAxis('score of the part'), min: 0, max: Math.max(1, ...parts.map(({ max }) => max)) },
+      yAxis: [...rowAxes(parts.map(({ part }) => part))],
+      series: [
+        barSeries(
+          'lowest to highest',
+          ink.band,
+          16,
+          parts.map(({ min, max }, row) => [min, max, row]),
+        ),
+        {
+          type: 'scatter',
+          name: 'mean',
+          symbol: 'diamond',
+          symbolSize: 13,
+          color: tones.blue,
+          data: parts.map(({ mean }, row) => [mean, row]),
+          z: 4,
+          ...onRows,
+        },
+      ],
+    },
+    110 + 34 * parts.length,
+  );
 }

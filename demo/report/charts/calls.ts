@@ -1,8 +1,8 @@
 import type { BarSeriesOption } from 'echarts';
+import { chartWidth, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
 import { policies } from '#demo/policies/roster.ts';
 import type { RolloutRecord } from '#demo/trainer/record.ts';
 import { countByTool } from '../report.ts';
-import { chartWidth, drawSvg, ink, legend, tones, valueAxis } from '#cli/drawing/svg.ts';
 
 /** Tool calls that the environment's grader takes nothing off for. */
 const freeCalls = 12;

@@ -1,8 +1,8 @@
 import type { ScatterSeriesOption } from 'echarts';
+import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from '#cli/drawing/svg.ts';
 import { policies } from '#demo/policies/roster.ts';
 import { groupsOf } from '#demo/trainer/groups.ts';
 import type { RolloutRecord } from '#demo/trainer/record.ts';
-import { barSeries, drawSvg, ink, legend, onRows, rowAxes, tones, valueAxis } from '#cli/drawing/svg.ts';
 
 const rowHeightPx = 46;
 const policyTones = [tones.blue, tones.teal, tones.orange, tones.violet, tones.grey, tones.gold];

@@ -1,7 +1,7 @@
-import { Agent, request } from 'undici';
 import { Compile } from 'typebox/compile';
-import type { Random } from '#src/ports/random.ts';
+import { Agent, request } from 'undici';
 import type { AskKeeper } from '#src/ports/fleet/event-keepers.ts';
+import type { Random } from '#src/ports/random.ts';
 import {
   answerAt,
   BeginLine,
@@ -11,8 +11,7 @@ import {
   type Told,
   type Wanted,
 } from '#src/protocol/fleet/events.ts';
-import { splitLines } from './lines.ts';
-import { isWanted, parseEvent } from './parse-event.ts';
+import { isWanted, parseEvent, parseJson, splitLines } from './event-lines.ts';
 
 export type AskKeeperOptions = {
   readonly tokens: {
@@ -83,12 +82,4 @@ function isBegin(line: string, isProof: (proof: string) => boolean): boolean {
 function endOf(line: string): Told | null {
   const value = parseJson(line);
   return endCheck.Check(value) ? { told: value.told, why: value.why } : null;
-}
-
-function parseJson(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
-  }
 }

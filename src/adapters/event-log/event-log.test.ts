@@ -1,16 +1,19 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { RolloutEvent } from '#src/ports/event-log.ts';
+import { createInterface } from 'node:readline';
+import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { callId, rolloutId, runId, tenantId } from '#src/model/ids.ts';
 import { type Owner, rolloutKey } from '#src/model/rollout.ts';
 import { systemRandom } from '#src/platform/random.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
 import type { LogFields } from '#src/ports/log.ts';
 import type { Wanted } from '#src/protocol/fleet/events.ts';
+import { parseEvent } from './event-lines.ts';
 import { createEventLog, type EventLogOptions } from './event-log.ts';
 import { everyRollout } from './read-events.ts';
-import { parseEvent } from './parse-event.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 let folder: string;
@@ -263,4 +266,39 @@ describe('the event log', () => {
   it('is empty where there is no folder yet', async () => {
     expect(await readAll({}, newLog({ folder: join(folder, 'none') }))).toEqual([]);
   });
+});
+
+const writer = JSON.stringify(join(import.meta.dirname, 'event-log.ts'));
+
+/** More than a pipe holds, many times over. */
+const lines = 20_000;
+
+test('a reader that is slow gets every line whole, and the process goes on meanwhile', async () => {
+  const program = `
+    const { createStdoutWriter } = await import(${writer});
+    let turns = 0;
+    setInterval(() => (turns += 1), 10);
+    process.on('SIGTERM', () => process.stderr.write(String(turns) + '\\n'));
+    const text = Array.from({ length: ${lines} }, (_, n) => JSON.stringify({ n, text: 'x'.repeat(100) }) + '\\n').join('');
+    process.stderr.write('up\\n');
+    await createStdoutWriter().write(text);
+    process.exit(0);`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = once(child, 'exit');
+  const told = createInterface({ input: child.stderr })[Symbol.asyncIterator]();
+  expect((await told.next()).value).toBe('up');
+  // Nobody has read anything: the pipe is full, and the process turns.
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  child.kill('SIGTERM');
+  expect(Number((await told.next()).value)).toBeGreaterThan(5);
+
+  let read = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    expect((JSON.parse(line) as { n: number }).n).toBe(read);
+    read += 1;
+  }
+  expect(read).toBe(lines);
+  expect((await exited)[0]).toBe(0);
 });

@@ -1,11 +1,13 @@
+import { write } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { Clock } from '#src/ports/clock.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { Random } from '#src/ports/random.ts';
-import { createFolderWriter } from './folder-writer.ts';
-import { gather } from './gather.ts';
+import { type BatchWriter, gather } from './gather.ts';
+import { createFolderWriter } from './log-folder.ts';
 import { searchFolder } from './read-events.ts';
-import { createStdoutWriter } from './stdout-writer.ts';
 
 export type EventLogOptions = {
   /** Null: no files, and nothing to read. */
@@ -57,4 +59,33 @@ function boundsOf(given: EventLogOptions, maxBufferedBytes: number) {
   const { maxBytes = Number.POSITIVE_INFINITY, keepDays = 14 } = given;
   const maxFileBytes = given.maxFileBytes ?? Math.min(64 * mebibyte, Math.floor(maxBytes / 4));
   return { keepDays, maxFileBytes, keepBytes: Math.max(0, maxBytes - maxFileBytes - maxBufferedBytes) };
+}
+
+const standardOutput = 1;
+const writeTo = promisify(write);
+/** A pipe whose reader is behind: nobody is in a hurry, and what waits is bounded. */
+const fullPauseMs = 20;
+
+/**
+ * Writes to standard output, where a cluster's log collectors look. Not by `process.stdout`, which stands still with all
+ * of this process when nobody reads a pipe; so only the batch waits.
+ */
+export function createStdoutWriter(): BatchWriter {
+  return {
+    place: 'standard output',
+    write: async (text) => {
+      let rest = Buffer.from(text);
+      while (rest.length > 0) rest = rest.subarray(await writeSome(rest));
+    },
+  };
+}
+
+async function writeSome(bytes: Buffer): Promise<number> {
+  try {
+    return (await writeTo(standardOutput, bytes)).bytesWritten;
+  } catch (thrown) {
+    if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'EAGAIN')) throw thrown;
+    await sleep(fullPauseMs);
+    return 0;
+  }
 }

@@ -7,11 +7,10 @@ import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import { type KeepRollout, type KeptArtifacts, mostKeptCharacters } from '#src/ports/kept-rollouts.ts';
+import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
-import { parseFileName } from './files.ts';
-import { createFolderWriter } from './folder-writer.ts';
 import { gather } from './gather.ts';
-import { splitLines } from './lines.ts';
+import { createFolderWriter, parseFileName } from './log-folder.ts';
 
 /** Below the event log's folder: whoever searches that does not come here, of this version or of another. */
 export const keptFolder = (eventFolder: string): string => join(eventFolder, 'kept');
@@ -125,16 +124,8 @@ export async function* readKept(folder: string): AsyncGenerator<KeptLine> {
   for (const name of names.toSorted()) {
     const bytes = createReadStream(join(folder, name)) as AsyncIterable<Uint8Array>;
     for await (const line of splitLines(bytes, longestLine)) {
-      const kept = parsed(line);
+      const kept = parseJson(line);
       if (check.Check(kept)) yield kept;
     }
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return null;
   }
 }

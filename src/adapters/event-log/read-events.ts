@@ -2,8 +2,8 @@ import { type FileHandle, open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RolloutEvent } from '#src/ports/event-log.ts';
 import type { Wanted } from '#src/protocol/fleet/events.ts';
-import { parseFileName } from './files.ts';
-import { isWanted, parseEvent } from './parse-event.ts';
+import { isWanted, parseEvent } from './event-lines.ts';
+import { parseFileName } from './log-folder.ts';
 
 /** Of one reading, and longer than any line: some milliseconds of this process where every line is wanted. */
 const chunkBytes = 256 * 1024;

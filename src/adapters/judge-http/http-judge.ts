@@ -4,8 +4,7 @@ import type { Judge, Judged, JudgeRequest } from '#src/ports/judge.ts';
 import { Deadline } from '#src/waiting/deadline.ts';
 import { noneFailed, NotYet, type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
-import { type Asked, askOnce } from './ask-once.ts';
-import { type Post, postOver } from './post.ts';
+import { type Asked, askOnce, type Post, postOver } from './ask-once.ts';
 
 export type HttpJudge = Judge & { close(): Promise<void> };
 

@@ -1,5 +1,6 @@
 import type { V1Pod } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
+import type { PodSettings } from '#src/model/cluster.ts';
 import type { SandboxId } from '#src/model/ids.ts';
 import { type Owner, rolloutKey } from '#src/model/rollout.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -10,18 +11,15 @@ import { type ApiOptions, type CallMeasure, createApi } from './api/calls.ts';
 import { createConnections } from './api/connections.ts';
 import type { Credentials } from './api/credentials.ts';
 import { createHostUsers, madeWithoutIds } from './fleet/host-users.ts';
-import { createKnownPods } from './fleet/known-pods.ts';
+import { createKnownPods, createRemovals } from './fleet/known-pods.ts';
 import { createNodeBook } from './fleet/node-book.ts';
 import { createPodCalls, exists, type PodCalls } from './fleet/pod-calls.ts';
-import { eventWords } from './fleet/event-words.ts';
 import { podView, type PodView, providedOf } from './fleet/pod-view.ts';
-import { createRemovals } from './fleet/removals.ts';
-import { createStarts } from './fleet/starts.ts';
+import { createStarts, eventWords } from './fleet/starts.ts';
 import { watchFleet } from './fleet/watch-fleet.ts';
 import { fleetSelector, ownerPatch } from './pod/labels.ts';
 import { podFor } from './pod/pod.ts';
-import type { PodSettings } from '#src/model/cluster.ts';
-import { type Collection, listAll } from './watch/pages.ts';
+import { type Collection, listAll } from './watch/collection.ts';
 
 export type KubernetesProviderOptions = {
   readonly credentials: Credentials;

@@ -1,14 +1,12 @@
+import { isFailure } from '#src/failure/codes.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
 import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
-import { isFailure } from '#src/failure/codes.ts';
 import type { WorkMetrics } from '#src/ports/work-metrics.ts';
 import { mostKeys } from './catalogue/gateway.ts';
 import { blamed } from './catalogue/tables.ts';
-import { environmentMetrics } from './environment-metrics.ts';
-import { eventMetrics } from './event-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
-import { stateMetrics, type StateMetrics } from './state-metrics.ts';
+import { environmentMetrics, eventMetrics, stateMetrics, type StateMetrics } from './told-by-both.ts';
 
 export type GatewayPrometheus = {
   readonly metrics: GatewayMetrics;

@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { createAdmission, createEnvironmentNames, type EnvironmentNames } from './admission.ts';
 import {
   catalogue,
   type LabelsOf,
@@ -7,8 +8,6 @@ import {
   type NameOf,
 } from './catalogue/catalogue.ts';
 import type { Process, Spec } from './catalogue/spec.ts';
-import { createAdmission } from './admission.ts';
-import { createEnvironmentNames, type EnvironmentNames } from './environment-names.ts';
 
 export type Instruments = ReturnType<typeof createInstruments>;
 

@@ -1,14 +1,12 @@
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
-import type { FleetPool, Metrics } from '#src/ports/metrics.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
 import type { SandboxCost } from '#src/ports/fleet/reports.ts';
 import type { QueueCounts } from '#src/ports/launch-queue.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { FleetPool, Metrics } from '#src/ports/metrics.ts';
 import { blamed } from './catalogue/tables.ts';
-import { environmentMetrics } from './environment-metrics.ts';
-import { eventMetrics } from './event-metrics.ts';
 import { createInstruments, type Instruments } from './instruments.ts';
-import { stateMetrics, type StateMetrics } from './state-metrics.ts';
+import { environmentMetrics, eventMetrics, stateMetrics, type StateMetrics } from './told-by-both.ts';
 
 export type Prometheus = {
   readonly metrics: Metrics;

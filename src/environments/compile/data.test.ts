@@ -1,8 +1,8 @@
 import { mkdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import type { BuiltFolder } from '#src/model/environment.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { chooseTemplate } from '../choose-template.ts';
 import { FilesRead } from '../files-read.ts';
 import { loadEnvironments } from '../load-environments.ts';

@@ -7,11 +7,11 @@ import {
   type Template,
 } from '#src/model/environment.ts';
 import { dataDigestOf } from '../digest.ts';
+import type { Folder } from '../files-read.ts';
 import { imageOf } from '../image-text.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
-import type { Folder } from './folder.ts';
 
 /** A program that reads a corpus and writes an index takes seconds to minutes; an hour is a job, not a start. */
 const defaultTimeout = '10m';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { type Dataset, type Prompt, promptFields, type RowFile, splits } from '#src/model/dataset.ts';
 import { reservedField } from '#src/model/grader-fields.ts';
+import type { Folder } from '../files-read.ts';
 import type { Path, Report } from '../mistakes.ts';
-import type { DatasetYaml, PromptTextYaml, RowFileYaml } from '../schema/dataset.ts';
-import type { Folder } from './folder.ts';
+import type { DatasetYaml, PromptTextYaml, RowFileYaml } from '../schema/environment.ts';
 
 type InHand = { readonly folder: Folder; readonly report: Report };
 

@@ -1,20 +1,19 @@
 import type { Environment, Limits } from '#src/model/environment.ts';
-import { aroundFreshMs, aroundGraderMs, type Grader } from '#src/model/grader.ts';
-import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import { graderFields, reservedField } from '#src/model/grader-fields.ts';
+import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
+import { aroundFreshMs, aroundGraderMs, type CallSelector, type Grader } from '#src/model/grader.ts';
 import { environmentName } from '#src/model/ids.ts';
+import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { versionOf } from '../digest.ts';
+import type { Folder } from '../files-read.ts';
 import type { Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
-import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
-import { checkCallsGraded } from './call-rules.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
 import { compileDataset } from './dataset.ts';
-import type { Folder } from './folder.ts';
-import { checkIndexes } from './index-tool.ts';
-import { compileGrader } from './grader.ts';
 import { checkArtifacts, graderTemplateOf } from './grader-sandbox.ts';
+import { compileGrader } from './grader.ts';
+import { checkIndexes } from './index-tool.ts';
 import { compilePool } from './pool.ts';
 import { compileTemplate } from './template.ts';
 import { compileTexts } from './texts.ts';
@@ -166,3 +165,24 @@ function longestMs(leaf: GraderLeaf): number {
 }
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+
+/** A grader that waits for calls of a tool, or an argument, that nobody has gives 0 for ever; so that is a mistake. */
+function checkCallsGraded({ grader, tools }: Pick<Environment, 'grader' | 'tools'>, report: Report): void {
+  for (const { tool, argument } of graderLeaves(grader).flatMap(selectorsOf)) {
+    const known = Object.hasOwn(tools, tool) ? tools[tool] : undefined;
+    if (known === undefined && tool !== trainersOwn)
+      report(['grader'], `looks at calls of ${tool}, which is no tool here`);
+    const properties = known?.parameters['properties'];
+    if (argument === undefined || typeof properties !== 'object' || properties === null) continue;
+    if (!Object.hasOwn(properties, argument))
+      report(['grader'], `looks at ${argument} of ${tool}, which is no parameter of it`);
+  }
+}
+
+/** What the trainer runs by itself on the native face goes by this name. */
+const trainersOwn = 'exec';
+
+function selectorsOf(leaf: GraderLeaf): readonly CallSelector[] {
+  if (leaf.kind !== 'calls') return [];
+  return leaf.asks === 'opened' ? leaf.tools : [...leaf.edits, ...leaf.checks];
+}

@@ -1,10 +1,12 @@
 import { type Environment, isOpenTemplate, type Template } from '#src/model/environment.ts';
-import type { Grader } from '#src/model/grader.ts';
 import { freshLeaves } from '#src/model/grader-leaves.ts';
+import type { FreshGrading, Grader } from '#src/model/grader.ts';
 import { digestOf } from '../digest.ts';
+import type { Folder } from '../files-read.ts';
 import type { Report } from '../mistakes.ts';
+import { parseBytes } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
-import type { Folder } from './folder.ts';
+import type { InHand, Yaml } from './grader.ts';
 import { compileTemplate } from './template.ts';
 
 /**
@@ -72,4 +74,35 @@ function checkRoom({ diskBytes, memory }: Template, grader: Grader, report: Repo
     ['grader', 'artifact_bytes'],
     `may fill the sandbox in which they are graded: its disk and its memory must be ${Math.ceil(needed / 1024 / 1024)}Mi at least, which is twice artifact_bytes and 32Mi; give grader_sandbox more, or allow fewer bytes`,
   );
+}
+
+/** Gateways hold them in memory until a grade is over, hundreds at a time. */
+const defaultBytes = '8Mi';
+const mostTaken = 64 * 1024 * 1024;
+
+/** How a grader is cut off from the policy's sandbox; nothing where it works there. */
+export function freshOf(yaml: Yaml<'command'>, { place, report }: InHand): { readonly fresh?: FreshGrading } {
+  const { artifacts, artifact_bytes, on_artifacts } = yaml;
+  if (yaml.grade_in !== 'fresh') {
+    for (const field of ['artifacts', 'artifact_bytes', 'on_artifacts'] as const)
+      if (yaml[field] !== undefined)
+        report(
+          [...place, field],
+          'is of graders with grade_in: fresh; this one works among the files themselves',
+        );
+    return {};
+  }
+  const bytes = parseBytes(artifact_bytes ?? defaultBytes);
+  if (bytes > mostTaken) report([...place, 'artifact_bytes'], `must be at most ${mostTaken}`);
+  if (artifacts === undefined)
+    report(
+      [...place, 'artifacts'],
+      "is missing: a grader in a sandbox of its own sees nothing else of the policy's",
+    );
+  if (on_artifacts === undefined)
+    report(
+      [...place, 'on_artifacts'],
+      'is missing: the score of a rollout that leaves them missing, unreadable or too large',
+    );
+  return { fresh: { artifacts: artifacts ?? [], mostBytes: bytes, onArtifacts: on_artifacts ?? 0 } };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { actionOf, queryChecks } from '#src/tools/action.ts';
+import { environmentFolder, mistakesOf } from '#test/support/environment-folder.ts';
 import { loadEnvironments } from '../load-environments.ts';
 
 const yaml = (tool: string, sandbox = 'image: host', expose = '[repo, sub-path]') => `

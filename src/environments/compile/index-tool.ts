@@ -2,7 +2,7 @@ import type { Environment, Tool } from '#src/model/environment.ts';
 import { itemFieldOf, splitAtPlaceholders } from '#src/model/placeholder.ts';
 import { itemParameter } from '#src/tools/action.ts';
 import type { Report } from '../mistakes.ts';
-import type { IndexYaml } from '../schema/tool.ts';
+import type { IndexYaml } from '../schema/environment.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';
 import type { InHand } from './tools.ts';
 

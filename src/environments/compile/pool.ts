@@ -1,6 +1,6 @@
-import type { Grader } from '#src/model/grader.ts';
-import { freshLeaves } from '#src/model/grader-leaves.ts';
 import type { PoolSizes } from '#src/model/environment.ts';
+import { freshLeaves } from '#src/model/grader-leaves.ts';
+import type { Grader } from '#src/model/grader.ts';
 import type { Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';

@@ -1,14 +1,15 @@
-import type { Image, ImageOfRow, OpenTemplate, Template } from '#src/model/environment.ts';
-import { placeholdersIn, itemFieldOf } from '#src/model/placeholder.ts';
+import { posix } from 'node:path';
+import type { Image, ImageOfRow, OpenTemplate, Placement, Template } from '#src/model/environment.ts';
+import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
+import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
 import { digestOf } from '../digest.ts';
+import type { Folder } from '../files-read.ts';
 import { imageOf, imageText } from '../image-text.ts';
 import type { Report } from '../mistakes.ts';
 import { parseBytes, parseCpuMilli, parseDurationMs } from '../quantities.ts';
+import type { PlacementYaml } from '../schema/placement.ts';
 import type { SandboxYaml } from '../schema/sandbox.ts';
 import { compileData } from './data.ts';
-import type { Folder } from './folder.ts';
-import { compileFolders } from './folders.ts';
-import { compilePlacement } from './placement.ts';
 
 /** Enough for a shell and common tools; an idle sandbox needs a tenth of the request. */
 const defaults = {
@@ -115,3 +116,46 @@ function checkPrepare({ prepare = [] }: SandboxYaml, report: Report): void {
     }
   }
 }
+
+/** Where a cluster puts the sandbox; what is left out is the operator's choice, or the cluster's. */
+export function compilePlacement(yaml: PlacementYaml): Placement {
+  return {
+    runtimeClass: yaml.runtime_class ?? null,
+    priorityClass: yaml.priority_class ?? null,
+    nodeSelector: yaml.node_selector ?? {},
+    tolerations: (yaml.tolerations ?? []).map(({ key, value, effect }) => ({
+      key,
+      value: value ?? null,
+      effect: effect ?? null,
+    })),
+    labels: yaml.labels ?? {},
+  };
+}
+
+/** What every sandbox has in its own way, or what its programs come from: a folder of the policy's there would replace it. */
+const taken = [
+  ...'/workspace /tmp /proc /dev /sys /run /etc /bin /sbin /lib /lib32 /lib64 /usr /boot'.split(' '),
+  payloadMountPoint,
+  graderMountPoint,
+];
+
+/** Writable folders beside the workspace; none is no field, so that templates without are what they were. */
+export function compileFolders(
+  { folders = [], data = [] }: SandboxYaml,
+  report: Report,
+): { readonly folders?: readonly string[] } {
+  for (const [index, folder] of folders.entries()) {
+    const others = [...taken, ...data.map(({ target }) => target), ...folders.toSpliced(index, 1)];
+    const other = others.find((each) => isWithin(folder, each) || isWithin(each, folder));
+    if (isPlain(folder) && other === undefined) continue;
+    report(
+      ['sandbox', 'folders', index],
+      other === undefined ? 'is no plain path: write it without //, . and ..' : `lies in or above ${other}`,
+    );
+  }
+  return folders.length === 0 ? {} : { folders };
+}
+
+const isPlain = (folder: string) => posix.normalize(folder) === folder && !folder.endsWith('/');
+
+const isWithin = (inner: string, outer: string) => inner === outer || inner.startsWith(`${outer}/`);

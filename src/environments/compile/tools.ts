@@ -2,7 +2,7 @@ import type { JsonSchema, Tool } from '#src/model/environment.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import type { Path, Report } from '../mistakes.ts';
 import { parseDurationMs } from '../quantities.ts';
-import type { BuiltinToolName, ToolYaml } from '../schema/tool.ts';
+import type { BuiltinToolName, ToolYaml } from '../schema/environment.ts';
 import { bringsModelsOwn, modelChoosesProgram, splicedScript, unknownPlaceholder } from './command-rules.ts';
 import { indexTool } from './index-tool.ts';
 import { compileParameters, parameterNames, textParameters } from './parameters.ts';

@@ -1,9 +1,7 @@
 import { type Static, Type } from 'typebox';
-import { DatasetSchema } from './dataset.ts';
 import { GraderSchema, WholeGraderSchema, type WholeGraderYaml } from './grader.ts';
-import { Argv, Count, Duration, Name, strict } from './parts.ts';
+import { AbsolutePath, Argv, Count, Duration, Name, strict } from './parts.ts';
 import { SandboxSchema } from './sandbox.ts';
-import { ToolSchema } from './tool.ts';
 
 /** Long enough for any sentence, short enough that our own words never crowd out the command's. */
 const Sentence = Type.String({ maxLength: 500, description: 'a text of at most 500 characters' });
@@ -48,6 +46,75 @@ const Limits = strict({
   grade: Type.Optional(Duration),
   hard_life: Type.Optional(Duration),
 });
+
+const Builtin = Type.Enum(['shell', 'read_file', 'write_file', 'list_files', 'search'], {
+  description: 'shell, read_file, write_file, list_files or search',
+});
+
+const ExitCode = Type.Integer({ minimum: 1, maximum: 255 });
+
+const Index = strict({
+  database: AbsolutePath,
+  sql: Type.String({ minLength: 1, description: 'one SELECT' }),
+  each: Type.Optional(Type.String({ minLength: 1 })),
+  none: Type.Optional(Type.String({ minLength: 1 })),
+});
+
+/** One tool. Its parameters have two notations and are read by `compile/parameters.ts`. */
+export const ToolSchema = strict({
+  command: Type.Optional(Argv),
+  builtin: Type.Optional(Builtin),
+  index: Type.Optional(Index),
+  description: Type.Optional(Type.String({ minLength: 1 })),
+  parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+  timeout: Type.Optional(Duration),
+  infrastructure_exit: Type.Optional(
+    Type.Union([ExitCode, Type.Array(ExitCode)], { description: 'an exit code from 1 to 255, or a list' }),
+  ),
+});
+export type BuiltinToolName = Static<typeof Builtin>;
+export type IndexYaml = Static<typeof Index>;
+export type ToolYaml = Static<typeof ToolSchema>;
+
+const PathText = Type.String({ minLength: 1 });
+
+const RowFile = Type.Union(
+  [
+    PathText,
+    strict({
+      file: PathText,
+      sha256: Type.String({ pattern: '^[0-9a-f]{64}$', description: '64 hexadecimal digits' }),
+    }),
+  ],
+  { description: 'a JSONL file of rows, relative to this YAML, or {file, sha256}' },
+);
+
+/** As long as no prompt needs to be: every version keeps it. */
+const longestPromptCharacters = 65_536;
+
+const Text = Type.Union(
+  [Type.String({ minLength: 1, maxLength: longestPromptCharacters }), strict({ file: PathText })],
+  { description: `a text of at most ${longestPromptCharacters} characters, or {file: PATH}` },
+);
+
+const DatasetSchema = strict({
+  train: Type.Optional(RowFile),
+  eval: Type.Optional(RowFile),
+  prompt: Type.Optional(
+    Type.Union([Text, strict({ system: Type.Optional(Text), user: Text })], {
+      description: 'a text, {file: PATH}, or {system, user} of those',
+    }),
+  ),
+  disjoint: Type.Optional(
+    Type.Array(
+      Type.String({ pattern: '^[A-Za-z_][A-Za-z0-9_-]*$', description: 'the name of an item field' }),
+    ),
+  ),
+});
+
+export type DatasetYaml = Static<typeof DatasetSchema>;
+export type RowFileYaml = Static<typeof RowFile>;
+export type PromptTextYaml = Static<typeof Text>;
 
 /** A whole environment file. */
 export const EnvironmentSchema = strict(

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Cluster } from '#infra/cluster/api.ts';
 import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
-import { controllerGrants } from '#src/adapters/kubernetes/manifests/access.ts';
+import { controllerGrants } from '#src/adapters/kubernetes/manifests/manifests.ts';
 import { describeSandboxProvider } from '#test/contract/sandbox-provider.ts';
 import { type AppliedFleet, applyFleet } from '#test/support/applied-fleet.ts';
-import { clusterOfTest } from '#test/support/cluster.ts';
 import { joinClusterProvider, killSandboxd } from '#test/support/cluster-provider.ts';
+import { clusterOfTest } from '#test/support/cluster.ts';
 
 let cluster: Cluster;
 let applied: AppliedFleet;

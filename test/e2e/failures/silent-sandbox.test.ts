@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sandboxdOf } from '#loadtest/fleet/sandboxd-process.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 

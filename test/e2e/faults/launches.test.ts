@@ -1,6 +1,6 @@
 import { chmodSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sandboxdOf } from '#loadtest/fleet/sandboxd-process.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
 /** Nothing is warm, and a start takes long enough to be caught in the middle. */

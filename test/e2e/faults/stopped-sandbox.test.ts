@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { sandboxdOf } from '#loadtest/fleet/sandboxd-process.ts';
+import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
 import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
 
 let corral: FleetOfTest;

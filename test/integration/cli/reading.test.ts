@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { createServer, type Server, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,10 +10,10 @@ import { runCommandLine } from '#cli/program.ts';
 import { createEventLog } from '#src/adapters/event-log/event-log.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { rolloutKey } from '#src/model/rollout.ts';
-import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLogger } from '#src/platform/logging.ts';
 import { systemRandom } from '#src/platform/random.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
 
 let folder = '';
 let server: Server | null = null;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { exitCodes } from '#cli/command-error.ts';
-import type { RegradeReport } from '#cli/regrade/report.ts';
+import type { RegradeReport } from '#cli/regrade/regrade.ts';
 import { runCorral } from '#test/support/command-line.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 

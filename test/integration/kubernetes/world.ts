@@ -1,7 +1,7 @@
-import { type SandboxId, templateDigest } from '#src/model/ids.ts';
 import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
-import { clusterDefaults, type PodSettings } from '#src/model/cluster.ts';
 import { createKubernetesProvider, type KubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
+import { clusterDefaults, type PodSettings } from '#src/model/cluster.ts';
+import { type SandboxId, templateDigest } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { createFakeLog } from '#test/fakes/log.ts';

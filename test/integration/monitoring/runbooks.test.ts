@@ -1,8 +1,8 @@
-import type { Command } from 'commander';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import type { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { createProgram } from '#cli/program.ts';

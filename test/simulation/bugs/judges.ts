@@ -1,5 +1,5 @@
+import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import { harmless } from '../environment.ts';
-import type { Post } from '#src/adapters/judge-http/post.ts';
 
 /** What is missing of a judge's answer is made up, as a lenient reader of JSON would. */
 export function readsOn(post: Post): Post {

@@ -1,14 +1,14 @@
-import { createFakeWorkMetrics } from '#test/fakes/work-metrics.ts';
-import { createGatewayCore, type GatewayWorld } from '#services/gateway/core-wiring.ts';
 import type { GatewayCore } from '#services/gateway/core-interface.ts';
+import { createGatewayCore, type GatewayWorld } from '#services/gateway/core-wiring.ts';
+import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import { createJudge } from '#src/adapters/judge-http/http-judge.ts';
-import type { Post } from '#src/adapters/judge-http/post.ts';
+import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import { offered } from '#test/fakes/offered.ts';
+import { createFakeWorkMetrics } from '#test/fakes/work-metrics.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { SimProcess } from '../engine/process.ts';
 import { environments } from '../environment.ts';
 import type { ProcessFleet } from '../fleet/process-fleet.ts';
-import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 
 export type Gateway = { readonly process: SimProcess; readonly core: GatewayCore };
 

@@ -1,8 +1,8 @@
-import type { Post, Posted } from '#src/adapters/judge-http/post.ts';
+import type { Post, Posted } from '#src/adapters/judge-http/ask-once.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
-import { harmless } from '../environment.ts';
 import type { Scheduler } from '../engine/scheduler.ts';
+import { harmless } from '../environment.ts';
 
 export type JudgeWorld = {
   readonly scheduler: Scheduler;

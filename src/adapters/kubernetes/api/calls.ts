@@ -5,7 +5,6 @@ import type { Random } from '#src/ports/random.ts';
 import type { Answer } from './answer.ts';
 import type { Connections } from './connections.ts';
 import type { Credentials } from './credentials.ts';
-import { createInFlight } from './in-flight.ts';
 
 export type Verb = 'create' | 'delete' | 'get' | 'list' | 'patch' | 'watch';
 
@@ -135,7 +134,7 @@ async function send({ credentials, connections }: ApiOptions, call: ApiCall, sig
     signal,
     ...(call.body === undefined ? {} : { body: JSON.stringify(call.body) }),
   });
-  const value = parse(await body.text());
+  const value = parseJson(await body.text());
   const retryAfterMs = secondsIn(answered['retry-after']);
   return { kind: 'answered', status: statusCode, value, retryAfterMs } as const;
 }
@@ -157,7 +156,8 @@ function secondsIn(header: string | string[] | undefined): number | null {
   return typeof header === 'string' && /^\d+$/.test(header) ? Number(header) * 1000 : null;
 }
 
-function parse(text: string): unknown {
+/** Undefined for what is none. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -182,4 +182,45 @@ function unreachable({ credentials }: ApiOptions, call: ApiCall, error: unknown)
     `the Kubernetes API at ${credentials.server} did not answer (${nameOf(call)}): ${detail}`,
     { cause: error, retryAfterMs: busyPauseMs, evidence: { server: credentials.server, detail } },
   );
+}
+
+/** Lets at most `most` pieces of work run at once; the others wait in their order, at most `queued` of them. */
+type InFlight = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+function createInFlight(most: number, queued: number): InFlight {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  const enter = async () => {
+    if (running < most) {
+      running += 1;
+      return;
+    }
+    if (waiting.length >= queued) throw tooMany(waiting.length);
+    // The place is handed over by who leaves, so `running` stays as it is.
+    await new Promise<void>((resolve) => {
+      waiting.push(resolve);
+    });
+  };
+  const leave = () => {
+    const next = waiting.shift();
+    if (next === undefined) running -= 1;
+    else next();
+  };
+
+  return async (work) => {
+    await enter();
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  };
+}
+
+function tooMany(count: number): Failure {
+  return new Failure('provider_unavailable', `${count} calls already wait for the Kubernetes API`, {
+    retryAfterMs: 1000,
+    evidence: { waitingCalls: count },
+  });
 }

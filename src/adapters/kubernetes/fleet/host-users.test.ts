@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import type { PodSettings } from '#src/model/cluster.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
 import { fakeNode } from '#test/fakes/pod-object.ts';
 import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { podFor } from '../pod/pod.ts';
-import type { PodSettings } from '#src/model/cluster.ts';
 import { type NodeView, nodeView } from '../truth/node-view.ts';
 import { createHostUsers } from './host-users.ts';
 import { createNodeBook } from './node-book.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '#src/ports/clock.ts';
 import type { Api } from '../api/calls.ts';
-import { type EventList, isEventList } from '../truth/objects.ts';
 import type { Ending } from '../truth/ending.ts';
+import { type EventList, isEventList } from '../truth/objects.ts';
 import type { PodView } from './pod-view.ts';
 
 /**

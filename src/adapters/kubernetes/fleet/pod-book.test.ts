@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { fakeNode } from '#test/fakes/pod-object.ts';
-import { fakePodView, startingView } from '#test/fakes/pod-view.ts';
 import { sandboxId } from '#src/model/ids.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import { fakeNode } from '#test/fakes/pod-object.ts';
+import { fakePodView, startingView } from '#test/fakes/pod-view.ts';
 import type { NodeView } from '../truth/node-view.ts';
 import { createPodBook } from './pod-book.ts';
 

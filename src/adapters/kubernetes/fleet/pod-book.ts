@@ -2,8 +2,7 @@ import type { LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { SandboxId } from '#src/model/ids.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
-import { leavingOf } from '../truth/keeps-off.ts';
-import type { NodeView } from '../truth/node-view.ts';
+import { leavingOf, type NodeView } from '../truth/node-view.ts';
 import { type PodView, providedOf } from './pod-view.ts';
 
 /**

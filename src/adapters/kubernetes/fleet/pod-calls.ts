@@ -3,7 +3,7 @@ import { Failure } from '#src/failure/failure.ts';
 import type { SandboxId } from '#src/model/ids.ts';
 import { type Answer, refusal } from '../api/answer.ts';
 import type { Api, ApiCall } from '../api/calls.ts';
-import { podName } from '../pod/name.ts';
+import { podName } from '../pod/labels.ts';
 
 /** The calls that change or read one pod, by its sandbox. Throw `Failure`. */
 export type PodCalls = {

@@ -1,12 +1,11 @@
 import type { LossCause } from '#src/failure/codes.ts';
-import { sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
 import type { SandboxId } from '#src/model/ids.ts';
+import { sandboxAddress, type SandboxAddress } from '#src/model/rollout.ts';
 import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainerName } from '../pod/container.ts';
 import { readMarks } from '../pod/labels.ts';
 import { type Ending, endingOf, killedForMemoryAtMs, toldBy } from '../truth/ending.ts';
-import { tolerationsThatMatter } from '../truth/keeps-off.ts';
-import type { NodeView } from '../truth/node-view.ts';
+import { type NodeView, tolerationsThatMatter } from '../truth/node-view.ts';
 import { isPod, type PodObject, type Toleration } from '../truth/objects.ts';
 import { startTrouble, type StartTrouble } from '../truth/start-trouble.ts';
 

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '#test/fakes/clock.ts';
-import { fakePodView, startingView } from '#test/fakes/pod-view.ts';
 import { sandboxId } from '#src/model/ids.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakePodView, startingView } from '#test/fakes/pod-view.ts';
 import type { StartTrouble } from '../truth/start-trouble.ts';
-import { type EventWords, noWords } from './event-words.ts';
-import { createStarts } from './starts.ts';
+import { createStarts, type EventWords, noWords } from './starts.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const startTimeoutMs = 60_000;

@@ -1,8 +1,9 @@
 import type { SandboxId } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import type { Api } from '../api/calls.ts';
+import { type EventList, isEventList } from '../truth/objects.ts';
 import type { StartTrouble } from '../truth/start-trouble.ts';
-import { type EventWords, noWords } from './event-words.ts';
 import type { PodView } from './pod-view.ts';
 
 /**
@@ -14,7 +15,7 @@ import type { PodView } from './pod-view.ts';
  *
  * A start that runs, or is gone, is nobody's concern here any more.
  */
-export type Starts = {
+type Starts = {
   /** Somebody waits for it from now on; again for the same sandbox changes nothing. */
   begin(sandbox: SandboxId, startTimeoutMs: number): void;
   /** The API server has its pod: its time counts from here. */
@@ -27,7 +28,7 @@ export type Starts = {
   check(): Promise<void>;
 };
 
-export type StartsTools = {
+type StartsTools = {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly wordsOf: (podUid: string) => Promise<EventWords>;
   readonly tell: (event: ProviderEvent) => void;
@@ -130,3 +131,43 @@ function cannotStart(sandbox: SandboxId, start: Start, { warnings }: EventWords)
     },
   };
 }
+
+/** What the cluster's events say of one pod. */
+export type EventWords = {
+  /** The last warnings, oldest first: `FailedMount: …`. */
+  readonly warnings: readonly string[];
+  /** An autoscaler makes room for it. */
+  readonly scaling: boolean;
+};
+
+/** One pod's events are few; a crash loop's are counted, not repeated. */
+const mostEvents = '50';
+const warningsKept = 3;
+const warningLength = 400;
+
+/**
+ * Who says that room is coming: cluster-autoscaler (`processors/status/eventing_scale_up_processor.go`) and Karpenter
+ * (`pkg/controllers/provisioning/scheduling/events.go`).
+ */
+const scalingReasons: ReadonlySet<string> = new Set(['TriggeredScaleUp', 'Nominated']);
+
+/** Reads a pod's events, once: only for a start that came to nothing. Without them the pod's own words must do. */
+export async function eventWords(api: Api, namespace: string, podUid: string): Promise<EventWords> {
+  const answer = await api.call({
+    verb: 'list',
+    resource: 'events',
+    path: `/api/v1/namespaces/${namespace}/events`,
+    query: { fieldSelector: `involvedObject.uid=${podUid}`, limit: mostEvents },
+  });
+  const items = isEventList(answer.value) ? answer.value.items : [];
+  const warnings = items.filter(({ type }) => type === 'Warning').map(sentence);
+  return {
+    warnings: [...new Set(warnings)].slice(-warningsKept),
+    scaling: items.some(({ reason = '' }) => scalingReasons.has(reason)),
+  };
+}
+
+export const noWords: EventWords = { warnings: [], scaling: false };
+
+const sentence = ({ reason = 'Warning', message = '' }: EventList['items'][number]) =>
+  `${reason}: ${message}`.slice(0, warningLength);

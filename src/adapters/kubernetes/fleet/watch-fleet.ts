@@ -1,8 +1,8 @@
-import type { Api, ApiOptions } from '../api/calls.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import type { Api, ApiOptions } from '../api/calls.ts';
 import { nodeView } from '../truth/node-view.ts';
+import type { Collection } from '../watch/collection.ts';
 import { follow } from '../watch/follow.ts';
-import type { Collection } from '../watch/pages.ts';
 import { createInquests, type Inquests, readShortages } from './inquests.ts';
 import type { NodeBook } from './node-book.ts';
 import { createPodBook, type PodBook } from './pod-book.ts';

@@ -7,8 +7,7 @@ import type {
 } from '@kubernetes/client-node';
 import type { EgressRule, NetworkClass } from '#src/model/cluster.ts';
 import { labelKeys } from '../pod/labels.ts';
-import { fleetLabels, processLabels } from './labels.ts';
-import type { ManifestSettings } from './settings.ts';
+import { fleetLabels, type ManifestSettings, processLabels } from './labels.ts';
 
 /** The library's own type calls `from` otherwise, and renames it on its way to the server. */
 type Ingress = { readonly from: V1NetworkPolicyPeer[]; readonly ports: V1NetworkPolicyPort[] };

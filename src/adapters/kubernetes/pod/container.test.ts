@@ -1,6 +1,8 @@
-import { expect, it } from 'vitest';
-import { podRequest } from '#test/fakes/pod-request.ts';
+import { describe, expect, it } from 'vitest';
+import type { PodSettings } from '#src/model/cluster.ts';
+import { podRequest, podSettings } from '#test/fakes/pod-request.ts';
 import { resources } from './container.ts';
+import { podFor } from './pod.ts';
 
 it('asks for what the template requests, and for all of its disk', () => {
   const { template } = podRequest({
@@ -11,5 +13,46 @@ it('asks for what the template requests, and for all of its disk', () => {
   expect(resources(template, { kind: 'baked' })).toEqual({
     requests: { cpu: '100m', memory: '1024', 'ephemeral-storage': '1073741824' },
     limits: { cpu: '1500m', memory: '4096', 'ephemeral-storage': '1073741824' },
+  });
+});
+
+function variablesOf(given: Parameters<typeof podRequest>[0], settings: Partial<PodSettings> = {}) {
+  const [container] = podFor(podRequest(given), podSettings(settings)).spec?.containers ?? [];
+  return Object.fromEntries((container?.env ?? []).map(({ name, value }) => [name, value]));
+}
+
+describe('the variables of a sandbox', () => {
+  it('are exactly what was written, although Kubernetes expands dollars', () => {
+    const env = { PRICE: '5$', SECRET_PLACE: '$(HOME)', TWICE: '$$' };
+    expect(variablesOf({ env })).toMatchObject({
+      PRICE: '5$$',
+      SECRET_PLACE: '$$(HOME)',
+      TWICE: '$$$$',
+    });
+  });
+
+  it("leave the image's PATH, LANG and working folder as they are", () => {
+    const names = Object.keys(variablesOf({}));
+    for (const name of ['PATH', 'LANG', 'CORRAL_WORKSPACE']) expect(names).not.toContain(name);
+  });
+
+  it("give ordinary users a home of their own, not root's, unless the environment names one", () => {
+    expect(variablesOf({})).toMatchObject({ HOME: '/workspace', CORRAL_USERS: 'two-user' });
+    expect(variablesOf({ uid: 'single' })).toMatchObject({ HOME: '/workspace', CORRAL_USERS: 'single-user' });
+    expect(variablesOf({ env: { HOME: '/home/me' } })).toMatchObject({ HOME: '/home/me' });
+    expect(variablesOf({ runAs: 'root' })).not.toHaveProperty('HOME');
+  });
+
+  it("bring a network class's proxies, under what the environment says", () => {
+    const proxied = {
+      dnsPolicy: 'Default',
+      env: { HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: '*' },
+      egress: [],
+    } as const;
+    const given = { network: 'mirrors', env: { NO_PROXY: 'localhost' } };
+    expect(variablesOf(given, { networks: { mirrors: proxied } })).toMatchObject({
+      HTTPS_PROXY: 'http://proxy:3128',
+      NO_PROXY: 'localhost',
+    });
   });
 });

@@ -1,17 +1,16 @@
-import type { V1Container, V1ResourceRequirements } from '@kubernetes/client-node';
+import type { V1Container, V1EnvVar, V1ResourceRequirements } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
+import type { NetworkClass, PodSettings, SandboxdInjection } from '#src/model/cluster.ts';
 import type { Template } from '#src/model/environment.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
+import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Injected } from './injection.ts';
-import type { NetworkClass, SandboxdInjection, PodSettings } from '#src/model/cluster.ts';
-import { containerSecurity } from './security.ts';
-import type { Users } from './users.ts';
-import { variables } from './variables.ts';
+import { containerSecurity, ids, type Users } from './users.ts';
 import { dataMounts, places, writableMounts } from './volumes.ts';
 
 /** What was found out about a request before its pod is put together. */
-export type Decided = {
+type Decided = {
   readonly users: Users;
   readonly network: NetworkClass;
   readonly injected: Injected;
@@ -87,3 +86,38 @@ const amounts = (cpuMilli: number, memoryBytes: number) => ({
   cpu: `${cpuMilli}m`,
   memory: String(memoryBytes),
 });
+
+/**
+ * sandboxd's settings and what the template adds to the image's own ENV, which stands beside it. `CORRAL_WORKSPACE` is
+ * left out: commands work in the image's WORKDIR, and sandboxd finds that as its own folder. The token is not here,
+ * only its hash.
+ */
+function variables(
+  { sandbox, template, tokenSha256 }: CreateRequest,
+  network: NetworkClass,
+  users: Users,
+  { port }: Pick<PodSettings, 'port'>,
+): V1EnvVar[] {
+  return Object.entries({
+    ...homeOf(users),
+    ...network.env,
+    ...template.env,
+    CORRAL_SANDBOX_ID: sandbox,
+    CORRAL_TOKEN_SHA256: tokenSha256,
+    CORRAL_LISTEN: `tcp:0.0.0.0:${port}`,
+    CORRAL_USERS: users,
+    CORRAL_PAYLOAD: places.payload,
+    ...foldersVariable(template),
+    CORRAL_POLICY_UID: String(ids.policy),
+    CORRAL_POLICY_GID: String(ids.policy),
+    CORRAL_GRADER_UID: String(ids.grader),
+    CORRAL_GRADER_GID: String(ids.grader),
+  }).map(([name, value]) => ({ name, value: literal(value) }));
+}
+
+/** The runtime gives the home of whom sandboxd starts as: root's, which the commands' user may not enter, or `/`. */
+const homeOf = (users: Users): Readonly<Record<string, string>> =>
+  users === 'root' ? {} : { HOME: places.workspace };
+
+/** Kubernetes expands `$(NAME)`; of two dollars it leaves one, wherever they stand. */
+const literal = (value: string) => value.replaceAll('$', '$$$$');

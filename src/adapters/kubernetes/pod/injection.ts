@@ -1,8 +1,7 @@
 import type { V1Container, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
-import { payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
-import { containerSecurity } from './security.ts';
 import type { PodSettings } from '#src/model/cluster.ts';
-import type { Users } from './users.ts';
+import { payloadLayout, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { containerSecurity, type Users } from './users.ts';
 import { places } from './volumes.ts';
 
 /** What a pod has so that the payload is at its mount point when sandboxd starts. */

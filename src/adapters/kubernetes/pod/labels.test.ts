@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { podRequest } from '#test/fakes/pod-request.ts';
-import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
+import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import type { Owner } from '#src/model/rollout.ts';
-import { createdMarks, fleetSelector, ownerPatch, readMarks } from './labels.ts';
+import { podRequest } from '#test/fakes/pod-request.ts';
+import { createdMarks, fleetSelector, ownerPatch, podName, readMarks } from './labels.ts';
 
 const owner: Owner = {
   tenant: tenantId('acme'),
@@ -66,3 +66,16 @@ describe('ownerPatch', () => {
     expect(ownerPatch(owner, expiresAtMs, expiresAtMs + 60_000).spec.activeDeadlineSeconds).toBe(1);
   });
 });
+
+it('is the id of our own sandboxes, so that people find one by the other', () => {
+  expect(podName(sandboxId('s0a1b-0123456789abc'))).toBe('s0a1b-0123456789abc');
+});
+
+it.each(['With-Capitals', 'ends-with-', 'x'.repeat(80), 'under_score'])(
+  'is a name that Kubernetes takes, and no other id has, for %s',
+  (id) => {
+    const name = podName(sandboxId(id));
+    expect(name).toMatch(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/);
+    expect(name).not.toBe(podName(sandboxId(id.toLowerCase() + 'a')));
+  },
+);

@@ -1,7 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { V1ObjectMeta } from '@kubernetes/client-node';
 import type { Template } from '#src/model/environment.ts';
-import { type Owner, ownerOf, rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 import { sandboxId, type SandboxId, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
+import { type Owner, ownerOf, rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 
 /*
  * What a pod says of itself, so that it can be found, judged and removed by the API server's own list alone. Labels are
@@ -21,7 +22,7 @@ export const labelKeys = {
   name: 'app.kubernetes.io/name',
 } as const;
 
-export const annotationKeys = {
+const annotationKeys = {
   sandbox: 'corral.dev/sandbox',
   /** The whole digest. */
   template: 'corral.dev/template-digest',
@@ -110,7 +111,7 @@ export function readMarks({ annotations = {} }: Metadata): PodMarks | null {
   };
 }
 
-export type PodMarks = {
+type PodMarks = {
   readonly sandbox: SandboxId;
   readonly template: TemplateDigest;
   readonly owner: Owner | null;
@@ -130,4 +131,16 @@ function readOwner(text: string | undefined): Owner | null {
 function readTime(text: string | undefined): number | null {
   const timeMs = Date.parse(text ?? '');
   return Number.isNaN(timeMs) ? null : timeMs;
+}
+
+/** What a pod may be called, and at most as long as a host name. */
+const plainName = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/**
+ * The pod's name, from the sandbox's id alone: a create whose answer was lost finds the pod it made, and a removal
+ * needs nothing but the id. Our own ids are such names already; another one is hashed.
+ */
+export function podName(sandbox: SandboxId): string {
+  if (plainName.test(sandbox)) return sandbox;
+  return `sandbox-${createHash('sha256').update(sandbox).digest('hex').slice(0, 40)}`;
 }

@@ -1,7 +1,7 @@
 import type { V1PodSpec, V1Toleration } from '@kubernetes/client-node';
+import type { PodSettings } from '#src/model/cluster.ts';
 import type { Placement, Toleration } from '#src/model/environment.ts';
 import { labelKeys } from './labels.ts';
-import type { PodSettings } from '#src/model/cluster.ts';
 
 type PlacementFields = Pick<
   V1PodSpec,

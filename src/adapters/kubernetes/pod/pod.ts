@@ -1,15 +1,13 @@
 import type { V1Pod, V1PodSpec } from '@kubernetes/client-node';
+import { Failure } from '#src/failure/failure.ts';
+import type { NetworkClass, PodSettings } from '#src/model/cluster.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import { sandboxContainer } from './container.ts';
 import { injectSandboxd } from './injection.ts';
-import { createdMarks } from './labels.ts';
-import { podName } from './name.ts';
+import { createdMarks, podName } from './labels.ts';
 import { joinPlacement, placementFields } from './placement.ts';
-import { podSecurity } from './security.ts';
-import { usersOf } from './users.ts';
+import { podSecurity, usersOf } from './users.ts';
 import { dataVolumes, writableVolumes } from './volumes.ts';
-import { Failure } from '#src/failure/failure.ts';
-import type { NetworkClass, PodSettings } from '#src/model/cluster.ts';
 
 /** sandboxd has nothing to save: its calls are stored elsewhere or lost, and it ends within a quarter of a second. */
 const terminationGraceSeconds = 2;

@@ -1,6 +1,7 @@
-import type { Template } from '#src/model/environment.ts';
+import type { V1PodSecurityContext, V1SecurityContext } from '@kubernetes/client-node';
 import { Failure } from '#src/failure/failure.ts';
 import type { PodSettings } from '#src/model/cluster.ts';
+import type { Template } from '#src/model/environment.ts';
 
 /** sandboxd's own words for who runs as whom; see services/sandboxd/README.md. */
 export type Users = 'two-user' | 'single-user' | 'root';
@@ -19,3 +20,41 @@ export function usersOf(template: Template, { singleUid }: Pick<PodSettings, 'si
 
 const noRoot =
   'run_as: root is not offered by this fleet, whose sandboxes run under one ordinary id: leave it out, or ask the operator';
+
+/**
+ * Of the whole pod. The volumes belong to the commands' group, because nobody inside may give files away. Ids are set
+ * on containers only: the pause process, which reaps orphans, keeps its own, and the policy cannot signal it.
+ */
+export function podSecurity(): V1PodSecurityContext {
+  return {
+    fsGroup: ids.policy,
+    fsGroupChangePolicy: 'OnRootMismatch',
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
+}
+
+/**
+ * Of a container of ours. Two ids need a sandboxd that starts as root and may switch ids and stop other users'
+ * processes, and nothing else: Pod Security `baseline`. With one id it needs no privilege at all: `restricted`.
+ */
+export function containerSecurity(users: Users): V1SecurityContext {
+  return {
+    allowPrivilegeEscalation: false,
+    ...(users === 'single-user' ? oneId : startsAsRoot),
+  };
+}
+
+type Ids = Pick<V1SecurityContext, 'runAsNonRoot' | 'runAsUser' | 'runAsGroup' | 'capabilities'>;
+
+const oneId: Ids = {
+  runAsNonRoot: true,
+  runAsUser: ids.policy,
+  runAsGroup: ids.policy,
+  capabilities: { drop: ['ALL'] },
+};
+
+const startsAsRoot: Ids = {
+  runAsUser: 0,
+  runAsGroup: 0,
+  capabilities: { drop: ['ALL'], add: ['SETUID', 'SETGID', 'KILL'] },
+};

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { brokenBy } from '#src/failure/codes.ts';
 import { fakeNode, fakePod } from '#test/fakes/pod-object.ts';
-import type { NodeView } from './node-view.ts';
 import { endingOf, killedForMemoryAtMs } from './ending.ts';
+import type { NodeView } from './node-view.ts';
 import type { PodObject } from './objects.ts';
 
 type Terminated = { readonly exitCode: number; readonly reason?: string; readonly signal?: number };

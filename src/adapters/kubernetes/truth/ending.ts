@@ -1,8 +1,7 @@
 import { commandsAsSandboxd, type LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { Users } from '../pod/users.ts';
-import { leavingOf } from './keeps-off.ts';
-import type { NodeView } from './node-view.ts';
+import { leavingOf, type NodeView } from './node-view.ts';
 import type { Condition, ContainerState, PodObject } from './objects.ts';
 
 /** A pod's end as the cluster tells it. */

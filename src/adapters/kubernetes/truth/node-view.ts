@@ -1,5 +1,4 @@
-import { keptOffBy } from './keeps-off.ts';
-import { isNode, type Taint } from './objects.ts';
+import { isNode, type NodeObject, type Taint, type Toleration } from './objects.ts';
 
 /** What is kept of a node: enough to judge the pods on it. */
 export type NodeView = {
@@ -32,3 +31,53 @@ export function nodeView(object: unknown): NodeView | null {
     ),
   };
 }
+
+/*
+ * Which nodes are about to leave. Cordons, drains, autoscalers, managed upgrades and spot notices each have taints of
+ * their own names, and new ones come every year; all of them mean the same: no more pods here. So it is asked what the
+ * scheduler asks: would a pod like this one still be placed on its node? Source, of Kubernetes 1.34:
+ * `staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go` and `ToleratesTaint` of the API.
+ */
+
+/** The taints that keep pods off the node, those aside that tell of its health: they come and go while it stays. */
+export function keptOffBy({ spec }: NodeObject): readonly Taint[] {
+  const taints = (spec?.taints ?? []).filter(({ key, effect }) => hard.has(effect) && !ofHealth.has(key));
+  // Its controller writes the taint within a second of a cordon; a grant is faster.
+  const cordoned = spec?.unschedulable === true && !taints.some(({ key }) => key === cordon.key);
+  return cordoned ? [cordon, ...taints] : taints;
+}
+
+/** Why a pod with these tolerations would not be placed there any more; null where it would be. */
+export function leavingOf(tolerations: readonly Toleration[], taints: readonly Taint[]): string | null {
+  const taint = taints.find((one) => !tolerations.some((toleration) => tolerates(toleration, one)));
+  return taint === undefined ? null : `its node takes no more pods (${taint.key}:${taint.effect})`;
+}
+
+const hard: ReadonlySet<string> = new Set(['NoSchedule', 'NoExecute']);
+
+const cordon: Taint = { key: 'node.kubernetes.io/unschedulable', effect: 'NoSchedule' };
+
+/** `pkg/controller/nodelifecycle`; a node that is not ready is doubted by itself. */
+const ofHealth: ReadonlySet<string> = new Set([
+  'node.kubernetes.io/not-ready',
+  'node.kubernetes.io/unreachable',
+  'node.kubernetes.io/memory-pressure',
+  'node.kubernetes.io/disk-pressure',
+  'node.kubernetes.io/pid-pressure',
+  'node.kubernetes.io/network-unavailable',
+]);
+
+function tolerates({ key = '', operator = 'Equal', value = '', effect = '' }: Toleration, taint: Taint) {
+  if (effect !== '' && effect !== taint.effect) return false;
+  if (key !== '' && key !== taint.key) return false;
+  // What a newer cluster compares by is taken for granted: the scheduler has looked at it.
+  return operator !== 'Equal' || value === (taint.value ?? '');
+}
+
+/** Of a pod, those that can matter here: every pod is given two for its node's health, and thousands of pods are kept. */
+export function tolerationsThatMatter(all: readonly Toleration[]): readonly Toleration[] {
+  const some = all.filter(({ key = '' }) => !ofHealth.has(key));
+  return some.length === 0 ? none : some;
+}
+
+const none: readonly Toleration[] = [];

@@ -41,7 +41,7 @@ const Condition = Type.Object({
 });
 export type Condition = Static<typeof Condition>;
 
-/** Read as they are: what is unknown of them is answered for in `keeps-off.ts`. */
+/** Read as they are: what is unknown of them is answered for in `node-view.ts`. */
 const Toleration = Type.Object({ key: text, operator: text, value: text, effect: text });
 export type Toleration = Static<typeof Toleration>;
 const Taint = Type.Object({ key: Type.String(), value: text, effect: Type.String() });

@@ -1,10 +1,9 @@
-import type { Api, ApiOptions } from '../api/calls.ts';
-import { type Collection, listAll } from './pages.ts';
-import { type Stream, watchFrom } from './stream.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';
 import { jittered, longestPauseMs } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
+import type { Api, ApiOptions } from '../api/calls.ts';
+import { type Collection, listAll, type Stream, watchFrom } from './collection.ts';
 
 export type Follower<View> = {
   /** Only what is needed of an object; null for one that is not ours to follow. */

@@ -1,6 +1,5 @@
 import { toldByBoth } from './both.ts';
-import { toldByControllers } from './controller.ts';
-import { toldOfFleet } from './fleet.ts';
+import { toldByControllers, toldOfFleet } from './controller.ts';
 import { toldByGateways } from './gateway.ts';
 
 /**

@@ -1,0 +1,145 @@
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import type { Item } from '#src/model/grader.ts';
+import { CallAnswer } from '#src/protocol/native/calls.ts';
+import { payloadMountPoint, payloadNodeArgv } from '#src/protocol/sandboxd/payload-layout.ts';
+import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { type Check, tryOut } from './report.ts';
+
+type WritableUnderTest = {
+  readonly client: HttpClient;
+  readonly environment: string;
+  readonly item: Item;
+  readonly rolloutId: string;
+};
+
+const Found = Type.Object({
+  uid: Type.Number(),
+  folders: Type.Array(Type.String()),
+  onPath: Type.Array(Type.String()),
+  cutOff: Type.Boolean(),
+});
+
+/** An image with half a million files is walked through in some seconds. */
+const walkMs = 30_000;
+/** A cold start with its pull, and the walk. */
+const waitS = 120 + walkMs / 1000;
+
+/**
+ * What the policy can write beside its workspace. A program or module there is the policy's, as what is in the workspace
+ * is: a grader that runs or reads it runs what the policy wrote, as the one whose score counts.
+ */
+export function checkWritable(under: WritableUnderTest): Promise<Check> {
+  return tryOut(under.environment, 'what the policy can write', async () => judgeWritable(await look(under)));
+}
+
+async function look({ client, environment, item, rolloutId }: WritableUnderTest): Promise<Writable> {
+  const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
+  const send = { method: 'POST', deadlineMs: (waitS + 30) * 1000 } as const;
+  try {
+    const opening = { rollout_id: rolloutId, environment, item };
+    await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
+    const body = { call_id: 'writable', argv: findWritableArgv(), timeout_s: walkMs / 1000 + 30 };
+    return read(await askNative(client, { ...send, path: `${path}/exec?wait_s=${waitS}`, body }, CallAnswer));
+  } finally {
+    await client.send({ method: 'DELETE', path }).catch(() => undefined);
+  }
+}
+
+function read({ outcome, exit_code, stdout, stderr }: CallAnswer): Writable {
+  const told: unknown = exit_code === 0 ? JSON.parse(stdout) : null;
+  if (Value.Check(Found, told)) return told;
+  const [line = ''] = stderr.trim().split('\n');
+  throw new Error(`the probe did not run in the sandbox: ${outcome}, exit code ${exit_code}: ${line}`);
+}
+
+/** Where commands run as root there is nothing that they cannot write; that is what the environment asked for. */
+export function judgeWritable({ uid, folders, onPath, cutOff }: Writable): Pick<Check, 'ok' | 'detail'> {
+  const nothing = 'a grader must not run or read anything there';
+  if (uid === 0)
+    return { ok: true, detail: `everything: commands run as root, and what a grader runs is theirs` };
+  if (onPath.length > 0) {
+    const detail = `programs on PATH: ${onPath.join(' ')}; ${nothing}, and it does by every program that it names without a folder: let another user own them in the image`;
+    return { ok: false, detail };
+  }
+  const rest = cutOff ? ' and more' : '';
+  if (folders.length === 0 && !cutOff)
+    return { ok: true, detail: 'its workspace and temporary folders only' };
+  return { ok: true, detail: `beside its own: ${folders.join(' ')}${rest}; ${nothing}` };
+}
+
+type Writable = {
+  readonly uid: number;
+  /** Folders that the user of commands may write, outside of those that are theirs. At most {@link mostFolders}. */
+  readonly folders: readonly string[];
+  /** Of them the ones on PATH, and programs there that may be written themselves. */
+  readonly onPath: readonly string[];
+  /** Not all was looked at. */
+  readonly cutOff: boolean;
+};
+
+/** A person reads them; who may write more than this may write everywhere. */
+const mostFolders = 200;
+
+/** Node's heap of a probe; the names of one folder at a time. */
+const nodeFlags = ['--max-old-space-size=64', '--max-semi-space-size=1', '--v8-pool-size=1'];
+
+/** The policy's own, and the kernel's. The workspace is where the command starts. */
+const expected = ['/workspace', '/tmp', '/dev', '/proc', '/run', '/sys'];
+
+/** The command that looks for them as the policy's user, by sandboxd's own Node: an image may have no `find`, or a small one. */
+export function findWritableArgv(): readonly string[] {
+  const given = JSON.stringify([expected, mostFolders, walkMs]);
+  const script = `console.log(JSON.stringify((${findWritable.toString()})(...${given})))`;
+  return [...payloadNodeArgv(payloadMountPoint), ...nodeFlags, '--eval', script];
+}
+
+/** Travels as text: it may name nothing outside itself. Whether the kernel would let it write is asked, nothing is written. */
+export function findWritable(
+  leftOut: readonly string[],
+  most: number,
+  forMs: number,
+  root = '/',
+  path = process.env['PATH'] ?? '',
+): Writable {
+  const fs = process.getBuiltinModule('node:fs');
+  const untilMs = performance.now() + forMs;
+  const pruned = new Set([...leftOut, process.cwd()]);
+  const isWritable = (at: string) => {
+    try {
+      fs.accessSync(at, fs.constants.W_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  const inside = (folder: string) => {
+    try {
+      return fs.readdirSync(folder, { withFileTypes: true });
+    } catch {
+      return [];
+    }
+  };
+  const folders: string[] = [];
+  const waiting = [root];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    if (pruned.has(at)) continue;
+    if (folders.length >= most || performance.now() > untilMs) {
+      waiting.push(at);
+      break;
+    }
+    if (isWritable(at)) folders.push(at);
+    for (const entry of inside(at))
+      if (entry.isDirectory()) waiting.push(`${at === '/' ? '' : at}/${entry.name}`);
+  }
+  const onPath = new Set<string>();
+  for (const folder of path.split(':')) {
+    if (isWritable(folder)) onPath.add(folder);
+    for (const entry of inside(folder)) {
+      const program = `${folder}/${entry.name}`;
+      if (entry.isFile() && isWritable(program)) onPath.add(program);
+    }
+  }
+  const uid = process.getuid?.() ?? -1;
+  return { uid, folders, onPath: [...onPath].slice(0, most), cutOff: waiting.length > 0 };
+}

@@ -1,0 +1,68 @@
+import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { StateHealth, StateServer } from '#src/ports/fleet/server.ts';
+import { blamed, none } from './catalogue/tables.ts';
+import type { Instruments } from './instruments.ts';
+
+/**
+ * Settled calls and verdicts, counted as they are told to the event log: each once, in whichever process told it. Their
+ * labels are what an operator asks for: whose failure, which, and in which environment.
+ */
+export function eventMetrics({ count }: Instruments): (event: FleetEvent) => void {
+  return (event) => {
+    if (event.kind === 'call_settled') count('corral_calls_settled_total', callLabels(event));
+    if (event.kind === 'verdict') count('corral_verdicts_total', verdictLabels(event));
+  };
+}
+
+function callLabels({ summary, blame, environment }: Extract<FleetEvent, { kind: 'call_settled' }>) {
+  const { outcome, code } = summary;
+  return { outcome: outcome ?? none, blame: blame ?? none, code: code ?? none, environment };
+}
+
+function verdictLabels({ verdict, suspected, environment }: Extract<FleetEvent, { kind: 'verdict' }>) {
+  const { blame, code } = verdict.kind === 'scorable' ? nobody : blamed(verdict.code);
+  return { verdict: verdict.kind, blame, code, environment, suspected: suspected ?? none };
+}
+
+const nobody = { blame: none, code: none };
+
+/** Enough of a digest to see whether all processes go by the same. */
+const digestLabelLength = 12;
+
+/** By which environments a process goes, and whether its own folder can be used. */
+export function environmentMetrics({ show, set }: Instruments): (now: EnvironmentsInForce) => void {
+  return ({ digest, trouble }) => {
+    const labels = { digest: digest.slice(0, digestLabelLength) };
+    show('corral_environments_in_force', [{ labels, value: 1 }]);
+    set('corral_environments_trouble', {}, trouble === null ? 0 : 1);
+  };
+}
+
+export type StateMetrics = {
+  /** How long a script of fleet state took. */
+  readonly script: (tookMs: number) => void;
+  /** Shows what is seen of it now; `usedBytes` null: it does not say. */
+  readonly seen: (now: { readonly health: StateHealth; readonly usedBytes: number | null }) => void;
+};
+
+/** What a process sees of the Redis that holds fleet state. */
+export function stateMetrics({ set, show, observe }: Instruments): StateMetrics {
+  const seen: StateMetrics['seen'] = ({ health: { state, server }, usedBytes }) => {
+    if (usedBytes !== null) set('corral_redis_memory_bytes', { kind: 'used' }, usedBytes);
+    set('corral_redis_up', {}, state === 'away' ? 0 : 1);
+    set('corral_recovering', {}, state === 'recovering' ? 1 : 0);
+    // What is not known is no reason to wake anybody.
+    set('corral_redis_policy_ok', {}, mayForget(server) ? 0 : 1);
+    if (server === null) return;
+    const { version, evictionPolicy, appendOnly, memoryLimitBytes } = server;
+    const labels = { version, maxmemory_policy: evictionPolicy, append_only: appendOnly ? 'yes' : 'no' };
+    show('corral_redis_info', [{ labels, value: 1 }]);
+    set('corral_redis_memory_bytes', { kind: 'limit' }, memoryLimitBytes ?? 0);
+  };
+  return { seen, script: (tookMs) => observe('corral_redis_command_seconds', {}, tookMs) };
+}
+
+/** A Redis that does not say is taken at its start's word. */
+const mayForget = (server: StateServer | null): boolean =>
+  !['', 'noeviction'].includes(server?.evictionPolicy ?? '');
