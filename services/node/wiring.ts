@@ -17,6 +17,7 @@ import { openKernelKills } from './kernel-kills.ts';
 import { limitationsOf } from './limitations.ts';
 import { lookEveryMs } from './sandbox/death.ts';
 import { createFeed } from './sandbox/feed.ts';
+import { startGuardian } from './sandbox/guardian.ts';
 import { chooseOwnIds, type OwnIds } from './own-ids.ts';
 import { readHostMemory } from './sandbox/memory-room.ts';
 import { removeOrphans } from './sandbox/orphans.ts';
@@ -86,6 +87,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   // Before anything is served: a create may bring the id of an orphan again.
   await refuseSecondNode(socketPath);
   await removeOrphans({ records, groups, feed, log });
+  const guardian = startGuardian(groups);
   const trial = (ids: OwnIds) => parts.trial(toolsWith(ids));
   const ids = await chooseOwnIds({ config, name, isRoot, log, trial });
   const sandboxes = createSandboxes({ ...toolsWith(ids), feed });
@@ -119,6 +121,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
       await server.close();
       await ids.close();
       kernelKills?.close();
+      guardian.stop();
       await groups.close();
     },
   };

@@ -25,6 +25,7 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
   };
   return {
     version: layout.version,
+    folder: above[0] ?? null,
     limitations: layout.limitations,
     open,
     create: async (sandbox, limits) => {

@@ -26,6 +26,8 @@ export type Group = {
 export interface Groups {
   /** Which interface of the kernel serves; `none` when it offers nothing that we may use. */
   readonly version: 'v1' | 'v2' | 'none';
+  /** Where the groups of this node are, in a hierarchy that has all of them; null where there are none. */
+  readonly folder: string | null;
   /** What cannot be enforced here, in sentences for a person. */
   readonly limitations: readonly string[];
   create(sandbox: string, limits: GroupLimits): Promise<Group>;

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { sandboxId } from '#src/model/ids.ts';
 import { expectNothingLeft, leftBy, processesOf } from '#test/support/left-behind.ts';
@@ -36,11 +37,13 @@ describe('a node that is killed', () => {
     await expect.poll(() => processesOf(node.stateFolder)).toEqual([]);
   });
 
-  it('takes sandboxes with it that are only starting', async () => {
+  // A launch takes some tens of milliseconds, and between two of its steps it hung on nobody.
+  it.each([0, 20, 40, 60, 80])('takes sandboxes with it that are only starting, for %i ms', async (ms) => {
     const node = await start();
     await create(node);
+    await sleep(ms);
     await node.crash();
-    await expect.poll(() => processesOf(node.stateFolder)).toEqual([]);
+    await expect.poll(() => processesOf(node.stateFolder), { timeout: 5_000 }).toEqual([]);
   });
 
   it('is cleaned up after by the next one, which tells the ends as node_lost before its list', async () => {
