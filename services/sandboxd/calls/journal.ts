@@ -184,7 +184,7 @@ type State =
   | { readonly kind: 'done'; readonly answer: RawAnswer }
   | { readonly kind: 'confirmed' };
 
-/** One call in the journal; its states are told there. A request is forgotten when its call is done. */
+/** One call in the journal; its states are told above. A request is forgotten when its call is done. */
 export class JournalEntry {
   readonly callId: string;
   readonly digest: string;
