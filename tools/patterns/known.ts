@@ -36,7 +36,7 @@ export const known: readonly Known[] = [
     because: "the operator's own setting",
   },
   {
-    file: 'services/gateway/http/face-of.ts',
+    file: 'services/gateway/http/answer-failure.ts',
     pattern: String.raw`^[a-z][a-z0-9+.-]*:\/\/[^/?#]*`,
     because: 'what the first repeats cannot be the colon behind it, and nothing behind the second can fail',
   },

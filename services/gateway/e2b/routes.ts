@@ -12,7 +12,7 @@ import { fileRoutes } from './file-routes.ts';
 import { filesystemRoutes } from './filesystem-routes.ts';
 import { createRequirePass } from './identify.ts';
 import { processRoutes } from './process-routes.ts';
-import { templateRoutes } from './template-routes.ts';
+import { templateRoutes } from './templates.ts';
 
 export type E2bParts = {
   readonly core: GatewayCore;

@@ -9,8 +9,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import { readTraceparent } from '#src/tracing/names.ts';
 import type { Caller } from '../core-interface.ts';
-import { faceOf } from './face-of.ts';
-import { invalid } from './failure-of.ts';
+import { faceOf, invalid } from './answer-failure.ts';
 
 export type Authentication = {
   readonly keyRing: KeyRing;

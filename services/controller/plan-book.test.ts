@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { createFakeClock } from '#test/fakes/clock.ts';
-import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
 import { chooseTemplate } from '#src/environments/choose-template.ts';
 import { environmentVersion } from '#src/model/ids.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
-import { createChosenTemplates } from './chosen-templates.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
+import { createChosenTemplates } from './plan-book.ts';
 
 const environment = { ...fakeEnvironment(), template: fakeOpenTemplate(['tasks/*']) };
 const { version } = environment;

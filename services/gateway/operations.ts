@@ -1,13 +1,13 @@
-import { DescribedError } from '#src/protocol/native/error.ts';
-import { type DescribedRoute, openApiDocument } from '#src/protocol/native/openapi.ts';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describeHealth, probePatienceMs } from '#src/platform/state-health.ts';
-import type { DataState } from '#src/protocol/node/parts.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
-import type { Clock } from '#src/ports/clock.ts';
-import type { App } from '../http/app.ts';
-import type { HoldGate } from '../http/hold-gate.ts';
-import { findMissing, type Need } from './readiness.ts';
+import { DescribedError } from '#src/protocol/native/error.ts';
+import { type DescribedRoute, openApiDocument } from '#src/protocol/native/openapi.ts';
+import type { DataState } from '#src/protocol/node/parts.ts';
+import type { App } from './http/app.ts';
+import type { HoldGate } from './http/hold-gate.ts';
 
 export type Operations = {
   readonly gate: HoldGate;
@@ -75,3 +75,62 @@ const toldData = ({ digest, argv, state, seconds, bytes }: DataState) => ({
   bytes,
 });
 const commandCharacters = 200;
+
+/** Something that this gateway itself cannot work without. `check` rejects, or resolves to a sentence about what is missing. */
+export type Need = { readonly name: string; readonly check: () => Promise<string | null> };
+
+type Missing = { readonly name: string; readonly reason: string };
+
+/** What is missing now; an answer that takes longer than `deadlineMs` counts as missing. */
+async function findMissing(
+  needs: readonly Need[],
+  deadlineMs: number,
+  clock: Clock,
+): Promise<readonly Missing[]> {
+  const found = await Promise.all(needs.map((need) => reasonOf(need, deadlineMs, clock)));
+  return found.filter((missing) => missing !== null);
+}
+
+async function reasonOf(need: Need, deadlineMs: number, clock: Clock): Promise<Missing | null> {
+  const answered = new AbortController();
+  const late = clock.sleep(deadlineMs, answered.signal).then(() => `no answer in ${deadlineMs} ms`);
+  const asked = need.check().catch((error: unknown) => String(error));
+  const reason = await Promise.race([asked, late]);
+  answered.abort();
+  return reason === null ? null : { name: need.name, reason };
+}
+
+/**
+ * How late this process' own event loop runs. A gateway that is late must be seen as late: its own delay is never a
+ * sandbox's failure.
+ */
+export type LoopLag = {
+  /** Over the time since the last reading; milliseconds. */
+  read(): { readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
+  stop(): void;
+};
+
+/**
+ * Each look wakes the process, fifty in a second were a third of what an idle gateway costs. A lag that matters lasts, or
+ * comes again, and meets one of ten.
+ */
+const resolutionMs = 100;
+const nanosecondsPerMs = 1e6;
+
+export function measureLoopLag(): LoopLag {
+  const histogram = monitorEventLoopDelay({ resolution: resolutionMs });
+  histogram.enable();
+  // The histogram counts its own timer's interval as delay.
+  const ms = (nanoseconds: number) => Math.max(0, nanoseconds / nanosecondsPerMs - resolutionMs);
+  const read = () => {
+    const empty = histogram.count === 0;
+    const lag = {
+      p50Ms: empty ? 0 : ms(histogram.percentile(50)),
+      p99Ms: empty ? 0 : ms(histogram.percentile(99)),
+      maxMs: empty ? 0 : ms(histogram.max),
+    };
+    histogram.reset();
+    return lag;
+  };
+  return { read, stop: () => histogram.disable() };
+}

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { faceOf } from './face-of.ts';
+import { faceOf } from './answer-failure.ts';
 
 it.each([
   '/rft',

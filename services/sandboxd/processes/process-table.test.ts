@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isAlive, parseStat, type ProcessRow } from './process-table.ts';
-import { lineageOf, treeOf } from './tree.ts';
+import { isAlive, lineageOf, parseStat, type ProcessRow, treeOf } from './process-table.ts';
 
 function row(pid: number, parent: number, session: number, group = session): ProcessRow {
   return { pid, parent, session, group, state: 'S', threads: 1, startTicks: pid };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { entriesIn } from './filesystem-commands.ts';
+import { entriesIn } from './filesystem-routes.ts';
 
 const told = (...entries: readonly (readonly [string, string, string])[]) =>
   entries

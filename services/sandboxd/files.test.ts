@@ -1,8 +1,8 @@
-import { once } from 'node:events';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
-import { killWhenStalled } from './stalled.ts';
+import { killWhenStalled } from './files.ts';
 
 const times: [number, number] = [200, 20];
 const started: ReturnType<typeof stopped>[] = [];

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Outputs } from './outputs.ts';
+import { Outputs } from './answer.ts';
 
 const printed = (bytes: number) => {
   const stdout = { head: Buffer.alloc(bytes), tail: Buffer.alloc(0), totalBytes: bytes };

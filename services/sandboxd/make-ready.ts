@@ -1,8 +1,11 @@
 import { once } from 'node:events';
-import type { ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
-import { NotStarted } from './command/spawn-as.ts';
-import { spawnWhenAble } from './command/spawn-when-able.ts';
+import type { PrepareReply, PrepareRequest, ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
+import { execProcess } from './calls/start-call.ts';
+import { monotonicMs } from './clock.ts';
+import { type CommandResult, runCommand } from './command/run-command.ts';
+import { NotStarted, spawnWhenAble } from './command/spawn-as.ts';
 import type { Config } from './config.ts';
+import type { Daemon } from './daemon.ts';
 import { helperFiles } from './helper/helper-process.ts';
 import { startHelper } from './helper/run.ts';
 import { looksWell } from './look.ts';
@@ -10,8 +13,33 @@ import { killTree } from './processes/kill-tree.ts';
 import { processUser } from './users.ts';
 import { WireError } from './wire-error.ts';
 
+/** Of each stream of a failing command, for the operator who reads why a template does not start. */
+const keepBytes = 4096;
+
+/** Runs a template's commands one after another, as the policy's user. Throws `prepare_failed` at the first that fails. */
+export async function prepare(
+  daemon: Daemon,
+  request: PrepareRequest,
+  gone: AbortSignal,
+): Promise<PrepareReply> {
+  const startMs = monotonicMs();
+  for (const argv of request.commands) {
+    const timeoutMs = Math.max(1, Math.ceil(startMs + request.timeoutMs - monotonicMs()));
+    const parts = execProcess(daemon.config, daemon.env, { kind: 'exec', argv });
+    const result = await runCommand({ ...parts, timeoutMs, keepBytes }, daemon.leaders, gone);
+    if (result.ending.kind !== 'exited' || result.ending.exitCode !== 0) throw prepareFailed(argv, result);
+  }
+  return { ok: true, durationMs: Math.round(monotonicMs() - startMs) };
+}
+
+function prepareFailed(argv: readonly string[], { ending, stderr }: CommandResult): WireError {
+  const said = stderr.tail.length > 0 ? stderr.tail : stderr.head;
+  const message = `prepare: ${JSON.stringify(argv)} ended with ${JSON.stringify(ending)}: ${said.toString('utf8')}`;
+  return new WireError('prepare_failed', message);
+}
+
 /** Starting Node takes a tenth of a second; a sandbox in which it takes so long is not ready. */
-const longestMs = 20_000;
+const longestProbeMs = 20_000;
 /** A shell takes a millisecond; the rest is for a burst, whose sandboxes all start at once. */
 const longestOfShellMs = 5_000;
 
@@ -43,7 +71,7 @@ async function shellFindsAllWell(config: Config): Promise<boolean> {
 }
 
 async function probeWhole(config: Config): Promise<void> {
-  const helper = await startHelper(config, 'policy', ['probe'], longestMs);
+  const helper = await startHelper(config, 'policy', ['probe'], longestProbeMs);
   try {
     helper.process.stdout.resume();
     await helper.succeeded;
