@@ -11,8 +11,7 @@ import { settleOverdueCalls } from '#src/calls/settle-overdue.ts';
 import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '#src/lifecycle/expiry.ts';
 import { createLabeller } from '#src/lifecycle/labels.ts';
 import { shedMemory } from '#src/lifecycle/shed-memory.ts';
-import { createRecheck } from '#src/recovery/recheck.ts';
-import { recover } from '#src/recovery/recover.ts';
+import { createRecheck, recover } from '#src/recovery/recover.ts';
 import { Witness } from '#src/recovery/witness.ts';
 
 export type Controller = {

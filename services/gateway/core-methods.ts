@@ -21,11 +21,10 @@ import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import type { WorkMetrics } from '#src/ports/work-metrics.ts';
+import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { isOver } from '#src/model/rollout.ts';
-import { Deadline } from '#src/waiting/deadline.ts';
-import { inTime } from '#src/waiting/in-time.ts';
+import { Deadline, inTime } from '#src/waiting/deadline.ts';
 import { retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import type {

@@ -1,5 +1,5 @@
 import { DeedLedger, ledgerMs } from '#src/access/deed-ledger.ts';
-import type { KeyRing } from '#src/access/key-ring.ts';
+import type { KeyRing } from '#src/access/key-file.ts';
 import {
   createGatewayPrometheus,
   type GatewayPrometheus,
@@ -17,8 +17,7 @@ import { FleetEvents } from '#src/reports/fleet-events.ts';
 import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 import { verdictSpans } from '#src/tracing/verdict-spans.ts';
 import { watchFleet } from '#src/watching/fleet-sight.ts';
-import { type PresenceOptions, type Present, tellPresence } from '#src/watching/presence.ts';
-import { RecentVerdicts } from '#src/watching/recent-verdicts.ts';
+import { type PresenceOptions, type Present, tellPresence, RecentVerdicts } from '#src/watching/presence.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore, type GatewayWorld, type WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';

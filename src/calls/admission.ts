@@ -5,7 +5,7 @@ import { type ObtainDeps, obtainSandbox, type Occupied } from '../claiming/obtai
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { WorkMetrics } from '../ports/work-metrics.ts';
+import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import { type Admissible, settleGraceMs, type Tracked } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {

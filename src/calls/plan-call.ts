@@ -10,7 +10,7 @@ import { brokenDatabaseExit, type CallRequest, maxKeptBytes } from '../protocol/
 import { actionOf } from '../tools/action.ts';
 import { type Arguments, argumentsOf, checkArguments } from '../tools/arguments.ts';
 import { callDigest } from '../tools/call-digest.ts';
-import { fillText } from '../tools/fill-text.ts';
+import { fillText } from '../tools/render-output.ts';
 import { noneFailed } from '../waiting/retries.ts';
 import { keptArguments } from './kept-texts.ts';
 import type { Todo, Tracked, Work } from './work.ts';

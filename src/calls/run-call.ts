@@ -12,14 +12,19 @@ import {
   type Tracked,
   type Work,
 } from './work.ts';
-import { type Judged, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
-import { brokenResult, refusedResult } from './models-own.ts';
+import {
+  type Judged,
+  settlementOfForgotten,
+  settlementOfUnknown,
+  brokenResult,
+  refusedResult,
+} from './judge-call.ts';
 import { answerExpired, answerFrom, judgeNow, settle, settleRefused, type SettlingDeps } from './settling.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutEvent } from '../ports/event-log.ts';
 import { Failure } from '../failure/failure.ts';
-import type { WorkMetrics } from '../ports/work-metrics.ts';
+import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange, type ExchangeDeps } from './exchange.ts';

@@ -10,8 +10,14 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
-import { judgeAnswer, type Judged, type Result, saysBackendFailed } from './judge-call.ts';
-import { brokenWhileRunning, refusedSettlement } from './models-own.ts';
+import {
+  judgeAnswer,
+  type Judged,
+  type Result,
+  saysBackendFailed,
+  brokenWhileRunning,
+  refusedSettlement,
+} from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {

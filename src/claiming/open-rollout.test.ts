@@ -7,7 +7,7 @@ import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { itemKey, rolloutId, runId, tenantId } from '../model/ids.ts';
 import { noTags } from '../model/rollout.ts';
 import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
-import { RolloutCache } from './rollout-cache.ts';
+import { RolloutCache } from './resolve-rollout.ts';
 import { type Open, openRollout } from './open-rollout.ts';
 import { PinnedEnvironments } from './pinned-environments.ts';
 

@@ -7,8 +7,7 @@ import type { Deadline } from '../waiting/deadline.ts';
 import type { Tries } from '../waiting/retries.ts';
 import type { Sample } from './graders/evaluation.ts';
 import type { Evidence } from '../failure/failure.ts';
-import type { Suspected } from '../failure/suspected.ts';
-import type { Verdict } from '../failure/verdict.ts';
+import type { Suspected, Verdict } from '../failure/verdict.ts';
 import type { RolloutEvent, ToldWhy } from '../ports/event-log.ts';
 
 /**

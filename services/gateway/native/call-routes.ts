@@ -1,7 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RunningAnswer } from '#src/protocol/native/error.ts';
+import {
+  RunningAnswer,
+  AttemptQuery,
+  CallParams,
+  RolloutParams,
+  WaitQuery,
+} from '#src/protocol/native/parts.ts';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '#src/protocol/native/calls.ts';
-import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
 import type { CallResult, ExecRequest, GatewayCore, RolloutRef } from '../core-interface.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { App } from '../http/app.ts';

@@ -1,6 +1,5 @@
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
-import type { FleetSight } from '#src/watching/fleet-sight.ts';
-import type { Paced } from '#src/watching/paced-reading.ts';
+import type { FleetSight, Paced } from '#src/watching/fleet-sight.ts';
 import type { App } from '../http/app.ts';
 import { grantOf } from '../http/identify.ts';
 import { presentFleet } from './present-fleet.ts';

@@ -1,5 +1,5 @@
 import type { CallSummary } from '#src/ports/fleet/records.ts';
-import type { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
+import type { VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
 import { explain, type Explanation } from '#src/reports/explanation.ts';
 import { blameOfCall, type CallStory, type RolloutStory } from '#src/reports/rollout-story.ts';
 import type { RolloutView } from '../core-interface.ts';

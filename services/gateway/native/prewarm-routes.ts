@@ -1,5 +1,5 @@
 import type { Prewarm } from '#src/claiming/prewarm.ts';
-import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/prewarm.ts';
+import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/runs.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';

@@ -1,9 +1,7 @@
-import { RunningAnswer } from '#src/protocol/native/error.ts';
+import { RunningAnswer, AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
 import { itemKey } from '#src/model/ids.ts';
 import { FinishBody, GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
-import { AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
-import { OpenBody, RolloutAnswer } from '#src/protocol/native/rollouts.ts';
-import { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
+import { OpenBody, RolloutAnswer, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { invalid } from '../http/failure-of.ts';

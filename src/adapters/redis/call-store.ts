@@ -11,9 +11,7 @@ import type {
   SpentReason,
   ToldCall,
 } from '#src/ports/fleet/calls.ts';
-import { unknownRollout } from './claim-reply.ts';
-import { evidenceText } from './evidence.ts';
-import { recordOf, recordOrNull } from './record.ts';
+import { unknownRollout, evidenceText, recordOf, recordOrNull } from './record.ts';
 import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 import { callOf, storedTool } from './summary.ts';

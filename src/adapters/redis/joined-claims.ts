@@ -3,8 +3,7 @@ import { rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
 import type { ClaimReply, ClaimRequest, ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { claimedFields, type FieldValues, textOf } from '#src/protocol/rollout/fields.ts';
-import { claimReplyOf } from './claim-reply.ts';
-import { epochOf } from './record.ts';
+import { claimReplyOf, epochOf } from './record.ts';
 import { listOf, numberOf, textOf as textIn, type Reply } from './reply.ts';
 import type { RunScript } from './script-runner.ts';
 

@@ -2,7 +2,7 @@ import type { GroupReport, ReportStore, RunReport, SandboxCost } from '#src/port
 import { itemKey, runId } from '#src/model/ids.ts';
 import { recordOf } from './record.ts';
 import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
-import { runName, runOf } from './run-name.ts';
+import { runName, runOf } from './keys.ts';
 import type { RunScript } from './script-runner.ts';
 import { failureCodes, blameOf, type Blame, type FailureCode } from '#src/failure/codes.ts';
 import type { Outcome } from '#src/model/outcome.ts';

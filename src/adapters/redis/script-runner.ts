@@ -1,8 +1,7 @@
 import type { Connection } from './connection.ts';
 import { classifyTrouble, isMissingFunction } from './redis-trouble.ts';
 import type { Reply } from './reply.ts';
-import { loadLibrary, type LibraryOptions } from './script-library.ts';
-import type { ScriptName } from './script-names.ts';
+import { loadLibrary, type LibraryOptions, type ScriptName } from './script-library.ts';
 
 /** Runs a script of fleet state in one round trip. Throws `Failure` with `state_unavailable` or `recovering`. */
 export type RunScript = (name: ScriptName, ...args: readonly (string | number)[]) => Promise<Reply>;

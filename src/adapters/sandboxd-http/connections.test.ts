@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { sandboxAddress } from '#src/model/rollout.ts';
-import { createPools } from './pools.ts';
+import { createPools } from './connections.ts';
 
 let folder: string;
 let server: Server;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { byPolicy, type ByPolicy, lossByPolicy } from './meanings/by-policy.ts';
-import { suspectedOf } from './suspected.ts';
+import { suspectedOf } from './verdict.ts';
 
 test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
   'a sandbox lost by %s may have been broken by a command that left no proof',

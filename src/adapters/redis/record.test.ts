@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { evidenceOf, evidenceText } from './evidence.ts';
+import { evidenceOf, evidenceText } from './record.ts';
 
 test('small evidence comes back as it was', () => {
   const evidence = { node: 'n1', exit: 137, pressure: false, cause: null };

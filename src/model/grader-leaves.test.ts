@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { graderFields } from './grader-fields.ts';
+import { graderFields } from './grader-leaves.ts';
 import type { Grader } from './grader.ts';
 
 const f1: Grader = { kind: 'f1', answer: 'output_json', reference: 'item.truth.files' };

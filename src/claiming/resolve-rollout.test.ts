@@ -3,7 +3,7 @@ import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { rolloutId } from '../model/ids.ts';
 import { rolloutKey } from '../model/rollout.ts';
-import { RolloutCache } from './rollout-cache.ts';
+import { RolloutCache } from './resolve-rollout.ts';
 import { openingClaim } from './claim-request.ts';
 
 const { owner } = fakeRollout();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { endpointOf } from './address.ts';
+import { endpointOf } from './client.ts';
 
 test.each([
   { address: '/run/redis.sock', is: { path: '/run/redis.sock' } },

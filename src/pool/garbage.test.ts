@@ -5,13 +5,13 @@ import { createFakeLog } from '#test/fakes/log.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { createFakePoolStore, fakeKnown } from '#test/fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '#test/fakes/rollout-record.ts';
-import { bootId, sandboxId, type SandboxId, templateDigest } from '#src/model/ids.ts';
-import { type Owner, rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
-import { LinkError } from '#src/ports/sandbox-link.ts';
-import type { ProvidedSandbox } from '#src/ports/sandbox-provider.ts';
-import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import { KnownSandboxes } from '../known-sandboxes.ts';
-import { createCollector } from './collect.ts';
+import { bootId, sandboxId, type SandboxId, templateDigest } from '../model/ids.ts';
+import { type Owner, rolloutKey, sandboxAddress } from '../model/rollout.ts';
+import { LinkError } from '../ports/sandbox-link.ts';
+import type { ProvidedSandbox } from '../ports/sandbox-provider.ts';
+import type { RolloutRecord } from '../ports/fleet/records.ts';
+import { KnownSandboxes } from './known-sandboxes.ts';
+import { createCollector, decide, differences, garbage } from './garbage.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const patience = { strangerMs: 60_000, missingMs: 15_000, silentMs: 7_200_000 };
@@ -118,4 +118,92 @@ test('a draining sandbox that the provider has no more is forgotten', async () =
   pool.answers.known.set(sandbox, fakeKnown({ phase: 'draining' }));
   await lookTwice(15_000);
   expect(pool.forgotten).toEqual([sandbox]);
+});
+
+const rollout = rolloutKey(fakeOwner());
+
+test('what both have is no difference; what one lacks is named', () => {
+  const [both, mine, theirs] = [sandboxId('both'), sandboxId('mine'), sandboxId('theirs')];
+  const known = new Map([both, mine].map((one) => [one, { phase: 'ready' }]));
+  expect(differences([both, theirs], known)).toEqual([
+    { kind: 'stranger', sandbox: theirs },
+    { kind: 'missing', sandbox: mine, phase: 'ready' },
+  ]);
+});
+
+test.each([
+  {
+    why: 'a young stranger may be a launch',
+    kind: 'stranger',
+    phase: '',
+    lastingMs: 59_999,
+    decision: 'wait',
+  },
+  { why: 'an old stranger is asked', kind: 'stranger', phase: '', lastingMs: 60_000, decision: 'ask' },
+  { why: 'one list without it is no loss', kind: 'missing', phase: 'ready', lastingMs: 0, decision: 'wait' },
+  {
+    why: 'missing for two looks is lost',
+    kind: 'missing',
+    phase: 'ready',
+    lastingMs: 15_000,
+    decision: 'lose',
+  },
+  {
+    why: 'a start has its own timeout',
+    kind: 'missing',
+    phase: 'starting',
+    lastingMs: 99_000,
+    decision: 'wait',
+  },
+  {
+    why: 'what drained is forgotten',
+    kind: 'missing',
+    phase: 'draining',
+    lastingMs: 15_000,
+    decision: 'forget',
+  },
+] as const)('$why', ({ kind, phase, lastingMs, decision }) => {
+  expect(decide({ kind, sandbox, phase }, lastingMs, patience)).toBe(decision);
+});
+
+test.each([
+  {
+    why: "an unbound stranger is nobody's",
+    answer: { kind: 'unbound' },
+    lastingMs: 60_000,
+    reason: 'unbound',
+  },
+  {
+    why: 'a live rollout keeps its sandbox',
+    answer: { kind: 'bound', rollout, state: 'live_here' },
+    lastingMs: 9e9,
+    reason: null,
+  },
+  {
+    why: 'a rollout that went elsewhere does not come back',
+    answer: { kind: 'bound', rollout, state: 'live_elsewhere' },
+    lastingMs: 60_000,
+    reason: 'rollout_ended',
+  },
+  {
+    why: 'an ended rollout needs none',
+    answer: { kind: 'bound', rollout, state: 'ended' },
+    lastingMs: 60_000,
+    reason: 'rollout_ended',
+  },
+  {
+    why: 'a rollout that fleet state forgot may still be right',
+    answer: { kind: 'bound', rollout, state: 'unknown' },
+    lastingMs: 9e9,
+    reason: null,
+  },
+  { why: 'silence is no answer', answer: { kind: 'silent' }, lastingMs: 3_600_000, reason: null },
+  {
+    why: 'silence beyond every life is an end',
+    answer: { kind: 'silent' },
+    lastingMs: 7_200_000,
+    reason: 'never_answered',
+  },
+] as const)('$why', ({ answer, lastingMs, reason }) => {
+  expect(garbage(answer, lastingMs, patience)).toBe(reason);
 });
