@@ -1,4 +1,4 @@
-import { asFailure, Failure } from '../failure/failure.ts';
+import { asFailure, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
@@ -75,7 +75,7 @@ export class SandboxPreparation {
       const missing = await this.#bindAndSetUp(rollout, environment, steps);
       if (missing.length > 0) return await this.#lacking(rollout, environment, missing);
     } catch (thrown) {
-      const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
+      const failure = thrown instanceof LinkError ? sandboxRefused(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
       return { kind: 'refused', failure, another };
@@ -167,15 +167,11 @@ function knowsNoQueries(thrown: unknown, steps: readonly CallRequest[]): boolean
   return thrown.trouble.status === 400 && steps.some(({ action }) => action.kind === 'query');
 }
 
-function unreachable(error: LinkError): Failure {
-  return new Failure(
-    'sandboxd_unreachable',
-    `the granted sandbox did not accept the rollout: ${error.message}`,
-    {
-      evidence: { trouble: error.trouble.kind },
-      cause: error,
-    },
-  );
+function sandboxRefused(error: LinkError): Failure {
+  return sandboxdUnreachable(`the granted sandbox did not accept the rollout: ${error.message}`, {
+    evidence: { trouble: error.trouble.kind },
+    cause: error,
+  });
 }
 
 function succeeded(answer: CallAnswer): boolean {

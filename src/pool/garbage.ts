@@ -41,12 +41,12 @@ export function createCollector(tools: CollectTools): (signal: AbortSignal) => P
     await eachOf(found, width, async (difference) => {
       const lastingMs = nowMs - (sinceMs.get(nameOf(difference)) ?? nowMs);
       const decision = decide(difference, lastingMs, tools.patience());
-      await settle(tools, decision, difference.sandbox, provided.get(difference.sandbox), lastingMs, signal);
+      await actOn(tools, decision, difference.sandbox, provided.get(difference.sandbox), lastingMs, signal);
     });
   };
 }
 
-async function settle(
+async function actOn(
   tools: CollectTools,
   decision: Decision,
   sandbox: SandboxId,

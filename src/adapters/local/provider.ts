@@ -83,7 +83,7 @@ function createAsk(pool: Pool, socketPath: string): Ask {
       });
       return { status: answer.statusCode, text: await answer.body.text() };
     } catch (thrown) {
-      throw unreachable(socketPath, thrown);
+      throw nodeIsSilent(socketPath, thrown);
     }
   };
   return {
@@ -101,7 +101,7 @@ function createAsk(pool: Pool, socketPath: string): Ask {
 }
 
 /** Node could not be asked: it may be starting, or gone together with its sandboxes. */
-function unreachable(socketPath: string, thrown: unknown): Failure {
+function nodeIsSilent(socketPath: string, thrown: unknown): Failure {
   const detail = thrown instanceof Error ? thrown.message : String(thrown);
   return new Failure('provider_unavailable', `node does not answer at ${socketPath}: ${detail}`, {
     cause: thrown,
