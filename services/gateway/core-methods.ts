@@ -9,13 +9,13 @@ import {
   type ResolvedRollout,
   resolveRecord,
   findRollout,
+  type OpenDeps,
+  openRollout,
 } from '#src/claiming/resolve-rollout.ts';
-import { type OpenDeps, openRollout } from '#src/claiming/open-rollout.ts';
 import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
 import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
-import { planBrought, stopWhatRuns, storeBrought } from '#src/grading/bring-score.ts';
-import { planGrade } from '#src/grading/plan-grade.ts';
-import { verdictOf } from '#src/grading/verdict-of.ts';
+import { planBrought, stopWhatRuns, storeBrought, planGrade } from '#src/grading/plan-grade.ts';
+import { verdictOf } from '#src/grading/job.ts';
 import type { Face } from '#src/model/face.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';

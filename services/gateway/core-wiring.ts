@@ -29,7 +29,7 @@ import type { Random } from '#src/ports/random.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
 import { every } from '#src/platform/every.ts';
-import { callDigest } from '#src/tools/call-digest.ts';
+import { callDigest } from '#src/tools/arguments.ts';
 import type { CallRequest } from '#src/protocol/sandboxd/wire.ts';
 import { queryChecks, setupCommands } from '#src/tools/action.ts';
 import { Ongoing } from '#src/waiting/ongoing.ts';

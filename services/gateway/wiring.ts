@@ -7,10 +7,8 @@ import {
 import { agreeMs } from '#src/environments/agreed-environments.ts';
 import { every } from '#src/platform/every.ts';
 import { errorFields } from '#src/platform/logging.ts';
-import { ownAddress } from '#src/platform/own-address.ts';
+import { ownAddress, ownHost, tellKeeper, thisProcess } from '#src/platform/this-process.ts';
 import { lookAtState } from '#src/platform/state-health.ts';
-import { ownHost, tellKeeper } from '#src/platform/tell-keeper.ts';
-import { thisProcess } from '#src/platform/this-process.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import { FleetEvents } from '#src/reports/fleet-events.ts';

@@ -1,10 +1,15 @@
 import { expect, test } from 'vitest';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
-import { rolloutId } from '../model/ids.ts';
-import { rolloutKey } from '../model/rollout.ts';
-import { RolloutCache } from './resolve-rollout.ts';
+import { rolloutId, itemKey, runId, tenantId } from '../model/ids.ts';
+import { rolloutKey, noTags } from '../model/rollout.ts';
+import { RolloutCache, type Open, openRollout } from './resolve-rollout.ts';
 import { openingClaim } from './claim-request.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { offered } from '#test/fakes/offered.ts';
+import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
+import { PinnedEnvironments } from './pinned-environments.ts';
 
 const { owner } = fakeRollout();
 const environment = fakeEnvironment();
@@ -42,4 +47,51 @@ test('of small ones 4,096 are remembered', () => {
   const rolloutCache = new RolloutCache();
   for (let index = 0; index < 5_000; index += 1) remember(rolloutCache, index, 10);
   expect(remembered(rolloutCache, 5_000)).toHaveLength(4_096);
+});
+
+const caller = {
+  face: 'native',
+  tenant: tenantId('lab'),
+  run: runId('run-1'),
+  keyId: 'trainer',
+} as const;
+
+/** What an open claims, without anything behind it. */
+async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined> {
+  const claimed: ClaimRequest[] = [];
+  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row'> = {
+    claim: async (request) => {
+      claimed.push(request);
+      return { kind: 'held', rollout: fakeRollout() };
+    },
+    find: async () => null,
+    row: async () => null,
+    pinVersion: async () => environment.version,
+  };
+  const published = { load: async () => null, beginning: async () => [] };
+  const deps = {
+    claims,
+    clock: createFakeClock(),
+    random: createFakeRandom(),
+    environments: new PinnedEnvironments(offered([environment]), claims, published),
+    rolloutCache: new RolloutCache(),
+    canonical: (value: unknown) => JSON.stringify(value),
+  };
+  const open = { rollout: rolloutId('r'), attempt: 1, item: { id: 'task-1' }, group: null, tags: noTags };
+  await openRollout(deps, caller, {
+    ...open,
+    environment: { name: environment.name, version: null },
+    ...changes,
+  });
+  return claimed[0];
+}
+
+test('a rollout is of the group of its item, unless the trainer names another', async () => {
+  expect(await claimOf({})).toMatchObject({ itemKey: 'task-1' });
+  expect(await claimOf({ group: itemKey('epoch 2') })).toMatchObject({ itemKey: 'epoch 2' });
+});
+
+test('step and labels go with the claim', async () => {
+  const tags = { step: 3, labels: ['hard'] };
+  expect(await claimOf({ tags })).toMatchObject({ tags });
 });

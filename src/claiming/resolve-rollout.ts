@@ -2,8 +2,8 @@ import { Failure } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
-import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
-import { isOver, type Owner, rolloutKey, type RolloutKey } from '../model/rollout.ts';
+import type { RolloutId, RunId, TenantId, ItemKey } from '../model/ids.ts';
+import { isOver, type Owner, rolloutKey, type RolloutKey, type RolloutTags } from '../model/rollout.ts';
 import type { ClaimStore, ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
@@ -11,6 +11,9 @@ import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, openingClaim, repeatedClaim } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
+import { refusal } from './refusal.ts';
 
 /** Who asks: from the API key and the run header. */
 export type Caller = {
@@ -188,3 +191,49 @@ export class RolloutCache {
 }
 
 const rowCharacters = ({ claim }: CachedRollout): number => claim.item?.length ?? 0;
+
+export type OpenDeps = ResolveDeps &
+  RetryDeps & {
+    readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
+  };
+
+export type Open = {
+  readonly rollout: RolloutId;
+  readonly attempt: number;
+  readonly environment: EnvironmentReference;
+  readonly item: Item | null;
+  /** Stands for the item's own key; null: the item says which group it is of. */
+  readonly group: ItemKey | null;
+  readonly tags: RolloutTags;
+};
+
+type Opened = {
+  readonly rollout: RolloutRecord;
+  /** False for a repeat. */
+  readonly created: boolean;
+  /** Rollouts before it in line; null when it has a sandbox. */
+  readonly ahead: number | null;
+};
+
+/**
+ * Opens a rollout without waiting for its sandbox: a warm one is granted at once, else it has its place in line from
+ * now on. Idempotent. Throws `unknown_environment`, `item_missing`, and the claim's own code when it is refused.
+ */
+export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): Promise<Opened> {
+  const owner = ownerOf(caller, open.rollout, open.attempt);
+  const environment = await deps.environments.forRun(caller.tenant, caller.run, open.environment);
+  // A row that lacks what the environment exposes is refused before anything is claimed for it.
+  exposedItem(environment, open.item);
+  const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
+  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
+  return retrying(deps, retryPolicies.opening, async () => {
+    const before = await deps.claims.find(owner, owner.attempt);
+    const reply = await deps.claims.claim(claim);
+    if (reply.kind === 'refused') throw refusal(reply.code, reply.rollout);
+    return {
+      rollout: reply.rollout,
+      created: before === null,
+      ahead: reply.kind === 'waiting' ? reply.ahead : null,
+    };
+  });
+}

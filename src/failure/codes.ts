@@ -126,7 +126,7 @@ export const failures = {
   answer_expired: callers(410, 503),
   // `callConflict` in src/calls/work.ts
   call_conflict: callers(409, 500),
-  // `storeBrought` in src/grading/bring-score.ts
+  // `storeBrought` in src/grading/plan-grade.ts
   score_conflict: callers(409, 500),
   // `invalid` in services/gateway/http/failure-of.ts
   invalid_request: callers(400, 500),

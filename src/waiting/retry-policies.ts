@@ -118,7 +118,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     // A Redis that restarts or fails over takes some ten seconds; nothing is held for a rollout that is not open.
     withinMs: 30_000,
-    by: ['src/claiming/open-rollout.ts', 'src/claiming/prewarm.ts'],
+    by: ['src/claiming/resolve-rollout.ts', 'src/claiming/prewarm.ts'],
   },
   fileAdmission: {
     what: 'a file transfer, until its sandbox is there; the transfer itself never',

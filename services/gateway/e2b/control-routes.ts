@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { verdictOf } from '#src/grading/verdict-of.ts';
+import { verdictOf } from '#src/grading/job.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { callId } from '#src/model/ids.ts';
 import { Failure } from '#src/failure/failure.ts';

@@ -2,7 +2,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { ReportStore, RolloutFilter } from '#src/ports/fleet/reports.ts';
-import { verdictOf } from '#src/grading/verdict-of.ts';
+import { verdictOf } from '#src/grading/job.ts';
 import { failureCodes } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { runId, type RunId } from '#src/model/ids.ts';

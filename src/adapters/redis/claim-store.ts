@@ -5,9 +5,8 @@ import { claimReplyOf, unknownRollout, evidenceText, recordOrNull } from './reco
 import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
 import { type Keys, runName } from './keys.ts';
-import type { Messages } from './messages.ts';
-import { listOf, textOf, textOrNull } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
+import type { Messages } from './connection.ts';
+import { listOf, textOf, textOrNull, type RunScript } from './script-runner.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;

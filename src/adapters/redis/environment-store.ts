@@ -8,8 +8,7 @@ import type {
   AliasStore,
   Named,
 } from '#src/ports/fleet/registry.ts';
-import { listOf, numberOf, textOf, type Reply, textOrNull } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
+import { listOf, numberOf, textOf, type Reply, textOrNull, type RunScript } from './script-runner.ts';
 
 /** Longer than the pause after which a run would come back to its pinned versions. */
 const environmentsKeptMs = 14 * 24 * 3_600_000;

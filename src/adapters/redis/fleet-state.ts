@@ -6,20 +6,24 @@ import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
 import type { FleetMemory, StateHealth, StateServer } from '#src/ports/fleet/server.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
-import type { EventKeepers } from '#src/ports/fleet/event-keepers.ts';
+import type { EventKeepers, FleetWatch } from '#src/ports/fleet/watch.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
-import type { FleetWatch } from '#src/ports/fleet/watch.ts';
 import { aliasStore, catalogStore, environmentStore } from './environment-store.ts';
 import { callStore } from './call-store.ts';
 import { claimStore } from './claim-store.ts';
 import { asFailure } from '#src/failure/failure.ts';
-import { Connection, openSubscriber, type ConnectionOptions } from './connection.ts';
+import {
+  Connection,
+  openSubscriber,
+  type ConnectionOptions,
+  subscribe,
+  type Messages,
+} from './connection.ts';
 import { eventKeeperStore, watchStore } from './watch-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
 import { memoryStore } from './memory-store.ts';
-import { subscribe, type Messages } from './messages.ts';
 import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';

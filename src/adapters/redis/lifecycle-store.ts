@@ -1,9 +1,8 @@
 import { brokenBy } from '#src/failure/codes.ts';
 import type { LifecycleStore, LossEffect } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
-import { listOf, numberOf, textOf, type Reply } from './reply.ts';
+import { listOf, numberOf, textOf, type Reply, type RunScript } from './script-runner.ts';
 import { runName, runOf } from './keys.ts';
-import type { RunScript } from './script-runner.ts';
 
 export function lifecycleStore(run: RunScript): LifecycleStore {
   return {

@@ -3,7 +3,7 @@ import { bootId, sandboxId } from '#src/model/ids.ts';
 import { type Epoch, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { RolloutRecord, Taint } from '#src/ports/fleet/records.ts';
 import { type FieldName, plainFieldsOf, recordFields } from '#src/protocol/rollout/fields.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
+import { listOf, numberOf, textOf, textOrNull, type Reply } from './script-runner.ts';
 import { type Evidence, Failure } from '#src/failure/failure.ts';
 import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 

@@ -11,11 +11,20 @@ import {
   verdictsOfMs,
   type WaitingRun,
   type WatchedTemplate,
+  type EventKeeper,
+  type EventKeepers,
+  type HeardKeeper,
 } from '#src/ports/fleet/watch.ts';
 import { classifyTrouble } from './redis-trouble.ts';
-import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
-import type { EventKeeper, EventKeepers, HeardKeeper } from '#src/ports/fleet/event-keepers.ts';
+import {
+  listOf,
+  numberOf,
+  numberOrNull,
+  textOf,
+  textOrNull,
+  type Reply,
+  type RunScript,
+} from './script-runner.ts';
 
 /** Two commands each; no fleet that was ever seen had as many runs that waited at once. */
 const mostPlaces = 500;

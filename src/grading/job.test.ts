@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
-import { verdictOf } from './verdict-of.ts';
+import { verdictOf } from './job.ts';
 
 const taint = { code: 'sandbox_lost', cause: 'sandboxd_killed', evidence: {}, atMs: 1 } as const;
 
