@@ -1,9 +1,9 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { describeHealth, probePatienceMs } from '#src/platform/state-health.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
-import { DescribedError } from '#src/protocol/native/error.ts';
+import { DescribedError } from '#src/protocol/native/parts.ts';
 import { type DescribedRoute, openApiDocument } from '#src/protocol/native/openapi.ts';
 import type { DataState } from '#src/protocol/node/parts.ts';
 import type { App } from './http/app.ts';

@@ -1,6 +1,6 @@
 import { isFailure } from '#src/failure/codes.ts';
 import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.ts';

@@ -1,4 +1,4 @@
-import type { AliasStore } from '#src/ports/fleet/aliases.ts';
+import type { AliasStore } from '#src/ports/fleet/registry.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';

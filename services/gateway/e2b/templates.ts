@@ -3,7 +3,7 @@ import { chooseTemplate } from '#src/environments/choose-template.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
-import type { AliasStore } from '#src/ports/fleet/aliases.ts';
+import type { AliasStore } from '#src/ports/fleet/registry.ts';
 import { AliasParams, BuildParams, BuildStart, NewTemplate, RunParams } from '#src/protocol/e2b/control.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { authorise, credentialsOf, refusalOf } from '#src/access/authorise.ts';
-import type { KeyRing } from '#src/access/key-ring.ts';
+import type { KeyRing } from '#src/access/key-file.ts';
 import type { Grant, Scope } from '#src/access/keys.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { isIdText, runId, type RunId } from '#src/model/ids.ts';

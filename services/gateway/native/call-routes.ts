@@ -1,8 +1,13 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '#src/protocol/native/calls.ts';
-import { RunningAnswer } from '#src/protocol/native/error.ts';
-import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
+import {
+  RunningAnswer,
+  AttemptQuery,
+  CallParams,
+  RolloutParams,
+  WaitQuery,
+} from '#src/protocol/native/parts.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult, ExecRequest, GatewayCore, RolloutRef } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';

@@ -8,8 +8,7 @@ import {
   type WatchedTemplate,
 } from '#src/ports/fleet/watch.ts';
 import { FleetAnswer } from '#src/protocol/native/fleet.ts';
-import { type FleetSight, isSilent } from '#src/watching/fleet-sight.ts';
-import type { Paced } from '#src/watching/paced-reading.ts';
+import { type FleetSight, isSilent, type Paced } from '#src/watching/fleet-sight.ts';
 import type { App } from '../http/app.ts';
 import { grantOf } from '../http/identify.ts';
 

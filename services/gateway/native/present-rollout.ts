@@ -1,7 +1,6 @@
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
-import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.ts';
-import type { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
+import type { RolloutAnswer, RolloutLine, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
 import { shownFields } from '#src/protocol/rollout/fields.ts';
 import { explain, type Explanation } from '#src/reports/explanation.ts';
 import { blameOfCall, type CallStory, type RolloutStory } from '#src/reports/rollout-story.ts';

@@ -1,11 +1,9 @@
 import type { Prewarm } from '#src/claiming/prewarm.ts';
 import { itemKey } from '#src/model/ids.ts';
 import { FinishBody, GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
-import { RunningAnswer } from '#src/protocol/native/error.ts';
-import { AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
-import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/prewarm.ts';
-import { OpenBody, RolloutAnswer } from '#src/protocol/native/rollouts.ts';
-import { VerdictStoryAnswer } from '#src/protocol/native/verdict.ts';
+import { RunningAnswer, AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
+import { OpenBody, RolloutAnswer, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
+import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/runs.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
