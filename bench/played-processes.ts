@@ -22,8 +22,7 @@ import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-st
 import { loadPermitted } from '#src/environments/load-environments.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';
-import { type FleetTokens, openFleetTokens } from '#src/platform/fleet-tokens.ts';
+import { ensureFleetKeys, type FleetTokens, openFleetTokens } from '#src/platform/fleet-tokens.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { processMs } from './processors.ts';
 

@@ -1,8 +1,8 @@
 import { lstat, mkdir, readFile, readdir, rmdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { detectLayout } from '#services/node/cgroups/detect.ts';
-import { groupName } from '#services/node/cgroups/group-name.ts';
+import { detectLayout } from '#services/node/cgroups/create-groups.ts';
+import { groupName } from '#services/node/cgroups/groups.ts';
 import { familyOf } from './processes.ts';
 
 /** What a living process has had of the processors so far, all its threads; to the nanosecond, where `stat` counts by 10 ms. */

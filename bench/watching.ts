@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { templateDigest } from '#src/model/ids.ts';
-import { restAfter } from '#src/watching/paced-reading.ts';
+import { restAfter } from '#src/watching/fleet-sight.ts';
 import { atMostInRounds, type Benchmark, inTurns, within } from './figures.ts';
 import { playedClaim, playedFleet, startPlayed, withPlayedFleet } from './played-fleet.ts';
 

@@ -24,7 +24,7 @@ test('what the map says stands in a file is in that file', () => {
   const inWalks = [...text.matchAll(/`((?:src|services)\/[^`]+)` \(`([\w-]+)`\)/g)].map(
     ([, path = '', name = '']) => ({ name, path }),
   );
-  expect(told.length).toBeGreaterThan(10);
+  expect(told.length).toBeGreaterThan(5);
   expect(inWalks.length).toBeGreaterThan(3);
   const missing = [...told, ...inWalks].filter(
     ({ name, path }) => !new RegExp(`\\b${name}\\b`).test(readFileSync(join(root, path), 'utf8')),
@@ -45,6 +45,6 @@ test.each(['One warm tool call', 'One cold start'])('%s leads through fifteen fi
 
 test('a question is answered by this page and four files at most', () => {
   const answers = partOf('Questions').split(/^ *- /m).slice(1);
-  expect(answers.length).toBeGreaterThan(5);
+  expect(answers.length).toBeGreaterThan(4);
   expect(answers.filter((answer) => filesIn(answer) > 4)).toEqual([]);
 });

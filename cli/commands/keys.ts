@@ -1,6 +1,5 @@
 import { type Command, Option } from 'commander';
-import { createKey } from '#src/access/create-key.ts';
-import { type ApiKey, isScope, scopes } from '#src/access/keys.ts';
+import { createKey, type ApiKey, isScope, scopes } from '#src/access/keys.ts';
 import { isIdText, runId, tenantId } from '#src/model/ids.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';

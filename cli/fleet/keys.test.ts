@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKey } from '#src/access/create-key.ts';
+import { createKey } from '#src/access/keys.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { readKeys, writeKeys } from './keys.ts';

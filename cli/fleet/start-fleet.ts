@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { loadCluster } from '#src/environments/load-cluster.ts';
 import { loadPermitted } from '#src/environments/load-environments.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { ensureFleetKeys } from '#src/platform/fleet-key-file.ts';
+import { ensureFleetKeys } from '#src/platform/fleet-tokens.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError } from '../command-error.ts';
 import { takeFleetLock } from './fleet-lock.ts';

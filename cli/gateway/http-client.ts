@@ -2,7 +2,7 @@ import type { Static, TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { Agent, request } from 'undici';
 import { splitLines } from '#src/adapters/event-log/event-lines.ts';
-import { ErrorAnswer } from '#src/protocol/native/error.ts';
+import { ErrorAnswer } from '#src/protocol/native/parts.ts';
 import { CommandError } from '../command-error.ts';
 import { visibleLine } from '../print/visible.ts';
 import type { Connection } from './connection.ts';

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { parseKeyFile } from '#src/access/key-file.ts';
 import { scopes } from '#src/access/keys.ts';
 import type { Api, ApiCall } from '#src/adapters/kubernetes/api/calls.ts';
-import { parseFleetKeys } from '#src/platform/fleet-key-file.ts';
+import { parseFleetKeys } from '#src/platform/fleet-tokens.ts';
 import { createFakeRandom } from '#test/fakes/random.ts';
 import { makeSecret, secretFiles, secretKinds } from './secrets.ts';
 

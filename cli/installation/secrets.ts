@@ -1,6 +1,5 @@
-import { createKey, sha256Of } from '#src/access/create-key.ts';
+import { createKey, sha256Of, scopes } from '#src/access/keys.ts';
 import { formatKeyFile } from '#src/access/key-file.ts';
-import { scopes } from '#src/access/keys.ts';
 import type { Api } from '#src/adapters/kubernetes/api/calls.ts';
 import { fleetLabels } from '#src/adapters/kubernetes/manifests/labels.ts';
 import { runId, tenantId } from '#src/model/ids.ts';

@@ -1,6 +1,6 @@
 import { promptFields } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
-import { graderFields } from '#src/model/grader-fields.ts';
+import { graderFields } from '#src/model/grader-leaves.ts';
 import { CommandError } from '../command-error.ts';
 import type { Connection } from '../gateway/connection.ts';
 import { score } from '../print/amounts.ts';

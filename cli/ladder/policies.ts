@@ -5,7 +5,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { EnvironmentMistakes, type Mistake, type Path } from '#src/environments/mistakes.ts';
 import { fileCheck } from '#src/environments/schema/validate.ts';
 import { YamlSource } from '#src/environments/yaml-source.ts';
-import { reservedField } from '#src/model/grader-fields.ts';
+import { reservedField } from '#src/model/grader-leaves.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 import { CommandError } from '../command-error.ts';
 import { namedIn } from '../proving/fill.ts';

@@ -1,6 +1,5 @@
 import { type Environment, isOpenTemplate, type Tool } from '#src/model/environment.ts';
-import { topLevelField } from '#src/model/grader-fields.ts';
-import { type GraderLeaf, graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
+import { topLevelField, type GraderLeaf, graderLeaves, referenceOf } from '#src/model/grader-leaves.ts';
 import type { Grader, Item, Json, RowFiles } from '#src/model/grader.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { ErrorAnswer } from '#src/protocol/native/error.ts';
+import { ErrorAnswer } from '#src/protocol/native/parts.ts';
 import type { HttpAnswer } from '../gateway/http-client.ts';
 import { bytes } from '../print/amounts.ts';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { type Prompt, promptFields, promptOf } from '#src/model/dataset.ts';
 import type { Environment } from '#src/model/environment.ts';
-import { graderFields, reservedField } from '#src/model/grader-fields.ts';
+import { graderFields, reservedField } from '#src/model/grader-leaves.ts';
 import { runId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { CommandError } from '../command-error.ts';

@@ -1,9 +1,13 @@
 import { availableParallelism } from 'node:os';
 import { environmentName } from '#src/model/ids.ts';
-import { type EventLogSettings, readEventLogSettings } from '#src/platform/event-log-settings.ts';
+import {
+  type EventLogSettings,
+  readEventLogSettings,
+  readRedisSettings,
+  type RedisSettings,
+} from '#src/platform/fleet-settings.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
-import { readRedisSettings, type RedisSettings } from '#src/platform/redis-settings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { PoolOverrides } from '#src/pool/plans.ts';
 import type { LogLevel } from '#src/ports/log.ts';

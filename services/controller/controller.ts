@@ -1,21 +1,19 @@
-import { createLaunching } from './launch-loops.ts';
-import { createLoops, type Loops } from './loops.ts';
-import { createPlanBook, type PlanBook } from './plan-book.ts';
-import type { ControllerPorts } from './ports.ts';
-import { createRemoval } from './removal-loops.ts';
-import type { ControllerSettings } from './settings.ts';
-import { watchProvider } from './watch-loop.ts';
-import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
-import { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import { settleOverdueCalls } from '#src/calls/settle-overdue.ts';
 import { expireRollouts, releaseLapsedRuns, takeBackGrants } from '#src/lifecycle/expiry.ts';
 import { createLabeller } from '#src/lifecycle/labels.ts';
 import { shedMemory } from '#src/lifecycle/shed-memory.ts';
-import { createRecheck } from '#src/recovery/recheck.ts';
-import { recover } from '#src/recovery/recover.ts';
+import { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
+import { SandboxAccount } from '#src/pool/sandbox-account.ts';
+import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
+import { createRecheck, recover } from '#src/recovery/recover.ts';
 import { Witness } from '#src/recovery/witness.ts';
+import { createLaunching } from './launch-loops.ts';
+import { createLoops, type Loops } from './loops.ts';
+import { type ControllerSettings, createPlanBook, type PlanBook } from './plan-book.ts';
+import type { ControllerPorts } from './ports.ts';
+import { createRemoval } from './removal-loops.ts';
 
-export type Controller = {
+type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
   missing(): readonly string[];
   /** Sandboxes that this process is starting now. */
@@ -143,3 +141,26 @@ function createRecovery(
 
 const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((total, count) => total + count, 0);
+
+/** A watch reconnects by itself; one that ended nevertheless is begun again after this. */
+const watchAgainMs = 1_000;
+
+/**
+ * What the provider tells of its sandboxes, in the order in which it tells it. Everybody lives by it: a start hears that its
+ * sandbox runs or cannot, and whatever removes sandboxes which of them are gone.
+ *
+ * Returns what is missing while the provider has not listed what exists, in words.
+ */
+function watchProvider(
+  { provider }: Pick<ControllerPorts, 'provider'>,
+  loops: Loops,
+  onEvent: (event: ProviderEvent) => void,
+): () => readonly string[] {
+  let listed = false;
+  const note = (event: ProviderEvent) => {
+    listed ||= event.kind === 'listed';
+    onEvent(event);
+  };
+  loops.run('watch', watchAgainMs, (signal) => provider.watch(note, signal));
+  return () => (listed ? [] : ['provider: it has not listed its sandboxes']);
+}

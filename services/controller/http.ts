@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { once } from 'node:events';
 import { describeHealth } from '#src/platform/state-health.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import { fleetEventsPath } from '#src/protocol/fleet/events.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
 

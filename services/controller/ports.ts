@@ -4,7 +4,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
-import type { FleetMemory } from '#src/ports/fleet/memory.ts';
+import type { FleetMemory } from '#src/ports/fleet/server.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';

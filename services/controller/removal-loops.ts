@@ -1,12 +1,8 @@
-import { checkDoubts } from '#src/lifecycle/doubts.ts';
-import { withdrawLeaving } from '#src/lifecycle/leaving.ts';
-import { tellLosses } from '#src/lifecycle/losses.ts';
-import { createDrain } from '#src/pool/drain.ts';
-import { createCollector } from '#src/pool/garbage/collect.ts';
-import { endOverdueLaunches } from '#src/pool/overdue.ts';
+import { checkDoubts, tellLosses } from '#src/lifecycle/losses.ts';
+import { withdrawLeaving, createDrain, endOverdueLaunches, retireOld } from '#src/pool/leaving.ts';
+import { createCollector } from '#src/pool/garbage.ts';
 import { slotTimeoutMs } from '#src/pool/plans.ts';
 import type { KnownSandboxes } from '#src/pool/known-sandboxes.ts';
-import { retireOld } from '#src/pool/retire.ts';
 import type { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import type { ProviderEvent } from '#src/ports/sandbox-provider.ts';
 import type { Loops } from './loops.ts';

@@ -1,31 +1,35 @@
 import { createLaunchQueue } from '#src/adapters/bullmq/launch-queue.ts';
 import { createEventLog } from '#src/adapters/event-log/event-log.ts';
 import { logIdOf } from '#src/adapters/event-log/log-folder.ts';
+import type { CallMeasure } from '#src/adapters/kubernetes/api/calls.ts';
+import { loadCredentials } from '#src/adapters/kubernetes/api/credentials.ts';
+import { createKubernetesProvider } from '#src/adapters/kubernetes/provider.ts';
+import { createLocalProvider } from '#src/adapters/local/provider.ts';
 import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
 import { createPrometheus } from '#src/adapters/prometheus/prometheus.ts';
-import { awaitFleetState } from '#src/adapters/redis/await-fleet-state.ts';
+import { awaitFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { AgreedEnvironments, agreeMs } from '#src/environments/agreed-environments.ts';
+import { loadCluster } from '#src/environments/load-cluster.ts';
 import { WatchedFolder } from '#src/environments/watched-folder.ts';
 import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { every, type Loop } from '#src/platform/every.ts';
 import { openFleetTokens } from '#src/platform/fleet-tokens.ts';
 import { errorFields } from '#src/platform/logging.ts';
-import { ownAddress } from '#src/platform/own-address.ts';
+import { ownAddress, tellKeeper, thisProcess } from '#src/platform/this-process.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { lookAtState, soonOrNull } from '#src/platform/state-health.ts';
-import { tellKeeper } from '#src/platform/tell-keeper.ts';
-import { thisProcess } from '#src/platform/this-process.ts';
+import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
+import type { Random } from '#src/ports/random.ts';
+import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
 import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 import { tracedLifecycle, verdictSpans } from '#src/tracing/verdict-spans.ts';
-import { tellPresence } from '#src/watching/presence.ts';
-import { RecentVerdicts } from '#src/watching/recent-verdicts.ts';
+import { tellPresence, RecentVerdicts } from '#src/watching/presence.ts';
 import type { ControllerConfig } from './config.ts';
 import { startController } from './controller.ts';
-import { connectEngine } from './engine-wiring.ts';
 import { serveOperations } from './http.ts';
 
 /** Redis answers in well under a millisecond; seconds mean that it does not. */
@@ -201,4 +205,28 @@ function keepAgreeing(
       if (environments.all() !== before) changed();
     });
   });
+}
+
+type World = {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Told of every call of the Kubernetes API; never on one machine. */
+  readonly onApiCall: (measure: CallMeasure) => void;
+};
+
+/**
+ * The provider that the configuration names; connections are made when they are needed. Throws what is wrong in the
+ * cluster file or the kubeconfig.
+ */
+async function connectEngine(
+  { engine, fleet }: Pick<ControllerConfig, 'engine' | 'fleet'>,
+  { onApiCall, ...world }: World,
+): Promise<SandboxProvider & { close(): Promise<void> }> {
+  if (engine.kind === 'local') {
+    return createLocalProvider({ socketPath: engine.nodeSocket, clock: world.clock });
+  }
+  const cluster = await loadCluster(engine.clusterFile);
+  const credentials = await loadCredentials(engine.kubeconfig, world.clock);
+  return createKubernetesProvider({ ...world, credentials, pods: { ...cluster, fleet }, onCall: onApiCall });
 }

@@ -1,7 +1,11 @@
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
-import { type EventLogSettings, readEventLogSettings } from '#src/platform/event-log-settings.ts';
+import {
+  type EventLogSettings,
+  readEventLogSettings,
+  readRedisSettings,
+  type RedisSettings,
+} from '#src/platform/fleet-settings.ts';
 import { logLevels } from '#src/platform/logging.ts';
-import { readRedisSettings, type RedisSettings } from '#src/platform/redis-settings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { LogLevel } from '#src/ports/log.ts';
 

@@ -9,23 +9,22 @@ import {
   type ResolvedRollout,
   resolveRecord,
   findRollout,
+  type OpenDeps,
+  openRollout,
 } from '#src/claiming/resolve-rollout.ts';
-import { type OpenDeps, openRollout } from '#src/claiming/open-rollout.ts';
 import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
 import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
-import { planBrought, stopWhatRuns, storeBrought } from '#src/grading/bring-score.ts';
-import { planGrade } from '#src/grading/plan-grade.ts';
-import { verdictOf } from '#src/grading/verdict-of.ts';
+import { planBrought, stopWhatRuns, storeBrought, planGrade } from '#src/grading/plan-grade.ts';
+import { verdictOf } from '#src/grading/job.ts';
 import type { Face } from '#src/model/face.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import type { WorkMetrics } from '#src/ports/work-metrics.ts';
+import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { isOver } from '#src/model/rollout.ts';
-import { Deadline } from '#src/waiting/deadline.ts';
-import { inTime } from '#src/waiting/in-time.ts';
+import { Deadline, inTime } from '#src/waiting/deadline.ts';
 import { retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import type {

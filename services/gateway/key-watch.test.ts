@@ -2,7 +2,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createKey } from '#src/access/create-key.ts';
+import { createKey } from '#src/access/keys.ts';
 import { formatKeyFile } from '#src/access/key-file.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';

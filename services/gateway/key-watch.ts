@@ -1,9 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { formatKeyFile } from '#src/access/key-file.ts';
+import { formatKeyFile, createKeyRing, emptyKeyRing, type KeyRing } from '#src/access/key-file.ts';
 import type { ApiKey } from '#src/access/keys.ts';
-import { createKeyRing, emptyKeyRing, type KeyRing } from '#src/access/key-ring.ts';
-import type { Loop } from '#src/platform/every.ts';
-import { reread } from '#src/platform/reread.ts';
+import { type Loop, reread } from '#src/platform/every.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';

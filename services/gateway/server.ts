@@ -1,30 +1,26 @@
 import { isFailure } from '#src/failure/codes.ts';
 import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.ts';
 import type { GatewayCore } from './core-interface.ts';
 import { type E2bParts, e2bRoutes } from './e2b/routes.ts';
 import type { FailureListener } from './http/answer-failure.ts';
-import type { App } from './http/app.ts';
+import { type App, newRequestState } from './http/app.ts';
 import { createApp } from './http/create-app.ts';
 import { type GateState, HoldGate, type HoldLimits } from './http/hold-gate.ts';
 import { createRequireScope, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';
 import { createLeave, type Leave } from './http/leave.ts';
-import { newRequestState } from './http/request-state.ts';
 import { callRoutes } from './native/call-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
 import { type EventRoutesDeps, eventRoutes, peerRoute } from './native/event-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
 import { type FleetRoutesDeps, fleetRoutes } from './native/fleet-routes.ts';
-import { prewarmRoutes } from './native/prewarm-routes.ts';
-import { rolloutRoutes } from './native/rollout-routes.ts';
+import { prewarmRoutes, rolloutRoutes } from './native/rollout-routes.ts';
 import { type RunRoutesDeps, runRoutes } from './native/run-routes.ts';
-import { type LoopLag, measureLoopLag } from './operations/loop-lag.ts';
-import type { Need } from './operations/readiness.ts';
-import { type Operations, operationRoutes } from './operations/routes.ts';
+import { type LoopLag, measureLoopLag, type Need, operationRoutes, type Operations } from './operations.ts';
 import { rftRoutes } from './rft/routes.ts';
 
 export type GatewayParts = {

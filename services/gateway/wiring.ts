@@ -1,5 +1,5 @@
 import { DeedLedger, ledgerMs } from '#src/access/deed-ledger.ts';
-import type { KeyRing } from '#src/access/key-ring.ts';
+import type { KeyRing } from '#src/access/key-file.ts';
 import {
   createGatewayPrometheus,
   type GatewayPrometheus,
@@ -7,18 +7,15 @@ import {
 import { agreeMs } from '#src/environments/agreed-environments.ts';
 import { every } from '#src/platform/every.ts';
 import { errorFields } from '#src/platform/logging.ts';
-import { ownAddress } from '#src/platform/own-address.ts';
+import { ownAddress, ownHost, tellKeeper, thisProcess } from '#src/platform/this-process.ts';
 import { lookAtState } from '#src/platform/state-health.ts';
-import { ownHost, tellKeeper } from '#src/platform/tell-keeper.ts';
-import { thisProcess } from '#src/platform/this-process.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import { FleetEvents } from '#src/reports/fleet-events.ts';
 import { answerPeer, OwnEvents } from '#src/reports/own-events.ts';
 import { verdictSpans } from '#src/tracing/verdict-spans.ts';
 import { watchFleet } from '#src/watching/fleet-sight.ts';
-import { type PresenceOptions, type Present, tellPresence } from '#src/watching/presence.ts';
-import { RecentVerdicts } from '#src/watching/recent-verdicts.ts';
+import { type PresenceOptions, type Present, tellPresence, RecentVerdicts } from '#src/watching/presence.ts';
 import type { GatewayConfig } from './config.ts';
 import { createGatewayCore, type GatewayWorld, type WiredCore } from './core-wiring.ts';
 import { openKeyRing, watchKeys } from './key-watch.ts';

@@ -6,7 +6,7 @@ import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import { createLocalProvider } from '#src/adapters/local/provider.ts';
 import { openTracer } from '#src/adapters/opentelemetry/open-tracer.ts';
 import type { GatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
-import { awaitFleetState } from '#src/adapters/redis/await-fleet-state.ts';
+import { awaitFleetState } from '#src/adapters/redis/fleet-state.ts';
 import { createSandboxdHttpLink } from '#src/adapters/sandboxd-http/link.ts';
 import { AgreedEnvironments } from '#src/environments/agreed-environments.ts';
 import { WatchedFolder } from '#src/environments/watched-folder.ts';

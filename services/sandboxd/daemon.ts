@@ -6,7 +6,7 @@ import {
 } from '#src/protocol/sandboxd/wire.ts';
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
-import { Outputs } from './calls/outputs.ts';
+import { Outputs } from './calls/answer.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';

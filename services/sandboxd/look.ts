@@ -8,7 +8,7 @@ const shell = '/bin/sh';
 /**
  * Whether a command would surely find here what it needs, by looking alone: a workspace that its user can write, a shell, and
  * all that a helper is made of. A process that looks as that user costs ten times as much, so it is asked only where this
- * leaves a doubt (`probe.ts`): false says that there is one, not that anything is wrong.
+ * leaves a doubt (`make-ready.ts`): false says that there is one, not that anything is wrong.
  */
 export function looksWell(config: Config): boolean {
   const who = policyIds(config);

@@ -2,8 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { runId, tenantId } from '../model/ids.ts';
 import type { Random } from '../ports/random.ts';
 import { authorise, credentialsOf, verifyKey } from './authorise.ts';
-import { createKey } from './create-key.ts';
-import type { ApiKey, Scope } from './keys.ts';
+import { createKey, type ApiKey, type Scope } from './keys.ts';
 
 const nowMs = Date.parse('2026-11-21T12:00:00Z');
 let drawn = 0;

@@ -1,9 +1,8 @@
 import { type Evidence, Failure } from '../failure/failure.ts';
-import type { ApiKey, Grant, Scope } from './keys.ts';
+import { type ApiKey, type Grant, type Scope, sha256Of } from './keys.ts';
 import type { RefusedFor } from '../ports/event-log.ts';
 import { timingSafeEqual } from 'node:crypto';
 import { runId, tenantId } from '../model/ids.ts';
-import { sha256Of } from './create-key.ts';
 
 export type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { runId, tenantId } from '../model/ids.ts';
-import { formatKeyFile, parseKeyFile } from './key-file.ts';
-import { createKeyRing } from './key-ring.ts';
+import { formatKeyFile, parseKeyFile, createKeyRing } from './key-file.ts';
 import type { ApiKey } from './keys.ts';
 
 const sha256 = 'a'.repeat(64);

@@ -11,7 +11,7 @@ import { type ApiKey, isScope, scopes } from './keys.ts';
  */
 
 /** Everything that is wrong with a key file, one sentence each. */
-export class KeyFileMistakes extends Error {
+class KeyFileMistakes extends Error {
   readonly mistakes: readonly string[];
 
   constructor(mistakes: readonly string[]) {
@@ -107,3 +107,30 @@ function isInstant(value: string): boolean {
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** The keys in force. A changed file takes effect at its next refresh; a broken one changes nothing. */
+export type KeyRing = {
+  keys(): readonly ApiKey[];
+  /** Reads again. Throws what reading threw, or KeyFileMistakes; the old keys then stay in force. */
+  refresh(): Promise<'changed' | 'unchanged'>;
+};
+
+/** A ring over a key file whose text `readText` gives. Throws like `refresh`: there is no start without good keys. */
+export async function createKeyRing(readText: () => Promise<string>): Promise<KeyRing> {
+  let text = await readText();
+  let keys = parseKeyFile(text);
+  const refresh = async (): Promise<'changed' | 'unchanged'> => {
+    const newText = await readText();
+    if (newText === text) return 'unchanged';
+    keys = parseKeyFile(newText);
+    text = newText;
+    return 'changed';
+  };
+  return { keys: () => keys, refresh };
+}
+
+/** A ring without any key: only a development key opens anything. */
+export const emptyKeyRing: KeyRing = {
+  keys: () => [],
+  refresh: () => Promise.resolve('unchanged'),
+};

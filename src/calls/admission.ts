@@ -1,11 +1,11 @@
 import type { FailureCode } from '../failure/codes.ts';
-import { Failure } from '../failure/failure.ts';
+import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { type ObtainDeps, obtainSandbox, type Occupied } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
-import type { WorkMetrics } from '../ports/work-metrics.ts';
+import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import { type Admissible, settleGraceMs, type Tracked } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {
@@ -39,7 +39,7 @@ export async function admitOrObtain(
   if (admitted !== null) return admitted;
   const now = await admit(deps, work, timeoutMs, await obtain());
   if (now !== null) return now;
-  throw new Failure('sandboxd_unreachable', 'the sandbox was swapped before the call could be sent to it');
+  throw sandboxdUnreachable('the sandbox was swapped before the call could be sent to it');
 }
 
 /** Told by the one call that made the rollout active, so that it counts once however many first calls it has. */

@@ -1,7 +1,7 @@
 import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
-import { Failure } from '../failure/failure.ts';
+import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import { isOver } from '../model/rollout.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -58,7 +58,7 @@ export async function outputOf(
     if (!(thrown instanceof LinkError)) throw thrown;
     if (thrown.trouble.kind === 'refused') throw expired(call);
     const message = `the output was not fetched: ${thrown.message}; send the call again`;
-    throw new Failure('sandboxd_unreachable', message, { admitted: 'yes', cause: thrown });
+    throw sandboxdUnreachable(message, { admitted: 'yes', cause: thrown });
   }
 }
 

@@ -112,7 +112,7 @@ async function askOnce(
     if (!(thrown instanceof LinkError)) throw thrown;
     if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
     if (isFull(thrown)) asking.deadline = asking.deadline.orLaterIn(silenceMs);
-    asking.reached = (await afterTrouble(deps, running, thrown, asking.arrived)) || asking.reached;
+    asking.reached = (await takeNextStep(deps, running, thrown, asking.arrived)) || asking.reached;
     const known = await knownSoFar(deps, running, thrown);
     if (known === null) throw new NotYet(thrown);
     if (known !== 'elsewhere') return known;
@@ -185,7 +185,7 @@ async function poll(
 }
 
 /** Returns whether the command may have been delivered. */
-async function afterTrouble(
+async function takeNextStep(
   deps: ExchangeDeps,
   running: Running,
   error: LinkError,

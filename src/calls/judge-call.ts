@@ -1,11 +1,14 @@
 import type { Settlement } from '../ports/fleet/calls.ts';
 import type { CallAnswer, Captured } from '../protocol/sandboxd/wire.ts';
-import { renderOutput } from '../tools/render-output.ts';
+import { renderOutput, fillText } from '../tools/render-output.ts';
 import type { Running, StoredResult, Tracked } from './work.ts';
+import type { ModelFailure } from '../model/outcome.ts';
 
 /**
- * Whose doing a call's end was, decided purely. There is an answer: `judgeAnswer`. There is none: `settlementOfUnknown`, and
- * `settlementOfForgotten`. What never ran, or was broken off, by the model's own doing is an answer too: `models-own.ts`.
+ * Whose doing a call's end was, decided purely. A rollout that was tainted first has its caller told that: `lossFailure` in
+ * settling.ts. There is an answer: `judgeAnswer`. There is none: `settlementOfUnknown`, and
+ * `settlementOfForgotten`. It never ran, or was broken off, by the model's own doing: `refusedResult`, `brokenResult`; these are
+ * answers like every other, in the environment's words, so that the model learns by them and nothing is discarded for them.
  */
 
 /** What a settled call is, but for where and when it ran. */
@@ -140,4 +143,51 @@ export function settlementOf({ key, call, digest, tool, environment }: Settling,
   };
   const { idleMs } = environment.limits;
   return { key, call, digest, tool, ...nothing, waitedMs: 0, idleMs, ...end };
+}
+
+/** The answer to a call that was refused for the model's own doing; `text` is what the model reads. */
+export function refusedResult(work: Tracked, code: ModelFailure, text?: string): Result {
+  return withoutRun(work, 'refused', code, text ?? limitText(work, code));
+}
+
+/** The answer to every call after the policy broke its own sandbox. */
+export function brokenResult(work: Tracked, reason: string): Result {
+  const text = fillText(work.environment.texts.sandboxBroken, { reason });
+  return withoutRun(work, 'completed', 'sandbox_broken', text);
+}
+
+/** The answer to a call that ran when the sandbox went down; what it had printed went with it. */
+export function brokenWhileRunning(work: Tracked, reason: string): Result {
+  const text = fillText(work.environment.texts.brokeSandbox, { reason });
+  return withoutRun(work, 'completed', 'sandbox_broken', text);
+}
+
+function limitText(work: Tracked, code: ModelFailure): string {
+  const { texts, limits } = work.environment;
+  if (code === 'too_many_at_once') return texts.tooManyAtOnce;
+  if (code === 'budget_spent') return fillText(texts.budgetSpent, { limit: limits.toolCalls });
+  return fillText(texts.timeSpent, { minutes: Math.round(limits.rolloutMs / 60_000) });
+}
+
+function withoutRun(work: Tracked, outcome: Result['outcome'], code: ModelFailure, output: string): Result {
+  return {
+    callId: work.call,
+    outcome,
+    code,
+    exitCode: null,
+    signal: null,
+    output,
+    stdout: '',
+    stderr: '',
+    truncated: { stdout: false, stderr: false, totalBytes: 0 },
+    timedOut: false,
+    outOfMemoryKilled: false,
+    durationMs: 0,
+    epoch: null,
+  };
+}
+
+/** How such a call settles: with its result, and nothing of a run. */
+export function refusedSettlement(work: Tracked, { outcome, code }: Result): Settlement {
+  return settlementOf(work, { outcome, code, admitted: 'no', durationMs: 0 });
 }

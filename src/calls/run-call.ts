@@ -12,14 +12,19 @@ import {
   type Tracked,
   type Work,
 } from './work.ts';
-import { type Judged, settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
-import { brokenResult, refusedResult } from './models-own.ts';
+import {
+  type Judged,
+  settlementOfForgotten,
+  settlementOfUnknown,
+  brokenResult,
+  refusedResult,
+} from './judge-call.ts';
 import { answerExpired, answerFrom, judgeNow, settle, settleRefused, type SettlingDeps } from './settling.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutEvent } from '../ports/event-log.ts';
-import { Failure } from '../failure/failure.ts';
-import type { WorkMetrics } from '../ports/work-metrics.ts';
+import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
+import type { WorkMetrics } from '../ports/gateway-metrics.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import type { Confirmations } from './confirmations.ts';
 import { exchange, type ExchangeDeps } from './exchange.ts';
@@ -170,7 +175,7 @@ async function takeBack(
 ): Promise<never> {
   if (toSend) await deps.calls.unsent(work.key, work.call, work.counted);
   const message = toSend ? 'the call could not be sent' : 'nobody could be asked what became of the call';
-  throw new Failure('sandboxd_unreachable', `${message}: ${detail}`, {
+  throw sandboxdUnreachable(`${message}: ${detail}`, {
     admitted: toSend ? 'no' : 'unknown',
     evidence: { call: work.call, tries },
   });

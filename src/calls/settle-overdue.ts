@@ -12,7 +12,7 @@ import { judgeNow, settle, type SettlingDeps } from './settling.ts';
 import { settleTransfer } from './transfer.ts';
 import type { Tracked } from './work.ts';
 import type { LossCause } from '../failure/codes.ts';
-import { type Evidence, Failure } from '../failure/failure.ts';
+import { type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { noneFailed, NotYet, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
@@ -208,7 +208,7 @@ async function askJournalOnce(
 function wordIn(error: LinkError): JournalWord | null {
   if (wasConfirmed(error)) return { kind: 'confirmed' };
   if (error.trouble.kind === 'refused' && error.trouble.code === 'unauthorized')
-    throw new Failure('sandboxd_unreachable', `the sandbox refuses us: ${error.message}`);
+    throw sandboxdUnreachable(`the sandbox refuses us: ${error.message}`);
   const step = nextStep(error.trouble);
   switch (step.kind) {
     case 'again':

@@ -10,8 +10,14 @@ import { keepsCalls } from '../model/grader-leaves.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { keptOutput } from './kept-texts.ts';
 import { callConflict, type CallResult, type Running, type StoredResult, type Tracked } from './work.ts';
-import { judgeAnswer, type Judged, type Result, saysBackendFailed } from './judge-call.ts';
-import { brokenWhileRunning, refusedSettlement } from './models-own.ts';
+import {
+  judgeAnswer,
+  type Judged,
+  type Result,
+  saysBackendFailed,
+  brokenWhileRunning,
+  refusedSettlement,
+} from './judge-call.ts';
 import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
@@ -91,7 +97,10 @@ export async function answerFrom(
   throw answerExpired(summary);
 }
 
-/** What a caller is told of a call that settled as an infrastructure failure: the rollout's taint, as evidence. */
+/**
+ * What a caller is told of a call that settled as an infrastructure failure: the code of its rollout's taint, which may be another
+ * than the call's own, with the taint's evidence. The call's own is in its summary, and in the event log.
+ */
 function lossFailure(rollout: RolloutRecord | null, summary: CallSummary): Failure {
   const told = refusal(rollout?.taint?.code ?? 'sandbox_lost', rollout, summary.admitted);
   const evidence = { ...told.evidence, call: summary.call, sandbox: summary.sandbox };

@@ -1,7 +1,7 @@
 import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { targetOf } from '../claiming/target.ts';
 import { refusal } from '../claiming/refusal.ts';
-import { Failure } from '../failure/failure.ts';
+import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { callId } from '../model/ids.ts';
 import {
   type FileIn,
@@ -116,7 +116,7 @@ async function failed(deps: TransferDeps, work: Admissible, thrown: unknown): Pr
   }
   if (trouble.kind === 'refused' && trouble.code === 'call_conflict')
     return new Failure('call_conflict', `${trouble.message}; use a new call id`);
-  return new Failure('sandboxd_unreachable', `the transfer broke off: ${thrown.message}; send it again`, {
+  return sandboxdUnreachable(`the transfer broke off: ${thrown.message}; send it again`, {
     admitted: trouble.kind === 'not_sent' ? 'no' : 'unknown',
     cause: thrown,
   });

@@ -1,4 +1,4 @@
-import { asFailure, Failure } from '../failure/failure.ts';
+import { asFailure, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import { callId } from '../model/ids.ts';
@@ -16,11 +16,13 @@ import {
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
-import { fixedPrograms, programsMissing } from './missing-programs.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './wakes.ts';
+import { chooseTemplate } from '../environments/choose-template.ts';
+import { imageText } from '../environments/image-text.ts';
+import { placeholdersIn } from '../model/placeholder.ts';
 
-export type Prepared =
+type Prepared =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }
   /** It did not work out. `another`: this sandbox will not do, and another may; else every other would fail likewise. */
   | { readonly kind: 'refused'; readonly failure: Failure; readonly another: boolean };
@@ -28,12 +30,12 @@ export type Prepared =
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
 export type SetupOf = (environment: Environment, row: Item | null) => readonly CallRequest[];
 
-export type BindDeps = RetryDeps & {
+type BindDeps = RetryDeps & {
   readonly link: Pick<SandboxLink, 'bind'>;
   readonly wakes: Wakes;
 };
 
-export type PrepareDeps = BindDeps & {
+type PrepareDeps = BindDeps & {
   readonly claims: Pick<ClaimStore, 'row'>;
   readonly link: Pick<SandboxLink, 'bind' | 'call'>;
   readonly setupOf: SetupOf;
@@ -73,7 +75,7 @@ export class SandboxPreparation {
       const missing = await this.#bindAndSetUp(rollout, environment, steps);
       if (missing.length > 0) return await this.#lacking(rollout, environment, missing);
     } catch (thrown) {
-      const failure = thrown instanceof LinkError ? unreachable(thrown) : asFailure(thrown);
+      const failure = thrown instanceof LinkError ? sandboxRefused(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
       return { kind: 'refused', failure, another };
@@ -165,15 +167,11 @@ function knowsNoQueries(thrown: unknown, steps: readonly CallRequest[]): boolean
   return thrown.trouble.status === 400 && steps.some(({ action }) => action.kind === 'query');
 }
 
-function unreachable(error: LinkError): Failure {
-  return new Failure(
-    'sandboxd_unreachable',
-    `the granted sandbox did not accept the rollout: ${error.message}`,
-    {
-      evidence: { trouble: error.trouble.kind },
-      cause: error,
-    },
-  );
+function sandboxRefused(error: LinkError): Failure {
+  return sandboxdUnreachable(`the granted sandbox did not accept the rollout: ${error.message}`, {
+    evidence: { trouble: error.trouble.kind },
+    cause: error,
+  });
 }
 
 function succeeded(answer: CallAnswer): boolean {
@@ -216,4 +214,34 @@ export async function untilEnded(waitMs: number, ask: AskForEnd): Promise<CallAn
     const answer = await ask(holdMs, AbortSignal.timeout(holdMs + answerGraceMs));
     if (answer !== 'running' || holdMs === leftMs) return answer;
   }
+}
+
+/** The programs that are the environment's word, whatever the model writes, each with the tools that run it. */
+function fixedPrograms({ tools }: Pick<Environment, 'tools'>): ReadonlyMap<string, readonly string[]> {
+  const toolsOf = new Map<string, readonly string[]>();
+  for (const { name, run } of Object.values(tools)) {
+    const [program = ''] = run.kind === 'command' ? run.argv : [];
+    if (program === '' || placeholdersIn(program).length > 0) continue;
+    toolsOf.set(program, [...(toolsOf.get(program) ?? []), name]);
+  }
+  return toolsOf;
+}
+
+/** The author's own mistake, or the image's: the same in every sandbox. */
+function programsMissing(environment: Environment, row: Item | null, missing: readonly string[]): Failure {
+  const image = imageWords(environment, row);
+  const toolsOf = fixedPrograms(environment);
+  const each = missing.map((program) => `${program} of ${(toolsOf.get(program) ?? []).join(' and ')}`);
+  const message =
+    `the image ${image} lacks programs of the tools of environment ${environment.name}, ` +
+    `or their user may not run them: ${each.join(', ')}; mend the image, or the tools' commands`;
+  return new Failure('setup_failed', message, {
+    evidence: { image, programs: missing.join(' ') },
+  });
+}
+
+function imageWords({ name, template }: Environment, row: Item | null): string {
+  if (!isOpenTemplate(template)) return imageText(template.image);
+  if (row === null) return 'of its row';
+  return imageText(chooseTemplate({ name, template }, row).image);
 }

@@ -2,16 +2,18 @@ import { Failure } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { Item } from '../model/grader.ts';
-import type { RolloutId, RunId, TenantId } from '../model/ids.ts';
-import { isOver, type Owner, rolloutKey, type RolloutKey } from '../model/rollout.ts';
-import type { ClaimStore } from '../ports/fleet/claims.ts';
+import type { RolloutId, RunId, TenantId, ItemKey } from '../model/ids.ts';
+import { isOver, type Owner, rolloutKey, type RolloutKey, type RolloutTags } from '../model/rollout.ts';
+import type { ClaimStore, ClaimRequest } from '../ports/fleet/claims.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
-import type { CachedRollout, RolloutCache } from './rollout-cache.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, openingClaim, repeatedClaim } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
+import { type RetryDeps, retrying } from '../waiting/retries.ts';
+import { retryPolicies } from '../waiting/retry-policies.ts';
+import { refusal } from './refusal.ts';
 
 /** Who asks: from the API key and the run header. */
 export type Caller = {
@@ -143,4 +145,95 @@ export function ownerOf(caller: Caller, rollout: RolloutId, attempt: number): Ow
 export function checkSameEnvironment(opened: Environment, { name, version }: EnvironmentReference): void {
   if (opened.name === name && (version === null || opened.version.startsWith(version))) return;
   throw new Failure('environment_mismatch', `the rollout was opened with ${opened.name}, not with ${name}`);
+}
+
+/** What is needed to claim for a rollout again, and to run calls in it. */
+type CachedRollout = {
+  readonly claim: ClaimRequest;
+  readonly environment: Environment;
+  /** The fields of its dataset row that may enter the sandbox. */
+  readonly exposed: ExposedItem;
+};
+
+/** Two bursts of the largest size; the oldest goes first, and costs its rollout one extra round trip. */
+const mostRemembered = 4_096;
+/** Their dataset rows may be 1 MB each: an eighth of what the chart requests for a gateway. Most characters are one byte. */
+const mostRowCharacters = 64 * 1024 * 1024;
+
+/**
+ * Rollouts that this process has claimed for, so that later calls go straight to admission. A memory of what cannot
+ * change (a rollout's environment and version); everything that can is asked of fleet state each time.
+ */
+export class RolloutCache {
+  readonly #byKey = new Map<RolloutKey, CachedRollout>();
+  #rowCharacters = 0;
+
+  get(key: RolloutKey): CachedRollout | undefined {
+    return this.#byKey.get(key);
+  }
+
+  remember(key: RolloutKey, rollout: CachedRollout): void {
+    this.forget(key);
+    this.#byKey.set(key, rollout);
+    this.#rowCharacters += rowCharacters(rollout);
+    for (const oldest of this.#byKey.keys()) {
+      if (this.#byKey.size <= mostRemembered && this.#rowCharacters <= mostRowCharacters) break;
+      this.forget(oldest);
+    }
+  }
+
+  forget(key: RolloutKey): void {
+    const forgotten = this.#byKey.get(key);
+    if (forgotten === undefined) return;
+    this.#byKey.delete(key);
+    this.#rowCharacters -= rowCharacters(forgotten);
+  }
+}
+
+const rowCharacters = ({ claim }: CachedRollout): number => claim.item?.length ?? 0;
+
+export type OpenDeps = ResolveDeps &
+  RetryDeps & {
+    readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
+  };
+
+export type Open = {
+  readonly rollout: RolloutId;
+  readonly attempt: number;
+  readonly environment: EnvironmentReference;
+  readonly item: Item | null;
+  /** Stands for the item's own key; null: the item says which group it is of. */
+  readonly group: ItemKey | null;
+  readonly tags: RolloutTags;
+};
+
+type Opened = {
+  readonly rollout: RolloutRecord;
+  /** False for a repeat. */
+  readonly created: boolean;
+  /** Rollouts before it in line; null when it has a sandbox. */
+  readonly ahead: number | null;
+};
+
+/**
+ * Opens a rollout without waiting for its sandbox: a warm one is granted at once, else it has its place in line from
+ * now on. Idempotent. Throws `unknown_environment`, `item_missing`, and the claim's own code when it is refused.
+ */
+export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): Promise<Opened> {
+  const owner = ownerOf(caller, open.rollout, open.attempt);
+  const environment = await deps.environments.forRun(caller.tenant, caller.run, open.environment);
+  // A row that lacks what the environment exposes is refused before anything is claimed for it.
+  exposedItem(environment, open.item);
+  const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
+  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
+  return retrying(deps, retryPolicies.opening, async () => {
+    const before = await deps.claims.find(owner, owner.attempt);
+    const reply = await deps.claims.claim(claim);
+    if (reply.kind === 'refused') throw refusal(reply.code, reply.rollout);
+    return {
+      rollout: reply.rollout,
+      created: before === null,
+      ahead: reply.kind === 'waiting' ? reply.ahead : null,
+    };
+  });
 }

@@ -1,7 +1,11 @@
 import type { Environment, EnvironmentCatalog, Permission } from '../model/environment.ts';
 import type { EnvironmentName, EnvironmentVersion } from '../model/ids.ts';
-import type { CatalogEntry, CatalogStore, EnvironmentsInForce } from '../ports/fleet/catalogs.ts';
-import type { EnvironmentStore } from '../ports/fleet/registry.ts';
+import type {
+  CatalogEntry,
+  CatalogStore,
+  EnvironmentsInForce,
+  EnvironmentStore,
+} from '../ports/fleet/registry.ts';
 import type { Log } from '../ports/log.ts';
 import { catalogDigest } from './digest.ts';
 import { createCatalog } from './load-environments.ts';

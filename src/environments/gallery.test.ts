@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { graderFields } from '../model/grader-fields.ts';
+import { graderFields } from '../model/grader-leaves.ts';
 import { loadEnvironments } from './load-environments.ts';
 
 const gallery = join(import.meta.dirname, '../../environments');

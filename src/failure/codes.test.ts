@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { modelFailureCodes } from '../model/outcome.ts';
 import { blameOf, brokenBy, commandsAsSandboxd, failureCodes, failures, type LossCause } from './codes.ts';
@@ -5,6 +7,27 @@ import { blameOf, brokenBy, commandsAsSandboxd, failureCodes, failures, type Los
 test("whose doing an end was is in the table, or the end is an answer: then it is the model's", () => {
   expect(failureCodes.map((code) => blameOf(code))).toEqual(failureCodes.map((code) => failures[code].blame));
   expect(new Set(modelFailureCodes.map((code) => blameOf(code)))).toEqual(new Set(['model']));
+});
+
+const root = join(import.meta.dirname, '../..');
+const source = readFileSync(join(import.meta.dirname, 'codes.ts'), 'utf8');
+
+/** What stands above the code's row: names, each in the file that is named next. */
+function giversOf(code: string): readonly (readonly [name: string, file: string])[] {
+  const above = new RegExp(`((?:\\n {2}//[^\\n]*)+)\\n {2}${code}: `).exec(source)?.[1] ?? '';
+  const text = above.replaceAll('\n  //', '');
+  return [...text.matchAll(/`([\w-]+)`(?=[^;]*? in\s+([\w/.-]+\.(?:ts|lua)))/g)].map(
+    ([, name = '', file = '']) => [name, file],
+  );
+}
+
+test.each(failureCodes)('who gives %s is named, and is there', (code) => {
+  const givers = giversOf(code);
+  expect(givers).not.toEqual([]);
+  const missing = givers.filter(
+    ([name, file]) => !new RegExp(`\\b${name}\\b`).test(readFileSync(join(root, file), 'utf8')),
+  );
+  expect(missing).toEqual([]);
 });
 
 test.each([

@@ -1,8 +1,12 @@
 import { modelFailureCodes } from '../model/outcome.ts';
 
 /**
- * Every way in which Corral can fail to give an answer, and who is to blame. The one source for HTTP statuses,
- * retry advice and reports: a code missing from a column does not compile, and what nobody classified is ours.
+ * Every way in which Corral can fail to give an answer, who is to blame, and who gives its code. The one source for HTTP
+ * statuses, retry advice and reports: a code missing from a column does not compile, and what nobody classified is ours.
+ *
+ * A call's own code is in its summary, as `corral rollout ID` shows it. A trainer whose call went down with its sandbox is told
+ * the code of its rollout's taint instead: `lossFailure` in src/calls/settling.ts. No loss, and no failure of ours, is a sandbox
+ * that what ran there took down: `brokenBy`, beneath.
  *
  * Failures of the model (exit codes, bad arguments, timeouts of its own commands, a spent budget) are not here:
  * they are answers, 200 on every face. See `model/outcome.ts`.
@@ -47,54 +51,102 @@ const callers = (native: Row['native'], rft: Row['rft'], e2b: Row['e2b'] = 400):
   taints: false,
 });
 
+/** Above each code: who gives it, in which file. */
 export const failures = {
   // No sandbox yet: nothing ran, and the same call may be sent again.
+
+  // `failWaiting` in src/claiming/obtain-sandbox.ts: none became free in time
   capacity_timeout: ours('yes'),
+  // `lineStaysFull` in src/adapters/redis/scripts/lib/line.lua; bursts, `tooManyAnnounce` in src/adapters/redis/pool-store.ts
   line_full: ours('later'),
+  // `classifyStart` in src/pool/launch/classify.ts, from `startTrouble` in src/adapters/kubernetes/truth/start-trouble.ts
   image_unavailable: ours('yes'),
+  // `classifyStart` in src/pool/launch/classify.ts, from the same, or from a node: `refuseWithoutRoom` in
+  // services/node/sandbox/memory-room.ts
   unschedulable: ours('yes'),
+  // `classifyStart` in src/pool/launch/classify.ts
   start_failed: ours('yes'),
+  // `classifyStart` in src/pool/launch/classify.ts; one that hung, `overdue-launches` in src/adapters/redis/scripts/launching.lua
   start_timeout: ours('yes'),
+  // `setupFailed` and `programsMissing` in src/claiming/prepare-sandbox.ts; a template's own, `classifyStart` in
+  // src/pool/launch/classify.ts
   setup_failed: ours('yes'),
+  // `sandboxdUnreachable` in src/failure/failure.ts, which lists where
   sandboxd_unreachable: ours('yes'),
 
   // The rollout's state is gone or unsure: final.
+
+  // `taintAsLost` in src/adapters/redis/scripts/lib/ending.lua, which lists where. Its cause was seen by a gateway,
+  // `nextStep` in src/calls/next-step.ts; on a machine, `deathOf` in services/node/sandbox/death.ts; on a cluster,
+  // `endingOf` in src/adapters/kubernetes/truth/ending.ts
   sandbox_lost: lost,
+  // `settlementOfUnknown` in src/calls/judge-call.ts
   outcome_unknown: lost,
+  // `dependencyFailed` in src/calls/judge-call.ts
   dependency_failed: lost,
 
   // Not a failure of anybody: the work goes on, a repeat attaches.
+  // `runCall` in src/calls/run-call.ts, `gradeRollout` in src/grading/grade-rollout.ts
   still_running: { blame: 'infrastructure', native: 202, rft: 503, e2b: 503, retry: 'yes', taints: false },
 
   // Grading.
+
+  // `failed` in src/adapters/judge-http/http-judge.ts, `headersOf` in src/grading/evaluate-job.ts; three turns without
+  // a score, `barUsedUp` in src/adapters/redis/scripts/grading.lua
   grader_failed: ours('yes'),
+  // `findRollout` in src/claiming/resolve-rollout.ts; calls that nobody knows, `checkNamedCalls` in src/grading/check-calls.ts
   rollout_unknown: { blame: 'infrastructure', native: 404, rft: 503, e2b: 502, retry: 'no', taints: false },
 
   // The fleet itself.
+
+  // `classifyTrouble` in src/adapters/redis/redis-trouble.ts; out of memory, `open` in src/adapters/redis/scripts/claim.lua
   state_unavailable: ours('later'),
+  // `classifyTrouble` in src/adapters/redis/redis-trouble.ts, `unsureCode` in src/adapters/redis/scripts/lib/outage.lua
   recovering: ours('later'),
+  // `nodeIsSilent` in src/adapters/local/provider.ts, `codeOf` in src/adapters/kubernetes/api/answer.ts; late starts,
+  // `classifyStart` in src/pool/launch/classify.ts
   provider_unavailable: ours('later'),
+  // `enter` in services/gateway/http/hold-gate.ts
   gateway_overloaded: ours('later'),
+  // `enter` and `cutOff` in services/gateway/http/hold-gate.ts
   shutting_down: ours('later'),
   // The caller's rows fill its share of Redis; room comes as its own rollouts end, so it is neither final nor ours.
+  // `keepLateRow` and `open` in src/adapters/redis/scripts/claim.lua
   rows_full: { blame: 'caller', native: 503, rft: 503, e2b: 503, retry: 'later', taints: false },
 
   // The caller's.
+
+  // `barredCode` in src/adapters/redis/scripts/lib/rollout.lua
   rollout_expired: callers(410, 503, 502),
+  // `barredCode` in src/adapters/redis/scripts/lib/rollout.lua
   rollout_closed: callers(409, 503, 502),
+  // `barredCode` in src/adapters/redis/scripts/lib/rollout.lua; a new rollout, `answer` in src/adapters/redis/scripts/claim.lua
   run_closed: callers(409, 503, 502),
+  // `answerExpired` in src/calls/settling.ts; a kept stream, `outputOf` in src/calls/attach.ts
   answer_expired: callers(410, 503),
+  // `callConflict` in src/calls/work.ts
   call_conflict: callers(409, 500),
+  // `storeBrought` in src/grading/plan-grade.ts
   score_conflict: callers(409, 500),
+  // `invalid` in services/gateway/http/failure-of.ts
   invalid_request: callers(400, 500),
+  // `unknownEnvironment` in src/claiming/pinned-environments.ts
   unknown_environment: callers(404, 500),
+  // `checkSameEnvironment` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
   environment_mismatch: callers(409, 500),
+  // `takeNextStep` in src/calls/exchange.ts, `cancelCall` in src/calls/attach.ts
   unknown_call: callers(404, 500),
+  // `missing` in src/environments/choose-template.ts, `textOf` in src/tools/exposed-item.ts, `missing` in
+  // src/grading/graders/compared.ts
   item_missing: callers(400, 500),
+  // `notConfigured` in src/calls/plan-call.ts
   tool_not_configured: callers(404, 500),
+  // `tooLarge` in services/gateway/http/read-body.ts
   payload_too_large: callers(413, 500),
+  // `authorise` in src/access/authorise.ts
   unauthorized: callers(401, 503, 401),
 
+  // `asFailure` in src/failure/failure.ts: a mistake of ours
   unclassified: { blame: 'infrastructure', native: 500, rft: 500, e2b: 500, retry: 'no', taints: false },
 } as const satisfies Record<string, Row>;
 

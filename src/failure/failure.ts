@@ -40,6 +40,19 @@ export class Failure extends Error {
   }
 }
 
+/**
+ * `sandboxd_unreachable`: nothing came of asking a sandbox, and that decides nothing. Given
+ *   where it would not take its rollout          `sandboxRefused` in claiming/prepare-sandbox.ts
+ *   where it was swapped as a call was to be sent `admitOrObtain` in calls/admission.ts
+ *   where a call never left, or nobody can say    `takeBack` in calls/run-call.ts
+ *   where it refuses whoever settles late calls   `wordIn` in calls/settle-overdue.ts
+ *   where a file or an output broke off           `failed` in calls/transfer.ts, `outputOf` in calls/attach.ts
+ *   where it is silent as its rollout is graded   `checkStillThere`, `whileItStands`, `swapped` in grading/still-there.ts
+ *   where a grader's own is given up for another  `anotherInstead` in grading/grade-elsewhere.ts
+ */
+export const sandboxdUnreachable = (message: string, options: FailureOptions = {}): Failure =>
+  new Failure('sandboxd_unreachable', message, options);
+
 /** Whatever was thrown, as a Failure: an error that nobody classified is the machinery's, never the model's. */
 export function asFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown;

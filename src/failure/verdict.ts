@@ -1,5 +1,5 @@
 import type { FailureCode, LossCause } from './codes.ts';
-import { type Suspected, suspectedOf } from './suspected.ts';
+import type { Evidence } from './failure.ts';
 
 /** What the trainer may do with a rollout. `discard` names the one code that decided, and the cause where known. */
 export type Verdict =
@@ -24,4 +24,46 @@ export function discardFor(
     ...(cause === null ? {} : { cause }),
     ...(suspected === null ? {} : { suspected }),
   };
+}
+
+/**
+ * What a verdict is marked with when nobody can tell whether the policy was behind it: a command of its own, or what it
+ * answered, of which a judge may be made to fail.
+ */
+export type Suspected = 'command' | 'answer';
+
+/** The mark that a failure's evidence brings along, from whoever saw it. */
+export function suspectedIn({ suspected }: Evidence): Suspected | null {
+  return suspected === 'command' || suspected === 'answer' ? suspected : null;
+}
+
+/**
+ * Whether a command of the policy could have brought the loss about, also one that it left running in the background,
+ * without any proof of it. Proof makes it the model's own failure instead (`sandbox_broken`), and no discard.
+ */
+const mayBeCommand: Readonly<Record<LossCause, boolean>> = {
+  // Nothing says who sent the signal, or who starved it.
+  sandboxd_killed: true,
+  sandbox_exited: true,
+  boot_changed: true,
+  // After a dispatched call these are proof; without the record of one, nobody can rule a command out.
+  out_of_memory: true,
+  out_of_disk: true,
+  // Decided outside of the sandbox, and the evidence names by whom.
+  deleted: false,
+  evicted: false,
+  node_out_of_memory: false,
+  preempted: false,
+  node_drained: false,
+  node_lost: false,
+  pod_replaced: false,
+  expired: false,
+};
+
+/** Such discards stay infrastructure's, and are counted, so that a policy that learns them is seen. */
+export function suspectedOf(code: FailureCode, cause: LossCause | null): Suspected | null {
+  // A sandbox that went silent while it ran a command may have been starved by it.
+  if (code === 'outcome_unknown') return 'command';
+  const isLoss = code === 'sandbox_lost' && cause !== null;
+  return isLoss && mayBeCommand[cause] ? 'command' : null;
 }

@@ -2,7 +2,7 @@ import { nextStep, undisturbed } from '../calls/next-step.ts';
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
 import type { Wakes } from '../claiming/wakes.ts';
-import { asFailure, Failure } from '../failure/failure.ts';
+import { asFailure, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
 import { aroundGraderMs } from '../model/grader.ts';
 import type { FreshLeaf } from '../model/grader-leaves.ts';
@@ -97,7 +97,7 @@ async function gradeInOne(deps: ElsewhereDeps, graded: Graded, until: Deadline):
     return await deps.room.attend(claim.key, () => gradeIn(deps, graded, claim));
   } catch (thrown) {
     if (!(thrown instanceof AnotherOne)) throw thrown;
-    const failure = unreachable(thrown.message);
+    const failure = anotherInstead(thrown.message);
     // One that was lost was swapped by its loss already, and a turn that is over has none any more.
     await deps.claims.swap(claim.key, claim.generation, failure.message, failure.evidence).catch(unlessGone);
     throw new NotYet(failure, 0);
@@ -238,8 +238,8 @@ function unlessGone(thrown: unknown): void {
   if (asFailure(thrown).code !== 'rollout_unknown') throw thrown;
 }
 
-function unreachable(why: string): Failure {
-  return new Failure('sandboxd_unreachable', `the sandbox of a grader was given up for another: ${why}`);
+function anotherInstead(why: string): Failure {
+  return sandboxdUnreachable(`the sandbox of a grader was given up for another: ${why}`);
 }
 
 /** Nothing hangs on it: one that is not let go of is, as nobody renews it. */

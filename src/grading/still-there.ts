@@ -1,5 +1,5 @@
 import { targetOf } from '../claiming/target.ts';
-import { asFailure, Failure } from '../failure/failure.ts';
+import { asFailure, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import type { Deadline } from '../waiting/deadline.ts';
@@ -15,7 +15,7 @@ import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 /**
  * Whether the sandbox of a rollout that is graded still stands: asked once before all else (`checkStillThere`), and again
  * whenever a connection breaks while the grader runs in it (`whileItStands`). What no answer means is decided in
- * one place for both, `afterTrouble`.
+ * one place for both, `recordAfterTrouble`.
  */
 
 export type TroubleDeps = RetryDeps & {
@@ -44,10 +44,10 @@ export async function checkStillThere(
     await askWhoLivesThere(deps, target, until);
   } catch (thrown) {
     if (!(thrown instanceof LinkError)) throw thrown;
-    const now = await afterTrouble(deps, rollout, thrown);
+    const now = await recordAfterTrouble(deps, rollout, thrown);
     if (now.broken !== null || now.score !== null) return;
     const message = 'the sandbox does not answer, so its rollout is not graded for now';
-    throw new Failure('sandboxd_unreachable', message, { evidence: { sandbox: target.sandbox } });
+    throw sandboxdUnreachable(message, { evidence: { sandbox: target.sandbox } });
   }
 }
 
@@ -81,17 +81,17 @@ export async function whileItStands<Result>(
       return await step();
     } catch (thrown) {
       if (!(thrown instanceof LinkError) || !isOfConnection(thrown)) throw thrown;
-      const { broken } = await afterTrouble(deps, job.rollout, thrown);
+      const { broken } = await recordAfterTrouble(deps, job.rollout, thrown);
       if (broken !== null) throw new PolicyBrokeIt(broken);
-      throw new NotYet(unreachable(thrown));
+      throw new NotYet(silentUntilDeadline(thrown));
     }
   };
   return retrying(deps, retryPolicies.graderConnection, attempt, { until: job.deadline });
 }
 
-function unreachable(error: LinkError): Failure {
+function silentUntilDeadline(error: LinkError): Failure {
   const message = `the sandbox did not answer for as long as its rollout may be graded: ${error.message}`;
-  return new Failure('sandboxd_unreachable', message, { admitted: 'unknown', cause: error });
+  return sandboxdUnreachable(message, { admitted: 'unknown', cause: error });
 }
 
 /** Whether only the connection failed, so that the same question may be asked again. Else sandboxd itself refused. */
@@ -104,7 +104,7 @@ function isOfConnection({ trouble }: LinkError): boolean {
  * nothing. An answer of another life tells of a loss; else fleet state may know of one. Returns the record as it stands,
  * where asking again may help. Throws what bars the rollout: the code of its taint, or of its end.
  */
-async function afterTrouble(
+async function recordAfterTrouble(
   deps: TroubleDeps,
   rollout: RolloutRecord,
   error: LinkError,
@@ -116,7 +116,7 @@ async function afterTrouble(
     await deps.lifecycle.lose(sandbox, boot, step.cause, evidence);
   }
   const now = await recordNow(deps, rollout);
-  const barred = barredCode(now);
+  const barred = barsGrading(now);
   if (barred !== null) throw refusal(barred, now);
   if (now.epoch?.sandbox !== rollout.epoch?.sandbox) throw swapped(rollout);
   return now;
@@ -132,7 +132,7 @@ async function recordNow({ claims }: TroubleDeps, rollout: RolloutRecord): Promi
   }
 }
 
-function barredCode({ taint, state, score }: RolloutRecord): FailureCode | null {
+function barsGrading({ taint, state, score }: RolloutRecord): FailureCode | null {
   if (taint !== null) return taint.code;
   if (score !== null) return null;
   if (state === 'expired') return 'rollout_expired';
@@ -141,5 +141,5 @@ function barredCode({ taint, state, score }: RolloutRecord): FailureCode | null 
 
 function swapped({ epoch }: RolloutRecord): Failure {
   const message = 'the sandbox of the rollout was gone before anything had run in it; ask again';
-  return new Failure('sandboxd_unreachable', message, { evidence: { sandbox: epoch?.sandbox ?? null } });
+  return sandboxdUnreachable(message, { evidence: { sandbox: epoch?.sandbox ?? null } });
 }

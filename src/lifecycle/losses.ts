@@ -1,10 +1,13 @@
 import type { SandboxId } from '../model/ids.ts';
-import type { End, SandboxAccount } from '../pool/sandbox-account.ts';
+import type { End, SandboxAccount, Doubt } from '../pool/sandbox-account.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { Log } from '../ports/log.ts';
 import type { Metrics } from '../ports/metrics.ts';
+import type { SandboxAddress } from '../model/rollout.ts';
+import type { Clock } from '../ports/clock.ts';
+import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 
-export type LossTools = {
+type LossTools = {
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly metrics: Pick<Metrics, 'sandboxLost'>;
   readonly log: Log;
@@ -25,7 +28,7 @@ export async function tellLosses(tools: LossTools, { untold }: SandboxAccount): 
 }
 
 /** Takes one to the door. Any number of controllers may know of it: only the first to tell counts and logs it. */
-export async function loseOnce(
+async function loseOnce(
   { lifecycle, metrics, log }: LossTools,
   sandbox: SandboxId,
   { cause, evidence }: End,
@@ -35,4 +38,81 @@ export async function loseOnce(
   if (effect.kind === 'none') return;
   metrics.sandboxLost(cause, effect.kind);
   log.warn('sandbox lost', { sandbox, cause, effect: effect.kind, rollout: effect.rollout.key });
+}
+
+type DoubtTools = LossTools & {
+  readonly link: Pick<SandboxLink, 'identity'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+};
+
+/** Long enough for a node to reboot its network, far shorter than a cluster's own five minutes. */
+const silentMs = 10_000;
+/** sandboxd answers its identity at once, also while commands run. */
+const dialMs = 1_000;
+/** A whole large node's sandboxes at once: in turns their silence would be noticed as many seconds later. */
+const width = 256;
+
+/**
+ * Sandboxes that may be lost, and of which the provider cannot tell: their node is silent, or somebody marked them for
+ * deletion. Each is dialled every second until the doubt is over:
+ *
+ *   doubted ── answers ──▶ alive, whatever its node says; `leaving.ts` keeps new rollouts off it
+ *      │  ▲                  │
+ *      │  └── stops to ──────┘
+ *      └── silent for {@link silentMs} ──▶ lost, with the cause that the provider named
+ *
+ * Dials each once, and returns how many were lost.
+ */
+export async function checkDoubts(
+  tools: DoubtTools,
+  { doubts }: SandboxAccount,
+  signal: AbortSignal,
+): Promise<number> {
+  let lost = 0;
+  const queue = doubts.entries();
+  const worker = async () => {
+    for (const [sandbox, doubt] of queue) {
+      if (!(await isLost(tools, sandbox, doubt, signal))) continue;
+      doubts.delete(sandbox);
+      lost += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(width, doubts.size) }, worker));
+  return lost;
+}
+
+async function isLost(
+  tools: DoubtTools,
+  sandbox: SandboxId,
+  doubt: Doubt,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const nowMs = tools.clock.monotonicMs();
+  if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
+  else doubt.silentSinceMs ??= nowMs;
+  if (signal.aborted || !isSilentTooLong(doubt, tools.clock.monotonicMs())) return false;
+  const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
+  await loseOnce(tools, sandbox, { cause: doubt.cause, evidence });
+  return true;
+}
+
+const isSilentTooLong = ({ silentSinceMs }: Doubt, nowMs: number) =>
+  silentSinceMs !== null && nowMs - silentSinceMs >= silentMs;
+
+/** Any answer of this sandbox's daemon counts. Another sandbox at its address means that it is not there. */
+async function answers(
+  { link }: DoubtTools,
+  sandbox: SandboxId,
+  address: SandboxAddress,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const inTime = AbortSignal.any([signal, AbortSignal.timeout(dialMs)]);
+  try {
+    await link.identity({ sandbox, address, boot: null }, inTime);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof LinkError) return thrown.trouble.kind === 'refused';
+    if (inTime.aborted) return false;
+    throw thrown;
+  }
 }

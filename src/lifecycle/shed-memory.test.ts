@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createFakeLog } from '#test/fakes/log.ts';
-import type { FleetMemory, Leftover } from '../ports/fleet/memory.ts';
+import type { FleetMemory, Leftover } from '../ports/fleet/server.ts';
 import { shedMemory } from './shed-memory.ts';
 
 /** Each forgetting frees as much as it is told, one after another. */

@@ -1,4 +1,4 @@
-import type { FleetMemory, Leftover, LifeLeft } from '../ports/fleet/memory.ts';
+import type { FleetMemory, Leftover, LifeLeft } from '../ports/fleet/server.ts';
 import type { Log } from '../ports/log.ts';
 
 /** From here on room is made: at the limit Redis refuses every write, and the fleet stands still. */

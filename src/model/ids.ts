@@ -1,5 +1,3 @@
-import type { Brand } from './brand.ts';
-
 export type TenantId = Brand<string, 'TenantId'>;
 export type RunId = Brand<string, 'RunId'>;
 /** The trainer's own id of one attempt at one task; `trace_id` on the RFT face. */
@@ -19,7 +17,7 @@ export type DataDigest = Brand<string, 'DataDigest'>;
 export type ItemKey = Brand<string, 'ItemKey'>;
 
 /** Length at which an id from outside is refused: it becomes part of Redis keys and log lines. */
-export const maxIdLength = 256;
+const maxIdLength = 256;
 
 // Printable ASCII without spaces: what trainers send (`trace_…`, uuids, paths), and safe in keys and logs.
 const idPattern = /^[\x21-\x7e]+$/;
@@ -45,3 +43,6 @@ export const environmentVersion = (text: string): EnvironmentVersion => text as 
 export const templateDigest = (text: string): TemplateDigest => text as TemplateDigest;
 export const dataDigest = (text: string): DataDigest => text as DataDigest;
 export const itemKey = (text: string): ItemKey => text as ItemKey;
+
+/** A value that only its own constructor can make, so that two kinds of string cannot be swapped. */
+export type Brand<Value, Name extends string> = Value & { readonly __brand: Name };

@@ -1,5 +1,5 @@
-import type { Brand } from './brand.ts';
 import {
+  type Brand,
   type BootId,
   rolloutId,
   type RolloutId,

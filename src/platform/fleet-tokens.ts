@@ -1,8 +1,6 @@
 import type { Clock } from '../ports/clock.ts';
 import type { Log } from '../ports/log.ts';
-import type { Loop } from './every.ts';
-import { ensureFleetKeys, readFleetKeys } from './fleet-key-file.ts';
-import { reread } from './reread.ts';
+import { type Loop, reread } from './every.ts';
 import {
   createPeerTokens,
   createSandboxTokens,
@@ -11,6 +9,9 @@ import {
   type PeerTokens,
   type SandboxTokens,
 } from './tokens.ts';
+import { randomBytes } from 'node:crypto';
+import { access, link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 
 /*
  * The tokens of a running process, whose fleet key may be rotated under it:
@@ -55,3 +56,70 @@ const abrupt =
 
 const haveOneInCommon = (some: FleetKeys, others: FleetKeys) =>
   [some.current, some.other].some((key) => key === others.current || (key !== null && key === others.other));
+
+/** One key a line, the current one first; a second line is the other one while keys are rotated. */
+export function parseFleetKeys(text: string): FleetKeys {
+  const lines = text.split('\n').map((line) => line.trim());
+  const [current, other = null, ...more] = lines.filter((line) => line !== '' && !line.startsWith('#'));
+  if (current === undefined || more.length > 0) {
+    throw new Error('a fleet key file has one key, or two while keys are rotated, each on its own line');
+  }
+  if (![current, other ?? current].every((key) => keyPattern.test(key))) {
+    throw new Error('a fleet key is at least 64 hex digits; make one with: openssl rand -hex 32');
+  }
+  if (other !== null && keyMark(other) === keyMark(current)) {
+    throw new Error('the two fleet keys cannot be told apart; make another with: openssl rand -hex 32');
+  }
+  return { current, other };
+}
+
+const keyPattern = /^[0-9a-f]{64,}$/i;
+
+/** Reads the fleet's keys. Errors name the file and what to do. */
+export async function readFleetKeys(path: string): Promise<FleetKeys> {
+  try {
+    return parseFleetKeys(await readFile(path, 'utf8'));
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    throw new Error(`the fleet key file ${path} cannot be used: ${reason}`, { cause: thrown });
+  }
+}
+
+/**
+ * Reads the key file; makes it (mode 0600) if there is none. Any number of processes may do it at once. One that is there
+ * is only read: a Secret is mounted read-only.
+ */
+export async function ensureFleetKeys(path: string): Promise<FleetKeys> {
+  if (!(await isThere(path))) await makeFleetKey(path).catch(cannotMake(path));
+  return readFleetKeys(path);
+}
+
+const cannotMake = (path: string) => (thrown: unknown) => {
+  throw new Error(
+    `the fleet key file ${path} is not there and cannot be made (${String(thrown)}); mount the Secret that has it`,
+    { cause: thrown },
+  );
+};
+
+const isThere = (path: string) =>
+  access(path).then(
+    () => true,
+    (thrown: unknown) => !hasCode(thrown, 'ENOENT'),
+  );
+
+async function makeFleetKey(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const draft = `${path}.${process.pid}.${randomBytes(4).toString('hex')}`;
+  await writeFile(draft, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
+  try {
+    // A link fails where the name is taken: the first one wins, whole, and everybody reads his.
+    await link(draft, path);
+  } catch (thrown) {
+    if (!hasCode(thrown, 'EEXIST')) throw thrown;
+  } finally {
+    await rm(draft);
+  }
+}
+
+const hasCode = (thrown: unknown, code: string) =>
+  thrown instanceof Error && 'code' in thrown && thrown.code === code;

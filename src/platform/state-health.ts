@@ -1,6 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
-import type { FleetMemory } from '../ports/fleet/memory.ts';
-import type { StateHealth } from '../ports/fleet/server.ts';
+import type { FleetMemory, StateHealth } from '../ports/fleet/server.ts';
 
 /** Below the usual patience of a probe, so that it hears the reason and not a timeout. */
 export const probePatienceMs = 800;

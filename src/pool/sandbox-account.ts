@@ -76,17 +76,17 @@ export class SandboxAccount {
 
   #wait(sandbox: SandboxId, signal: AbortSignal): Promise<SandboxAddress> {
     const { promise, resolve, reject } = Promise.withResolvers<SandboxAddress>();
-    const stopped = () => settle(() => reject(signal.reason as Error));
+    const stopped = () => end(() => reject(signal.reason as Error));
     const waiter: Waiter = {
-      run: (address) => settle(() => resolve(address)),
-      fail: (failure) => settle(() => reject(failure)),
+      run: (address) => end(() => resolve(address)),
+      fail: (failure) => end(() => reject(failure)),
     };
     const waiters = this.#waiters.get(sandbox) ?? new Set();
-    const settle = (end: () => void) => {
+    const end = (tell: () => void) => {
       signal.removeEventListener('abort', stopped);
       waiters.delete(waiter);
       if (waiters.size === 0) this.#waiters.delete(sandbox);
-      end();
+      tell();
     };
     this.#waiters.set(sandbox, waiters.add(waiter));
     signal.addEventListener('abort', stopped, { once: true });

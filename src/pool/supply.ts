@@ -1,11 +1,11 @@
-import type { PoolStore, TemplateCounts } from '../ports/fleet/pool.ts';
+import type { PoolStore, TemplateCounts, PoolTarget } from '../ports/fleet/pool.ts';
 import type { LaunchQueue } from '../ports/launch-queue.ts';
 import type { Metrics, FleetPool } from '../ports/metrics.ts';
 import { type PoolPlans, targetsOf } from './plans.ts';
-import { wantedTickets } from './sizing.ts';
 import { type EnvironmentVersion, templateDigest, type TemplateDigest } from '../model/ids.ts';
+import { pullSlots } from '../model/pull-slots.ts';
 
-export type SupplyTools = {
+type SupplyTools = {
   readonly pool: Pick<PoolStore, 'counts' | 'demand' | 'lookAt'>;
   readonly queue: Pick<LaunchQueue, 'offer'>;
   readonly metrics: Pick<Metrics, 'startsCounted'>;
@@ -43,7 +43,7 @@ async function supplyTickets(
   if (tickets > 0) await queue.offer(tickets);
 }
 
-export type PoolCountTools = {
+type PoolCountTools = {
   readonly pool: Pick<PoolStore, 'counts' | 'lookAt'>;
   readonly metrics: Pick<Metrics, 'poolCounted'>;
   readonly plans: () => PoolPlans;
@@ -98,3 +98,86 @@ function added(one: TemplateCounts, other: TemplateCounts): TemplateCounts {
     lastFailure: one.lastFailure ?? other.lastFailure,
   };
 }
+
+/**
+ * How many launches a template wants beyond those that are out: one for every waiting rollout, and the refill up to
+ * `minReady` (or to what is announced, where that is more), never beyond `max` sandboxes of all kinds.
+ *
+ * This only decides how many tickets are worth offering. Which template a ticket starts, and whether it starts any,
+ * is decided by the reservation, in one place for all controllers; so a count that is a moment old costs a ticket
+ * that finds nothing to do, never a sandbox too many.
+ */
+export function wantedLaunches(counts: TemplateCounts, target: PoolTarget): number {
+  const coming = counts.ready + counts.launching;
+  const needed = counts.waiting + Math.max(target.minReady, counts.announced) - coming;
+  const room = target.max - coming - counts.held;
+  return Math.min(Math.max(0, Math.min(needed, room)), breakerAllows(counts));
+}
+
+// An open breaker gets one ticket at a time: the reservation lets it through when the next probe is due.
+function breakerAllows({ breaker }: TemplateCounts): number {
+  if (breaker === 'closed') return Number.POSITIVE_INFINITY;
+  return breaker === 'open' ? 1 : 0;
+}
+
+/**
+ * How many tickets should wait or run now: the launches that are out (`launching`, of all templates) plus those wanted,
+ * within the start budget. More than the budget could only queue behind it, and would be stale when their turn came.
+ */
+export function wantedTickets(
+  counts: readonly TemplateCounts[],
+  targets: readonly PoolTarget[],
+  launching: number,
+  startBudget: number,
+): number {
+  const targetOf = new Map(targets.map((target) => [target.template, target]));
+  const wanted = counts.flatMap((one): readonly Wanted[] => {
+    const target = targetOf.get(one.template);
+    return target === undefined ? [] : [{ counts: one, target, launches: wantedLaunches(one, target) }];
+  });
+  return Math.min(startBudget, launching + pullable(wanted, startBudget));
+}
+
+/** What a template wants beyond the launches that are out. */
+export type Wanted = {
+  readonly counts: TemplateCounts;
+  readonly target: PoolTarget;
+  readonly launches: number;
+};
+
+/**
+ * How many of the wanted launches the start slots have room for, where rows name the images. Others all count. The
+ * reservation decides by the same slots; here they keep tickets from being offered in vain.
+ */
+export function pullable(wanted: readonly Wanted[], startBudget: number): number {
+  const slots = pullSlots(startBudget);
+  const own = wanted.filter(({ target }) => target.chosenFor === undefined);
+  const ofRows = wanted.filter(({ target }) => target.chosenFor !== undefined);
+  const proven = ofRows.filter(isProven);
+  const unproven = ofRows.filter((one) => !isProven(one));
+  const slotsLeft = slots.unproven - sum(unproven, ({ counts }) => counts.launching);
+  const first = Math.min(sum(unproven, within(slots.first)), Math.max(0, slotsLeft));
+  const later = sum(proven, within(slots.later));
+  return sum(own, ({ launches }) => launches) + Math.min(first + later, roomOf(ofRows));
+}
+
+/** One of its sandboxes stands. */
+const isProven = ({ counts }: Wanted): boolean => counts.ready + counts.held > 0;
+
+const within =
+  (slots: number) =>
+  ({ counts, launches }: Wanted): number =>
+    Math.max(0, Math.min(launches, slots - counts.launching));
+
+/** What the maxima of their environments leave, each for all its templates together. */
+function roomOf(ofRows: readonly Wanted[]): number {
+  const left = new Map<EnvironmentVersion | undefined, number>();
+  for (const { counts, target } of ofRows) {
+    const before = left.get(target.chosenFor) ?? target.max;
+    left.set(target.chosenFor, before - counts.ready - counts.launching - counts.held);
+  }
+  return sum([...left.values()], (room) => Math.max(0, room));
+}
+
+const sum = <Element>(list: readonly Element[], numberOf: (element: Element) => number): number =>
+  list.reduce((total, element) => total + numberOf(element), 0);

@@ -1,7 +1,6 @@
-import type { Suspected } from '../failure/suspected.ts';
+import type { Suspected, Verdict } from '../failure/verdict.ts';
 import type { Blame } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
-import type { Verdict } from '../failure/verdict.ts';
 import type { Face } from '../model/face.ts';
 import type { CallId, RunId, TenantId } from '../model/ids.ts';
 import type { Wanted } from '../protocol/fleet/events.ts';

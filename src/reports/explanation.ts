@@ -1,7 +1,7 @@
 import { type Blame, type FailureCode, failureRow, type Retry } from '../failure/codes.ts';
 import { lossCauses } from '../failure/meanings/loss-causes.ts';
 import { meanings } from '../failure/meanings/sections.ts';
-import type { Suspected } from '../failure/suspected.ts';
+import type { Suspected } from '../failure/verdict.ts';
 import { type CallStory, endOf, lastCommandOf, type RolloutStory } from './rollout-story.ts';
 
 /**

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { rolloutId, tenantId } from '../model/ids.ts';
-import type { AskKeeper, HeardKeeper } from '../ports/fleet/event-keepers.ts';
+import type { AskKeeper, HeardKeeper } from '../ports/fleet/watch.ts';
 import type { KeepersLine, Told, Wanted } from '../protocol/fleet/events.ts';
 import { FleetEvents } from './fleet-events.ts';
 import { OwnEvents } from './own-events.ts';

@@ -1,5 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
-import type { AskKeeper, EventKeepers, HeardKeeper } from '../ports/fleet/event-keepers.ts';
+import type { AskKeeper, EventKeepers, HeardKeeper } from '../ports/fleet/watch.ts';
 import type { KeepersLine, Told, Wanted } from '../protocol/fleet/events.ts';
 import type { OwnEvents } from './own-events.ts';
 

@@ -1,7 +1,6 @@
 import { type Blame, blameOf } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
-import type { Suspected } from '../failure/suspected.ts';
-import type { Verdict } from '../failure/verdict.ts';
+import type { Suspected, Verdict } from '../failure/verdict.ts';
 import type { ToldWhy } from '../ports/event-log.ts';
 
 /** Where a report comes from: the fleet's own state, or the event log when that has forgotten or does not run. */

@@ -1,9 +1,9 @@
 import canonicalize from 'canonicalize';
-import type { Tool } from '../model/environment.ts';
-import type { Json } from '../model/grader.ts';
+import type { Tool, Environment } from '../model/environment.ts';
+import type { Json, Item } from '../model/grader.ts';
 import { fillPlaceholders, itemFieldOf } from '../model/placeholder.ts';
 import type { BuiltinAction, ExecAction, QueryAction } from '../protocol/sandboxd/wire.ts';
-import { type ExposedItem, itemVariables } from './exposed-item.ts';
+import { type ExposedItem, itemVariables, exposedItem } from './exposed-item.ts';
 import type { ToolArguments } from './arguments.ts';
 
 /**
@@ -77,4 +77,22 @@ function flatArguments(args: ToolArguments): BuiltinAction['arguments'] {
     (entry): entry is [string, string | number | boolean] => typeof entry[1] !== 'object',
   );
   return Object.fromEntries(flat);
+}
+
+/**
+ * The environment's setup for one task, in order, ready to run as the policy's user. Throws `Failure('item_missing')`
+ * when the row lacks an exposed field, also where no command names it.
+ */
+export function setupCommands(
+  environment: Pick<Environment, 'name' | 'expose' | 'setup'>,
+  item: Item | null,
+): readonly ExecAction[] {
+  const exposed = exposedItem(environment, item);
+  const env = itemVariables(exposed);
+  const valueOf = (name: string) => exposed[itemFieldOf(name) ?? ''] ?? '';
+  return environment.setup.commands.map((argv) => ({
+    kind: 'exec',
+    argv: argv.map((element) => fillPlaceholders(element, valueOf)),
+    env,
+  }));
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Tool } from '../model/environment.ts';
-import { checkArguments, parseArguments } from './arguments.ts';
+import { checkArguments, parseArguments, callDigest } from './arguments.ts';
 
 describe('arguments as they come', () => {
   test.each([
@@ -62,4 +62,30 @@ describe('arguments against the schema of their tool', () => {
   ])('%j is refused with a reason that the model can act on: %s', (args, reason) => {
     expect(checkArguments(tool, args)).toEqual({ ok: false, reason });
   });
+});
+
+test('key order and the text or object form make no difference', () => {
+  const digest = callDigest('shell', { command: 'ls', depth: 2 });
+  expect(callDigest('shell', { depth: 2, command: 'ls' })).toBe(digest);
+  expect(callDigest('shell', '{ "depth": 2, "command": "ls" }')).toBe(digest);
+  expect(digest).toMatch(/^[0-9a-f]{64}$/);
+});
+
+test('another name, another value or other text makes another digest', () => {
+  const digests = [
+    callDigest('shell', { command: 'ls' }),
+    callDigest('exec', { command: 'ls' }),
+    callDigest('shell', { command: 'ls ' }),
+    callDigest('shell', 'ls'),
+    callDigest('shell', 'ls '),
+    callDigest('shell', ['ls']),
+    callDigest('shell', ['ls', '-l']),
+    callDigest('shell', 7),
+  ];
+  expect(new Set(digests).size).toBe(digests.length);
+});
+
+test('what no command could carry still has a digest', () => {
+  expect(callDigest('shell', String.raw`{"command": "\ud800"}`)).toMatch(/^[0-9a-f]{64}$/);
+  expect(callDigest('shell', null)).toMatch(/^[0-9a-f]{64}$/);
 });

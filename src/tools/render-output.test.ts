@@ -1,10 +1,9 @@
-import { assert, constantFrom, integer, nat, oneof, property, string, tuple } from 'fast-check';
+import { assert, constantFrom, integer, nat, oneof, property, string, tuple, array } from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { aCutStream, anAnswer, aStream } from '#test/builders/call-answer.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
-import { encodedBytes } from './encoded-text.ts';
-import { maxOutputBytes, renderOutput } from './render-output.ts';
+import { encodedBytes, maxOutputBytes, renderOutput, headWithin, tailWithin } from './render-output.ts';
 
 const { texts } = fakeEnvironment();
 
@@ -123,4 +122,43 @@ test('whatever a command prints, the encoded output keeps the limit and every by
       },
     ),
   );
+});
+
+/** Everything a string can hold, half characters included. */
+const anyText = oneof(
+  string({ unit: 'binary' }),
+  array(integer({ min: 0, max: 0xff_ff }), { maxLength: 60 }).map((units) => String.fromCharCode(...units)),
+);
+
+const isPair = (text: string, end: number) => end >= 2 && (text.codePointAt(end - 2) ?? 0) > 0xff_ff;
+
+test('a head is the longest beginning that fits', () => {
+  assert(
+    property(anyText, nat(80), (text, limit) => {
+      const head = headWithin(text, limit);
+      expect(text.startsWith(head)).toBe(true);
+      expect(encodedBytes(head)).toBeLessThanOrEqual(limit);
+      const next = String.fromCodePoint(text.codePointAt(head.length) ?? 0);
+      if (head.length < text.length) expect(encodedBytes(head + next)).toBeGreaterThan(limit);
+    }),
+  );
+});
+
+test('a tail is the longest end that fits', () => {
+  assert(
+    property(anyText, nat(80), (text, limit) => {
+      const tail = tailWithin(text, limit);
+      expect(text.endsWith(tail)).toBe(true);
+      expect(encodedBytes(tail)).toBeLessThanOrEqual(limit);
+      const cut = text.length - tail.length;
+      const last = text.slice(isPair(text, cut) ? cut - 2 : cut - 1, cut);
+      if (cut > 0) expect(encodedBytes(last + tail)).toBeGreaterThan(limit);
+    }),
+  );
+});
+
+test('no character is split at either cut', () => {
+  expect(headWithin('a😀b', 4)).toBe('a');
+  expect(tailWithin('a😀b', 4)).toBe('b');
+  expect(headWithin('a😀b', 5)).toBe('a😀');
 });

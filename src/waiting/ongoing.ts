@@ -1,6 +1,5 @@
 import type { Clock } from '../ports/clock.ts';
-import type { Deadline } from './deadline.ts';
-import { inTime } from './in-time.ts';
+import { type Deadline, inTime } from './deadline.ts';
 
 export type Joined<Result> = { readonly result: Promise<Result>; readonly joined: boolean };
 

@@ -118,7 +118,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     pauses: usual,
     // A Redis that restarts or fails over takes some ten seconds; nothing is held for a rollout that is not open.
     withinMs: 30_000,
-    by: ['src/claiming/open-rollout.ts', 'src/claiming/prewarm.ts'],
+    by: ['src/claiming/resolve-rollout.ts', 'src/claiming/prewarm.ts'],
   },
   fileAdmission: {
     what: 'a file transfer, until its sandbox is there; the transfer itself never',
@@ -317,7 +317,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // A start that comes a second late is none that anybody waits for.
     pauses: { firstMs: 1_000, factor: 1, longestMs: 1_000 },
     withinMs: always,
-    by: ['src/adapters/redis/await-fleet-state.ts'],
+    by: ['src/adapters/redis/fleet-state.ts'],
   },
   redisConnection: {
     what: 'a connection to Redis, scripts’, messages’ and BullMQ’s alike. A command is not sent again by itself: whoever asked does that',
@@ -350,6 +350,6 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
     // A dead node costs little, and a new one is there within a second or two.
     pauses: { firstMs: 50, factor: 2, longestMs: 2_000 },
     withinMs: always,
-    by: ['src/adapters/local/watch.ts'],
+    by: ['src/adapters/local/provider.ts'],
   },
 };

@@ -4,7 +4,7 @@ import { readKeys, writeKeys } from '#cli/fleet/keys.ts';
 import { stateFolderAt } from '#cli/fleet/state-folder.ts';
 import { runCommandLine } from '#cli/program.ts';
 import { type ExtraGateway, startExtraGateway } from '#loadtest/fleet/extra-gateway.ts';
-import { createKey } from '#src/access/create-key.ts';
+import { createKey } from '#src/access/keys.ts';
 import { readEvents } from '#src/adapters/event-log/read-events.ts';
 import { runId, tenantId } from '#src/model/ids.ts';
 import { systemRandom } from '#src/platform/random.ts';

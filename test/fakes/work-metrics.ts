@@ -1,4 +1,4 @@
-import type { WorkMetrics } from '#src/ports/work-metrics.ts';
+import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
 
 export type FakeWorkMetrics = WorkMetrics & {
   /** Names of what was told, with its values. */

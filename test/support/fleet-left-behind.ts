@@ -1,6 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupName } from '#services/node/cgroups/group-name.ts';
+import { groupName } from '#services/node/cgroups/groups.ts';
 import { processesOf } from './left-behind.ts';
 
 /** What a fleet in this state folder has on this machine now, one line each: processes, sockets, mounts, groups, sandboxes' folders. */

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupName } from '#services/node/cgroups/group-name.ts';
+import { groupName } from '#services/node/cgroups/groups.ts';
 import { testFleet } from './sandboxes.ts';
 
 /** What the node of a state folder has on this machine now, one line each. */

@@ -36,7 +36,7 @@ export const known: readonly Known[] = [
     because: "the operator's own setting",
   },
   {
-    file: 'services/gateway/http/face-of.ts',
+    file: 'services/gateway/http/answer-failure.ts',
     pattern: String.raw`^[a-z][a-z0-9+.-]*:\/\/[^/?#]*`,
     because: 'what the first repeats cannot be the colon behind it, and nothing behind the second can fail',
   },
@@ -87,7 +87,7 @@ export const known: readonly Known[] = [
     because: 'digits, a dot, digits, letters: one way to match',
   },
   {
-    file: 'src/grading/graders/numeric.ts',
+    file: 'src/grading/graders/text.ts',
     pattern: null,
     because: 'at most 100 characters',
   },
@@ -97,7 +97,7 @@ export const known: readonly Known[] = [
     because: "the author's command; a name holds no brace, so each is read once",
   },
   {
-    file: 'src/tools/fill-text.ts',
+    file: 'src/tools/render-output.ts',
     pattern: String.raw`\{(\w+)\}`,
     because: "the author's text of at most 500 characters; braces are no word characters",
   },

@@ -35,7 +35,7 @@ export const elsewhere: readonly Elsewhere[] = [
     on: 'a kept one that broke',
     often: 'once, at once',
     until: 'the request’s own time',
-    by: ['src/adapters/sandboxd-http/request.ts'],
+    by: ['src/adapters/sandboxd-http/link.ts'],
   },
   {
     part: 'call',
@@ -131,7 +131,7 @@ export const elsewhere: readonly Elsewhere[] = [
     on: 'it does not answer',
     often: 'once a second',
     until: '10 s of silence; then it is lost',
-    by: ['src/lifecycle/doubts.ts'],
+    by: ['src/lifecycle/losses.ts'],
   },
   {
     part: 'fleet',

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { failureRow } from '#src/failure/codes.ts';
 import { asFailure, type Failure } from '#src/failure/failure.ts';
 import { saidByE2b } from '#src/failure/http.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 
 /*
  * Connect, as E2B's clients speak it: JSON, uncompressed. A unary call is a plain request whose errors have a word as `code`. A

@@ -5,7 +5,7 @@ import { FilesQuery } from '#src/protocol/e2b/data.ts';
 import { Type } from 'typebox';
 import type { GatewayCore } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 import { chunksOf, limited, tooLarge } from '../http/read-body.ts';
 import { type Addressed, addressedBy, checkUser } from './identify.ts';
 import { boundaryOf, partsOf } from './multipart.ts';

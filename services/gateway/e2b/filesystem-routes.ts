@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type EntryInfo, ListDirRequest, MoveRequest, PathRequest } from '#src/protocol/e2b/data.ts';
+import type { CallResult } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
 import { takeCall } from '../http/taking.ts';
 import { answerWord, type Word } from './connect-wire.ts';
-import { entriesIn, listing, making, moving, removing, telling, wordOf } from './filesystem-commands.ts';
 import { addressedBy, checkUser } from './identify.ts';
-import { asArgument } from './paths.ts';
+import { asArgument, withoutEnd } from './paths.ts';
 import type { E2bParts } from './routes.ts';
 
 /**
@@ -30,13 +30,18 @@ export function filesystemRoutes(app: App, parts: E2bParts): void {
 
   app.post(`${service}/Remove`, { schema: { body: PathRequest } }, async (request, reply) => {
     const { path } = request.body;
-    const told = await run(parts, request, [removing, asArgument(path)], path);
+    const told = await runCommand(parts, request, [removing, asArgument(path)], path);
     return told.kind === 'word' ? answerWord(reply, told.word, told.message) : {};
   });
 
   app.post(`${service}/ListDir`, { schema: { body: ListDirRequest } }, async (request, reply) => {
     const { path, depth = 0 } = request.body;
-    const told = await run(parts, request, [listing, asArgument(path), String(Math.max(1, depth))], path);
+    const told = await runCommand(
+      parts,
+      request,
+      [listing, asArgument(path), String(Math.max(1, depth))],
+      path,
+    );
     if (told.kind === 'word') return answerWord(reply, told.word, told.message);
     return { entries: entriesIn(told.text, path) };
   });
@@ -49,7 +54,7 @@ async function tellOne(
   command: readonly string[],
   path: string,
 ): Promise<FastifyReply | { readonly entry: EntryInfo }> {
-  const told = await run(parts, request, command, path);
+  const told = await runCommand(parts, request, command, path);
   if (told.kind === 'word') return answerWord(reply, told.word, told.message);
   const [entry] = entriesIn(told.text, null);
   if (entry === undefined) return answerWord(reply, 'not_found', `path '${path}' does not exist`);
@@ -66,7 +71,7 @@ const requestMs = 55_000;
 /** Some two thousand names: what an answer of fleet state holds. */
 const listBytes = 256 * 1024;
 
-async function run(
+async function runCommand(
   { core, random }: E2bParts,
   request: FastifyRequest,
   command: readonly string[],
@@ -90,4 +95,110 @@ function messageOf(word: Word, path: string, said: string): string {
   if (word === 'not_found') return `path '${path}' does not exist`;
   if (word === 'already_exists') return `path '${path}' already exists`;
   return `${path}: ${said.trim().slice(0, saidLength)}`;
+}
+
+/*
+ * What runs in a sandbox for E2B's file system, in the words that every image's shell and coreutils or busybox know. Names are
+ * the policy's and may hold anything but NUL, so NUL is what stands between them, and a name alone is never read as anything else:
+ * a path that a client writes to on its own machine is put together here, of a folder that it asked for and a name without `/`.
+ */
+
+/** Prints a path, what `stat` says, and where a link leads. A file that has gone meanwhile is left out. */
+const tell = `tell() {
+  for path do
+    meta=$(stat $follow -c '%f %s %Y %U %G' -- "$path" 2>/dev/null) || continue
+    link=; [ -L "$path" ] && link=$(readlink -- "$path")
+    printf '%s\\0%s\\0%s\\0' "$path" "$meta" "$link"
+  done
+}`;
+
+/** One path; a link is told as what it leads to. */
+const telling = `${tell}
+[ -e "$1" ] || [ -L "$1" ] || exit 44
+[ -e "$1" ] && follow=-L
+tell "$1"`;
+
+/** What is in a folder, so many levels deep. Links are told as links, so that nobody walks in circles. */
+const listing = `[ -e "$1" ] || exit 44
+cd -- "$1" || exit 45
+exec find . -mindepth 1 -maxdepth "$2" -exec /bin/sh -c '${tell.replaceAll("'", `'\\''`)}
+tell "$@"' sh {} +`;
+
+const making = `${tell}
+[ -d "$1" ] && exit 47
+mkdir -p -- "$1" || exit 45
+tell "$1"`;
+
+const moving = `${tell}
+[ -e "$1" ] || [ -L "$1" ] || exit 44
+mkdir -p -- "\${2%/*}" && mv -T -- "$1" "$2" || exit 45
+tell "$2"`;
+
+const removing = 'rm -rf -- "$1" || exit 45';
+
+const wordsOfExits: Readonly<Record<number, Word>> = {
+  44: 'not_found',
+  45: 'invalid_argument',
+  47: 'already_exists',
+};
+
+/** Null: it has said what was asked for. */
+function wordOf({ outcome, exitCode, truncated }: CallResult): Word | null {
+  if (outcome === 'timed_out') return 'deadline_exceeded';
+  if (outcome !== 'completed' || exitCode === null) return 'failed_precondition';
+  // Half a list would look like the whole.
+  if (truncated.stdout) return 'failed_precondition';
+  return exitCode === 0 ? null : (wordsOfExits[exitCode] ?? 'failed_precondition');
+}
+
+const fields = 3;
+
+/** What a command has told. `folder`: where it listed, which stands before each path; null: paths are told as they were asked for. */
+export function entriesIn(text: string, folder: string | null): EntryInfo[] {
+  const parts = text.split('\0');
+  const entries: EntryInfo[] = [];
+  // The last NUL ends the last entry, so one part more than those of all entries is there.
+  for (let at = 0; at + fields < parts.length; at += fields) {
+    const [path = '', meta = '', link = ''] = parts.slice(at, at + fields);
+    const entry = entryOf(path, meta, link, folder);
+    if (entry !== null) entries.push(entry);
+  }
+  return entries;
+}
+
+function entryOf(path: string, meta: string, link: string, folder: string | null): EntryInfo | null {
+  const [hexMode = '', size = '', seconds = '', owner = '', group = '', ...rest] = meta.split(' ');
+  const isMeta = /^[0-9a-f]{1,8}$/.test(hexMode) && /^\d{1,20}$/.test(size) && /^-?\d{1,12}$/.test(seconds);
+  if (!isMeta || group === '' || rest.length > 0) return null;
+  const mode = Number.parseInt(hexMode, 16);
+  return {
+    name: path.split('/').at(-1) ?? '',
+    type: typeOf(mode),
+    path: folder === null ? path : `${withoutEnd(folder)}/${path.replace(/^\.\//, '')}`,
+    size,
+    mode: mode & 0o777,
+    permissions: permissionsOf(mode),
+    owner,
+    group,
+    modifiedTime: new Date(Number(seconds) * 1_000).toISOString(),
+    ...(link === '' ? {} : { symlinkTarget: link }),
+  };
+}
+
+function typeOf(mode: number): EntryInfo['type'] {
+  switch (mode & 0o170000) {
+    case 0o100000:
+      return 'FILE_TYPE_FILE';
+    case 0o040000:
+      return 'FILE_TYPE_DIRECTORY';
+    case 0o120000:
+      return 'FILE_TYPE_SYMLINK';
+    default:
+      return 'FILE_TYPE_UNSPECIFIED';
+  }
+}
+
+function permissionsOf(mode: number): string {
+  const bits = ['r', 'w', 'x', 'r', 'w', 'x', 'r', 'w', 'x'];
+  return bits.map((letter, at) => (mode & (0o400 >> at) ? letter : '-')).join('');
 }

@@ -3,7 +3,7 @@ import { credentialsOf } from '#src/access/authorise.ts';
 import { runId } from '#src/model/ids.ts';
 import type { PeerTokens } from '#src/platform/tokens.ts';
 import type { Caller, RolloutRef } from '../core-interface.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 import { type Authentication, callerOf, createRequireScope, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
 import { grantOfPass, type Pass, readPass } from './pass.ts';

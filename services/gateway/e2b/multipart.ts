@@ -1,4 +1,4 @@
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 
 /*
  * A body of `multipart/form-data`, read as it comes: a file in it never stands in memory. Between two parts stands the line

@@ -1,4 +1,4 @@
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 
 /*
  * Paths as E2B's clients write them: absolute, below the home with `~/`, or relative to it. The sandbox's own user walks them, in

@@ -12,7 +12,7 @@ import {
 import { maxOutputBytes, type OutputStream } from '#src/protocol/sandboxd/wire.ts';
 import type { CallResult, ExecRequest } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 import { readBody } from '../http/read-body.ts';
 import { takeCall } from '../http/taking.ts';
 import { answerWord, messageIn, streamOf } from './connect-wire.ts';

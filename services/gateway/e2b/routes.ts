@@ -1,4 +1,4 @@
-import type { AliasStore } from '#src/ports/fleet/aliases.ts';
+import type { AliasStore } from '#src/ports/fleet/registry.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { Random } from '#src/ports/random.ts';
@@ -12,7 +12,7 @@ import { fileRoutes } from './file-routes.ts';
 import { filesystemRoutes } from './filesystem-routes.ts';
 import { createRequirePass } from './identify.ts';
 import { processRoutes } from './process-routes.ts';
-import { templateRoutes } from './template-routes.ts';
+import { templateRoutes } from './templates.ts';
 
 export type E2bParts = {
   readonly core: GatewayCore;

@@ -1,18 +1,68 @@
+import type { FastifyReply } from 'fastify';
 import { chooseTemplate } from '#src/environments/choose-template.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { TenantId } from '#src/model/ids.ts';
-import type { AliasStore } from '#src/ports/fleet/aliases.ts';
-import type { BuildStart } from '#src/protocol/e2b/control.ts';
+import type { AliasStore } from '#src/ports/fleet/registry.ts';
+import { AliasParams, BuildParams, BuildStart, NewTemplate, RunParams } from '#src/protocol/e2b/control.ts';
 import type { GatewayCore } from '../core-interface.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
+import type { App } from '../http/app.ts';
 import { environmentRef } from '../http/taking.ts';
+import { controllerOf } from './identify.ts';
+import type { E2bParts } from './routes.ts';
 import type { Template } from './sandbox.ts';
 
 /*
  * A template is one of our environments, by its name, or a name that a client gave to an image by "building" it: nothing is
  * built, and what a build would run is refused. The image becomes the row's, in the environment that takes its image from there.
  */
+
+/** Templates as their clients ask, make and wait for them: a name is given at once, so every build that is known is ready. */
+export function templateRoutes(app: App, parts: E2bParts): void {
+  app.get('/templates/aliases/:alias', { schema: { params: AliasParams } }, async (request, reply) => {
+    const { alias } = request.params;
+    const found = await findTemplate(parts, controllerOf(request).tenant, alias);
+    return found === null ? answerNone(reply, alias) : { templateID: alias, public: false };
+  });
+
+  for (const path of ['/v3/templates', '/v2/templates']) {
+    app.post(path, { schema: { params: RunParams, body: NewTemplate } }, async (request, reply) => {
+      const { name, alias = name, tags = [] } = request.body;
+      const given = newAlias(parts, [alias, ...tags.filter((tag) => tag !== 'default')].join(':'));
+      const buildID = parts.random.text(20);
+      const names = { names: [given], aliases: [given], tags: ['default'] };
+      return reply.code(202).send({ templateID: given, buildID, public: false, ...names });
+    });
+  }
+
+  app.post(
+    '/v2/templates/:template/builds/:build',
+    { schema: { params: BuildParams, body: BuildStart } },
+    async (request, reply) => {
+      const alias = newAlias(parts, request.params.template);
+      await nameImage(parts, controllerOf(request).tenant, alias, request.body);
+      return reply.code(202).send();
+    },
+  );
+
+  app.get(
+    '/templates/:template/builds/:build/status',
+    { schema: { params: BuildParams } },
+    async (request, reply) => {
+      const { template, build } = request.params;
+      const found = await findTemplate(parts, controllerOf(request).tenant, template);
+      if (found === null) return answerNone(reply, template);
+      return { templateID: template, buildID: build, status: 'ready', logs: [], logEntries: [] };
+    },
+  );
+}
+
+function answerNone(reply: FastifyReply, name: string): FastifyReply {
+  return reply
+    .code(404)
+    .send({ code: 404, message: `there is no template ${JSON.stringify(name.slice(0, 100))}` });
+}
 
 type Deps = {
   readonly core: Pick<GatewayCore, 'environment' | 'environments'>;
@@ -23,13 +73,13 @@ type Deps = {
 const usualEnvironment = 'sandbox';
 
 /** Templates have one tag, which may be written or left out. */
-export function untagged(name: string): string | null {
+function untagged(name: string): string | null {
   const [alias = '', tag = 'default', ...rest] = name.split(':');
   return tag === 'default' && rest.length === 0 ? alias : null;
 }
 
 /** Null: there is none such. */
-export async function findTemplate(deps: Deps, tenant: TenantId, name: string): Promise<Template | null> {
+async function findTemplate(deps: Deps, tenant: TenantId, name: string): Promise<Template | null> {
   const alias = untagged(name);
   if (alias === null || alias === '') return null;
   if (isEnvironment(deps, alias)) return { environment: alias, image: null };
@@ -54,7 +104,7 @@ export async function templateOf(deps: Deps, tenant: TenantId, name: string): Pr
 const aliasPattern = /^[A-Za-z0-9][\w.-]{0,127}$/;
 
 /** The alias that a build will give. Throws `invalid_request` where it cannot be one. */
-export function newAlias(deps: Deps, name: string | undefined): string {
+function newAlias(deps: Deps, name: string | undefined): string {
   const alias = untagged(name ?? '');
   if (alias === null) throw invalid('templates have no tags here but "default"');
   if (!aliasPattern.test(alias)) {
@@ -71,12 +121,7 @@ export function newAlias(deps: Deps, name: string | undefined): string {
 }
 
 /** Gives the alias. Throws `invalid_request` for what would have to be built, and for images that may not be. */
-export async function nameImage(
-  deps: Deps,
-  tenant: TenantId,
-  alias: string,
-  build: BuildStart,
-): Promise<void> {
+async function nameImage(deps: Deps, tenant: TenantId, alias: string, build: BuildStart): Promise<void> {
   refuseSteps(build);
   const named = build.fromImage
     ? { environment: usualEnvironment, image: build.fromImage }

@@ -1,10 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { asFailure, Failure } from '#src/failure/failure.ts';
 import { failureToHttp } from '#src/failure/http.ts';
-import type { Failure } from '#src/failure/failure.ts';
 import type { Face } from '#src/model/face.ts';
 import type { FailedRequest } from '../core-interface.ts';
-import { faceOf } from './face-of.ts';
-import { failureOf, invalid } from './failure-of.ts';
 
 /** Hears of every request that was not answered with a result. */
 export type FailureListener = (face: Face, failed: FailedRequest) => void;
@@ -47,4 +45,43 @@ const shownPathLength = 200;
 
 function pathOf(target = '/'): string {
   return (target.split('?', 1)[0] ?? '/').slice(0, shownPathLength);
+}
+
+/** What Fastify's own errors carry. */
+type HttpError = Error & {
+  readonly statusCode?: unknown;
+  readonly code?: unknown;
+  readonly validation?: unknown;
+};
+
+const nextStep = 'correct the request; docs/trainers.md and /openapi.json show its shape';
+
+/** Whatever a route, a hook or the framework threw, in the words of the failure table. */
+function failureOf(thrown: unknown): Failure {
+  if (thrown instanceof Failure || !(thrown instanceof Error)) return asFailure(thrown);
+  const { statusCode, code, validation, message }: HttpError = thrown;
+  if (validation !== undefined) return invalid(message, thrown);
+  if (statusCode === 413) return new Failure('payload_too_large', message, { cause: thrown });
+  // Only the framework's own errors are trusted about whose fault it was.
+  const byFramework = typeof code === 'string' && code.startsWith('FST_');
+  const byCaller = typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500;
+  return byFramework && byCaller ? invalid(message, thrown) : asFailure(thrown);
+}
+
+/** A request that nothing here can make sense of. */
+export function invalid(reason: string, cause?: unknown): Failure {
+  return new Failure('invalid_request', `${reason}; ${nextStep}`, { cause });
+}
+
+/**
+ * Which face a request target belongs to, however oddly it is written: full URLs, doubled slashes, capitals, escapes.
+ * In doubt `rft`, whose answers are safe for everybody; the others leave no doubt, since only their own addresses have routes.
+ */
+export function faceOf(target: string): Face {
+  const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '').replaceAll(/%2f/gi, '/');
+  const letters = path.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  if (/^[/.\\]*rft(?![a-z0-9_-])/i.test(letters)) return 'rft';
+  return /^\/*e2b(?![a-z0-9_-])/i.test(letters) ? 'e2b' : 'native';
 }

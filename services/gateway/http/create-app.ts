@@ -5,9 +5,8 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { failureToHttp } from '#src/failure/http.ts';
 import type { Answered } from '#src/ports/gateway-metrics.ts';
-import { createFailureAnswer, type FailureListener } from './answer-failure.ts';
+import { createFailureAnswer, faceOf, type FailureListener } from './answer-failure.ts';
 import type { App } from './app.ts';
-import { faceOf } from './face-of.ts';
 import type { HoldGate } from './hold-gate.ts';
 import { onceWhole } from './read-body.ts';
 

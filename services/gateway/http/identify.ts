@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { authorise, credentialsOf, refusalOf } from '#src/access/authorise.ts';
-import type { KeyRing } from '#src/access/key-ring.ts';
+import type { KeyRing } from '#src/access/key-file.ts';
 import type { Grant, Scope } from '#src/access/keys.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { isIdText, runId, type RunId } from '#src/model/ids.ts';
@@ -9,8 +9,7 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import { readTraceparent } from '#src/tracing/names.ts';
 import type { Caller } from '../core-interface.ts';
-import { faceOf } from './face-of.ts';
-import { invalid } from './failure-of.ts';
+import { faceOf, invalid } from './answer-failure.ts';
 
 export type Authentication = {
   readonly keyRing: KeyRing;

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Written } from '#src/model/written.ts';
 import type { App } from './app.ts';
 import { type Aside, BodyParts, type WrittenMember } from './body-parts.ts';
-import { invalid } from './failure-of.ts';
+import { invalid } from './answer-failure.ts';
 import { readBody } from './read-body.ts';
 
 const jsonType = /^application\/([a-z0-9.-]+\+)?json(?![a-z0-9.+-])/i;

@@ -3,10 +3,11 @@ import { mostKeptSampleBytes } from '#src/grading/job.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 import { callId, type CallId, isIdText, rolloutId, type RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
+import { defaultWaitS, maxWaitS } from '#src/protocol/native/parts.ts';
 import { mostArgumentBytes } from '#src/tools/arguments.ts';
 import type { EnvironmentRef, RolloutRef } from '../core-interface.ts';
+import { invalid } from './answer-failure.ts';
 import type { WrittenMember } from './body-parts.ts';
-import { invalid } from './failure-of.ts';
 
 /*
  * What a route takes out of a request, each piece checked once, here: ids, the environment, the dataset row, and at the
@@ -101,4 +102,15 @@ function parsed(text: string): unknown {
   } catch (error) {
     throw invalid('the body is not JSON', error);
   }
+}
+
+/** How long a request may be held, from its `wait_s`. */
+export function waitMsOf(waitS: string | undefined): number {
+  const seconds = waitS === undefined ? defaultWaitS : Math.min(Number(waitS), maxWaitS);
+  return seconds * 1000;
+}
+
+/** A command's own timeout, from its `timeout_s`; null leaves it to the tool. */
+export function timeoutMsOf(timeoutS: number | undefined): number | null {
+  return timeoutS === undefined ? null : Math.ceil(timeoutS * 1000);
 }

@@ -1,16 +1,26 @@
+import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { RunningAnswer } from '#src/protocol/native/error.ts';
 import { CallAnswer, CallBody, CancelAnswer, ExecBody } from '#src/protocol/native/calls.ts';
-import { AttemptQuery, CallParams, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
-import type { CallResult, ExecRequest, GatewayCore, RolloutRef } from '../core-interface.ts';
+import {
+  RunningAnswer,
+  AttemptQuery,
+  CallParams,
+  RolloutParams,
+  WaitQuery,
+} from '#src/protocol/native/parts.ts';
 import type { OutputStream } from '#src/protocol/sandboxd/wire.ts';
+import type { CallResult, ExecRequest, GatewayCore, RolloutRef } from '../core-interface.ts';
+import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
-import { invalid } from '../http/failure-of.ts';
 import { callerOf } from '../http/identify.ts';
-import { takeArguments, takeCall, takeRolloutRef, writtenArguments } from '../http/taking.ts';
-import { largeAnswer } from './large-answer.ts';
-import { presentCallResult } from './present-call.ts';
-import { timeoutMsOf, waitMsOf } from './waits.ts';
+import {
+  takeArguments,
+  takeCall,
+  takeRolloutRef,
+  timeoutMsOf,
+  waitMsOf,
+  writtenArguments,
+} from '../http/taking.ts';
 
 /**
  * Tool calls and commands. The same call id again attaches to the call, or gets its recorded answer. A tool's name is taken for the
@@ -136,5 +146,80 @@ function commandOf(
     ...(stdin === undefined ? {} : { stdin }),
     ...(user === undefined ? {} : { user }),
     ...(max_output_bytes === undefined ? {} : { maxOutputBytes: max_output_bytes }),
+  };
+}
+
+type Streams = Readonly<Record<OutputStream, AsyncIterable<Uint8Array> | null>>;
+
+/**
+ * A settled call whose sandbox has kept more of its output than fleet state: the same JSON as ever, with that in its place,
+ * written as it comes. Twenty megabytes for each of some hundreds of calls at once would be more than a gateway has.
+ * Both streams are open before the first byte is sent, so that what has gone is a failure with a status.
+ */
+async function largeAnswer(
+  result: CallResult & Required<Pick<CallResult, 'kept'>>,
+  open: (stream: OutputStream) => Promise<AsyncIterable<Uint8Array>>,
+): Promise<Readable> {
+  const { kept } = result;
+  const wanted = (stream: OutputStream) => (kept[stream] > 0 ? open(stream) : Promise.resolve(null));
+  const stdout = await wanted('stdout');
+  const stderr = await wanted('stderr').catch(async (failure: unknown) => {
+    await letGo(stdout);
+    throw failure;
+  });
+  return Readable.from(pieces(presentCallResult(result), { stdout, stderr }), { objectMode: false });
+}
+
+async function letGo(bytes: AsyncIterable<Uint8Array> | null): Promise<void> {
+  await bytes?.[Symbol.asyncIterator]().return?.();
+}
+
+async function* pieces(answer: CallAnswer, streams: Streams): AsyncGenerator<string> {
+  const { stdout, stderr, ...rest } = answer;
+  yield JSON.stringify(rest).slice(0, -1);
+  yield* member('stdout', stdout, streams.stdout);
+  yield* member('stderr', stderr, streams.stderr);
+  yield '}';
+}
+
+async function* member(
+  name: OutputStream,
+  text: string,
+  bytes: AsyncIterable<Uint8Array> | null,
+): AsyncGenerator<string> {
+  yield `,"${name}":"`;
+  if (bytes === null) yield escaped(text);
+  else {
+    const decoder = new TextDecoder();
+    for await (const chunk of bytes) yield escaped(decoder.decode(chunk, { stream: true }));
+    yield escaped(decoder.decode());
+  }
+  yield '"';
+}
+
+const escaped = (text: string) => JSON.stringify(text).slice(1, -1);
+
+/** A settled call as the native face tells it. */
+function presentCallResult(result: CallResult): CallAnswer {
+  return {
+    call_id: result.callId,
+    outcome: result.outcome,
+    code: result.code,
+    exit_code: result.exitCode,
+    signal: result.signal,
+    output: result.output,
+    stdout: result.stdout,
+    stderr: result.stderr,
+    truncated: {
+      stdout: result.truncated.stdout,
+      stderr: result.truncated.stderr,
+      total_bytes: result.truncated.totalBytes,
+    },
+    timed_out: result.timedOut,
+    oom_killed: result.outOfMemoryKilled,
+    duration_ms: result.durationMs,
+    waited_ms: result.waitedMs,
+    epoch: result.epoch,
+    replayed: result.replayed,
   };
 }

@@ -7,7 +7,7 @@ import { withoutWhy } from '#src/reports/own-events.ts';
 import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
 import { RolloutParams, RunParams } from '#src/protocol/native/parts.ts';
 import type { App } from '../http/app.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 import { type Authentication, grantOf, recordRefusal } from '../http/identify.ts';
 import { idText, takeRollout } from '../http/taking.ts';
 

@@ -15,7 +15,7 @@ import { RolloutParams } from '#src/protocol/native/parts.ts';
 import type { FilePlace } from '#src/protocol/sandboxd/wire.ts';
 import type { GatewayCore, RolloutRef } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
-import { invalid } from '../http/failure-of.ts';
+import { invalid } from '../http/answer-failure.ts';
 import { callerOf } from '../http/identify.ts';
 import { chunksOf, limited, tooLarge } from '../http/read-body.ts';
 import { takeCall, takeRolloutRef } from '../http/taking.ts';

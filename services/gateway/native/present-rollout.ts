@@ -1,7 +1,9 @@
-import type { RolloutAnswer, RolloutLine } from '#src/protocol/native/rollouts.ts';
-import { shownFields } from '#src/protocol/rollout/fields.ts';
-import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
+import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
+import type { RolloutAnswer, RolloutLine, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
+import { shownFields } from '#src/protocol/rollout/fields.ts';
+import { explain, type Explanation } from '#src/reports/explanation.ts';
+import { blameOfCall, type CallStory, type RolloutStory } from '#src/reports/rollout-story.ts';
 import type { RolloutView } from '../core-interface.ts';
 
 /** A rollout as the native face tells it. */
@@ -51,3 +53,77 @@ function presentCall(call: CallSummary): RolloutAnswer['calls'][number] {
 }
 
 const instant = (atMs: number): string => new Date(atMs).toISOString();
+
+/** A rollout's verdict as the native face tells it: why it is discarded, with all that fleet state knows of it. */
+export function presentVerdict(view: RolloutView): VerdictStoryAnswer {
+  const { record, verdict } = view;
+  const explanation = explain(storyOf(view));
+  return {
+    rollout_id: record.owner.rollout,
+    attempt: record.owner.attempt,
+    run: record.owner.run,
+    environment: record.environment,
+    version: record.version,
+    state: record.state,
+    verdict,
+    score: record.score,
+    discard: explanation === null ? null : presentDiscard(explanation),
+  };
+}
+
+function presentDiscard(explanation: Explanation): NonNullable<VerdictStoryAnswer['discard']> {
+  const { what, timeline, evidence, epoch, admitted, blame, whose, told } = explanation;
+  return {
+    what: [...what],
+    timeline: timeline.map((moment) => ({ at: new Date(moment.atMs).toISOString(), what: moment.what })),
+    evidence: { ...evidence },
+    epoch,
+    admitted,
+    blame,
+    whose,
+    told: [...told],
+  };
+}
+
+function storyOf({ record, verdict, calls }: RolloutView): RolloutStory {
+  return {
+    source: 'fleet',
+    rolloutId: record.owner.rollout,
+    run: record.owner.run,
+    attempt: record.owner.attempt,
+    environment: record.environment,
+    version: record.version,
+    state: record.state,
+    closedBy: record.closedBy,
+    launchType: record.launchType,
+    sandbox: record.epoch?.sandbox ?? null,
+    boot: record.epoch?.boot ?? null,
+    openedAtMs: record.placedAtMs,
+    claimedAtMs: record.claimedAtMs,
+    closedAtMs: record.closedAtMs,
+    discardedAtMs: record.taint?.atMs ?? null,
+    verdict,
+    score: record.score,
+    suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
+    broken: record.broken,
+    evidence: record.taint?.evidence ?? {},
+    why: null,
+    calls: calls.map(callStoryOf),
+    // Fleet state does not keep who asked; the event log does.
+    keyIds: [],
+    closedByKey: null,
+    missing: [],
+  };
+}
+
+function callStoryOf(summary: CallSummary): CallStory {
+  const { call, outcome, ...rest } = summary;
+  return {
+    ...rest,
+    callId: call,
+    outcome: outcome ?? 'running',
+    blame: blameOfCall(summary),
+    command: null,
+    keyId: null,
+  };
+}

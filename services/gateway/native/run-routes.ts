@@ -1,11 +1,11 @@
+import { failureCodes } from '#src/failure/codes.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { verdictOf } from '#src/grading/job.ts';
+import { runId, type RunId } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
-import type { ReportStore, RolloutFilter } from '#src/ports/fleet/reports.ts';
-import { verdictOf } from '#src/grading/verdict-of.ts';
-import { failureCodes } from '#src/failure/codes.ts';
-import { Failure } from '#src/failure/failure.ts';
-import { runId, type RunId } from '#src/model/ids.ts';
+import type { ReportStore, RolloutFilter, SandboxCost } from '#src/ports/fleet/reports.ts';
 import { RunParams } from '#src/protocol/native/parts.ts';
 import {
   RolloutsAnswer,
@@ -15,13 +15,12 @@ import {
   RunHeartbeatAnswer,
   RunsAnswer,
 } from '#src/protocol/native/runs.ts';
+import { idleShare, type WaveReport, wholeRun, type WholeRun } from '#src/reports/run-report.ts';
+import { invalid } from '../http/answer-failure.ts';
 import type { App } from '../http/app.ts';
-import { invalid } from '../http/failure-of.ts';
 import { grantOf } from '../http/identify.ts';
 import { idText } from '../http/taking.ts';
-import { wholeRun } from '#src/reports/run-report.ts';
 import { presentLine } from './present-rollout.ts';
-import { presentRun } from './present-run.ts';
 
 /** Runs as a whole: read from reports, ended through the lifecycle, which is told; no call of a rollout passes here. */
 export type RunRoutesDeps = {
@@ -137,3 +136,34 @@ function filterOf(query: {
     ...(query.cursor === undefined ? {} : { cursor: query.cursor }),
   };
 }
+
+/** A run as the native face tells it. */
+function presentRun(
+  { tenant: _tenant, items: _items, groupsLeftOut, sandboxMs, ...report }: WholeRun,
+  fleetCost: readonly SandboxCost[],
+): RunAnswer {
+  return {
+    ...report,
+    calls: { ...report.calls },
+    blame: { ...report.blame },
+    codes: { ...report.codes },
+    waves: report.waves.map(presentWave),
+    groups: [...report.groups],
+    groups_left_out: groupsLeftOut,
+    sandbox_seconds: {
+      scored: sandboxMs.scored / 1000,
+      discarded: sandboxMs.discarded / 1000,
+      ungraded: sandboxMs.ungraded / 1000,
+    },
+    fleet_idle_share: idleShare(fleetCost),
+  };
+}
+
+const presentWave = ({ wave, groups, groupsHurt, rollouts, rolloutsLost, signalLost }: WaveReport) => ({
+  wave,
+  groups,
+  groups_hurt: groupsHurt,
+  rollouts,
+  rollouts_lost: rolloutsLost,
+  signal_lost: signalLost,
+});

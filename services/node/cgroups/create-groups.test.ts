@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '#src/platform/clock.ts';
-import { createGroups } from './create-groups.ts';
-import { detectLayout, unifiedPath } from './detect.ts';
+import { createGroups, detectLayout, unifiedPath } from './create-groups.ts';
 import type { GroupLimits } from './groups.ts';
 
 const limits: GroupLimits = { memoryBytes: 268_435_456, tasks: 112, cpuMilli: 1500, cpuShareMilli: 500 };

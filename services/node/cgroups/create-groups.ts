@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { readdir, rmdir } from 'node:fs/promises';
+import { readdir, readFile, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { MemoryFiles } from '#src/platform/memory-account.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import type { Group, GroupLimits, Groups } from './groups.ts';
-import type { GroupLayout } from './layout.ts';
-import { handOn } from './v2.ts';
+import { type Group, type GroupLayout, type GroupLimits, type Groups, noGroups } from './groups.ts';
+import { v1Layout } from './v1.ts';
+import { handOn, v2Layout } from './v2.ts';
 
 /** How long members of a killed group may take to leave it, and how often we look: the kernel has no event for it on v1. */
 const leaveMs = 2000;
@@ -97,4 +97,27 @@ async function removeFolder(folder: string, clock: Clock): Promise<void> {
 async function removeEmpty(corral: string): Promise<void> {
   for (const name of await foldersIn(corral)) await rmdir(join(corral, name)).catch(() => undefined);
   await rmdir(corral).catch(() => undefined);
+}
+
+/**
+ * Which control groups this process may make. On v2 the root of the tree where we may write it, else our own group;
+ * on v1 (and on hybrid hosts, whose controllers are in v1) the mounted controllers.
+ */
+export async function detectLayout(
+  root = '/sys/fs/cgroup',
+  self = '/proc/self/cgroup',
+): Promise<GroupLayout> {
+  const own = await readFile(self, 'utf8').catch(() => '');
+  const path = unifiedPath(own);
+  for (const base of path === null ? [] : [root, join(root, path)]) {
+    const layout = await v2Layout(base);
+    if (layout !== noGroups) return layout;
+  }
+  return v1Layout(root);
+}
+
+/** Our group in the v2 tree, from the line `0::/path` of /proc/self/cgroup; null without one. */
+export function unifiedPath(selfCgroup: string): string | null {
+  const line = selfCgroup.split('\n').find((each) => each.startsWith('0::'));
+  return line === undefined ? null : line.slice('0::'.length);
 }

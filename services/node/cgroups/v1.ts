@@ -1,6 +1,6 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cpuPeriod, cpuQuotaUs, cpuShares, type GroupLayout, type Hierarchy, noGroups } from './layout.ts';
+import { cpuPeriod, cpuQuotaUs, cpuShares, type GroupLayout, type Hierarchy, noGroups } from './groups.ts';
 
 const controllers = {
   memory: 'the memory limit',

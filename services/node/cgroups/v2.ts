@@ -1,7 +1,14 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { cpuPeriod, cpuQuotaUs, cpuWeight, type GroupLayout, noGroups, type Setting } from './layout.ts';
-import type { GroupLimits } from './groups.ts';
+import {
+  cpuPeriod,
+  cpuQuotaUs,
+  cpuWeight,
+  type GroupLayout,
+  type GroupLimits,
+  noGroups,
+  type Setting,
+} from './groups.ts';
 
 const controllers = {
   memory: 'the memory limit',

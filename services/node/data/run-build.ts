@@ -7,7 +7,7 @@ import { emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
 import { etcOf, isStillThere, type Site } from '../sandbox/build.ts';
-import { killMembers } from '../sandbox/kill-members.ts';
+import { killMembers } from '../sandbox/process-identity.ts';
 
 /**
  * Runs the program that makes data. Its author is the environment's and trusted as that, which is to say with what his

@@ -5,12 +5,18 @@ import type { Clock } from '#src/ports/clock.ts';
 import type { Owner } from '#src/model/rollout.ts';
 import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import type { IdRanges } from '../namespaces/id-ranges.ts';
+import type { IdRanges } from '../own-ids.ts';
 import { buildLaunch, groupLimits, type Site, usersOf } from './build.ts';
 import { type Asked, type Death, deathOf } from './death.ts';
 import { listening, type SocketFile, socketFileAt } from './listening.ts';
-import { killMembers } from './kill-members.ts';
-import { childOf, identify, isAlive, killProcess, type ProcessIdentity } from './process-identity.ts';
+import {
+  childOf,
+  identify,
+  isAlive,
+  killMembers,
+  killProcess,
+  type ProcessIdentity,
+} from './process-identity.ts';
 import type { Records, SandboxFolder, SandboxRecord } from './record.ts';
 import type { StartLine } from './start-line.ts';
 

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import type { Group } from '../cgroups/groups.ts';
 
 /** A process that cannot be mistaken for a later one with the same pid. */
 export type ProcessIdentity = {
@@ -65,5 +66,13 @@ function readOfProcess(pid: number, file: string): string {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
     return '';
+  }
+}
+
+/** SIGKILL to every process that is in the group now. */
+export function killMembers(group: Group): void {
+  for (const pid of group.members()) {
+    const member = identify(pid);
+    if (member !== null) killProcess(member);
   }
 }

@@ -6,8 +6,7 @@ import { CreateBody, LabelBody, watchAliveEveryMs, type WatchLine } from '#src/p
 import type { BuiltData } from '../data/built-data.ts';
 import type { Feed } from '../sandbox/feed.ts';
 import type { Sandboxes } from '../sandbox/sandboxes.ts';
-import { answer, BadRequest, readBody } from './answers.ts';
-import type { Handle } from './serve.ts';
+import { answer, BadRequest, type Handle, readBody } from './serve.ts';
 
 const createCheck = Compile(CreateBody);
 const labelCheck = Compile(LabelBody);

@@ -2,10 +2,9 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { BuiltinAction, CallRequest, ExecAction, GradeTurn } from '#src/protocol/sandboxd/wire.ts';
 import { type MemoryFiles, memoryKillsSince, readMemoryAccount } from '#src/platform/memory-account.ts';
-import { behindSandboxd } from '../command/behind-sandboxd.ts';
+import { behindSandboxd, enterable } from '../command/behind-sandboxd.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
-import { enterable } from '../command/enterable.ts';
 import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
 import type { Turns } from '../grading/turns.ts';
@@ -13,9 +12,8 @@ import { folderOf, helperProcess } from '../helper/helper-process.ts';
 import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
-import type { RawAnswer } from './answer.ts';
+import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
 import type { StartCall } from './journal.ts';
-import { keptBytes, type Outputs } from './outputs.ts';
 
 /**
  * How calls become processes: a command as it is, a built-in tool as our helper, both under the command's user; a grade as

@@ -1,4 +1,5 @@
 import {
+  accessSync,
   closeSync,
   constants,
   existsSync,
@@ -11,7 +12,7 @@ import {
 } from 'node:fs';
 import { payloadBehind } from '#src/protocol/sandboxd/payload-layout.ts';
 import type { Config } from '../config.ts';
-import { foldersAbove, placesOf } from '../programs/where.ts';
+import { foldersAbove, placesOf } from '../programs/permissions.ts';
 
 /** What a process is started with. */
 type Start = {
@@ -96,4 +97,22 @@ function beginningOf(path: string): string {
   } finally {
     closeSync(file);
   }
+}
+
+/**
+ * A working folder is entered before the user is switched, and sandboxd as root may lack the privilege to enter a folder
+ * that only its owner may. Then the image's shell, already the command's user, enters it.
+ */
+export function enterable(
+  cwd: string,
+  argv: readonly string[],
+): { readonly argv: readonly string[]; readonly cwd: string } {
+  try {
+    accessSync(cwd, constants.X_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EACCES') {
+      return { argv: ['/bin/sh', '-c', 'cd -- "$0" && exec "$@"', cwd, ...argv], cwd: '/' };
+    }
+  }
+  return { argv, cwd };
 }

@@ -1,7 +1,8 @@
+import { spawn } from 'node:child_process';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { Leaders } from '../processes/leaders.ts';
-import { runCommand } from './run-command.ts';
+import { Output, runCommand } from './run-command.ts';
 
 /** Stands still with the whole event loop, as a daemon does on a starved machine. */
 const standStillMs = (durationMs: number) =>
@@ -26,4 +27,16 @@ test('a command that ended in time has not timed out, however late the daemon lo
   const { ending, stdout } = await running;
   expect(ending).toEqual({ kind: 'exited', exitCode: 3 });
   expect(stdout.head.toString()).toBe('done\n');
+});
+
+test('what was written while the daemon stood still is read before the pipes count as quiet', async () => {
+  const child = spawn('sh', ['-c', 'sleep 0.05; echo late; exec sleep 1'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = new Output(child.stdout, child.stderr, 1024);
+  const settled = output.settled();
+  standStillMs(400);
+  await settled;
+  expect(output.take().stdout.head.toString()).toBe('late\n');
+  child.kill();
 });

@@ -1,11 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from '../clock.ts';
 import { readProcessTable, readUid } from '../processes/process-table.ts';
-import { signalProcess } from '../processes/signals.ts';
-import { sheltered } from './oom-score.ts';
+import { signalProcess } from '../processes/kill-tree.ts';
+import type { ProcessRole, ProcessUser } from '../users.ts';
 import { isUnwatched, startWatch, watched } from './spawn-watch.ts';
-import type { ProcessUser } from '../users.ts';
 
 export type ProcessSpec = {
   readonly argv: readonly string[];
@@ -139,5 +140,68 @@ function explain(errno: string, { argv, cwd }: ProcessSpec): string {
       return `the arguments of ${program} are too long`;
     default:
       return `${program} could not be started (${errno})`;
+  }
+}
+
+/** That we, or this machine, can open no further file: no command's failure, and never told as one. */
+const ownWants: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE']);
+const againMs = 50;
+/** Each call that ends gives back what it had open. Who has nothing for so long has leaked it, and will never have. */
+const patienceMs = 5_000;
+
+/**
+ * Starts a process, if need be when there are files to be opened again. Throws {@link NotStarted}, and an error that is
+ * nobody's but ours when that does not come: for a call it ends this sandboxd, so that its sandbox counts as lost.
+ */
+export async function spawnWhenAble(spec: ProcessSpec): Promise<StartedProcess> {
+  const untilMs = monotonicMs() + patienceMs;
+  for (;;) {
+    try {
+      return await spawnAs(spec);
+    } catch (error) {
+      if (!(error instanceof NotStarted) || !ownWants.has(error.errno)) throw error;
+      if (monotonicMs() > untilMs) throw new Error('sandboxd can open no file', { cause: error });
+      await sleep(againMs);
+    }
+  }
+}
+
+/**
+ * Out of memory, the kernel shall take a command before sandboxd, and what the policy runs before the grader that runs
+ * it, or who answers its queries: half and a quarter of the scale that ends at 1000.
+ */
+const penalties = { policy: 500, grader: 250, queries: 250 } as const satisfies Record<ProcessRole, number>;
+const highestScore = 1000;
+const scoreFile = '/proc/self/oom_score_adj';
+
+/**
+ * Runs `fork` while our own out-of-memory score is raised, so that the child inherits the higher one. The score of a
+ * process with another user id could not be written afterwards without more privileges than sandboxd has; going back to
+ * the score that we started with needs none. Where /proc does not allow it, the child keeps our score.
+ */
+function sheltered<Child>(user: ProcessRole, fork: () => Child): Child {
+  const ownScore = raiseScore(penalties[user]);
+  try {
+    return fork();
+  } finally {
+    if (ownScore !== null) writeScore(ownScore);
+  }
+}
+
+function raiseScore(penalty: number): number | null {
+  try {
+    const ownScore = Number(readFileSync(scoreFile, 'latin1'));
+    return writeScore(Math.min(ownScore + penalty, highestScore)) ? ownScore : null;
+  } catch {
+    return null;
+  }
+}
+
+function writeScore(score: number): boolean {
+  try {
+    writeFileSync(scoreFile, String(score));
+    return true;
+  } catch {
+    return false;
   }
 }

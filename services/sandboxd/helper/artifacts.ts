@@ -11,8 +11,7 @@ import {
 import { isAbsolute, join } from 'node:path';
 import { matches } from '#src/protocol/sandboxd/path-pattern.ts';
 import { endOfTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
-import { reportErrno } from './report-errno.ts';
-import { writeOut } from './write-out.ts';
+import { reportErrno, writeOut } from './print.ts';
 
 /*
  * What a policy leaves behind, on its way to a grader elsewhere. It is looked at as a whole before the first byte of it is

@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type GraderFile, longestScoreBytes } from '#src/protocol/sandboxd/wire.ts';
-import { reportErrno } from './report-errno.ts';
+import { reportErrno } from './print.ts';
 
 const ownOnly = 0o700;
 const folders = ['files', 'bin', 'home', 'tmp'];

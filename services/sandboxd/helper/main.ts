@@ -24,11 +24,11 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
       return runTool(object);
     }
     case 'put': {
-      const { putFile } = await import('./put-file.ts');
+      const { putFile } = await import('./one-file.ts');
       return putFile(object);
     }
     case 'get': {
-      const { getFile } = await import('./get-file.ts');
+      const { getFile } = await import('./one-file.ts');
       return getFile(object, Number(rest[0]));
     }
     case 'tar-in': {

@@ -1,5 +1,5 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import { placesOf } from '../programs/where.ts';
+import { placesOf } from '../programs/permissions.ts';
 
 /** Which of the programs this user could not run, by their position, as JSON. */
 export function reportMissing(path: string, programs: readonly string[]): 0 {

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import type { CommandUser } from '#src/protocol/sandboxd/wire.ts';
 import { Capture } from '../command/capture.ts';
-import { NotStarted, type StartedProcess } from '../command/spawn-as.ts';
-import { spawnWhenAble } from '../command/spawn-when-able.ts';
+import { NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { killTree } from '../processes/kill-tree.ts';
 import { WireError } from '../wire-error.ts';
@@ -13,7 +12,7 @@ export const replyBytes = 4096;
 
 const readsStdin: ReadonlySet<string> = new Set(['put', 'tar-in', 'place-grader']);
 
-export type Helper = {
+type Helper = {
   readonly process: StartedProcess;
   /** Rejects with `file_error` for what the helper reports, or when something in the sandbox killed it. */
   readonly succeeded: Promise<void>;
@@ -71,5 +70,25 @@ export function parseReply(json: string): Readonly<Record<string, unknown>> {
     return typeof value === 'object' && value !== null ? Object.fromEntries(Object.entries(value)) : {};
   } catch {
     return {};
+  }
+}
+
+/** One question to a helper that answers in a line of JSON. Throws `file_error` with what it reports, and `internal`. */
+export async function askHelper(
+  config: Config,
+  user: CommandUser,
+  request: readonly string[],
+  longestMs: number,
+  stdin = '',
+): Promise<Readonly<Record<string, unknown>>> {
+  const helper = await startHelper(config, user, request, longestMs);
+  try {
+    const said = new Capture(replyBytes);
+    helper.process.stdout.on('data', (chunk: Buffer) => said.push(chunk));
+    helper.process.child.stdin?.end(stdin);
+    await helper.succeeded;
+    return parseReply(said.taken().head.toString('utf8'));
+  } finally {
+    helper.release();
   }
 }

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { type ReadEntry, readTar, TarError } from '#src/protocol/sandboxd/tar.ts';
-import { reportErrno } from './report-errno.ts';
+import { reportErrno } from './print.ts';
 
 /**
  * Unpacks a tar from stdin below a folder, which is made where it is not there. All of it is done as the user that asked:

@@ -13,8 +13,7 @@ import {
 } from 'node:fs';
 import { basename, join } from 'node:path';
 import { endOfTar, tarHeader, type TarEntry, tarPadding } from '#src/protocol/sandboxd/tar.ts';
-import { reportErrno } from './report-errno.ts';
-import { writeOut } from './write-out.ts';
+import { reportErrno, writeOut } from './print.ts';
 
 /** Names and sizes of all are known before the first byte is sent; this many of them are some tens of megabytes. */
 const mostEntries = 200_000;

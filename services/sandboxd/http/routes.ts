@@ -8,15 +8,13 @@ import {
   protocolVersion,
   type StillRunning,
 } from '#src/protocol/sandboxd/wire.ts';
-import { awaitAnswer } from '../calls/journal.ts';
-import type { JournalEntry } from '../calls/journal-entry.ts';
-import { keptBytes } from '../calls/outputs.ts';
+import { awaitAnswer, type JournalEntry } from '../calls/journal.ts';
+import { keptBytes } from '../calls/answer.ts';
 import { monotonicMs } from '../clock.ts';
 import { type Daemon, endAtExpiry, identityOf } from '../daemon.ts';
 import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { WireError } from '../wire-error.ts';
-import { readJson } from './body.ts';
 import type { Needed } from './gate.ts';
 import {
   parseArtifacts,
@@ -35,7 +33,7 @@ import {
 } from './requests.ts';
 
 /** One request in hand. `gone` aborts when its client goes away; what it started goes on. */
-export type Exchange = {
+type Exchange = {
   readonly daemon: Daemon;
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -87,7 +85,7 @@ function identity({ daemon, query }: Exchange): Reply {
 async function runProbe({ daemon, query }: Exchange): Promise<Reply> {
   const depth = parseProbeDepth(query);
   const startMs = monotonicMs();
-  const { probe } = await import('../probe.ts');
+  const { probe } = await import('../make-ready.ts');
   await probe(daemon.config, depth);
   daemon.done.probed = true;
   const body: ProbeReply = { ok: true, durationMs: Math.round(monotonicMs() - startMs) };
@@ -97,7 +95,7 @@ async function runProbe({ daemon, query }: Exchange): Promise<Reply> {
 async function runPrepare({ daemon, request, gone }: Exchange): Promise<Reply> {
   daemon.binding.requireUnbound();
   const body = parsePrepare(await readJson(request));
-  const { prepare } = await import('../prepare.ts');
+  const { prepare } = await import('../make-ready.ts');
   return { status: 200, body: await prepare(daemon, body, gone) };
 }
 
@@ -194,9 +192,43 @@ async function artifactsOut({ daemon, request, response, gone }: Exchange): Prom
   requireBound(daemon, request);
   const wanted = parseArtifacts(await readJson(request));
   daemon.journal.beginGrading();
-  const { takeArtifacts } = await import('../grading/artifacts.ts');
+  const { takeArtifacts } = await import('../files.ts');
   await takeArtifacts(daemon, wanted, response, gone);
   return null;
 }
 
 const formOf = (caught: string): FilePlace['form'] => (caught === 'archive' ? 'archive' : 'file');
+
+/**
+ * The gateway takes at most 1 MiB from a trainer; as JSON of JSON it can grow about sixfold. A grader may be told of the whole
+ * rollout besides: its sample, and 4,000 calls whose texts are control characters.
+ */
+const largestBodyBytes = 16 * 1024 * 1024;
+
+/** A JSON body. Throws `payload_too_large` or `invalid_request`. */
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const bytes = await readBody(request);
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    throw new WireError('invalid_request', 'the body is not JSON');
+  }
+}
+
+/** By events: what an iterator brings along is a millisecond of a fresh sandboxd's first call. */
+function readBody(request: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let sizeBytes = 0;
+  return new Promise((resolve, reject) => {
+    request.on('data', (chunk: Buffer) => {
+      sizeBytes += chunk.length;
+      if (sizeBytes <= largestBodyBytes) return void chunks.push(chunk);
+      // What still comes is dropped as it comes, so that our answer gets through.
+      chunks.length = 0;
+      reject(new WireError('payload_too_large', `a body may have ${largestBodyBytes} bytes`));
+    });
+    request.once('end', () => resolve(Buffer.concat(chunks)));
+    request.once('error', reject);
+    request.once('close', () => reject(new WireError('invalid_request', 'the body broke off')));
+  });
+}

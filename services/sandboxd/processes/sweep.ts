@@ -4,9 +4,8 @@ import { NotStarted, spawnAs } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { processUser, type ProcessUser } from '../users.ts';
 import type { Leaders } from './leaders.ts';
-import { type ProcessRow, readProcessTable, readUid } from './process-table.ts';
-import { stopAndKill } from './stop-and-kill.ts';
-import { lineageOf, treeOf } from './tree.ts';
+import { lineageOf, type ProcessRow, readProcessTable, readUid, treeOf } from './process-table.ts';
+import { stopAndKill } from './kill-tree.ts';
 
 /*
  * Killing all that commands left running, whatever they did to stay. Before a score is read nothing of the policy's and

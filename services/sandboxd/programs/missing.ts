@@ -1,7 +1,6 @@
 import { commandEnv } from '../command/command-env.ts';
 import type { Daemon } from '../daemon.ts';
-import { policyIds, surelyRuns } from './permissions.ts';
-import { placesOf } from './where.ts';
+import { placesOf, policyIds, surelyRuns } from './permissions.ts';
 
 /** A helper takes a tenth of a second; the rest is for a burst. */
 const longestMs = 20_000;
@@ -23,7 +22,7 @@ export async function missingPrograms(
     (program) => !placesOf(program, PATH, config.workspace).some((place) => surelyRuns(who, place)),
   );
   if (doubtful.length === 0) return [];
-  const { askHelper } = await import('../helper/ask.ts');
+  const { askHelper } = await import('../helper/run.ts');
   const { missing } = await askHelper(config, 'policy', ['missing', PATH, ...doubtful], longestMs);
   if (hasRun(daemon) || !Array.isArray(missing)) return [];
   return doubtful.filter((_, index) => missing.includes(index));

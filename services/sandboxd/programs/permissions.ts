@@ -1,7 +1,7 @@
 import { realpathSync, type Stats, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
 import { processUser } from '../users.ts';
-import { foldersAbove } from './where.ts';
 
 /*
  * What the policy's user may do, by the permission bits alone: it costs no process. Bits may say less than the kernel knows
@@ -9,7 +9,7 @@ import { foldersAbove } from './where.ts';
  */
 
 /** Commands are in no group but their own. */
-export type Who = { readonly uid: number; readonly gid: number };
+type Who = { readonly uid: number; readonly gid: number };
 
 export function policyIds(config: Config): Who {
   return (
@@ -46,4 +46,21 @@ function foundFor(who: Who, path: string, wanted: number): Stats | null {
 function has({ mode, uid, gid }: Stats, who: Who, wanted: number): boolean {
   const bits = uid === who.uid ? mode >> 6 : gid === who.gid ? mode >> 3 : mode;
   return (bits & wanted) === wanted;
+}
+
+/** Where `exec` would look for a program: as it is named, or in each folder of the PATH. Relative ones begin in `folder`. */
+export function placesOf(
+  program: string,
+  path: string,
+  folder: string,
+  mostFolders?: number,
+): readonly string[] {
+  if (program.includes('/')) return [resolve(folder, program)];
+  return path.split(':', mostFolders).map((each) => resolve(folder, each === '' ? '.' : each, program));
+}
+
+/** The folder that it stands in, and all above that. */
+export function foldersAbove(path: string): readonly string[] {
+  const folder = dirname(path);
+  return folder === path ? [] : [folder, ...foldersAbove(folder)];
 }

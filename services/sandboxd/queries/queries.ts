@@ -3,8 +3,7 @@ import { brokenDatabaseExit, type Ending, type QueryAction } from '#src/protocol
 import { monotonicMs } from '../clock.ts';
 import { Capture, nothingCaptured } from '../command/capture.ts';
 import type { CommandResult } from '../command/run-command.ts';
-import { NotStarted, type StartedProcess } from '../command/spawn-as.ts';
-import { spawnWhenAble } from '../command/spawn-when-able.ts';
+import { NotStarted, spawnWhenAble, type StartedProcess } from '../command/spawn-as.ts';
 import type { Config } from '../config.ts';
 import { framesOf, type FrameKind } from '../grading/frames.ts';
 import { helperProcess } from '../helper/helper-process.ts';

@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { Agent, request } from 'undici';
-import type { AskKeeper } from '#src/ports/fleet/event-keepers.ts';
+import type { AskKeeper } from '#src/ports/fleet/watch.ts';
 import type { Random } from '#src/ports/random.ts';
 import {
   answerAt,

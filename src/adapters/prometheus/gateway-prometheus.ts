@@ -1,8 +1,7 @@
 import { isFailure } from '#src/failure/codes.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
-import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
-import type { WorkMetrics } from '#src/ports/work-metrics.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
+import type { GatewayGauges, GatewayMetrics, WorkMetrics } from '#src/ports/gateway-metrics.ts';
 import { mostKeys } from './catalogue/gateway.ts';
 import { blamed } from './catalogue/tables.ts';
 import { createInstruments, type Instruments } from './instruments.ts';

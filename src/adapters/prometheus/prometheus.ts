@@ -1,6 +1,6 @@
 import type { FailureCode } from '#src/failure/codes.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { SandboxCost } from '#src/ports/fleet/reports.ts';
 import type { QueueCounts } from '#src/ports/launch-queue.ts';
 import type { FleetPool, Metrics } from '#src/ports/metrics.ts';

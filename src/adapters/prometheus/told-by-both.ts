@@ -1,5 +1,5 @@
 import type { FleetEvent } from '#src/ports/event-log.ts';
-import type { EnvironmentsInForce } from '#src/ports/fleet/catalogs.ts';
+import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth, StateServer } from '#src/ports/fleet/server.ts';
 import { blamed, none } from './catalogue/tables.ts';
 import type { Instruments } from './instruments.ts';

@@ -1,5 +1,5 @@
 import type { FailureCode } from '#src/failure/codes.ts';
-import type { Admitted } from '#src/model/outcome.ts';
+import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type {
   AdmitReply,
   AdmitRequest,
@@ -11,12 +11,11 @@ import type {
   SpentReason,
   ToldCall,
 } from '#src/ports/fleet/calls.ts';
-import { unknownRollout } from './claim-reply.ts';
-import { evidenceText } from './evidence.ts';
-import { recordOf, recordOrNull } from './record.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
-import { callOf, storedTool } from './summary.ts';
+import { unknownRollout, evidenceText, recordOf, recordOrNull, epochOf } from './record.ts';
+import { listOf, numberOf, textOf, textOrNull, type Reply, type RunScript } from './script-runner.ts';
+import { callId } from '#src/model/ids.ts';
+import type { Epoch } from '#src/model/rollout.ts';
+import type { CallSummary } from '#src/ports/fleet/records.ts';
 
 export function callStore(run: RunScript): CallStore {
   return {
@@ -184,4 +183,61 @@ function overdueOf(reply: Reply): OverdueCall {
   const [record, stored, lookAgainAtMs] = listOf(reply);
   const { summary, digest } = callOf(stored);
   return { rollout: recordOf(record), summary, digest, lookAgainAtMs: numberOf(lookAgainAtMs) };
+}
+
+/** Bytes of a tool's name that a summary keeps: a model may ask for a tool by any name. */
+const toolMaxChars = 48;
+
+export const storedTool = (tool: string): string => tool.slice(0, toolMaxChars);
+
+/** The stored array; its fields are numbered in lib/call.lua. */
+type Stored = readonly [
+  tool: string,
+  digest: string,
+  startedAtMs: number,
+  dispatched: 0 | 1,
+  admitted: Admitted,
+  outcome: Outcome | null,
+  code: string | null,
+  exitCode: number | null,
+  durationMs: number | null,
+  waitedMs: number,
+  outputBytes: number,
+  answered: 0 | 1,
+];
+
+type StoredCall = {
+  readonly summary: CallSummary;
+  readonly digest: string;
+  readonly epoch: Epoch | null;
+};
+
+/** A call as `callReply()` of lib/call.lua answers it: id, stored text, sandbox and boot where it ran. */
+function callOf(reply: Reply | undefined): StoredCall {
+  const [call, text, sandbox, boot] = listOf(reply);
+  const stored = JSON.parse(textOf(text)) as Stored;
+  const epoch = epochOf(sandbox, boot);
+  return {
+    epoch,
+    digest: stored[1],
+    summary: { call: callId(textOf(call)), sandbox: epoch?.sandbox ?? null, ...named(stored) },
+  };
+}
+
+function named(stored: Stored): Omit<CallSummary, 'call' | 'sandbox'> {
+  const [tool, , startedAtMs, , admitted, outcome, code, exitCode, durationMs, waitedMs, outputBytes] =
+    stored;
+  const state = outcome === null ? 'dispatched' : 'settled';
+  return {
+    tool,
+    state,
+    outcome,
+    code,
+    admitted,
+    exitCode,
+    startedAtMs,
+    durationMs,
+    waitedMs,
+    outputBytes,
+  };
 }

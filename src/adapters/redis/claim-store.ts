@@ -1,16 +1,12 @@
 import { environmentVersion } from '#src/model/ids.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
-import { claimReplyOf, unknownRollout } from './claim-reply.ts';
+import { claimReplyOf, unknownRollout, evidenceText, recordOrNull } from './record.ts';
 import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
-import { evidenceText } from './evidence.ts';
-import type { Keys } from './keys.ts';
-import type { Messages } from './messages.ts';
-import { recordOrNull } from './record.ts';
-import { listOf, textOf, textOrNull } from './reply.ts';
-import { runName } from './run-name.ts';
-import type { RunScript } from './script-runner.ts';
+import { type Keys, runName } from './keys.ts';
+import type { Messages } from './connection.ts';
+import { listOf, textOf, textOrNull, type RunScript } from './script-runner.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;

@@ -1,11 +1,17 @@
 import type { Environment, Image } from '#src/model/environment.ts';
 import { environmentVersion, templateDigest, type TemplateDigest } from '#src/model/ids.ts';
-import type { ChosenImage, EnvironmentStore } from '#src/ports/fleet/registry.ts';
-import { listOf, numberOf, textOf, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
+import type {
+  ChosenImage,
+  EnvironmentStore,
+  CatalogEntry,
+  CatalogStore,
+  AliasStore,
+  Named,
+} from '#src/ports/fleet/registry.ts';
+import { listOf, numberOf, textOf, type Reply, textOrNull, type RunScript } from './script-runner.ts';
 
 /** Longer than the pause after which a run would come back to its pinned versions. */
-export const environmentsKeptMs = 14 * 24 * 3_600_000;
+const environmentsKeptMs = 14 * 24 * 3_600_000;
 
 /** Environments come from our own compiler and are stored as they are, so they are not checked again here. */
 export function environmentStore(run: RunScript): EnvironmentStore {
@@ -50,4 +56,51 @@ function chosenOf(row: Reply) {
 
 function environmentOf(text: Reply): Environment {
   return JSON.parse(textOf(text)) as Environment;
+}
+
+/** Fifteen times the interval at which processes say what they have: a pause is not an end. */
+const silentMs = 30_000;
+
+/** Catalogs come from our own loader and are stored as they are, so they are not checked again here. */
+export function catalogStore(run: RunScript): CatalogStore {
+  return {
+    hold: async (holder, catalog, sinceMs) => {
+      const reply = await run('hold-catalog', holder, silentMs, environmentsKeptMs, catalog, sinceMs ?? '');
+      if (reply === null) return null;
+      const [newest, since] = listOf(reply);
+      return { newest: textOf(newest), sinceMs: numberOf(since) };
+    },
+    leave: async (holder) => {
+      const [newest] = listOf(await run('hold-catalog', holder, silentMs, environmentsKeptMs, '', ''));
+      return textOrNull(newest);
+    },
+    publish: async (catalog, entries) => {
+      await run('publish-catalog', catalog, JSON.stringify(entries), environmentsKeptMs);
+    },
+    entries: async (catalog) => {
+      const text = await run('load-catalog', catalog);
+      return text === null ? null : (JSON.parse(textOf(text)) as readonly CatalogEntry[]);
+    },
+  };
+}
+
+/** One for each task of a large data set, some 300 B each. */
+export const mostAliases = 10_000;
+
+export function aliasStore(run: RunScript): AliasStore {
+  return {
+    name: async (tenant, alias, named) =>
+      (await run(
+        'name-image',
+        encodeURIComponent(tenant),
+        alias,
+        JSON.stringify(named),
+        mostAliases,
+        environmentsKeptMs,
+      )) === 1,
+    named: async (tenant, alias) => {
+      const text = await run('named-image', encodeURIComponent(tenant), alias, environmentsKeptMs);
+      return text === null ? null : (JSON.parse(textOf(text)) as Named);
+    },
+  };
 }

@@ -1,38 +1,39 @@
-import type { AliasStore } from '#src/ports/fleet/aliases.ts';
+import type { AliasStore, CatalogStore, EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
-import type { FleetMemory } from '#src/ports/fleet/memory.ts';
+import type { FleetMemory, StateHealth, StateServer } from '#src/ports/fleet/server.ts';
 import type { RecoveryStore } from '#src/ports/fleet/recovery.ts';
-import type { EventKeepers } from '#src/ports/fleet/event-keepers.ts';
-import type { CatalogStore } from '#src/ports/fleet/catalogs.ts';
-import type { EnvironmentStore } from '#src/ports/fleet/registry.ts';
+import type { EventKeepers, FleetWatch } from '#src/ports/fleet/watch.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';
-import type { FleetWatch } from '#src/ports/fleet/watch.ts';
-import { aliasStore } from './alias-store.ts';
+import { aliasStore, catalogStore, environmentStore } from './environment-store.ts';
 import { callStore } from './call-store.ts';
-import { catalogStore } from './catalog-store.ts';
 import { claimStore } from './claim-store.ts';
 import { asFailure } from '#src/failure/failure.ts';
-import type { StateHealth, StateServer } from '#src/ports/fleet/server.ts';
-import { Connection, openSubscriber, type ConnectionOptions } from './connection.ts';
-import { eventKeeperStore } from './event-keeper-store.ts';
-import { environmentStore } from './environment-store.ts';
+import {
+  Connection,
+  openSubscriber,
+  type ConnectionOptions,
+  subscribe,
+  type Messages,
+} from './connection.ts';
+import { eventKeeperStore, watchStore } from './watch-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
 import { memoryStore } from './memory-store.ts';
-import { subscribe, type Messages } from './messages.ts';
 import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
 import { reportStore } from './report-store.ts';
 import { prepareScripts, type RunScript } from './script-runner.ts';
-import { watchStore } from './watch-store.ts';
+import type { Log } from '#src/ports/log.ts';
+import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
+import { retryPolicies } from '#src/waiting/retry-policies.ts';
 
-export type FleetStateOptions = ConnectionOptions & {
+type FleetStateOptions = ConnectionOptions & {
   /** Its name is part of every key: fleets share a Redis without seeing each other. */
   readonly fleet: string;
   /** Most bytes that dataset rows of one tenant's open rollouts may have; never more than a quarter of what Redis may hold. Only who claims gives it. */
@@ -45,7 +46,7 @@ export type FleetStateOptions = ConnectionOptions & {
  * `adopted`: from now on this Redis holds the fleet. `already`: it did. `refused`: it holds a fleet of an earlier life
  * of Redis, which may have forgotten something.
  */
-export type Adoption = 'adopted' | 'already' | 'refused';
+type Adoption = 'adopted' | 'already' | 'refused';
 
 export type FleetState = {
   readonly claims: ClaimStore;
@@ -148,4 +149,25 @@ async function healthOf(run: RunScript, described: Promise<StateServer | null>):
     const state = code === 'recovering' ? 'recovering' : 'away';
     return { state, reason: message, server: await described };
   }
+}
+
+/**
+ * As `connectFleetState`, for a process that is started before its Redis, or while that is away or refuses its password:
+ * it waits, and says so. Throws what waiting does not mend, such as `UnfitRedis`.
+ */
+export async function awaitFleetState(
+  options: FleetStateOptions,
+  deps: RetryDeps & { readonly log: Log },
+): Promise<FleetState> {
+  const { clock, log } = deps;
+  const beganMs = clock.monotonicMs();
+  const onAgain = (thrown: unknown) => {
+    const waitedS = Math.round((clock.monotonicMs() - beganMs) / 1_000);
+    const { redis } = asFailure(thrown).evidence;
+    log.warn('waiting for Redis', { waited_s: waitedS, reason: String(redis) });
+  };
+  const connect = () => connectFleetState(options);
+  const state = await retrying(deps, retryPolicies.fleetState, connect, { onAgain });
+  log.info('Redis is there', { ...(await state.health()).server });
+  return state;
 }

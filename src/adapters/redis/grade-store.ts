@@ -2,10 +2,8 @@ import type { FailureCode } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { graderKey } from '#src/model/rollout.ts';
 import type { GradeBegin, GradeStore } from '#src/ports/fleet/grades.ts';
-import { evidenceText } from './evidence.ts';
-import { recordOf, recordOrNull } from './record.ts';
-import { listOf, numberOf, textOf, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
+import { evidenceText, recordOf, recordOrNull } from './record.ts';
+import { listOf, numberOf, textOf, type Reply, type RunScript } from './script-runner.ts';
 
 /** `score` throws the rollout's code when it was tainted or closed while the grader ran: that score is void. */
 export function gradeStore(run: RunScript): GradeStore {

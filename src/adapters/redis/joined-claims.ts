@@ -3,10 +3,8 @@ import { rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
 import type { ClaimReply, ClaimRequest, ClaimStore } from '#src/ports/fleet/claims.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { claimedFields, type FieldValues, textOf } from '#src/protocol/rollout/fields.ts';
-import { claimReplyOf } from './claim-reply.ts';
-import { epochOf } from './record.ts';
-import { listOf, numberOf, textOf as textIn, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
+import { claimReplyOf, epochOf } from './record.ts';
+import { listOf, numberOf, textOf as textIn, type Reply, type RunScript } from './script-runner.ts';
 
 /** Keeps one script under two milliseconds, and lets Redis work on one portion while we read the one before. */
 const mostTogether = 32;

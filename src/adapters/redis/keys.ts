@@ -1,3 +1,5 @@
+import { runId, type RunId, tenantId, type TenantId } from '#src/model/ids.ts';
+
 /**
  * The only place where names of keys are made. Each entry is what stands between the fleet's prefix and the rest of
  * the name (an id, or nothing); scripts get the same table as `key`. What each key holds is in KEYS.md.
@@ -93,4 +95,15 @@ export function keysOf(fleet: string): Keys {
   }
   const prefix = `corral:{${fleet}}:`;
   return (name, rest = '') => `${prefix}${keyNames[name]}${rest}`;
+}
+
+/** A run as scripts know it: the first two parts of its rollouts' keys. */
+export function runName(tenant: TenantId, run: RunId): string {
+  return `${encodeURIComponent(tenant)}/${encodeURIComponent(run)}`;
+}
+
+/** The inverse of {@link runName}. */
+export function runOf(name: string): { readonly tenant: TenantId; readonly run: RunId } {
+  const [tenant = '', run = ''] = name.split('/').map(decodeURIComponent);
+  return { tenant: tenantId(tenant), run: runId(run) };
 }

@@ -1,10 +1,8 @@
 import { brokenBy } from '#src/failure/codes.ts';
 import type { LifecycleStore, LossEffect } from '#src/ports/fleet/lifecycle.ts';
-import { evidenceText } from './evidence.ts';
-import { recordOf, recordOrNull } from './record.ts';
-import { listOf, numberOf, textOf, type Reply } from './reply.ts';
-import { runName, runOf } from './run-name.ts';
-import type { RunScript } from './script-runner.ts';
+import { evidenceText, recordOf, recordOrNull } from './record.ts';
+import { listOf, numberOf, textOf, type Reply, type RunScript } from './script-runner.ts';
+import { runName, runOf } from './keys.ts';
 
 export function lifecycleStore(run: RunScript): LifecycleStore {
   return {

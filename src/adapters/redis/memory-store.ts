@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { FleetMemory, Leftover, LifeLeft } from '#src/ports/fleet/memory.ts';
+import type { FleetMemory, Leftover, LifeLeft } from '#src/ports/fleet/server.ts';
 import type { KeyName, Keys } from './keys.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 

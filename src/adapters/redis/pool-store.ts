@@ -14,11 +14,9 @@ import type {
   TemplateCounts,
 } from '#src/ports/fleet/pool.ts';
 import { choose } from './environment-store.ts';
-import type { Keys } from './keys.ts';
-import type { Messages } from './messages.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
-import { runName } from './run-name.ts';
-import type { RunScript } from './script-runner.ts';
+import { type Keys, runName } from './keys.ts';
+import type { Messages } from './connection.ts';
+import { listOf, numberOf, textOf, textOrNull, type Reply, type RunScript } from './script-runner.ts';
 
 /** What a person reads of a failed start; the rest is in the controller's log. */
 const messageMaxChars = 500;

@@ -3,8 +3,9 @@ import { bootId, sandboxId } from '#src/model/ids.ts';
 import { type Epoch, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { RolloutRecord, Taint } from '#src/ports/fleet/records.ts';
 import { type FieldName, plainFieldsOf, recordFields } from '#src/protocol/rollout/fields.ts';
-import { evidenceOf } from './evidence.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply } from './reply.ts';
+import { listOf, numberOf, textOf, textOrNull, type Reply } from './script-runner.ts';
+import { type Evidence, Failure } from '#src/failure/failure.ts';
+import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */
 const added = ['inFlight', 'key'] as const;
@@ -47,4 +48,45 @@ function taintOf(read: Read): Taint | null {
     evidence: evidenceOf(textOrNull(read('taintEvidence'))),
     atMs: numberOf(read('taintAtMs')),
   };
+}
+
+/** With the rest of a rollout's hash this stays under 2 KB. */
+const evidenceMaxChars = 1_000;
+const valueMaxChars = 240;
+
+/** Evidence as it is stored: long texts are cut, and what does not fit any more is left out and counted. */
+export function evidenceText(evidence: Evidence): string {
+  const kept: Record<string, Evidence[string]> = {};
+  let left = 0;
+  for (const [name, value] of Object.entries(evidence)) {
+    const cut = typeof value === 'string' ? value.slice(0, valueMaxChars) : value;
+    const size = JSON.stringify({ ...kept, [name]: cut }).length;
+    if (size > evidenceMaxChars) left += 1;
+    else kept[name] = cut;
+  }
+  return JSON.stringify(left === 0 ? kept : { ...kept, left_out: left });
+}
+
+export function evidenceOf(text: string | null): Evidence {
+  return text === null ? {} : (JSON.parse(text) as Evidence);
+}
+
+/** Decodes `{ held | waiting | refused, ahead or code, record }` of lib/presence.lua. */
+export function claimReplyOf(reply: Reply): ClaimReply {
+  const [answered, extra, record] = listOf(reply);
+  const kind = textOf(answered);
+  switch (kind) {
+    case 'held':
+      return { kind, rollout: recordOf(record) };
+    case 'waiting':
+      return { kind, rollout: recordOf(record), ahead: numberOf(extra) };
+    case 'refused':
+      return { kind, code: textOf(extra) as FailureCode, rollout: recordOrNull(record) };
+    default:
+      throw new TypeError(`a claim answered ${JSON.stringify(kind)}`);
+  }
+}
+
+export function unknownRollout(key: string): Failure {
+  return new Failure('rollout_unknown', `fleet state has no rollout ${key}`);
 }

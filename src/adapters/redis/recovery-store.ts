@@ -3,9 +3,8 @@ import { sandboxId } from '#src/model/ids.ts';
 import { rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 import type { FoundRollout, RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import { keptOfLabel } from '#src/protocol/rollout/label.ts';
-import { listOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
-import { storedTool } from './summary.ts';
+import { listOf, numberOrNull, textOf, textOrNull, type Reply, type RunScript } from './script-runner.ts';
+import { storedTool } from './call-store.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const markBatch = 500;

@@ -1,9 +1,16 @@
 import type { GroupReport, ReportStore, RunReport, SandboxCost } from '#src/ports/fleet/reports.ts';
 import { itemKey, runId } from '#src/model/ids.ts';
 import { recordOf } from './record.ts';
-import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
-import { runName, runOf } from './run-name.ts';
-import type { RunScript } from './script-runner.ts';
+import {
+  listOf,
+  numberOf,
+  numberOrNull,
+  textOf,
+  textOrNull,
+  type Reply,
+  type RunScript,
+} from './script-runner.ts';
+import { runName, runOf } from './keys.ts';
 import { failureCodes, blameOf, type Blame, type FailureCode } from '#src/failure/codes.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 

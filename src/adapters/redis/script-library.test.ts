@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { keyNames, keysOf } from './keys.ts';
-import { inOrder, loadLibrary, luaFile, luaFiles } from './script-library.ts';
-import { scripts } from './script-names.ts';
+import { inOrder, loadLibrary, luaFile, luaFiles, scripts } from './script-library.ts';
 
 const everyScript = /^(script|reading|unguarded)\('([^']+)'/gm;
 

@@ -11,10 +11,20 @@ import {
   verdictsOfMs,
   type WaitingRun,
   type WatchedTemplate,
+  type EventKeeper,
+  type EventKeepers,
+  type HeardKeeper,
 } from '#src/ports/fleet/watch.ts';
 import { classifyTrouble } from './redis-trouble.ts';
-import { listOf, numberOf, numberOrNull, textOf, textOrNull, type Reply } from './reply.ts';
-import type { RunScript } from './script-runner.ts';
+import {
+  listOf,
+  numberOf,
+  numberOrNull,
+  textOf,
+  textOrNull,
+  type Reply,
+  type RunScript,
+} from './script-runner.ts';
 
 /** Two commands each; no fleet that was ever seen had as many runs that waited at once. */
 const mostPlaces = 500;
@@ -99,4 +109,25 @@ function templateOf(row: Reply): WatchedTemplate {
 function processOf(row: Reply): HeardProcess {
   const [silentMs, word] = listOf(row);
   return { ...(JSON.parse(textOf(word)) as ProcessWord), silentMs: numberOf(silentMs) };
+}
+
+/** Whoever looks for the story of a night's rollout does so on the next day. */
+const keptMs = 24 * 60 * 60_000;
+/** Ten rolling updates a day of fifty processes. */
+const mostLogs = 500;
+
+export function eventKeeperStore(run: RunScript): EventKeepers {
+  return {
+    tell: async (log, keeper) => {
+      await run('tell-event-log', log, JSON.stringify(keeper), keptMs, mostLogs);
+    },
+    all: async () => listOf(await run('list-event-logs')).map(keeperOf),
+  };
+}
+
+function keeperOf(reply: Reply): HeardKeeper {
+  const [log, silentMs, word] = listOf(reply);
+  // Written by this adapter alone.
+  const keeper = JSON.parse(textOf(word)) as EventKeeper;
+  return { ...keeper, log: textOf(log), silentMs: numberOf(silentMs) };
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Dataset, type Prompt, promptFields, type RowFile, splits } from '#src/model/dataset.ts';
-import { reservedField } from '#src/model/grader-fields.ts';
+import { reservedField } from '#src/model/grader-leaves.ts';
 import type { Folder } from '../files-read.ts';
 import type { Path, Report } from '../mistakes.ts';
 import type { DatasetYaml, PromptTextYaml, RowFileYaml } from '../schema/environment.ts';

@@ -1,6 +1,5 @@
 import type { Environment, Limits } from '#src/model/environment.ts';
-import { graderFields, reservedField } from '#src/model/grader-fields.ts';
-import { type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
+import { graderFields, reservedField, type GraderLeaf, graderLeaves } from '#src/model/grader-leaves.ts';
 import { aroundFreshMs, aroundGraderMs, type CallSelector, type Grader } from '#src/model/grader.ts';
 import { environmentName } from '#src/model/ids.ts';
 import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';

@@ -12,7 +12,7 @@ import type {
 import { gradeByCalls } from './calls.ts';
 import { gradeBySet } from './set.ts';
 import { gradeByText } from './text.ts';
-import type { Suspected } from '#src/failure/suspected.ts';
+import type { Suspected } from '#src/failure/verdict.ts';
 import type { Judged } from '#src/ports/judge.ts';
 
 /**

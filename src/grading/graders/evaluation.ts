@@ -1,4 +1,4 @@
-import type { Suspected } from '#src/failure/suspected.ts';
+import type { Suspected } from '#src/failure/verdict.ts';
 import type { Grader, Item, Json } from '#src/model/grader.ts';
 import type { Judged } from '#src/ports/judge.ts';
 import type { ToldWhy } from '#src/ports/event-log.ts';

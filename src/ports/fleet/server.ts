@@ -16,3 +16,25 @@ export type StateHealth = {
   readonly reason: string | null;
   readonly server: StateServer | null;
 };
+
+/**
+ * What rollouts that are over have left beside their line: `details` of their records, for people; `summaries` of their calls
+ * and their `answers`, for repeats. Their lines stay: what comes again is refused whatever else is forgotten.
+ */
+export type Leftover = 'details' | 'summaries' | 'answers';
+
+/** By the life that something has left; both ends are included. */
+export type LifeLeft = { readonly fromMs: number; readonly toMs: number };
+
+/** The memory of fleet state. Errors: `Failure` with `state_unavailable`. */
+export interface FleetMemory {
+  /** `limitBytes` null: there is no limit. */
+  usage(): Promise<{ readonly usedBytes: number; readonly limitBytes: number | null }>;
+  /**
+   * Forgets leftovers that would be gone by themselves after so long, and stops when no more than `untilBytes` are used.
+   * Returns of how many rollouts. Never touches a rollout that is open, nor the line of one that is over.
+   */
+  forget(leftover: Leftover, left: LifeLeft, untilBytes: number): Promise<number>;
+  /** Until then no rollout is opened; those that are open go on. */
+  refuseOpens(forMs: number): Promise<void>;
+}

@@ -5,7 +5,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { createSandboxTokens } from '#src/platform/tokens.ts';
 import { startController } from '#services/controller/controller.ts';
-import type { ControllerSettings } from '#services/controller/settings.ts';
+import type { ControllerSettings } from '#services/controller/plan-book.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import type { Engine } from './engine.ts';

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { callId, rolloutId, type SandboxId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import type { Clock } from '#src/ports/clock.ts';
-import { callDigest } from '#src/tools/call-digest.ts';
+import { callDigest } from '#src/tools/arguments.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
 import { caller, CoreWorld } from '#test/support/core-world.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createKey } from '#src/access/create-key.ts';
+import { createKey } from '#src/access/keys.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';

@@ -2,15 +2,14 @@ import type { RunRoutesDeps } from '#services/gateway/native/run-routes.ts';
 import type { Leaving } from '#services/gateway/http/leave.ts';
 import { createGatewayServer, type GatewayParts } from '#services/gateway/server.ts';
 import { createGatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
-import { createKey } from '#src/access/create-key.ts';
-import type { ApiKey, Scope } from '#src/access/keys.ts';
+import { createKey, type ApiKey, type Scope } from '#src/access/keys.ts';
 import { tenantId, runId } from '#src/model/ids.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { createPeerTokens } from '#src/platform/tokens.ts';
-import type { Named } from '#src/ports/fleet/aliases.ts';
+import type { Named } from '#src/ports/fleet/registry.ts';
 import { FakeGatewayCore } from '#test/fakes/gateway-core.ts';
 
 /** A real server on a free port of this machine, over a recording core. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LinkError } from '#src/ports/sandbox-link.ts';
 import { callId } from '#src/model/ids.ts';
 import { targetOf } from '#src/claiming/target.ts';
-import { callDigest } from '#src/tools/call-digest.ts';
+import { callDigest } from '#src/tools/arguments.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
 import { RecoveryWorld } from './world.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mostAliases } from '#src/adapters/redis/alias-store.ts';
+import { mostAliases } from '#src/adapters/redis/environment-store.ts';
 import { tenantId } from '#src/model/ids.ts';
 import { worldOfTests } from './world.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { EventKeeper } from '#src/ports/fleet/event-keepers.ts';
+import type { EventKeeper } from '#src/ports/fleet/watch.ts';
 import { minute, second, worldOfTests } from './world.ts';
 
 const world = worldOfTests();

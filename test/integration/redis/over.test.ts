@@ -6,7 +6,7 @@ import type { AdmitReply } from '#src/ports/fleet/calls.ts';
 import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 import type { GradeBegin } from '#src/ports/fleet/grades.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import { verdictOf } from '#src/grading/verdict-of.ts';
+import { verdictOf } from '#src/grading/job.ts';
 import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
 import {
   admitOf,

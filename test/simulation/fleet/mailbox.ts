@@ -1,4 +1,4 @@
-import type { Messages } from '#src/adapters/redis/messages.ts';
+import type { Messages } from '#src/adapters/redis/connection.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import type { SimProcess } from '../engine/process.ts';

@@ -4,7 +4,7 @@ import { environmentStore } from '#src/adapters/redis/environment-store.ts';
 import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { gradeStore } from '#src/adapters/redis/grade-store.ts';
 import { lifecycleStore } from '#src/adapters/redis/lifecycle-store.ts';
-import type { Messages } from '#src/adapters/redis/messages.ts';
+import type { Messages } from '#src/adapters/redis/connection.ts';
 import { poolStore } from '#src/adapters/redis/pool-store.ts';
 import { recoveryStore } from '#src/adapters/redis/recovery-store.ts';
 import type { RunScript } from '#src/adapters/redis/script-runner.ts';

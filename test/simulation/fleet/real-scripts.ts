@@ -1,9 +1,8 @@
 import { Redis, ReplyError } from 'ioredis';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import { classifyTrouble } from '#src/adapters/redis/redis-trouble.ts';
-import type { Reply } from '#src/adapters/redis/reply.ts';
-import { loadLibrary, type ScriptLibrary } from '#src/adapters/redis/script-library.ts';
-import type { ScriptName } from '#src/adapters/redis/script-names.ts';
+import type { Reply } from '#src/adapters/redis/script-runner.ts';
+import { loadLibrary, type ScriptLibrary, type ScriptName } from '#src/adapters/redis/script-library.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
 import { type FleetSnapshot, readState, snapshotLua } from './fleet-snapshot.ts';
 import { worldLua } from './world-lua.ts';

@@ -1,7 +1,6 @@
 import { unavailable } from '#src/adapters/redis/redis-trouble.ts';
-import type { Reply } from '#src/adapters/redis/reply.ts';
-import type { RunScript } from '#src/adapters/redis/script-runner.ts';
-import type { ScriptName } from '#src/adapters/redis/script-names.ts';
+import type { Reply, RunScript } from '#src/adapters/redis/script-runner.ts';
+import type { ScriptName } from '#src/adapters/redis/script-library.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
 import { type SimProcess, worldBeganMs } from '../engine/process.ts';

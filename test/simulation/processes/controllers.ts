@@ -2,7 +2,7 @@ import { noTracer } from '#src/ports/tracer.ts';
 import { startController } from '#services/controller/controller.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
 import { createSandboxTokens } from '#src/platform/tokens.ts';
-import type { FleetMemory } from '#src/ports/fleet/memory.ts';
+import type { FleetMemory } from '#src/ports/fleet/server.ts';
 import type { LaunchQueue } from '#src/ports/launch-queue.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';

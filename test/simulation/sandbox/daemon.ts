@@ -1,7 +1,6 @@
 import { Binding } from '#services/sandboxd/binding.ts';
 import { decodeAnswer, type RawAnswer } from '#services/sandboxd/calls/answer.ts';
-import { Journal } from '#services/sandboxd/calls/journal.ts';
-import type { JournalEntry } from '#services/sandboxd/calls/journal-entry.ts';
+import { Journal, type JournalEntry } from '#services/sandboxd/calls/journal.ts';
 import type { Artifact } from '#src/grading/artifacts.ts';
 import { type Owner, rolloutKey } from '#src/model/rollout.ts';
 import {

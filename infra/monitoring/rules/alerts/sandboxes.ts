@@ -1,4 +1,4 @@
-import { suspectedOf } from '#src/failure/suspected.ts';
+import { suspectedOf } from '#src/failure/verdict.ts';
 import { lossByPolicy } from '#src/failure/meanings/by-policy.ts';
 import type { LossCause } from '#src/failure/codes.ts';
 import { type Alert, by, countOf, of, sumOf } from '../rule.ts';

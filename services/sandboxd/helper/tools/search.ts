@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, readFileSync, statSync } from 'node:fs';
 import { matchesGlob } from 'node:path';
-import { openRegular } from '../get-file.ts';
+import { openRegular } from '../one-file.ts';
 import { type ToolArguments, ToolError } from './tool-arguments.ts';
 import { walk } from './walk.ts';
 

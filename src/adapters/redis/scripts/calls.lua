@@ -165,7 +165,7 @@ script('settle', function(ARGV)
     local sandbox = read(id, 'sandbox')
     if ranIn ~= '' and ranIn ~= sandbox then
       local evidence = cjson.encode({ ran_in = ranIn, now_in = sandbox or cjson.null })
-      taint(id, 'sandbox_lost', 'pod_replaced', evidence, true)
+      taintAsLost(id, 'pod_replaced', evidence, true)
       taintedNow = 1
     elseif state == 'claimed' then
       write(id, 'state', 'active', 'activeAtMs', nowMs)

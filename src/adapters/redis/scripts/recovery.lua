@@ -118,7 +118,7 @@ unguarded('restore-sandbox', function(ARGV)
     if not unsureOwner then return end
     redis.call('HSET', key.unsure, unsureOwner, 'gone')
     -- To the copy it stood in line: whatever it had run is gone with its sandbox.
-    if (read(unsureOwner, 'state')) == 'waiting' then taint(unsureOwner, 'sandbox_lost', 'deleted', '{}', false) end
+    if (read(unsureOwner, 'state')) == 'waiting' then taintAsLost(unsureOwner, 'deleted', '{}', false) end
   end
 
   if adopted and phase ~= 'unsure' then return 0 end

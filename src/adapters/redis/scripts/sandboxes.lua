@@ -140,6 +140,6 @@ script('lose', function(ARGV)
     breakRollout(id, brokenReason)
     return { 'broken', record(id) }
   end
-  taint(id, 'sandbox_lost', cause, evidence, false)
+  taintAsLost(id, cause, evidence, false)
   return { 'tainted', record(id) }
 end)

@@ -54,6 +54,13 @@ local function taint(id, code, cause, evidence, counted)
   redis.call('PUBLISH', key.wake, id)
 end
 
+-- `sandbox_lost`: the state of a rollout went with its sandbox. Whoever sees one go says so to `lose` of sandboxes.lua; seen later,
+-- a call ran in two sandboxes (`rememberDispatch` of calls.lua), or Redis forgot a rollout whose sandbox is gone (`forget` of
+-- recovery.lua; `unsureCode` of lib/outage.lua refuses to open it anew).
+local function taintAsLost(id, cause, evidence, counted)
+  taint(id, 'sandbox_lost', cause, evidence, counted)
+end
+
 -- What ran took the sandbox down with it: the model's own failure, final. Later calls are told so, and it can be scored.
 local function breakRollout(id, reason)
   write(id, 'broken', reason)

@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
+import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { rolloutId, itemKey, runId, tenantId } from '../model/ids.ts';
+import { rolloutKey, noTags } from '../model/rollout.ts';
+import { RolloutCache, type Open, openRollout } from './resolve-rollout.ts';
+import { openingClaim } from './claim-request.ts';
+import { createFakeRandom } from '#test/fakes/random.ts';
+import { createFakeClock } from '#test/fakes/clock.ts';
+import { offered } from '#test/fakes/offered.ts';
+import type { ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
+import { PinnedEnvironments } from './pinned-environments.ts';
+
+const { owner } = fakeRollout();
+const environment = fakeEnvironment();
+const keyOf = (index: number) => rolloutKey({ ...owner, rollout: rolloutId(`r${index}`) });
+
+function remember(rolloutCache: RolloutCache, index: number, rowCharacters: number): void {
+  const row = { text: 'x'.repeat(rowCharacters) };
+  const claim = openingClaim(owner, 'rft', environment, row, JSON.stringify);
+  rolloutCache.remember(keyOf(index), { claim, environment, exposed: {} });
+}
+
+function remembered(rolloutCache: RolloutCache, count: number): readonly number[] {
+  return Array.from({ length: count }, (_, index) => index).filter((index) => rolloutCache.get(keyOf(index)));
+}
+
+test('of rollouts with rows of 1 MB as many are remembered as 64 MiB hold, the newest', () => {
+  const rolloutCache = new RolloutCache();
+  for (let index = 0; index < 100; index += 1) remember(rolloutCache, index, 1_000_000);
+  const kept = remembered(rolloutCache, 100);
+  expect(kept).toHaveLength(67);
+  expect(kept.at(-1)).toBe(99);
+});
+
+test('one that is remembered again counts once, and is the newest then', () => {
+  const rolloutCache = new RolloutCache();
+  for (let turn = 0; turn < 200; turn += 1) remember(rolloutCache, 0, 1_000_000);
+  for (let index = 1; index < 67; index += 1) remember(rolloutCache, index, 1_000_000);
+  remember(rolloutCache, 0, 1_000_000);
+  remember(rolloutCache, 67, 1_000_000);
+  expect(remembered(rolloutCache, 68)).not.toContain(1);
+  expect(remembered(rolloutCache, 68)).toContain(0);
+});
+
+test('of small ones 4,096 are remembered', () => {
+  const rolloutCache = new RolloutCache();
+  for (let index = 0; index < 5_000; index += 1) remember(rolloutCache, index, 10);
+  expect(remembered(rolloutCache, 5_000)).toHaveLength(4_096);
+});
+
+const caller = {
+  face: 'native',
+  tenant: tenantId('lab'),
+  run: runId('run-1'),
+  keyId: 'trainer',
+} as const;
+
+/** What an open claims, without anything behind it. */
+async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined> {
+  const claimed: ClaimRequest[] = [];
+  const claims: Pick<ClaimStore, 'claim' | 'find' | 'pinVersion' | 'row'> = {
+    claim: async (request) => {
+      claimed.push(request);
+      return { kind: 'held', rollout: fakeRollout() };
+    },
+    find: async () => null,
+    row: async () => null,
+    pinVersion: async () => environment.version,
+  };
+  const published = { load: async () => null, beginning: async () => [] };
+  const deps = {
+    claims,
+    clock: createFakeClock(),
+    random: createFakeRandom(),
+    environments: new PinnedEnvironments(offered([environment]), claims, published),
+    rolloutCache: new RolloutCache(),
+    canonical: (value: unknown) => JSON.stringify(value),
+  };
+  const open = { rollout: rolloutId('r'), attempt: 1, item: { id: 'task-1' }, group: null, tags: noTags };
+  await openRollout(deps, caller, {
+    ...open,
+    environment: { name: environment.name, version: null },
+    ...changes,
+  });
+  return claimed[0];
+}
+
+test('a rollout is of the group of its item, unless the trainer names another', async () => {
+  expect(await claimOf({})).toMatchObject({ itemKey: 'task-1' });
+  expect(await claimOf({ group: itemKey('epoch 2') })).toMatchObject({ itemKey: 'epoch 2' });
+});
+
+test('step and labels go with the claim', async () => {
+  const tags = { step: 3, labels: ['hard'] };
+  expect(await claimOf({ tags })).toMatchObject({ tags });
+});

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest';
+import { byPolicy, type ByPolicy, lossByPolicy } from './meanings/by-policy.ts';
+import { suspectedOf } from './verdict.ts';
+
+test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
+  'a sandbox lost by %s may have been broken by a command that left no proof',
+  (cause) => expect(suspectedOf('sandbox_lost', cause)).toBe('command'),
+);
+
+test.each(['deleted', 'evicted', 'preempted', 'node_lost', 'pod_replaced', 'expired'] as const)(
+  'a sandbox lost by %s was ended from outside, so no command is suspected',
+  (cause) => expect(suspectedOf('sandbox_lost', cause)).toBeNull(),
+);
+
+test('a sandbox that went silent under a command may have been starved by it', () => {
+  expect(suspectedOf('outcome_unknown', null)).toBe('command');
+});
+
+test('a tool whose backend failed runs no program that the model chose', () => {
+  expect(suspectedOf('dependency_failed', null)).toBeNull();
+});
+
+const marked = (told: Readonly<Record<string, ByPolicy>>) =>
+  Object.entries(told).flatMap(([name, { alone }]) => (alone === 'marked' ? [name] : []));
+
+test('what docs/failures.md calls marked is marked, and nothing else', () => {
+  const causes = Object.keys(lossByPolicy) as (keyof typeof lossByPolicy)[];
+  expect(marked(lossByPolicy)).toEqual(causes.filter((cause) => suspectedOf('sandbox_lost', cause) !== null));
+  // A grader's mark comes with its failure, from whoever saw it.
+  expect(marked(byPolicy)).toEqual(['sandbox_lost', 'outcome_unknown', 'grader_failed']);
+});

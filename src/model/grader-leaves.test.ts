@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { graderFields } from './grader-leaves.ts';
+import type { Grader } from './grader.ts';
+
+const f1: Grader = { kind: 'f1', answer: 'output_json', reference: 'item.truth.files' };
+const text: Grader = {
+  kind: 'text',
+  answer: 'output_text',
+  reference: 'item.answer',
+  match: 'exact',
+  tolerance: 0,
+  partialWithin: 0,
+};
+const judge: Grader = {
+  kind: 'http',
+  url: 'http://judge',
+  headers: {},
+  timeoutMs: 1,
+  retries: 0,
+  onRefused: 0,
+  control: 'none',
+};
+
+test('the fields of all parts are found, once, however deep they stand', () => {
+  const parts = [
+    { weight: 1, grader: f1 },
+    { weight: 1, grader: judge },
+  ];
+  const gate: Grader = { kind: 'gate', all: [text, f1], grader: { kind: 'weighted', parts } };
+  const penalty: Grader = { kind: 'penalty', grader: gate, freeCalls: 0, each: 0, floor: 0 };
+  expect(graderFields(penalty)).toEqual(['answer', 'truth']);
+});
