@@ -1,6 +1,6 @@
 import { tokenSha256 } from '#src/platform/tokens.ts';
 import { workOffTicket, type LaunchTools } from '#src/pool/launch/work-off-ticket.ts';
-import { createProvenTemplates } from '#src/pool/launch/proven.ts';
+import { createProvenTemplates } from '#src/pool/launch/start.ts';
 import type { SandboxAccount } from '#src/pool/sandbox-account.ts';
 import { countPools, createSupply } from '#src/pool/supply.ts';
 import type { Loops } from './loops.ts';

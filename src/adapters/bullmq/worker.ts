@@ -2,8 +2,7 @@ import { type Job, UnrecoverableError, Worker } from 'bullmq';
 import type { HandleTicket } from '#src/ports/launch-queue.ts';
 import { type RedisAccess, silenceMs } from '../redis-client/client.ts';
 import { workingConnection } from './connection.ts';
-import { tellInJob } from './telling.ts';
-import type { TicketJob, TicketPlace } from './tickets.ts';
+import { tellInJob, type TicketJob, type TicketPlace } from './tickets.ts';
 
 export type WorkOptions = {
   readonly access: RedisAccess;

@@ -1,4 +1,4 @@
-import { type BootId, bootId, type SandboxId } from '#src/model/ids.ts';
+import { type BootId, bootId, type SandboxId, type TemplateDigest } from '#src/model/ids.ts';
 import type { SandboxAddress } from '#src/model/rollout.ts';
 import type { Template } from '#src/model/environment.ts';
 import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
@@ -8,7 +8,6 @@ import type { SandboxProvider } from '#src/ports/sandbox-provider.ts';
 import type { SandboxAccount } from '../sandbox-account.ts';
 import { withDeadline } from './deadline.ts';
 import { checkData, hasImageData } from './data-there.ts';
-import type { ProvenTemplates } from './proven.ts';
 
 /**
  * Starting one sandbox, step by step:
@@ -144,4 +143,24 @@ function untilDone<Result>(
     progress.waitingOut = thrown instanceof Error ? thrown : null;
   };
   return retrying(tools, policy, attempt, { hurry: signal, onAgain });
+}
+
+/** Templates of which this controller has seen a sandbox pass the whole probe. */
+export type ProvenTemplates = {
+  has(template: TemplateDigest): boolean;
+  add(template: TemplateDigest): void;
+};
+
+/** Where every row has an image, templates are many; one that was forgotten is only probed wholly once more. */
+const mostRemembered = 10_000;
+
+export function createProvenTemplates(): ProvenTemplates {
+  const digests = new Set<TemplateDigest>();
+  return {
+    has: (template) => digests.has(template),
+    add: (template) => {
+      if (digests.size >= mostRemembered) digests.clear();
+      digests.add(template);
+    },
+  };
 }

@@ -17,7 +17,7 @@ import type { Identity, PrepareReply, ProbeDepth, ProbeReply } from '#src/protoc
 import { planPools } from '../plans.ts';
 import { SandboxAccount } from '../sandbox-account.ts';
 import { workOffTicket } from './work-off-ticket.ts';
-import { createProvenTemplates } from './proven.ts';
+import { createProvenTemplates } from './start.ts';
 
 const sandbox = sandboxId('sandbox-1');
 const address = sandboxAddress('unix:/run/1.sock');
