@@ -7,8 +7,7 @@ import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.t
 import type { GatewayCore } from './core-interface.ts';
 import { type E2bParts, e2bRoutes } from './e2b/routes.ts';
 import type { FailureListener } from './http/answer-failure.ts';
-import { type App, newRequestState } from './http/app.ts';
-import { createApp } from './http/create-app.ts';
+import { type App, createApp, newRequestState } from './http/app.ts';
 import { type GateState, HoldGate, type HoldLimits } from './http/hold-gate.ts';
 import { createRequireScope, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';

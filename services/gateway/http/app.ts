@@ -1,16 +1,26 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
-import type {
-  FastifyBaseLogger,
-  FastifyInstance,
-  RawReplyDefaultExpression,
-  RawRequestDefaultExpression,
-  RawServerDefault,
+import {
+  fastify,
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  type RawReplyDefaultExpression,
+  type RawRequestDefaultExpression,
+  type RawServerDefault,
 } from 'fastify';
 import type { Grant } from '#src/access/keys.ts';
 import type { CallId, RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
+import { Failure } from '#src/failure/failure.ts';
+import { failureToHttp } from '#src/failure/http.ts';
+import type { Answered } from '#src/ports/gateway-metrics.ts';
 import type { Pass } from '../e2b/pass.ts';
-import type { Hold } from './hold-gate.ts';
+import type { Hold, HoldGate } from './hold-gate.ts';
+import { createFailureAnswer, faceOf, type FailureListener } from './answer-failure.ts';
+import { onceWhole } from './read-body.ts';
 
 /** A Fastify instance whose handlers have the types of their schemas. */
 export type App = FastifyInstance<
@@ -20,6 +30,137 @@ export type App = FastifyInstance<
   FastifyBaseLogger,
   TypeBoxTypeProvider
 >;
+
+export type AppListeners = {
+  readonly onFailure: FailureListener;
+  readonly onAnswer: (answered: Answered) => void;
+};
+
+/** Fastify's settings, each with its reason. Nothing here is left to a default that could answer 4xx under /rft. */
+const serverOptions = {
+  logger: false,
+  /** No proxy's word about addresses is taken: the development key depends on the true one. */
+  trustProxy: false,
+  /** Longer than the idle time of common load balancers (60 s), so that they close first and no request meets a closed door. */
+  keepAliveTimeout: 72_000,
+  /** Silence on a connection; a held request is silent for up to 540 s. */
+  connectionTimeout: 660_000,
+  /** Until the whole request has come: 256 MiB over a slow line. */
+  requestTimeout: 300_000,
+  /** Stopping is answered in our own shape by the hold gate. */
+  return503OnClosing: false,
+  /** Node answers 400 by itself to a request without Host; we do not need it. */
+  http: { requireHostHeader: false },
+  /** Three characters of escape for each of an id's 256, and room for a file's path. */
+  routerOptions: { maxParamLength: 4096 },
+  /** What came is checked, never bent into shape. */
+  ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  clientErrorHandler: (error: Error & { readonly code?: string }, socket: Duplex): void => {
+    answerRaw(rawFailure(error), socket);
+  },
+} as const;
+
+/** An application without routes, in which every error, also the framework's and Node's own, leaves in our shape. */
+export function createApp(gate: HoldGate, listeners: AppListeners): App {
+  const { answer, notFound } = createFailureAnswer(listeners.onFailure);
+  const app = fastify({
+    ...serverOptions,
+    frameworkErrors: (error, request, reply) => void answer(error, request, reply),
+  }).withTypeProvider<TypeBoxTypeProvider>();
+  // Answers are built field by field by the routes; a second, schema-driven selection would only hide mistakes.
+  app.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  app.setErrorHandler(answer);
+  app.setNotFoundHandler(notFound);
+  ignoreBodies(app);
+  app.decorateRequest('state', null);
+  app.addHook('onSend', (request, reply, payload, done) => {
+    // One answer: the second is dropped here.
+    if (request.state?.cutOff === true) return;
+    // Here, not when the response ends: a client that hung up never lets it end, but its call has been answered.
+    request.state?.hold?.release();
+    if (!isForOperators(request)) listeners.onAnswer(answeredOf(request, reply));
+    if (gate.state === 'open') return done(null, payload);
+    void reply.header('connection', 'close');
+    onceWhole(request.raw, () => done(null, payload));
+  });
+  takeOverNodeAnswers(app.server);
+  return app;
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** A probe or a scrape: what it is answered is nobody's work, and is not counted as such. */
+    readonly forOperators?: boolean;
+  }
+}
+
+const isForOperators = ({ routeOptions }: FastifyRequest): boolean =>
+  routeOptions.config.forOperators === true;
+
+function answeredOf({ raw, routeOptions }: FastifyRequest, reply: FastifyReply): Answered {
+  const { method, url } = routeOptions;
+  const route = url === undefined ? null : `${[method].flat().join(' ')} ${url}`;
+  return {
+    face: faceOf(raw.url ?? '/'),
+    status: reply.statusCode,
+    route,
+    tookMs: reply.elapsedTime,
+  };
+}
+
+/** A request for an address that does not exist is answered at once, and what it brings is thrown away. */
+function ignoreBodies(app: App): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request: FastifyRequest, payload: FastifyRequest['raw'], done) => {
+    payload.resume();
+    done(null);
+  });
+}
+
+/*
+ * Requests that are not even HTTP. Their path cannot be trusted or is not known, so they get the answer of the RFT
+ * face, 5xx: a trainer behind it must never see a 4xx, and nobody else loses by a 500.
+ */
+
+/** How long the client may go on sending before the connection is cut, so that it can read the answer first. */
+const lingerMs = 1_000;
+
+/** Answers a broken request on its bare connection; later calls for the same connection do nothing. */
+function answerRaw(failure: Failure, socket: Duplex): void {
+  if (!socket.writable) return;
+  const { status, body } = failureToHttp('rft', failure);
+  const text = JSON.stringify(body);
+  socket.on('error', () => socket.destroy());
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\ncontent-type: application/json\r\nconnection: close\r\n` +
+      `content-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+  );
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+}
+
+/** What the HTTP parser's error means; `code` is Node's. */
+function rawFailure(error: { readonly code?: string; readonly message: string }): Failure {
+  const reasons: Readonly<Record<string, string>> = {
+    HPE_HEADER_OVERFLOW: 'the headers are larger than 16 KiB; send fewer or smaller ones',
+    ERR_HTTP_REQUEST_TIMEOUT: 'the request did not come whole in time; check the network, and send it again',
+  };
+  const reason = reasons[error.code ?? ''] ?? `this is not HTTP (${error.message}); check the client`;
+  return new Failure('invalid_request', reason, { evidence: { error: error.code ?? 'unknown' } });
+}
+
+/** Takes over the answers that Node would give by itself, 417 and a bare hang-up among them. */
+function takeOverNodeAnswers(server: Server): void {
+  // An expectation that nobody knows may be ignored (RFC 9110, 10.1.1); the request is answered as if it had none.
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    server.emit('request', request, response);
+  });
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    answerRaw(
+      new Failure('invalid_request', 'this is not a proxy; send the request to its own address'),
+      socket,
+    );
+  });
+}
 
 /** What the gateway knows of a request in hand beside what the client sent. */
 type RequestState = {
