@@ -128,7 +128,7 @@ export const failures = {
   call_conflict: callers(409, 500),
   // `storeBrought` in src/grading/plan-grade.ts
   score_conflict: callers(409, 500),
-  // `invalid` in services/gateway/http/failure-of.ts
+  // `invalid` in services/gateway/http/answer-failure.ts
   invalid_request: callers(400, 500),
   // `unknownEnvironment` in src/claiming/pinned-environments.ts
   unknown_environment: callers(404, 500),
