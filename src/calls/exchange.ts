@@ -8,7 +8,7 @@ import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
-import type { Wakes } from '../claiming/wakes.ts';
+import type { Wakes } from '../claiming/waiting-room.ts';
 import { targetOf } from '../claiming/target.ts';
 import { callConflict, type Running } from './work.ts';
 import { nextStep, undisturbed } from './next-step.ts';

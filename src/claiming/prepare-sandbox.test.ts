@@ -6,8 +6,7 @@ import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer } from '../protocol/sandboxd/wire.ts';
 import { bindSandbox, untilEnded } from './prepare-sandbox.ts';
-import { WaitingRoom } from './waiting-room.ts';
-import { Wakes } from './wakes.ts';
+import { WaitingRoom, Wakes } from './waiting-room.ts';
 
 const answer = { ending: { kind: 'exited', exitCode: 0 } } as CallAnswer;
 

@@ -17,7 +17,7 @@ import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { targetOf } from './target.ts';
-import type { Wakes } from './wakes.ts';
+import type { Wakes } from './waiting-room.ts';
 import { chooseTemplate } from '../environments/choose-template.ts';
 import { imageText } from '../environments/image-text.ts';
 import { placeholdersIn } from '../model/placeholder.ts';

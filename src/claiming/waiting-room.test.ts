@@ -3,8 +3,7 @@ import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import { Deadline } from '../waiting/deadline.ts';
-import { WaitingRoom } from './waiting-room.ts';
-import { Wakes } from './wakes.ts';
+import { WaitingRoom, Wakes } from './waiting-room.ts';
 
 const { key } = fakeRollout();
 

@@ -1,7 +1,7 @@
 import { nextStep, undisturbed } from '../calls/next-step.ts';
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { targetOf } from '../claiming/target.ts';
-import type { Wakes } from '../claiming/wakes.ts';
+import type { Wakes } from '../claiming/waiting-room.ts';
 import { asFailure, type Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
 import { aroundGraderMs } from '../model/grader.ts';
