@@ -18,7 +18,7 @@ import {
   brokenWhileRunning,
   refusedSettlement,
 } from './judge-call.ts';
-import { blameOf } from '../failure/codes.ts';
+import { blameOf, failureCodes } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -99,10 +99,12 @@ export async function answerFrom(
 
 /**
  * What a caller is told of a call that settled as an infrastructure failure: the code of its rollout's taint, which may be another
- * than the call's own, with the taint's evidence. The call's own is in its summary, and in the event log.
+ * than the call's own, with the taint's evidence. The call's own is in its summary, and in the event log; it is told where
+ * nothing is tainted, as of a rollout that has its score. A repeat is told the same, by `settledReply` in scripts/calls.lua.
  */
-function lossFailure(rollout: RolloutRecord | null, summary: CallSummary): Failure {
-  const told = refusal(rollout?.taint?.code ?? 'sandbox_lost', rollout, summary.admitted);
+export function lossFailure(rollout: RolloutRecord | null, summary: CallSummary): Failure {
+  const own = failureCodes.find((code) => code === summary.code);
+  const told = refusal(rollout?.taint?.code ?? own ?? 'outcome_unknown', rollout, summary.admitted);
   const evidence = { ...told.evidence, call: summary.call, sandbox: summary.sandbox };
   return new Failure(told.code, told.message, { admitted: summary.admitted, evidence });
 }
