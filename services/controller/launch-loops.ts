@@ -29,10 +29,10 @@ const workAgainMs = 1_000;
 /** Offers tickets, and works them off: each sandbox that was started may make room for the next ticket at once. */
 export function createLaunching(ports: ControllerPorts, loops: Loops, options: LaunchingOptions): Launching {
   const tools = launchTools(ports, options);
-  const supplyTickets = createSupply({ ...ports, plans: tools.plans, startBudget: options.startBudget });
+  const lookAtPools = createSupply({ ...ports, plans: tools.plans, startBudget: options.startBudget });
   const supply = loops.run('supply', supplyMs, async () => {
     await options.book.readChosen();
-    await supplyTickets();
+    await lookAtPools();
   });
   loops.run('pools', poolsMs, () => countPools({ ...ports, plans: tools.plans }));
   let underWay = 0;

@@ -78,7 +78,8 @@ export const failures = {
 
   // `taintAsLost` in src/adapters/redis/scripts/lib/ending.lua, which lists where. Its cause was seen by a gateway,
   // `nextStep` in src/calls/next-step.ts; on a machine, `deathOf` in services/node/sandbox/death.ts; on a cluster,
-  // `endingOf` in src/adapters/kubernetes/truth/ending.ts
+  // `endingOf` in src/adapters/kubernetes/truth/ending.ts. One that a controller misses in the provider's list is gone for
+  // nobody knows what: `SandboxAccount` in src/pool/sandbox-account.ts
   sandbox_lost: lost,
   // `settlementOfUnknown` in src/calls/judge-call.ts
   outcome_unknown: lost,

@@ -96,7 +96,7 @@ script('withdraw-sandbox', function(ARGV)
   return 1
 end)
 
--- The one door of loss: a sandbox is known to be gone. Before its rollout's first dispatch it is swapped silently;
+-- The one door of loss, for whoever knows that a sandbox is gone (without one: `taintAsLost`, lib/ending.lua). Before its rollout's first dispatch it is swapped silently;
 -- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
 -- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do, so it is not asked whether one is in flight.
 script('lose', function(ARGV)
