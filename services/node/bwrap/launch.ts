@@ -60,31 +60,30 @@ const longestStatus = 4096;
 export const launch: Launch = async (spec) => {
   const child = spawnLaunch(spec);
   const pid = await started(child);
-  const [, , stderr, options, status, , mapped] = child.stdio as readonly unknown[] as Pipes;
+  const pipes = child.stdio as readonly unknown[] as Pipes;
+  const [, , stderr, options, status] = pipes;
   send(options, spec.bwrapArguments.map((argument) => `${argument}\0`).join(''));
   const words = lastWordsOf(stderr);
-  const { idBase } = spec;
-  if (idBase !== null) {
-    status.once('data', () => {
-      try {
-        mapIds(pid, idBase);
-        send(mapped, '\n');
-      } catch (thrown) {
-        words.say(`its ids could not be mapped: ${String(thrown)}`);
-        child.kill('SIGKILL');
-      }
-    });
-  }
+  if (spec.idBase !== null) mapWhenThere(child, pipes, spec.idBase, words.say);
   return { pid, initPid: readInitPid(status), ended: endOf(child, words.read) };
 };
 
 /** In the order of {@link descriptors}; the last is there with ids of its own only. */
 type Pipes = readonly [null, null, Readable, Writable, Readable, null, Writable];
 
-/** Inside they are 0 to 65,535. Throws where this host forbids it, or the launch has ended. */
-function mapIds(pid: number, base: number): void {
-  for (const file of ['uid_map', 'gid_map'])
-    writeFileSync(`/proc/${pid}/${file}`, `0 ${base} ${idsInRange}\n`);
+/** Maps the ids when the launch says that it is in its namespace; inside they are 0 to 65,535. Where this host forbids it, it ends. */
+function mapWhenThere(child: ChildProcess, pipes: Pipes, base: number, say: (words: string) => void): void {
+  const [, , , , status, , mapped] = pipes;
+  status.once('data', () => {
+    try {
+      for (const file of ['uid_map', 'gid_map'])
+        writeFileSync(`/proc/${child.pid}/${file}`, `0 ${base} ${idsInRange}\n`);
+      send(mapped, '\n');
+    } catch (thrown) {
+      say(`its ids could not be mapped: ${String(thrown)}`);
+      child.kill('SIGKILL');
+    }
+  });
 }
 
 /** The reader may die before it has read all; its exit says so. */

@@ -7,13 +7,16 @@ export type Guardian = { stop(): void };
 /**
  * It reads until node says a line, or is gone. Then: all members of the groups that there were at that moment, again and again
  * while those that die may have made new ones, until there was nobody for a fifth of a second. That is before a next node has
- * made its first sandbox, which it tries before it serves; builds of data may have the same names then.
+ * made its first sandbox, which it tries before it serves; builds of data may have the same names then. What the kernel does not
+ * let die within ten seconds is left to the next node.
  */
 const guardianScript = `
 read -r _ && exit 0
 set -- "$1"/*/cgroup.procs
+looks=0
 empty=0
-while [ "$empty" -lt 4 ]; do
+while [ "$empty" -lt 4 ] && [ "$looks" -lt 200 ]; do
+  looks=$((looks + 1))
   empty=$((empty + 1))
   for file in "$@"; do
     while read -r pid; do kill -KILL "$pid"; empty=0; done < "$file"
