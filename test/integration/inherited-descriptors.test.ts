@@ -22,7 +22,12 @@ function seenByChild(beginning: string): readonly string[] {
     ${beginning}
     process.stdout.write(spawnSync('ls', ['/proc/self/fd']).stdout);
   `;
-  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { stdio });
+  // Without this machine's own certificates, which a thread may have open, unmarked, when `ls` is started.
+  const env = { PATH: process.env['PATH'] };
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
+    env,
+    stdio,
+  });
   closeSync(root);
   expect(stderr.toString()).toBe('');
   return stdout.toString().trim().split('\n');
