@@ -16,6 +16,8 @@ import { startStraight } from './straight.ts';
 const idleSandboxes = 10;
 const starts = 15;
 const mebibyte = 1024 * 1024;
+/** Ten seconds until each plays a call through, and what that takes. */
+const untilRehearsedMs = 14_000;
 
 /** What one more sandbox costs: its memory while nobody uses it, and its start against the bare program's. */
 export const sandboxCost: Benchmark = {
@@ -27,7 +29,7 @@ async function idleMemory(say: (line: string) => void) {
   say(`starting ${idleSandboxes} sandboxes and leaving them alone`);
   await using bench = await startBenchFleet({ minReady: idleSandboxes, max: idleSandboxes });
   await bench.warm(idleSandboxes);
-  await sleep(2_000);
+  await sleep(untilRehearsedMs);
   const sandboxes = await bench.fleet.sandboxes();
   const sizes = await Promise.all(
     sandboxes.map(async ({ pid }) => {

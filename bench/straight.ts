@@ -20,6 +20,8 @@ const mebibyte = 1024 * 1024;
 export type Straight = AsyncDisposable & {
   /** Creates one and waits until its sandboxd answers. */
   createOnly(): Promise<SandboxTarget>;
+  /** Runs a no-op in it, as the last step of a start. */
+  probe(target: SandboxTarget): Promise<void>;
   /** Creates so many and waits until each has answered a no-op. */
   create(count: number): Promise<readonly SandboxTarget[]>;
   bind(target: SandboxTarget): Promise<void>;
@@ -52,9 +54,12 @@ export async function startStraight(data: Template['data'] = []): Promise<Straig
     const { boot } = await link.identity(target, signal());
     return { ...target, boot: bootId(boot) };
   };
+  const probe: Straight['probe'] = async (target) => {
+    await link.probe(target, 'whole', signal());
+  };
   const createReady = async (): Promise<SandboxTarget> => {
     const target = await createOnly();
-    await link.probe(target, 'whole', signal());
+    await probe(target);
     return target;
   };
   const run: Straight['run'] = async (target, call, action) => {
@@ -65,6 +70,7 @@ export async function startStraight(data: Template['data'] = []): Promise<Straig
   };
   return {
     createOnly,
+    probe,
     create: (count) => Promise.all(Array.from({ length: count }, createReady)),
     bind: async (target) => {
       const owner = {

@@ -26,6 +26,7 @@ describe('readConfig', () => {
       ownNamespace: false,
       payload: null,
       cgroupEvents: null,
+      rehearseAfterMs: 10_000,
     });
   });
 

@@ -34,6 +34,8 @@ export type Config = {
   readonly payload: string | null;
   /** The cgroup file that counts kills for memory; null = look where containers have it. */
   readonly cgroupEvents: string | null;
+  /** How long it stands idle before it rehearses. Whoever waits for a sandbox has bound it long before the usual ten seconds. */
+  readonly rehearseAfterMs: number;
 };
 
 /** sandboxd's settings, all from `CORRAL_*`. Throws one Error that names every mistake. */
@@ -59,16 +61,17 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     workspace: env['CORRAL_WORKSPACE'] ?? imageFolder(ownFolder),
     folders: foldersIn(env),
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
-    policyUid: parseId(env, 'CORRAL_POLICY_UID', 1000, complain),
-    policyGid: parseId(env, 'CORRAL_POLICY_GID', 1000, complain),
-    graderUid: parseId(env, 'CORRAL_GRADER_UID', 1001, complain),
-    graderGid: parseId(env, 'CORRAL_GRADER_GID', 1001, complain),
-    queryUid: parseId(env, 'CORRAL_QUERY_UID', 1002, complain),
-    queryGid: parseId(env, 'CORRAL_QUERY_GID', 1002, complain),
+    policyUid: parsePositive(env, 'CORRAL_POLICY_UID', 1000, complain),
+    policyGid: parsePositive(env, 'CORRAL_POLICY_GID', 1000, complain),
+    graderUid: parsePositive(env, 'CORRAL_GRADER_UID', 1001, complain),
+    graderGid: parsePositive(env, 'CORRAL_GRADER_GID', 1001, complain),
+    queryUid: parsePositive(env, 'CORRAL_QUERY_UID', 1002, complain),
+    queryGid: parsePositive(env, 'CORRAL_QUERY_GID', 1002, complain),
     graderFolder: env['CORRAL_GRADER_FOLDER'] ?? graderMountPoint,
     ownNamespace: env['CORRAL_PID_NAMESPACE'] === 'own',
     payload: env['CORRAL_PAYLOAD'] ?? null,
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
+    rehearseAfterMs: parsePositive(env, 'CORRAL_REHEARSE_AFTER_MS', 10_000, complain),
   };
 }
 
@@ -104,10 +107,10 @@ function parseUserMode(text: string, complain: Complain): UserMode {
   return 'two-user';
 }
 
-function parseId(env: NodeJS.ProcessEnv, name: string, fallback: number, complain: Complain): number {
+function parsePositive(env: NodeJS.ProcessEnv, name: string, fallback: number, complain: Complain): number {
   const text = env[name];
   if (text === undefined) return fallback;
-  // 0 would be root: commands under sandboxd's own id are chosen by CORRAL_USERS, never by a number.
+  // As an id 0 would be root: commands under sandboxd's own id are chosen by CORRAL_USERS, never by a number.
   if (!/^[1-9]\d{0,9}$/.test(text))
     complain(`${name} must be a positive number, not ${JSON.stringify(text)}`);
   return Number(text);

@@ -79,6 +79,16 @@ export function identityOf({ config, boot, binding, journal, done }: Daemon): Id
   };
 }
 
+/** A probe has succeeded, and with that a start is over. Who then stands idle, since nobody waits for it, rehearses. */
+export function lookedOver(daemon: Daemon): void {
+  if (daemon.done.probed) return;
+  daemon.done.probed = true;
+  setTimeout(() => {
+    if (daemon.binding.state !== 'unbound') return;
+    void import('./rehearsal.ts').then(({ rehearse }) => rehearse(daemon));
+  }, daemon.config.rehearseAfterMs).unref();
+}
+
 /** Nobody has to remove us: when the binding's time has passed, everything here ends. */
 export function endAtExpiry(daemon: Daemon, expiresInMs: number): void {
   setTimeout(() => {

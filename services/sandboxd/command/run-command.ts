@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream';
 import { setImmediate as afterReading, setTimeout as sleep } from 'node:timers/promises';
 import type { Ending } from '#src/protocol/sandboxd/wire.ts';
 import { monotonicMs } from '../clock.ts';
+import { collect } from '../collect.ts';
 import { countAlive, isTreeAlive, killTree, terminateTree } from '../processes/kill-tree.ts';
 import type { Leader, Leaders } from '../processes/leaders.ts';
 import { Capture, nothingCaptured, type RawCapture } from './capture.ts';
@@ -209,26 +210,9 @@ export class Output {
  */
 const readsBetweenCollections = 128;
 let reads = 0;
-let collector: NodeJS.GCFunction | null = null;
 
 /** Notes one read of a pipe, whatever its size. */
 function noteRead(): void {
   reads = (reads + 1) % readsBetweenCollections;
-  if (reads > 0) return;
-  collector ??= findCollector();
-  collector({ type: 'minor', execution: 'sync' });
-}
-
-/**
- * The collector is shown only to code of a context that is made while the flag is set. Not by `--expose-gc` on our own
- * command line: V8 takes compiled code only from who was compiled with the same flags, so that Node would compile all
- * that it brings along anew, which doubles what a start costs.
- */
-function findCollector(): NodeJS.GCFunction {
-  const { setFlagsFromString } = process.getBuiltinModule('node:v8');
-  const { runInNewContext } = process.getBuiltinModule('node:vm');
-  setFlagsFromString('--expose-gc');
-  const found = runInNewContext('gc') as NodeJS.GCFunction;
-  setFlagsFromString('--no-expose-gc');
-  return found;
+  if (reads === 0) collect({ type: 'minor', execution: 'sync' });
 }

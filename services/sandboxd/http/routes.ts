@@ -11,7 +11,7 @@ import {
 import { awaitAnswer, type JournalEntry } from '../calls/journal.ts';
 import { keptBytes } from '../calls/answer.ts';
 import { monotonicMs } from '../clock.ts';
-import { type Daemon, endAtExpiry, identityOf } from '../daemon.ts';
+import { type Daemon, endAtExpiry, identityOf, lookedOver } from '../daemon.ts';
 import { looksWell } from '../look.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { WireError } from '../wire-error.ts';
@@ -77,8 +77,8 @@ function health({ daemon }: Exchange): Reply {
 }
 
 function identity({ daemon, query }: Exchange): Reply {
-  const { binding, config, done } = daemon;
-  if (parseLook(query) && binding.state === 'unbound' && looksWell(config)) done.probed = true;
+  const { binding, config } = daemon;
+  if (parseLook(query) && binding.state === 'unbound' && looksWell(config)) lookedOver(daemon);
   return { status: 200, body: identityOf(daemon) };
 }
 
@@ -87,7 +87,7 @@ async function runProbe({ daemon, query }: Exchange): Promise<Reply> {
   const startMs = monotonicMs();
   const { probe } = await import('../make-ready.ts');
   await probe(daemon.config, depth);
-  daemon.done.probed = true;
+  lookedOver(daemon);
   const body: ProbeReply = { ok: true, durationMs: Math.round(monotonicMs() - startMs) };
   return { status: 200, body };
 }

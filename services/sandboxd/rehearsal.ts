@@ -1,0 +1,86 @@
+import { duplexPair } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import {
+  type BindRequest,
+  bootHeader,
+  type CallRequest,
+  ownerHeader,
+  ownerText,
+  protocolVersion,
+  sandboxHeader,
+} from '#src/protocol/sandboxd/wire.ts';
+import { monotonicMs } from './clock.ts';
+import { collect } from './collect.ts';
+import { createDaemon, type Daemon } from './daemon.ts';
+import { createHttpServer } from './http/server.ts';
+import { log } from './log.ts';
+import { sha256Hex } from './sha256.ts';
+
+/** Nobody's: it opens the played daemon only, and whoever could reach that would be in this process already. */
+const token = 'rehearsal';
+const owner = { tenant: token, run: token, rollout: token, attempt: 1, role: 'policy' };
+const longestMs = 5_000;
+
+const bind: BindRequest = {
+  protocol: protocolVersion,
+  owner,
+  expiresInMs: longestMs,
+  label: token,
+  programs: ['sh'],
+};
+const call: CallRequest = {
+  digest: token,
+  label: token,
+  action: { kind: 'exec', argv: ['/bin/sh', '-c', ':'] },
+  timeoutMs: longestMs,
+  keepBytes: 65_536,
+  outputBytes: 1_048_576,
+};
+
+/**
+ * Plays a bind and a first call through, in a sandbox that stands in its pool and has time. The burst that comes for it has
+ * none, and two fifths of what a first call takes here are code that nobody has run yet. All that it leaves is that this code
+ * is compiled: it is said to a daemon beside ours, with a binding and a journal of its own, over a connection that leads
+ * nowhere else; what really happens is a no-op as the policy's user, as in a probe. Then the memory that starting and playing
+ * took is given back, by the one kind of collection that lets go of all of it. Never rejects: what goes wrong is logged.
+ */
+export async function rehearse({ config, env, boot, binding }: Daemon): Promise<void> {
+  const startMs = monotonicMs();
+  try {
+    const played = createDaemon({ ...config, tokenSha256: sha256Hex(token) }, env, boot, () => {});
+    // Said here first, so that the one which is played repeats it: the first starts the clock that ends a sandbox.
+    played.binding.bind(bind, monotonicMs());
+    const answers = await play(played);
+    // All stands still meanwhile, for some ten milliseconds.
+    if (binding.state === 'unbound') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+    log({ level: 'info', message: 'rehearsed', answers, durationMs: Math.round(monotonicMs() - startMs) });
+  } catch (error) {
+    log({ level: 'warn', message: `the rehearsal failed: ${String(error)}` });
+  }
+}
+
+/** Returns the statuses of both answers. */
+async function play(played: Daemon): Promise<readonly number[]> {
+  const [ours, theirs] = duplexPair();
+  createHttpServer(played).emit('connection', theirs);
+  ours.write(asked(played, 'POST /bind', 'keep-alive', bind));
+  ours.write(asked(played, `PUT /calls/rehearsal?waitMs=${longestMs}`, 'close', call));
+  const answers = await text(ours);
+  return [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+}
+
+function asked({ config, boot }: Daemon, what: string, connection: string, json: object): string {
+  const body = JSON.stringify(json);
+  const lines = [
+    `${what} HTTP/1.1`,
+    'host: sandbox',
+    `connection: ${connection}`,
+    `authorization: Bearer ${token}`,
+    `${sandboxHeader}: ${config.sandbox}`,
+    `${bootHeader}: ${boot}`,
+    `${ownerHeader}: ${ownerText(owner)}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
