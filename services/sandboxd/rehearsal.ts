@@ -66,7 +66,11 @@ async function play(played: Daemon): Promise<readonly number[]> {
   ours.write(asked(played, 'POST /bind', 'keep-alive', bind));
   ours.write(asked(played, `PUT /calls/rehearsal?waitMs=${longestMs}`, 'close', call));
   const answers = await text(ours);
-  return [...answers.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+  // The answers follow one another without a line's end between them.
+  return answers
+    .split('HTTP/1.1 ')
+    .slice(1)
+    .map((answer) => Number.parseInt(answer, 10));
 }
 
 function asked({ config, boot }: Daemon, what: string, connection: string, json: object): string {
