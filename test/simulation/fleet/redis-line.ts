@@ -40,9 +40,6 @@ export function goAway(host: RedisHost, awayMs: number): void {
   host.outages.push({ fromMs, untilMs: host.downUntilMs });
 }
 
-/** A reply list whose order is Redis' own secret, made the same in every run. */
-const unordered: ReadonlySet<ScriptName> = new Set(['known-sandboxes', 'known-templates', 'list-calls']);
-
 /** Scripts keep their order on the way there, answers theirs on the way back. */
 type Line = {
   readonly host: RedisHost;
@@ -80,8 +77,7 @@ async function runScript(line: Line, name: ScriptName, args: readonly (string | 
   try {
     const ran = await host.scripts.run(host.run, name, args, worldBeganMs + host.scheduler.nowMs);
     host.mailbox.deliver(ran.published);
-    const reply = unordered.has(name) ? sorted(ran.reply) : ran.reply;
-    answer(line, name, () => asker.resolve(reply), asker);
+    answer(line, name, () => asker.resolve(ran.reply), asker);
   } catch (thrown) {
     answer(line, name, () => asker.reject(thrown), asker);
   }
@@ -106,9 +102,4 @@ function fail(line: Line, asker: Asker, detail: string): void {
 /** Mostly the same instant, so that many processes meet; sometimes long enough to be overtaken. */
 function onTheWayMs(chance: Chance): number {
   return chance.happens(0.9) ? chance.between(0, 2) : chance.between(0, 60);
-}
-
-function sorted(reply: Reply): Reply {
-  if (!Array.isArray(reply)) return reply;
-  return [...(reply as readonly Reply[])].sort((one, other) => (String(one) < String(other) ? -1 : 1));
 }
