@@ -120,7 +120,6 @@ async function play(state: FleetState, index: number): Promise<RolloutRecord['ke
       outputBytes,
       answer: JSON.stringify({ output: 'y'.repeat(outputBytes) }),
       taint: null,
-      broken: null,
     });
   }
   return key;

@@ -139,7 +139,6 @@ export function settlementOf({ key, call, digest, tool, environment }: Settling,
     outputBytes: 0,
     answer: null,
     taint: null,
-    broken: null,
   };
   const { idleMs } = environment.limits;
   return { key, call, digest, tool, ...nothing, waitedMs: 0, idleMs, ...end };

@@ -149,7 +149,6 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     outcome: 'infrastructure_failure',
     answer: null,
     taint: { code: 'dependency_failed', evidence: {} },
-    broken: null,
     idleMs: 1,
     keyId: 'trainer',
   };

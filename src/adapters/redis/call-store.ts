@@ -122,7 +122,7 @@ const isSet = (flag: Reply | undefined): boolean => numberOf(flag) === 1;
 
 function settleArguments(settlement: Settlement): readonly (string | number)[] {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, answer, taint, broken, idleMs, ranIn } = settlement;
+  const { outputBytes, answer, taint, idleMs, ranIn } = settlement;
   return [
     key,
     call,
@@ -138,7 +138,6 @@ function settleArguments(settlement: Settlement): readonly (string | number)[] {
     answer ?? '',
     taint?.code ?? '',
     taint === null ? '' : evidenceText(taint.evidence),
-    broken ?? '',
     Math.round(idleMs),
     ranIn ?? '',
     keptAs(settlement.arguments),

@@ -81,8 +81,6 @@ export type Settlement = {
   readonly taint: { readonly code: FailureCode; readonly evidence: Evidence } | null;
   /** Where it ran, as far as is known. */
   readonly ranIn?: SandboxId;
-  /** The command broke the sandbox: the model's doing, final, not tainted. */
-  readonly broken: string | null;
   readonly idleMs: number;
   /** Whose request it was, for the event log; fleet state does not keep it. */
   readonly keyId?: string | null;

@@ -240,13 +240,6 @@ describe('a settlement', () => {
     expect(await admit('call-1')).toMatchObject(again);
   });
 
-  test('that says the model broke its sandbox makes later calls broken, not tainted', async () => {
-    await world.running('a');
-    await settle('call-1', { code: 'sandbox_broken', broken: 'out of memory' });
-    const reply = await admit('call-2');
-    expect(reply).toMatchObject({ kind: 'broken', rollout: { broken: 'out of memory', taint: null } });
-  });
-
   test('of a call that never was dispatched is recorded without a sandbox', async () => {
     await held(world.fleet, claimOf('a'));
     await settle('c1', { outcome: 'refused', code: 'unknown_tool', admitted: 'no', exitCode: null });

@@ -131,7 +131,7 @@ test('the loss of another life of the sandbox changes nothing', async () => {
 test('the loss of a sandbox that the model broke does not taint', async () => {
   await world.supply(1);
   const rollout = await world.running('a');
-  await world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1', { broken: 'filled its disk' }));
+  await runOutOfMemory(rollout);
   expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
   expect((await recordOf(world.fleet, keyOf('a'))).taint).toBeNull();
   expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);

@@ -199,7 +199,6 @@ export function settlementOf(key: RolloutKey, call: string, overrides: Partial<S
     outputBytes: 12,
     answer: `{"output":"of ${call}"}`,
     taint: null,
-    broken: null,
     idleMs: 15 * minute,
     ...overrides,
   };

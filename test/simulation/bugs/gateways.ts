@@ -168,7 +168,6 @@ export function taintsTheUnsent(ports: GatewayWorld): GatewayWorld {
       code: 'outcome_unknown',
       answer: null,
       taint: { code: 'outcome_unknown', evidence: {} },
-      broken: null,
       idleMs: 60_000,
     });
   };

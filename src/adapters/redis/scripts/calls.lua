@@ -105,7 +105,7 @@ end)
 -- never dispatched: what the model got wrong is recorded like everything else.
 script('settle', function(ARGV)
   local id, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs, outputBytes, answer,
-    taintCode, taintEvidence, broken, idleMs, ranIn, arguments, output = unpack(ARGV, 2)
+    taintCode, taintEvidence, idleMs, ranIn, arguments, output = unpack(ARGV, 2)
   local state = read(id, 'state')
   if not state then return unsureCode(id) == 'recovering' and stillRecovering() or false end
 
@@ -150,7 +150,6 @@ script('settle', function(ARGV)
   -- What the call did to its rollout.
   local function applyConsequence()
     if isDecided() then return end
-    if broken ~= '' then write(id, 'broken', broken) end
     if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end
     taintedNow = taintCode ~= '' and 1 or 0
   end
