@@ -51,7 +51,7 @@ export async function rehearse({ config, env, boot, binding }: Daemon): Promise<
     // Said here first, so that the one which is played repeats it: the first starts the clock that ends a sandbox.
     played.binding.bind(bind, monotonicMs());
     const answers = await play(played);
-    // All stands still meanwhile, for some ten milliseconds.
+    // All stands still meanwhile, for some tens of milliseconds.
     if (binding.state === 'unbound') collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
     log({ level: 'info', message: 'rehearsed', answers, durationMs: Math.round(monotonicMs() - startMs) });
   } catch (error) {
