@@ -14,6 +14,7 @@ import {
   gradeAsk,
   keyOf,
   minute,
+  second,
   ownerOf,
   recordOf,
   sandboxOf,
@@ -217,18 +218,21 @@ describe('a line lives', () => {
   });
 
   test('as long as which attempt is the newest, which never ends before that one does', async () => {
-    const second = claimOf('a', { owner: ownerOf('a', 'run-1', 2) });
+    const again = claimOf('a', { owner: ownerOf('a', 'run-1', 2) });
     await world.active('a');
-    await world.fleet.claims.claim(second);
+    await world.fleet.claims.claim(again);
     const newest = 'corral:{test}:newest:acme/run-1/a/policy';
     await world.fleet.calls.settle(settlementOf(key, 'late'));
     expect(await world.redis.pttl(newest)).toBe(-1);
     await world.fleet.lifecycle.close(keyOf('a', 'run-1', 2), 'finished');
-    const line = hashOf(keyOf('a', 'run-1', 2));
-    expect(await world.redis.pexpiretime(newest)).toBe(await world.redis.pexpiretime(line));
+    const lineEndsMs = await world.redis.pexpiretime(hashOf(keyOf('a', 'run-1', 2)));
+    const newestEndsMs = await world.redis.pexpiretime(newest);
+    expect(newestEndsMs).toBeGreaterThanOrEqual(lineEndsMs);
+    // Some versions of Redis look at the clock for each expiry that a script sets.
+    expect(newestEndsMs).toBeLessThan(lineEndsMs + second);
     await repeatsAreOver(world.redis);
     expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ code: 'rollout_closed' });
-    expect(await world.fleet.claims.claim(second)).toMatchObject({ code: 'rollout_closed' });
+    expect(await world.fleet.claims.claim(again)).toMatchObject({ code: 'rollout_closed' });
   });
 });
 
