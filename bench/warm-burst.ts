@@ -14,9 +14,8 @@ const restMs = 16_000;
  * straight on a hundred others. No sandbox is used twice. All two hundred stand before either is measured, and those that
  * were used go after both: a pool that fills up again beside one of them would make that one slow.
  *
- * Two floors. `as they start`: sandboxes that have just been probed, with no pool in which they could stand; what the pool
- * makes of its time is the fleet's. `that have rehearsed, too`: the very same sandboxes, so that only what stands between is
- * compared.
+ * Two floors. `fresh`: sandboxes that have just been probed, with no pool in which they could stand; what the pool makes of
+ * its time is the fleet's. `rehearsed`: the very same sandboxes, so that only what stands between is compared.
  */
 export const warmBurst: Benchmark = {
   name: 'warm-burst',
@@ -24,17 +23,16 @@ export const warmBurst: Benchmark = {
     say('starting a fleet');
     await using bench = await startBenchFleet({ minReady: burst, max: burst });
     await using straight = await startStraight();
-    const measure = async (of: Compared) => compare(bench, straight, of, say);
     // The first round is nobody's: connections open, code is compiled.
-    await measureRound(bench, straight, 'as they start', 0);
+    await measureRound(bench, straight, 'fresh', 0);
     return [
-      await measure({ floor: 'as they start', rounds: 5, most: 1.25 }),
-      await measure({ floor: 'that have rehearsed, too', rounds: 3, most: 1.6 }),
+      await compare(bench, straight, { floor: 'fresh', rounds: 5, most: 1.25 }, say),
+      await compare(bench, straight, { floor: 'rehearsed', rounds: 3, most: 1.6 }, say),
     ];
   },
 };
 
-type Floor = 'as they start' | 'that have rehearsed, too';
+type Floor = 'fresh' | 'rehearsed';
 type Compared = { readonly floor: Floor; readonly rounds: number; readonly most: number };
 
 async function compare(
@@ -45,13 +43,15 @@ async function compare(
 ): Promise<Figure> {
   const measured: Round[] = [];
   for (let round = 1; round <= rounds; round += 1) {
-    say(`round ${round} of ${rounds}: warming ${burst} sandboxes, and ${burst} ${floor}`);
+    say(
+      `round ${round} of ${rounds}: warming ${burst} sandboxes, and ${burst} ${floor} ones without a fleet`,
+    );
     const times = await measureRound(bench, straight, floor, round);
     const ratio = (times.value / times.floor).toFixed(2);
     say(`last answer after ${times.value.toFixed(0)} and ${times.floor.toFixed(0)} ms, ${ratio}`);
     measured.push(times);
   }
-  const what = `last answer of ${burst} first calls at once, against sandboxes ${floor}, median of ${rounds}`;
+  const what = `last answer of ${burst} first calls at once, against ${floor} sandboxes, median of ${rounds}`;
   return atMostInRounds({ what, unit: 'ms', rounds: measured }, most);
 }
 
@@ -61,19 +61,17 @@ async function measureRound(
   floor: Floor,
   round: number,
 ): Promise<Round> {
-  const rollouts = Array.from({ length: burst }, (_, index) =>
-    `${floor} ${round}-${index}`.replaceAll(/[ ,]+/g, '-'),
-  );
+  const rollouts = Array.from({ length: burst }, (_, index) => `${floor}-${round}-${index}`);
   await bench.warm(burst);
   const targets = await Promise.all(rollouts.map(() => straight.createOnly()));
   const probeAll = () => Promise.all(targets.map((target) => straight.probe(target)));
-  if (floor !== 'as they start') await probeAll();
+  if (floor === 'rehearsed') await probeAll();
   await sleep(restMs);
   const through = rollouts.map((rollout) => () => bench.call(rollout, 'call-1', command));
   const direct = targets.map((target) => () => bindAndRun(straight, target));
   const measureFloor = async () => {
     // From its probe on a sandbox stands idle: those that were not probed until now cannot have rehearsed.
-    if (floor === 'as they start') await probeAll();
+    if (floor === 'fresh') await probeAll();
     return lastOf(direct);
   };
   const measured = await inTurns({ value: () => lastOf(through), floor: measureFloor }, round);

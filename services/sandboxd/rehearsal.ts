@@ -14,6 +14,7 @@ import { collect } from './collect.ts';
 import { createDaemon, type Daemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
 import { log } from './log.ts';
+import { mayLive } from './processes/process-table.ts';
 import { sha256Hex } from './sha256.ts';
 
 /** Nobody's: it opens the played daemon only, and whoever could reach that would be in this process already. */
@@ -43,8 +44,12 @@ const call: CallRequest = {
  * is compiled: it is said to a daemon beside ours, with a binding and a journal of its own, over a connection that leads
  * nowhere else; what really happens is a no-op as the policy's user, as in a probe. Then the memory that starting and playing
  * took is given back, by the one kind of collection that lets go of all of it. Never rejects: what goes wrong is logged.
+ *
+ * Not where a template's commands have left something running: in a full sandbox a command is given the place of what runs
+ * under its user, and whoever has its rollout here later must find what was prepared.
  */
 export async function rehearse({ config, env, boot, binding }: Daemon): Promise<void> {
+  if (config.userMode === 'two-user' && mayLive(config.policyUid)) return;
   const startMs = monotonicMs();
   try {
     const played = createDaemon({ ...config, tokenSha256: sha256Hex(token) }, env, boot, () => {});

@@ -95,6 +95,18 @@ describe('a sandbox that stands idle after its probe', () => {
     expect(await link.identity(target, signal)).toMatchObject({ state: 'unbound', calls: [] });
   });
 
+  it('does not beside what its template has left running, which stays', async () => {
+    const { link, target, log } = await started(startSandboxd({ env: soon }));
+    const alive = 'test $(pgrep -u $(id -u) -c sleep) = 1';
+    await link.prepare(target, [['sh', '-c', 'sleep 1000 > /dev/null 2>&1 &']], 10_000, signal);
+    await link.probe(target, 'brief', signal);
+    await sleep(500);
+    expect(log()).not.toContain('rehearsed');
+    await link.bind(target, aBind(), signal);
+    const answer = await link.call(target, callId('look'), aShellCall(alive), 10_000, signal);
+    expect(answer).toMatchObject({ ending: { kind: 'exited', exitCode: 0 } });
+  });
+
   it('does not once it has its rollout', async () => {
     const { link, target, log } = await started(startSandboxd({ env: { CORRAL_REHEARSE_AFTER_MS: '1000' } }));
     await link.probe(target, 'brief', signal);
