@@ -15,24 +15,36 @@ import { loadJson, loadLines } from './report/load-report.ts';
 process.exitCode = await main(readOptions(process.argv.slice(2), process.env));
 
 async function main(options: LoadOptions): Promise<number> {
+  const { ending, interrupted, clear } = signals();
+  try {
+    const world = { options, clock: systemClock, random: systemRandom, ending, interrupted, say };
+    const code = await report(await runLoad(world), options);
+    return interrupted.aborted ? 130 : code;
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error;
+    say(visibleLine(`${error.message}; the fault: ${error.fault}; what to do: ${error.next}`));
+    return interrupted.aborted ? 130 : 2;
+  } finally {
+    clear();
+  }
+}
+
+/** A first Ctrl-C is as if the time were up, and what was played is judged; a second one, or a SIGTERM, cuts it off. */
+function signals() {
+  const ending = new AbortController();
   const interruption = new AbortController();
   const interrupt = () => {
     say('\nInterrupted: nothing more is sent; the run is closed.');
     interruption.abort(new Error('the load test was interrupted'));
   };
-  process.once('SIGINT', interrupt).once('SIGTERM', interrupt);
-  const { signal } = interruption;
-  try {
-    const world = { options, clock: systemClock, random: systemRandom, interrupted: signal, say };
-    const code = await report(await runLoad(world), options);
-    return signal.aborted ? 130 : code;
-  } catch (error) {
-    if (!(error instanceof CommandError)) throw error;
-    say(visibleLine(`${error.message}; the fault: ${error.fault}; what to do: ${error.next}`));
-    return signal.aborted ? 130 : 2;
-  } finally {
-    process.off('SIGINT', interrupt).off('SIGTERM', interrupt);
-  }
+  const end = () => {
+    say('\nNothing more begins; what is under way is graded. Once more: nothing more is sent.');
+    ending.abort();
+    process.once('SIGINT', interrupt);
+  };
+  process.once('SIGINT', end).once('SIGTERM', interrupt);
+  const clear = () => process.off('SIGINT', end).off('SIGINT', interrupt).off('SIGTERM', interrupt);
+  return { ending: ending.signal, interrupted: interruption.signal, clear };
 }
 
 async function report(load: LoadRun, options: LoadOptions): Promise<number> {

@@ -18,7 +18,9 @@ export type LoadWorld = {
   readonly options: LoadOptions;
   readonly clock: Clock;
   readonly random: Random;
-  /** Aborted when the person at the terminal wants an end. */
+  /** Aborted when the person at the terminal wants an end, as if the time were up. */
+  readonly ending: AbortSignal;
+  /** Aborted when that person does not want to wait for it. */
   readonly interrupted: AbortSignal;
   readonly say: (line: string) => void;
 };
@@ -107,18 +109,20 @@ function checkedUrl(text: string): string {
 }
 
 /** When no rollout may begin or go on, and when nothing may be sent any more. An interruption is both at once. */
-function endsOf({ options, interrupted }: LoadWorld) {
+function endsOf({ options, ending, interrupted }: LoadWorld) {
   const timeIsUp = new AbortController();
   const graceIsUp = new AbortController();
-  const limitMs = options.minutes * minuteMs;
-  const timers = [
-    setTimeout(() => timeIsUp.abort(), limitMs),
-    setTimeout(() => graceIsUp.abort(), limitMs + graceMs),
-  ];
+  const stopping = AbortSignal.any([interrupted, ending, timeIsUp.signal]);
+  const timers = [setTimeout(() => timeIsUp.abort(), options.minutes * minuteMs)];
+  const beginGrace = () => void timers.push(setTimeout(() => graceIsUp.abort(), graceMs));
+  stopping.addEventListener('abort', beginGrace, { once: true });
   return {
-    stopping: AbortSignal.any([interrupted, timeIsUp.signal]),
+    stopping,
     stopped: AbortSignal.any([interrupted, graceIsUp.signal]),
-    clear: () => timers.forEach(clearTimeout),
+    clear() {
+      stopping.removeEventListener('abort', beginGrace);
+      timers.forEach(clearTimeout);
+    },
   };
 }
 

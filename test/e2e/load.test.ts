@@ -187,11 +187,35 @@ test('a fleet that refuses everything after the trial has shown nothing, and is 
   expect(exitCode).toBe(1);
 });
 
-test('interrupted: nothing more is sent, the run is closed, what was cut off is nobody’s failure, and it ends with 130', async () => {
-  const { child, ended } = begin(corral.fleet.gatewayUrl, ['--run', 'interrupted', '--think', '60']);
-  const viewed = async () => (await corral.native.get('/v1/runs/interrupted')).body;
+/** Eight rollouts at their first thought, which takes a minute. */
+async function beginThoughtful(run: string) {
+  const begun = begin(corral.fleet.gatewayUrl, [
+    '--run',
+    run,
+    '--think',
+    '60',
+    '--speed',
+    '1',
+    '--all-scored',
+  ]);
+  const viewed = async () => (await corral.native.get(`/v1/runs/${run}`)).body;
   await expect.poll(viewed, { timeout: 20_000 }).toMatchObject({ rollouts: 10 });
+  return { ...begun, viewed };
+}
+
+test('ended early: what is under way is graded at once, and it is judged as if its time were up', async () => {
+  const { child, ended, viewed } = await beginThoughtful('ended');
   child.kill('SIGINT');
+  const { exitCode, found, printed } = await ended;
+  expect(printed).toContain('what is under way is graded');
+  expect(found).toMatchObject({ scored: 8, given_up: 0, discards: [], findings: [] });
+  expect(exitCode).toBe(0);
+  expect(await viewed()).toMatchObject({ state: 'closed', open: 0 });
+});
+
+test('interrupted: nothing more is sent, the run is closed, what was cut off is nobody’s failure, and it ends with 130', async () => {
+  const { child, ended, viewed } = await beginThoughtful('interrupted');
+  child.kill('SIGTERM');
   const { exitCode, found } = await ended;
   expect(exitCode).toBe(130);
   expect(found).toMatchObject({ scored: 0, given_up: 8, discards: [], findings: [] });

@@ -5,22 +5,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Release } from './release.ts';
 
 const program = join(import.meta.dirname, '../../loadtest/load.ts');
 
+/** What was replaced is still leaving when its replacement serves. */
+const afterWorkMs = 10_000;
+
 /**
- * The shipped load test, played for `seconds` at a release while `work` is done to it: 24 rollouts under way at once, half
- * of them with a new connection for every request. Fails unless every rollout was scored, every answer was 200 and nothing
- * ran twice, and unless the load began before the work and outlasted it.
+ * The shipped load test, played at a release while `work` is done to it: 24 rollouts under way at once, half of them with a
+ * new connection for every request. It lasts as long as the work, however long that takes where two cores play a cluster.
+ * Fails unless every rollout was scored, every answer was 200 and nothing ran twice, and unless rollouts were scored before
+ * the work and were still played when it was done.
  */
-export async function underLoad(
-  release: Release,
-  seconds: number,
-  work: () => Promise<unknown>,
-): Promise<void> {
+export async function underLoad(release: Release, work: () => Promise<unknown>): Promise<void> {
   const out = await mkdtemp(join(tmpdir(), 'corral-load-'));
-  const load = spawn(process.execPath, [program, ...orders(seconds, out)], {
+  const load = spawn(process.execPath, [program, ...orders(out)], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, CORRAL_URL: release.gatewayUrl, CORRAL_KEY: release.apiKey },
   });
@@ -30,7 +31,9 @@ export async function underLoad(
   try {
     await Promise.race([listening, ended]);
     await work();
+    await sleep(afterWorkMs);
     if (load.exitCode !== null) throw new Error(`the load ended before the work:\n${said.join('\n')}`);
+    load.kill('SIGINT');
     const [code] = (await ended) as [number | null];
     if (code !== 0) throw new Error(`the load found fault:\n${said.join('\n')}`);
   } finally {
@@ -40,17 +43,17 @@ export async function underLoad(
   }
 }
 
-/** More rollouts than there is time for; each needs a pod of its own, so they are short, and few at once. */
-const orders = (seconds: number, out: string): readonly string[] => [
+/** More rollouts than any work leaves time for; each needs a pod of its own, so they are short, and few at once. */
+const orders = (out: string): readonly string[] => [
   '--all-scored',
   '--environment=counting',
-  '--rollouts=2000',
+  '--rollouts=10000',
   '--at-once=24',
   '--calls=6',
   '--think=0.3',
   '--speed=20',
   '--new-connections=0.5',
-  `--minutes=${seconds / 60}`,
+  '--minutes=15',
   `--out=${out}`,
 ];
 

@@ -26,7 +26,7 @@ const podsOn = async (node: string) => {
 };
 
 test('a node is drained under load: the drain waits for its rollouts, every one is scored, and nothing is left there', async () => {
-  await underLoad(corral, 75, async () => {
+  await underLoad(corral, async () => {
     await drainNode(corral.cluster, leaves);
     await expect.poll(() => podsOn(leaves)).toBe('');
   });

@@ -101,7 +101,7 @@ test('the fleet key is rotated in three steps under load: nothing restarts, ever
   };
   expect(await call('begun', 'c1')).toMatchObject({ status: 200 });
   const mark = await markOf('begun');
-  await underLoad(corral, 150, async () => {
+  await underLoad(corral, async () => {
     await step(older, newer);
     expect(await call('begun', 'c2')).toMatchObject({ status: 200 });
     await step(newer, older);
@@ -120,11 +120,11 @@ const changed = '"the keys have changed"';
 
 test('API keys are rotated under load: the old one serves until it is taken away, the new one from then on, and nobody is refused', async () => {
   let nightly = '';
-  await underLoad(corral, 60, async () => {
+  await underLoad(corral, async () => {
     nightly = await createKeyAsThePageSays();
     await untilAllSay(gateways, changed, 1);
   });
-  await underLoad({ ...corral, apiKey: nightly }, 60, async () => {
+  await underLoad({ ...corral, apiKey: nightly }, async () => {
     const kept = parseKeyFile(await read('keys-keys', 'keys.json')).filter(({ id }) => id === 'nightly');
     await write('keys-keys', { 'keys.json': formatKeyFile(kept) });
     await untilAllSay(gateways, changed, 2);

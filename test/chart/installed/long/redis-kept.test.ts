@@ -83,7 +83,7 @@ test('a Redis that keeps its file is deleted: scores, reports, what runs and who
 
 test('it is restarted with another password under load: all are held until the Secret has come, scored, and answered 200', async () => {
   const patch = JSON.stringify({ stringData: { password: 'another' } });
-  await underLoad(corral, 180, async () => {
+  await underLoad(corral, async () => {
     await corral.kubectl(['patch', 'secret', 'kept-redis', '--type=merge', `--patch=${patch}`]);
     await restartRedis();
     expect(await call('after', 'c1')).toMatchObject(ranTimes(1));

@@ -90,7 +90,7 @@ const allAreAt = async (name: Name) =>
 test('its replica is promoted and takes its name, and it becomes the replica, under load: every rollout is scored, every answer is 200', async () => {
   await redis('two', 'REPLICAOF', await addressOf('one'), '6379');
   await expect.poll(() => redis('two', 'ROLE')).toContain('connected');
-  await underLoad(corral, 60, async () => {
+  await underLoad(corral, async () => {
     await redis('two', 'REPLICAOF', 'NO', 'ONE');
     await redis('one', 'REPLICAOF', await addressOf('two'), '6379');
     await patch('service', { spec: { selector: { redis: 'two' } } });
@@ -100,7 +100,7 @@ test('its replica is promoted and takes its name, and it becomes the replica, un
 });
 
 test('its password is changed and everybody thrown out, under load: all are held until the Secret has come, and answered 200', async () => {
-  await underLoad(corral, 200, async () => {
+  await underLoad(corral, async () => {
     await redis('two', 'CONFIG', 'SET', 'requirepass', another);
     current = another;
     for (const type of ['normal', 'pubsub']) await redis('two', 'CLIENT', 'KILL', 'TYPE', type);
