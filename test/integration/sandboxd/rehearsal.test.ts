@@ -7,9 +7,9 @@ import { eventually } from '#test/support/eventually.ts';
 import {
   aBind,
   aShellCall,
-  startSandboxd,
   startSandboxdInBwrap,
   type TestSandboxd,
+  type TestSandboxdOptions,
 } from '#test/support/sandboxd.ts';
 
 const signal = AbortSignal.timeout(120_000);
@@ -23,9 +23,12 @@ describe('a sandbox that stands idle after its probe', () => {
     running = [];
   });
 
-  /** With all that it logs from now on. */
-  async function started(starting: Promise<TestSandboxd>) {
-    const sandboxd = await starting;
+  /**
+   * With all that it logs from now on. It sees no processes but its own: one of this machine that goes while it looks counts
+   * as the policy's.
+   */
+  async function started(options: TestSandboxdOptions = { env: soon }) {
+    const sandboxd = await startSandboxdInBwrap(payload, { programs: true, ...options });
     running.push(sandboxd);
     const said: string[] = [];
     sandboxd.process.stderr?.setEncoding('utf8').on('data', (text: string) => said.push(text));
@@ -36,7 +39,7 @@ describe('a sandbox that stands idle after its probe', () => {
   }
 
   it('plays a bind and a call through, and is nobody’s and untouched after it', async () => {
-    const { link, target, workspace, log, rehearsed } = await started(startSandboxd({ env: soon }));
+    const { link, target, workspace, log, rehearsed } = await started();
     const before = await link.identity(target, signal, 'brief');
     await rehearsed();
     expect(log()).toContain('"answers":[200,200]');
@@ -46,7 +49,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('takes its rollout after it as ever, and the first call finds nothing of it', async () => {
-    const { link, target, rehearsed } = await started(startSandboxd({ env: soon }));
+    const { link, target, rehearsed } = await started();
     await link.probe(target, 'brief', signal);
     await rehearsed();
     expect(await link.bind(target, aBind(), signal)).toMatchObject({ state: 'bound', calls: [] });
@@ -59,7 +62,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('plays it once, however often it is looked over', async () => {
-    const { link, target, log, rehearsed } = await started(startSandboxd({ env: soon }));
+    const { link, target, log, rehearsed } = await started();
     for (let time = 0; time < 3; time += 1) await link.identity(target, signal, 'brief');
     await rehearsed();
     await sleep(300);
@@ -67,7 +70,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('has no expiry from it: it lives on when the played one’s time has passed', async () => {
-    const { link, target, rehearsed } = await started(startSandboxd({ env: soon }));
+    const { link, target, rehearsed } = await started();
     await link.probe(target, 'brief', signal);
     await rehearsed();
     expect(await link.identity(target, signal)).toMatchObject({ state: 'unbound', expiresInMs: null });
@@ -76,7 +79,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('opens to nobody by the token of the played one', async () => {
-    const { target, link, rehearsed } = await started(startSandboxd({ env: soon }));
+    const { target, link, rehearsed } = await started();
     await link.probe(target, 'brief', signal);
     await rehearsed();
     const stranger = createSandboxdHttpLink({ tokenOf: () => 'rehearsal', connectTimeoutMs: 2_000 });
@@ -87,8 +90,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('does so in a root without a shell, too', async () => {
-    const options = { env: soon, shell: false };
-    const { link, target, log, rehearsed } = await started(startSandboxdInBwrap(payload, options));
+    const { link, target, log, rehearsed } = await started({ env: soon, shell: false, programs: false });
     await link.probe(target, 'whole', signal);
     await rehearsed();
     expect(log()).toContain('"answers":[200,200]');
@@ -96,7 +98,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('does not beside what its template has left running, which stays', async () => {
-    const { link, target, log } = await started(startSandboxd({ env: soon }));
+    const { link, target, log } = await started();
     const alive = 'test $(pgrep -u $(id -u) -c sleep) = 1';
     await link.prepare(target, [['sh', '-c', 'sleep 1000 > /dev/null 2>&1 &']], 10_000, signal);
     await link.probe(target, 'brief', signal);
@@ -108,7 +110,7 @@ describe('a sandbox that stands idle after its probe', () => {
   });
 
   it('does not once it has its rollout', async () => {
-    const { link, target, log } = await started(startSandboxd({ env: { CORRAL_REHEARSE_AFTER_MS: '1000' } }));
+    const { link, target, log } = await started({ env: { CORRAL_REHEARSE_AFTER_MS: '1000' } });
     await link.probe(target, 'brief', signal);
     await link.bind(target, aBind(), signal);
     await sleep(1_500);
