@@ -13,8 +13,8 @@ const pool = 600;
 /** Half a second each: the median forgives two that came at a bad moment. */
 const rounds = 5;
 const quietMs = 20_000;
-/** Owners are written to the pods within a few seconds; rollouts that end sooner would spare the patch. */
-const labelledMs = 5_000;
+/** Owners are written to the pods within four seconds and what they take; rollouts that end sooner would spare the patch. */
+const labelledMs = 12_000;
 /** After the pool is full: what is still on its way out is gone, and the watches have told it. */
 const settleMs = 3_000;
 

@@ -88,7 +88,7 @@ const dueMs = 1_000;
 const overdueCallsMs = 5_000;
 /** A lapsed run is to be released within two minutes; a large one takes several passes. */
 const runsMs = 5_000;
-/** Owners are to be in the provider's labels within seconds of the claim. */
+/** Owners are to be in the provider's labels within seconds of the claim: two to four. */
 const labelMs = 2_000;
 
 /** What ends by time, and who owns what, written where it survives us. */

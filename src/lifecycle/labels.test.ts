@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settled } from '#test/fakes/clock.ts';
+import { createFakeClock, settled } from '#test/fakes/clock.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { createFakePoolStore, fakeKnown } from '#test/fakes/pool-store.ts';
 import { fakeOwner, fakeRollout } from '#test/fakes/rollout-record.ts';
@@ -19,8 +19,10 @@ function world(record: RolloutRecord | null) {
   const metrics = createFakeMetrics();
   const labels: unknown[] = [];
   const errors: Error[] = [];
-  const label = createLabeller({
+  const clock = createFakeClock();
+  const look = createLabeller({
     pool,
+    clock,
     known: new KnownSandboxes(pool),
     claims: { find: () => Promise.resolve(record) },
     provider: {
@@ -34,18 +36,39 @@ function world(record: RolloutRecord | null) {
     metrics,
   });
   pool.answers.known.set(sandbox, fakeKnown({ owner: rolloutKey(fakeOwner()) }));
-  return { pool, labels, errors, label, metrics };
+  /** As its loop looks. */
+  const label = async () => {
+    await clock.advance(2_000);
+    await look();
+  };
+  /** Its first look, which only sees who owns what. */
+  const see = look;
+  return { pool, labels, errors, see, label, metrics };
 }
 
 test('an adopted sandbox is labelled once with its owner and its end', async () => {
-  const { label, labels } = world(held);
+  const { see, label, labels } = world(held);
+  await see();
   await label();
   await label();
   expect(labels).toEqual([{ sandbox, owner: fakeOwner(), expiresAtMs: 99 }]);
 });
 
+test('whoever owns its sandbox for less than two seconds has its first calls, and gets no label yet', async () => {
+  const { pool, see, label, labels } = world(held);
+  await see();
+  await see();
+  expect(labels).toEqual([]);
+  pool.answers.known.set(sandbox, fakeKnown({ owner: ownedBy('another') }));
+  await label();
+  expect(labels).toEqual([]);
+  await label();
+  expect(labels).toHaveLength(1);
+});
+
 test('a label that failed is written at the next look', async () => {
-  const { label, labels, errors } = world(held);
+  const { see, label, labels, errors } = world(held);
+  await see();
   errors.push(new Error('node is away'));
   await expect(label()).rejects.toThrow('node is away');
   await label();
@@ -53,11 +76,12 @@ test('a label that failed is written at the next look', async () => {
 });
 
 test('owners that are not labelled yet are told before and after each look', async () => {
-  const { label, errors, metrics } = world(held);
+  const { see, label, errors, metrics } = world(held);
+  await see();
   errors.push(new Error('node is away'));
   await expect(label()).rejects.toThrow('node is away');
   await label();
-  expect(metrics.recorded.map(({ values: [left] }) => left)).toEqual([1, 1, 0]);
+  expect(metrics.recorded.map(({ values: [left] }) => left)).toEqual([1, 1, 1, 0]);
 });
 
 test('a label that takes its time holds up no other', async () => {
@@ -68,8 +92,10 @@ test('a label that takes its time holds up no other', async () => {
   for (const name of ['slow', 'quick']) {
     pool.answers.known.set(sandboxId(name), fakeKnown({ owner: ownedBy(name) }));
   }
+  const clock = createFakeClock();
   const label = createLabeller({
     pool,
+    clock,
     known: new KnownSandboxes(pool),
     claims: {
       find: async ({ rollout }) =>
@@ -84,6 +110,8 @@ test('a label that takes its time holds up no other', async () => {
     hardEndMs: () => 99,
     metrics,
   });
+  await label();
+  await clock.advance(2_000);
   const labelled = label();
   await settled();
   expect(written).toEqual(['quick']);
@@ -93,14 +121,16 @@ test('a label that takes its time holds up no other', async () => {
 });
 
 test('a sandbox that its rollout let go of gets no label', async () => {
-  const { label, labels } = world(fakeRollout({ state: 'waiting' }));
+  const { see, label, labels } = world(fakeRollout({ state: 'waiting' }));
+  await see();
   await label();
   expect(labels).toEqual([]);
 });
 
 test("a warm sandbox that is nobody's gets no label", async () => {
-  const { pool, label, labels } = world(held);
+  const { pool, see, label, labels } = world(held);
   pool.answers.known.set(sandbox, fakeKnown());
+  await see();
   await label();
   expect(labels).toEqual([]);
 });
