@@ -49,7 +49,7 @@ export async function connectBare(credentials: Credentials): Promise<BareClient>
   const ask = async (method: string, path: string, body?: object): Promise<unknown> => {
     const { status, text } = await send(await next(), method, path, body);
     if (status < 300) return JSON.parse(text);
-    throw new Error(`${method} ${path}: ${status} ${text.slice(0, 300)}`);
+    throw refused(method, path, status, text);
   };
   const untilNone = async (namespace: string, selector: Selector) => {
     const path = `${podsOf(namespace)}?${query({ ...selector, limit: '1' })}`;
@@ -73,7 +73,8 @@ export async function connectBare(credentials: Credentials): Promise<BareClient>
         apiVersion: 'v1',
         ...(atOnce ? { gracePeriodSeconds: 0 } : {}),
       };
-      await ask('DELETE', `${podsOf(namespace)}?${query({ labelSelector })}`, options);
+      const path = `${podsOf(namespace)}?${query({ labelSelector })}`;
+      while (!(await isRemoved(await next(), path, options)));
       await untilNone(namespace, { labelSelector });
     },
     untilNone,
@@ -83,6 +84,17 @@ export async function connectBare(credentials: Credentials): Promise<BareClient>
 
 const query = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString();
 const podsOf = (namespace: string) => `/api/v1/namespaces/${namespace}/pods`;
+
+const refused = (method: string, path: string, status: number, text: string) =>
+  new Error(`${method} ${path}: ${status} ${text.slice(0, 300)}`);
+
+/** False where the server ran out of its minute for one request: thousands take longer, and the next one goes on there. */
+async function isRemoved(session: ClientHttp2Session, path: string, options: object): Promise<boolean> {
+  const { status, text } = await send(session, 'DELETE', path, options);
+  if (status === 504) return false;
+  if (status < 300) return true;
+  throw refused('DELETE', path, status, text);
+}
 
 type Answer = { readonly status: number; readonly text: string };
 
