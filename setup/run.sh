@@ -3,6 +3,7 @@
 # this checkout).
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
+. "$root/setup/compiled.sh"
 kind=
 if [ "$1" = --also ]; then
   kind=$2

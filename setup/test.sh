@@ -2,6 +2,7 @@
 # test.sh [vitest arguments…]: sets up, then runs the tests; the last line is the count, the exit code is vitest's.
 set -eu
 cd "$(dirname "$0")/.."
+. setup/compiled.sh
 
 # The sandboxes under test have two user ids, which only root may hand out. Files named one by one may do without.
 if [ $# = 0 ] && [ "$(id -u)" != 0 ]; then
