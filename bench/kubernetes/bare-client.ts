@@ -88,10 +88,17 @@ const podsOf = (namespace: string) => `/api/v1/namespaces/${namespace}/pods`;
 const refused = (method: string, path: string, status: number, text: string) =>
   new Error(`${method} ${path}: ${status} ${text.slice(0, 300)}`);
 
-/** False where the server ran out of its minute for one request: thousands take longer, and the next one goes on there. */
+/**
+ * False where the server ran out of its minute for one request, which it tells by 504 or by ending the stream: thousands
+ * take longer, and the next request goes on there.
+ */
 async function isRemoved(session: ClientHttp2Session, path: string, options: object): Promise<boolean> {
-  const { status, text } = await send(session, 'DELETE', path, options);
-  if (status === 504) return false;
+  const answer = await send(session, 'DELETE', path, options).catch((error: unknown) => {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_HTTP2_STREAM_ERROR') return null;
+    throw error;
+  });
+  if (answer === null || answer.status === 504) return false;
+  const { status, text } = answer;
   if (status < 300) return true;
   throw refused('DELETE', path, status, text);
 }

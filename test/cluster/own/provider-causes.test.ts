@@ -62,7 +62,7 @@ test('a pod that somebody deletes is doubted first and told as deleted', async (
 });
 
 test('an image that no registry has is told in the cluster’s words, within the start timeout', async () => {
-  const sandbox = await create({ ...image('corral.local/never:1'), startTimeoutMs: 14_000 });
+  const sandbox = await create({ ...image('corral.local/never:1'), startTimeoutMs: 20_000 });
   const told = await events.of(sandbox, 'cannot_start');
   expect(told).toMatchObject({
     code: 'image_unavailable',

@@ -62,8 +62,8 @@ async function watchOver(attack: string, until: Promise<unknown>): Promise<numbe
   return slowestMs;
 }
 
-/** A call takes some 20 ms; a loaded machine some hundred. What this is about took 13 s. */
-const bearableMs = 5_000;
+/** A call takes some 20 ms; a machine that does other things, too, needs seconds for these bodies alone. What this is about took 13 s. */
+const bearableMs = 8_000;
 
 async function attack<Answer>(name: string, attacking: Promise<Answer>): Promise<Answer> {
   expect(await watchOver(name, attacking)).toBeLessThan(bearableMs);
