@@ -13,7 +13,7 @@ import { type ControllerSettings, createPlanBook, type PlanBook } from './plan-b
 import type { ControllerPorts } from './ports.ts';
 import { createRemoval } from './removal-loops.ts';
 
-type Controller = {
+export type Controller = {
   /** What it still waits for before it can work, or that it is stopping, in words; empty: ready. */
   missing(): readonly string[];
   /** Sandboxes that this process is starting now. */
