@@ -62,6 +62,12 @@ async function asked(core: FakeGatewayCore, count: number): Promise<void> {
   await expect.poll(() => core.calls.length).toBe(count);
 }
 
+/** It leaves before it closes, if only for a moment where it waits for nobody. */
+async function closes(gateway: GatewayUnderTest): Promise<void> {
+  const readiness = async () => (await fetch(`${gateway.url}/readyz`)).text();
+  await expect.poll(readiness).toContain('it is stopping');
+}
+
 const codeOf = async (answer: Response): Promise<unknown> => ((await answer.json()) as Failed).error?.code;
 type Failed = { readonly error?: { readonly code: string } };
 
@@ -146,9 +152,8 @@ describe('a gateway that stops', () => {
     const { held, letGo } = await holdOne(gateway);
     const stopped = gateway.stop(10_000);
     started = [];
-    const ready = await fetch(`${gateway.url}/readyz`);
-    expect(ready.status).toBe(503);
-    expect(await ready.text()).toContain('stopping');
+    expect((await fetch(`${gateway.url}/readyz`)).status).toBe(503);
+    await closes(gateway);
     const refused = await toolCall(gateway, 'c2');
     expect([refused.status, await codeOf(refused)]).toEqual([503, 'shutting_down']);
     letGo();
@@ -203,6 +208,7 @@ describe('a gateway that stops', () => {
     const { held, letGo } = await holdOne(gateway);
     const stopped = gateway.stop(10_000);
     started = [];
+    await closes(gateway);
     const text = bodyOf('c2', 1_000_000);
     const head = `POST /rft/shell/tools/shell HTTP/1.1\r\nhost: x\r\ncontent-length: ${text.length}\r\n\r\n`;
     const socket = connect(gateway.port, '127.0.0.1');
