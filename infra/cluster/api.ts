@@ -7,10 +7,13 @@ import type { ClusterPlan } from './plan.ts';
 /** A running cluster: its plan, and the folder of the programs that it runs. */
 export type Cluster = ClusterPlan & { readonly programs: string };
 
+/** Whoever has it wait says for how long by `--timeout`; this ends one that hangs. */
+const kubectlTimeoutMs = 240_000;
+
 /** Runs kubectl as the cluster's administrator; returns its stdout. */
 export function kubectl(cluster: Cluster, args: readonly string[], stdin = ''): Promise<string> {
   const argv = [join(cluster.programs, 'kubectl'), `--kubeconfig=${cluster.kubeconfig}`, ...args];
-  return run(inNamespace(cluster.hub, argv), { stdin });
+  return run(inNamespace(cluster.hub, argv), { stdin, timeoutMs: kubectlTimeoutMs });
 }
 
 /** Everything here takes some seconds on an idle machine. */

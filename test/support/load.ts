@@ -14,7 +14,7 @@ const program = join(import.meta.dirname, '../../loadtest/load.ts');
 const afterWorkMs = 10_000;
 
 /**
- * The shipped load test, played at a release while `work` is done to it: 24 rollouts under way at once, half of them with a
+ * The shipped load test, played at a release while `work` is done to it: eight rollouts under way at once, half of them with a
  * new connection for every request. It lasts as long as the work, however long that takes where two cores play a cluster.
  * Fails unless every rollout was scored, every answer was 200 and nothing ran twice, and unless rollouts were scored before
  * the work and were still played when it was done.
@@ -48,7 +48,7 @@ const orders = (out: string): readonly string[] => [
   '--all-scored',
   '--environment=counting',
   '--rollouts=10000',
-  '--at-once=24',
+  '--at-once=8',
   '--calls=6',
   '--think=0.3',
   '--speed=20',

@@ -15,7 +15,7 @@ export type RecordedEvents = {
 };
 
 /** A sandbox of a busy test machine is ready or gone long before. */
-const patienceMs = 15_000;
+const patienceMs = 30_000;
 
 export function recordEvents(provider: Pick<SandboxProvider, 'watch'>): RecordedEvents {
   const seen: ProviderEvent[] = [];

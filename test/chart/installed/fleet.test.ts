@@ -27,7 +27,7 @@ test('helm test tries every tool and grader as a training job would, and finds t
 test('gateways are replaced under load: every rollout is scored, every answer is 200, and nothing runs twice', async () => {
   await underLoad(corral, async () => {
     await corral.kubectl(['rollout', 'restart', 'deployment/fleet-gateway']);
-    await corral.kubectl(['rollout', 'status', 'deployment/fleet-gateway', '--timeout=100s']);
+    await corral.kubectl(['rollout', 'status', 'deployment/fleet-gateway', '--timeout=200s']);
   });
 });
 
