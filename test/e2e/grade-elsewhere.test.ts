@@ -39,8 +39,8 @@ const files = {
   'tests/one/deep/expected': 'one\n',
   'tests/two/hold.sh': 'exit 0\n',
   'tests/two/deep/expected': 'two\n',
-  // Long enough to be killed under.
-  'tests/slow/hold.sh': 'sleep 3\n',
+  // Long enough to be killed under: whose sandbox it is stands there two to four seconds after the claim.
+  'tests/slow/hold.sh': 'sleep 10\n',
   'tests/slow/deep/expected': 'slow\n',
 };
 
