@@ -131,7 +131,9 @@ export const kubernetes: Row = {
       todo: 'Seconds are normal. Longer: writes are refused, see the panels above; if Redis were lost now, so were these rollouts.',
       limits: {
         below: 'green',
-        steps: [{ from: 50, colour: 'yellow', because: 'a burst of 500 is labelled in some seconds' }],
+        steps: [
+          { from: 200, colour: 'yellow', because: 'fifty claims a second have as many within four seconds' },
+        ],
       },
       needs: 'cluster',
       queries: one(`max (${series('corral_unlabelled_owners')})`),
