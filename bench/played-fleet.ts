@@ -88,6 +88,7 @@ export function playedClaim(
     template: playedTemplate,
     itemKey: itemKey('item'),
     tags: noTags,
+    needs: null,
     item: null,
     idleMs: 900_000,
     hardLifeMs: 7_200_000,

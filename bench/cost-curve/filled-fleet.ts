@@ -227,6 +227,7 @@ function claimOf(rollout: string, { name, version }: Environment, template: Temp
     template: template.digest,
     itemKey: itemKey('task'),
     tags: noTags,
+    needs: null,
     item: row,
     idleMs: hourMs,
     hardLifeMs: 2 * hourMs,

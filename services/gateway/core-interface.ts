@@ -2,6 +2,7 @@ import type { Failure } from '#src/failure/failure.ts';
 import type { Environment } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import type { CallId, ItemKey, RolloutId } from '#src/model/ids.ts';
+import type { Requirements, TaskDigest, UnmetRequirement } from '#src/model/requirements.ts';
 import type { RolloutTags } from '#src/model/rollout.ts';
 import type { Written } from '#src/model/written.ts';
 import type { Exec, ToolCall } from '#src/calls/plan-call.ts';
@@ -10,6 +11,7 @@ import type { Caller, RolloutRef } from '#src/claiming/resolve-rollout.ts';
 import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
 import type { Prewarm, Prewarmed } from '#src/claiming/prewarm.ts';
 import type { Grade } from '#src/grading/job.ts';
+import type { ControlReply, Standing } from '#src/ports/fleet/controls.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { FileIn, FileOut } from '#src/ports/sandbox-link.ts';
@@ -28,6 +30,15 @@ export type OpenRequest = {
   /** Which rollouts are compared with each other; null: those of the same item. */
   readonly group: ItemKey | null;
   readonly tags: RolloutTags;
+  /** What its task demands; null: nothing that the environment does not say itself. */
+  readonly requirements: Requirements | null;
+};
+
+/** A task in an environment, and the process that plays its controls or waits for them. */
+export type ControlOf = {
+  readonly environment: EnvironmentRef;
+  readonly task: TaskDigest;
+  readonly holder: string;
 };
 
 export type ToolCallRequest = ToolCall & {
@@ -91,6 +102,16 @@ export interface GatewayCore {
   heartbeat(caller: Caller, rollout: RolloutRef): Promise<RolloutView>;
   /** Finishes with a score of the trainer's own, for an environment without a grader; the same again is idempotent. */
   finish(caller: Caller, rollout: RolloutRef, score: number, waitMs: number): Promise<RolloutView>;
+  /** Ends a rollout whose task cannot run here: discarded as `requirements_unmet`, unless it has a score or a discard. */
+  refuse(caller: Caller, rollout: RolloutRef, unmet: UnmetRequirement): Promise<RolloutView>;
+  /** A task's standing, or the lease to find it. */
+  askControl(
+    caller: Caller,
+    of: ControlOf,
+    options: { readonly leaseMs: number; readonly again: boolean },
+  ): Promise<ControlReply>;
+  /** Records what the controls showed; null: nothing that is evidence. */
+  concludeControl(caller: Caller, of: ControlOf, found: Standing | null): Promise<ControlReply>;
   /** Finish and delete; idempotent. */
   close(caller: Caller, rollout: RolloutRef, by: 'finished' | 'deleted'): Promise<RolloutView>;
   environments(): readonly Environment[];

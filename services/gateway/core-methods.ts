@@ -19,6 +19,7 @@ import { verdictOf } from '#src/grading/job.ts';
 import type { Face } from '#src/model/face.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
+import type { ControlKey, ControlStore } from '#src/ports/fleet/controls.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { WorkMetrics } from '#src/ports/gateway-metrics.ts';
@@ -30,6 +31,7 @@ import { retryPolicies } from '#src/waiting/retry-policies.ts';
 import type {
   Caller,
   CallResult,
+  ControlOf,
   EnvironmentRef,
   ExecRequest,
   GatewayCore,
@@ -47,6 +49,7 @@ export type GatewayCoreDeps = {
   readonly calls: RunCallDeps & TransferDeps & AttachDeps;
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
+  readonly controls: ControlStore;
   readonly catalog: EnvironmentCatalog;
   readonly record: (event: FleetEvent) => void;
   readonly work: Pick<WorkMetrics, 'replayed'>;
@@ -102,6 +105,11 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
     const of = { key, keyId: caller.keyId, environment, version };
     if (!isOver(record.state)) deps.record({ kind: 'rollout_closed', atMs: clock.nowMs(), ...of, by });
     return viewOf(closed ?? record);
+  }
+
+  async function controlKeyOf(caller: Caller, { environment, task }: ControlOf): Promise<ControlKey> {
+    const { version } = await deps.resolve.environments.forRun(caller.tenant, caller.run, environment);
+    return { tenant: caller.tenant, version, task };
   }
 
   return {
@@ -170,6 +178,18 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const { replayed } = await held(deadline, () => storeBrought(deps.grading, work, deadline));
       if (replayed) deps.work.replayed(caller.face);
       return close(caller, ref, 'finished');
+    },
+    async refuse(caller, ref, unmet) {
+      const record = await find(caller, ref);
+      deps.resolve.rolloutCache.forget(record.key);
+      const refused = await deps.lifecycle.refuse(record.key, unmet);
+      return viewOf(refused ?? (await find(caller, ref)));
+    },
+    async askControl(caller, of, { leaseMs, again }) {
+      return deps.controls.ask(await controlKeyOf(caller, of), of.holder, leaseMs, again);
+    },
+    async concludeControl(caller, of, found) {
+      return deps.controls.conclude(await controlKeyOf(caller, of), of.holder, found);
     },
     close,
     environments: () => deps.catalog.all(),

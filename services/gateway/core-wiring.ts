@@ -18,6 +18,7 @@ import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { KeepRollout } from '#src/ports/kept-rollouts.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { ControlStore } from '#src/ports/fleet/controls.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore, TemplateCounts } from '#src/ports/fleet/pool.ts';
@@ -40,6 +41,7 @@ export type GatewayWorld = {
   readonly calls: CallStore;
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
+  readonly controls: ControlStore;
   readonly recovery: Pick<RecoveryStore, 'adoptedAtMs'>;
   readonly pool: Pick<PoolStore, 'counts' | 'announce'>;
   readonly published: EnvironmentStore;
@@ -70,7 +72,7 @@ export type WiredCore = {
  * what: the port of each name is in {@link GatewayWorld}, and no feature is given more than stands beside it here.
  */
 export function createGatewayCore(world: GatewayWorld): WiredCore {
-  const { claims, grades, recovery, pool, published, link, catalog, clock, random } = world;
+  const { claims, grades, controls, recovery, pool, published, link, catalog, clock, random } = world;
   const { secret, work, record, onTrouble } = world;
   // Not the bare stores: what settles as a taint, or is lost, also ends other calls, and is written to the event log with them.
   const calls = recordTaints(world.calls, { claims, clock, record });
@@ -87,7 +89,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
 
   const environments = new PinnedEnvironments(catalog, claims, published);
   const rolloutCache = new RolloutCache();
-  const preparation = new SandboxPreparation({ claims, link, clock, random, wakes, setupOf });
+  const preparation = new SandboxPreparation({ claims, lifecycle, link, clock, random, wakes, setupOf });
   // A burst that waited in vain gives up in one moment, and is told the same.
   const asking = new Ongoing<StartFailure>(clock);
   const lastStartFailure = (template: TemplateDigest) =>
@@ -154,11 +156,12 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
   };
   const core = gatewayCore({
     resolve: { claims, environments, rolloutCache, canonical },
-    open: { claims, environments, rolloutCache, canonical, clock, random },
+    open: { claims, controls, environments, rolloutCache, canonical, clock, random },
     prewarm: { environments, pool, clock, random },
     calls: calling,
     grading,
     lifecycle,
+    controls,
     catalog,
     record,
     work,

@@ -13,6 +13,7 @@ import { createRequireScope, type Authentication } from './http/identify.ts';
 import { acceptJsonBodies, type JsonLimits } from './http/json-bodies.ts';
 import { createLeave, type Leave } from './http/leave.ts';
 import { callRoutes } from './native/call-routes.ts';
+import { controlRoutes } from './native/control-routes.ts';
 import { environmentRoutes } from './native/environment-routes.ts';
 import { type EventRoutesDeps, eventRoutes, peerRoute } from './native/event-routes.ts';
 import { fileRoutes } from './native/file-routes.ts';
@@ -113,6 +114,7 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
       rolloutRoutes(native, parts.core);
       prewarmRoutes(native, parts.core);
       callRoutes(native, parts.core);
+      controlRoutes(native, parts.core);
       runRoutes(native, parts.runs);
       eventRoutes(native, parts.events);
       environmentRoutes(native, parts.core);

@@ -158,6 +158,7 @@ function wireCore(
     calls: state.calls,
     lifecycle: state.lifecycle,
     grades: state.grades,
+    controls: state.controls,
     recovery: state.recovery,
     pool: state.pool,
     published: state.environments,

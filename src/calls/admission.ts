@@ -56,6 +56,7 @@ const overCodes: ReadonlySet<FailureCode> = new Set([
   'rollout_closed',
   'rollout_expired',
   'run_closed',
+  'requirements_unmet',
   'sandbox_lost',
   'outcome_unknown',
   'dependency_failed',

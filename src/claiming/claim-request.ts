@@ -30,6 +30,7 @@ export function openingClaim(
     ...choiceOf(environment, template),
     itemKey: itemKeyOf(item, canonical),
     tags: noTags,
+    needs: null,
     item: item === null ? null : canonical(item),
   };
 }
@@ -51,6 +52,7 @@ export function repeatedClaim(
     ...choiceAgain(rollout, environment, row),
     itemKey: rollout.itemKey,
     tags: rollout.tags,
+    needs: rollout.needs,
     item: null,
   };
 }

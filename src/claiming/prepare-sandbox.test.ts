@@ -50,7 +50,7 @@ test('a sandbox that takes no connection has its ten seconds, also while its rol
   const startMs = clock.monotonicMs();
   let endedAfterMs = 0;
   const bound = room
-    .attend(rollout.key, () => bindSandbox(deps, rollout, fakeEnvironment(), []))
+    .attend(rollout.key, () => bindSandbox(deps, rollout, fakeEnvironment(), {}))
     .catch(() => (endedAfterMs = clock.monotonicMs() - startMs));
   await clock.advance(15_000);
   await bound;

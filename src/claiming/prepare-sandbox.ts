@@ -1,20 +1,24 @@
 import { asFailure, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
+import type { SandboxRequirements } from '../model/requirements.ts';
 import { callId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
 import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
+import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '../ports/sandbox-link.ts';
 import { labelText } from '../protocol/rollout/label.ts';
 import {
   type BindReply,
+  type BindRequest,
   type CallAnswer,
   type CallRequest,
   protocolVersion,
 } from '../protocol/sandboxd/wire.ts';
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
+import { refused, sandboxNeeds, unmetInSandbox } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { targetOf } from './target.ts';
 import type { Wakes } from './waiting-room.ts';
@@ -27,6 +31,9 @@ type Prepared =
   /** It did not work out. `another`: this sandbox will not do, and another may; else every other would fail likewise. */
   | { readonly kind: 'refused'; readonly failure: Failure; readonly another: boolean };
 
+/** What a bind showed: programs that are not there, and a task that cannot run here. */
+type Found = { readonly missing: readonly string[]; readonly unmet: Failure | null };
+
 /** What `setup` runs for a rollout; pure, from the environment and the rollout's dataset row. */
 export type SetupOf = (environment: Environment, row: Item | null) => readonly CallRequest[];
 
@@ -37,6 +44,7 @@ type BindDeps = RetryDeps & {
 
 type PrepareDeps = BindDeps & {
   readonly claims: Pick<ClaimStore, 'row'>;
+  readonly lifecycle: Pick<LifecycleStore, 'refuse' | 'showsAgain'>;
   readonly link: Pick<SandboxLink, 'bind' | 'call'>;
   readonly setupOf: SetupOf;
 };
@@ -72,8 +80,9 @@ export class SandboxPreparation {
     const row = environment.expose.length === 0 ? null : await rowOf(this.#deps.claims, rollout);
     const steps = this.#deps.setupOf(environment, row);
     try {
-      const missing = await this.#bindAndSetUp(rollout, environment, steps);
+      const { missing, unmet } = await this.#bindAndSetUp(rollout, environment, steps);
       if (missing.length > 0) return await this.#lacking(rollout, environment, missing);
+      if (unmet !== null) return await this.#unmet(rollout, unmet);
     } catch (thrown) {
       const failure = thrown instanceof LinkError ? sandboxRefused(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
@@ -92,17 +101,32 @@ export class SandboxPreparation {
     return { kind: 'refused', failure: programsMissing(environment, row, missing), another: false };
   }
 
-  /** Its tools' programs may be the setup's own doing: then sandboxd looks for them with a second bind. Returns those missing. */
+  /** In a second fresh sandbox it is the task's or the image's doing; in the first it may be the machine's. Throws it then. */
+  async #unmet({ key, template, epoch }: RolloutRecord, failure: Failure): Promise<Prepared> {
+    const { lifecycle } = this.#deps;
+    const isShownAgain =
+      epoch !== null && (await lifecycle.showsAgain(template, failure.message, epoch.sandbox));
+    if (!isShownAgain) return { kind: 'refused', failure, another: true };
+    await lifecycle.refuse(key, failure.evidence);
+    throw failure;
+  }
+
+  /** The setup may make what the tools and the task need: then sandboxd looks for it with a second bind. */
   async #bindAndSetUp(
     rollout: RolloutRecord,
     environment: Environment,
     steps: readonly CallRequest[],
-  ): Promise<readonly string[]> {
+  ): Promise<Found> {
     const programs = [...fixedPrograms(environment).keys()];
-    if (steps.length === 0) return bindSandbox(this.#deps, rollout, environment, programs);
-    await bindSandbox(this.#deps, rollout, environment, []);
-    await this.#setUp(targetOf(rollout), steps);
-    return bindSandbox(this.#deps, rollout, environment, programs);
+    const stored = rollout.needs === null ? null : (JSON.parse(rollout.needs) as SandboxRequirements);
+    const needs = sandboxNeeds(environment, stored);
+    if (steps.length > 0) {
+      await bindSandbox(this.#deps, rollout, environment, {});
+      await this.#setUp(targetOf(rollout), steps);
+    }
+    const { missing = [], lacks } = await bindSandbox(this.#deps, rollout, environment, { programs, needs });
+    const [first, ...others] = lacks === undefined ? [] : unmetInSandbox(environment, needs, lacks);
+    return { missing, unmet: first === undefined ? null : refused([first, ...others]) };
   }
 
   async #setUp(target: SandboxTarget, steps: readonly CallRequest[]): Promise<void> {
@@ -118,23 +142,22 @@ export class SandboxPreparation {
 /**
  * Binds a granted sandbox to its rollout. A bind that timed out may have been accepted: it is sent again, and the same owner
  * is accepted again. A wake-up of the rollout between two tries that fail says that the sandbox is gone, most likely,
- * so the next failure is the last. Returns which of the `programs` are not there. Throws what the link throws.
+ * so the next failure is the last. The reply says what of `look` is not there. Throws what the link throws.
  */
 export async function bindSandbox(
   deps: BindDeps,
   rollout: RolloutRecord,
   environment: Environment,
-  programs: readonly string[],
-): Promise<readonly string[]> {
+  look: Pick<BindRequest, 'programs' | 'needs'>,
+): Promise<BindReply> {
   const target = targetOf(rollout);
-  const request = { ...bindRequest(rollout, environment), programs };
+  const request = { ...bindRequest(rollout, environment), ...look };
   const woken = new AbortController();
   const stopListening = deps.wakes.on(rollout.key, () => woken.abort());
   const bind: Attempt<BindReply> = ({ remainingMs }) =>
     deps.link.bind(target, request, AbortSignal.timeout(Math.max(1, remainingMs)));
   try {
-    const { missing = [] } = await retrying(deps, retryPolicies.bind, bind, { hurry: woken.signal });
-    return missing;
+    return await retrying(deps, retryPolicies.bind, bind, { hurry: woken.signal });
   } finally {
     stopListening();
   }

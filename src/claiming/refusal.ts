@@ -15,6 +15,7 @@ export function refusal(
 
 function recordedEvidence(rollout: RolloutRecord | null): Evidence {
   if (rollout === null) return {};
+  if (rollout.unmet !== null) return JSON.parse(rollout.unmet) as Evidence;
   if (rollout.taint === null) return rollout.closedBy === null ? {} : { closed_by: rollout.closedBy };
   return { ...rollout.taint.evidence, cause: rollout.taint.cause };
 }
@@ -35,6 +36,8 @@ const sentences: Partial<Record<FailureCode, string>> = {
     'nobody called the rollout within its idle time, or its hard life is over; it was released',
   run_closed:
     'the run was stopped, or nobody renewed its lease while this rollout was open; closed_by says which. After a stop, start a run under another name',
+  requirements_unmet:
+    'the task of this rollout cannot run here as it is; correct the task or the environment',
   environment_mismatch: 'the rollout was opened with another environment than the one this request names',
   grader_failed: 'the grader failed three times in this rollout; discard the rollout and look at the grader',
 };

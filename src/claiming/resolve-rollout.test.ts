@@ -76,8 +76,16 @@ async function claimOf(changes: Partial<Open>): Promise<ClaimRequest | undefined
     environments: new PinnedEnvironments(offered([environment]), claims, published),
     rolloutCache: new RolloutCache(),
     canonical: (value: unknown) => JSON.stringify(value),
+    controls: { standing: async () => null },
   };
-  const open = { rollout: rolloutId('r'), attempt: 1, item: { id: 'task-1' }, group: null, tags: noTags };
+  const open = {
+    rollout: rolloutId('r'),
+    attempt: 1,
+    item: { id: 'task-1' },
+    group: null,
+    tags: noTags,
+    requirements: null,
+  };
   await openRollout(deps, caller, {
     ...open,
     environment: { name: environment.name, version: null },

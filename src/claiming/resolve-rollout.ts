@@ -5,8 +5,12 @@ import type { Item } from '../model/grader.ts';
 import type { RolloutId, RunId, TenantId, ItemKey } from '../model/ids.ts';
 import { isOver, type Owner, rolloutKey, type RolloutKey, type RolloutTags } from '../model/rollout.ts';
 import type { ClaimStore, ClaimRequest } from '../ports/fleet/claims.ts';
+import type { ControlStore } from '../ports/fleet/controls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { SpanContext } from '../ports/tracer.ts';
+import { chooseTemplate } from '../environments/choose-template.ts';
+import type { Requirements } from '../model/requirements.ts';
+import { checkRequirements, refused, verifierFails } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
 import { type Canonical, openingClaim, repeatedClaim } from './claim-request.ts';
@@ -195,6 +199,7 @@ const rowCharacters = ({ claim }: CachedRollout): number => claim.item?.length ?
 export type OpenDeps = ResolveDeps &
   RetryDeps & {
     readonly claims: Pick<ClaimStore, 'claim' | 'find'>;
+    readonly controls: Pick<ControlStore, 'standing'>;
   };
 
 export type Open = {
@@ -205,6 +210,7 @@ export type Open = {
   /** Stands for the item's own key; null: the item says which group it is of. */
   readonly group: ItemKey | null;
   readonly tags: RolloutTags;
+  readonly requirements: Requirements | null;
 };
 
 type Opened = {
@@ -214,6 +220,21 @@ type Opened = {
   /** Rollouts before it in line; null when it has a sandbox. */
   readonly ahead: number | null;
 };
+
+/** Throws `requirements_unmet` for what the environment does not give, and for a task whose controls failed in it. */
+async function checkTask(
+  { controls }: Pick<OpenDeps, 'controls'>,
+  { tenant }: Caller,
+  environment: Environment,
+  { requirements, item }: Pick<Open, 'requirements' | 'item'>,
+): Promise<void> {
+  if (requirements === null) return;
+  checkRequirements(environment, chooseTemplate(environment, item), requirements);
+  const { task } = requirements;
+  if (task === undefined) return;
+  const standing = await controls.standing({ tenant, version: environment.version, task });
+  if (standing?.standing === 'refused') throw refused([verifierFails(environment, standing.reason ?? '')]);
+}
 
 /**
  * Opens a rollout without waiting for its sandbox: a warm one is granted at once, else it has its place in line from
@@ -225,7 +246,10 @@ export async function openRollout(deps: OpenDeps, caller: Caller, open: Open): P
   // A row that lacks what the environment exposes is refused before anything is claimed for it.
   exposedItem(environment, open.item);
   const ofItem = openingClaim(owner, caller.face, environment, open.item, deps.canonical);
-  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags };
+  await checkTask(deps, caller, environment, open);
+  const sandbox = open.requirements?.sandbox ?? null;
+  const needs = sandbox === null ? null : JSON.stringify(sandbox);
+  const claim = { ...ofItem, itemKey: open.group ?? ofItem.itemKey, tags: open.tags, needs };
   return retrying(deps, retryPolicies.opening, async () => {
     const before = await deps.claims.find(owner, owner.attempt);
     const reply = await deps.claims.claim(claim);

@@ -20,7 +20,7 @@ export type Retry = 'yes' | 'later' | 'no';
 type Row = {
   readonly blame: Blame;
   /** Status on the native face. */
-  readonly native: 202 | 400 | 401 | 403 | 404 | 409 | 410 | 413 | 500 | 503;
+  readonly native: 202 | 400 | 401 | 403 | 404 | 409 | 410 | 413 | 422 | 500 | 503;
   /** Status on the RFT face: there a 4xx body is shown to the model, so only 5xx exists. */
   readonly rft: 500 | 503;
   /**
@@ -140,6 +140,8 @@ export const failures = {
   // `missing` in src/environments/choose-template.ts, `textOf` in src/tools/exposed-item.ts, `missing` in
   // src/grading/graders/compared.ts
   item_missing: callers(400, 500),
+  // `refused` in src/claiming/unmet-requirements.ts; later, `barredCode` in src/adapters/redis/scripts/lib/rollout.lua
+  requirements_unmet: callers(422, 500),
   // `notConfigured` in src/calls/plan-call.ts
   tool_not_configured: callers(404, 500),
   // `tooLarge` in services/gateway/http/read-body.ts

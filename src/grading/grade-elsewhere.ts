@@ -116,7 +116,14 @@ function graderSide({ environment, claim, rollout, turn }: GradeJob): {
   if (template === undefined) throw brokenProtocol('its environment has no sandbox for graders');
   const times = { idleMs: graderIdleMs, hardLifeMs: limits.gradeMs };
   const { face, version } = claim;
-  const names = { face, environment: environment.name, version, itemKey: rollout.itemKey, tags: noTags };
+  const names = {
+    face,
+    environment: environment.name,
+    version,
+    itemKey: rollout.itemKey,
+    tags: noTags,
+    needs: null,
+  };
   return {
     request: {
       owner: { ...rollout.owner, role: 'grader' },

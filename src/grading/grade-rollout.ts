@@ -1,6 +1,7 @@
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
 import { refusal } from '../claiming/refusal.ts';
+import type { FailureCode } from '../failure/codes.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
 import { suspectedIn } from '../failure/verdict.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
@@ -236,7 +237,14 @@ async function countFailed(
   return 'told';
 }
 
+const endedElsewhere: ReadonlySet<FailureCode> = new Set([
+  'rollout_closed',
+  'rollout_expired',
+  'run_closed',
+  'requirements_unmet',
+]);
+
 /** The rollout was lost or ended by somebody else: its own codes say so, for good. */
 function isVeto({ code, taints }: Failure): boolean {
-  return taints || code === 'rollout_closed' || code === 'rollout_expired' || code === 'run_closed';
+  return taints || endedElsewhere.has(code);
 }

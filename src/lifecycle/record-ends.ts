@@ -1,4 +1,5 @@
 import { blameOf, type FailureCode } from '../failure/codes.ts';
+import type { Evidence } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import { ownerOf } from '../model/rollout.ts';
 import { discardFor } from '../failure/verdict.ts';
@@ -27,6 +28,11 @@ export function recordEnds(lifecycle: LifecycleStore, recorder: EndRecorder): Li
       const effect = await lifecycle.lose(sandbox, boot, cause, evidence);
       await recordLoss(recorder, effect);
       return effect;
+    },
+    refuse: async (key, unmet) => {
+      const refused = await lifecycle.refuse(key, unmet);
+      if (refused !== null) recorder.record(refusalEvent(refused, unmet, recorder.clock.nowMs()));
+      return refused;
     },
     expireDue: async (limit) => {
       const expired = await lifecycle.expireDue(limit);
@@ -116,6 +122,18 @@ function taintEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
     score: null,
     suspected: verdict.suspected ?? null,
     evidence,
+    openedAtMs: rollout.placedAtMs,
+  };
+}
+
+function refusalEvent(rollout: RolloutRecord, unmet: Evidence, atMs: number): FleetEvent {
+  return {
+    kind: 'verdict',
+    ...commonOf(rollout, atMs),
+    verdict: { kind: 'discard', code: 'requirements_unmet' },
+    score: null,
+    suspected: null,
+    evidence: unmet,
     openedAtMs: rollout.placedAtMs,
   };
 }

@@ -122,6 +122,8 @@ export type Environment = {
   readonly texts: Texts;
   /** Whether graded rollouts are kept as their grader saw them, for a newer grader; absent: they are not. */
   readonly keep?: true;
+  /** Demands of tasks that are not held against it; absent: none. */
+  readonly waives?: { readonly network?: true; readonly writableWorkdir?: true };
   /** Its rows and its prompt, of which a fleet knows the digests; absent: they are the trainer's own. */
   readonly dataset?: Dataset;
   readonly pool: PoolSizes;

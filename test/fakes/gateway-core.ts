@@ -46,6 +46,10 @@ export class FakeGatewayCore implements GatewayCore {
   view: GatewayCore['view'] = (...args) => this.#answer('view', args, aView());
   heartbeat: GatewayCore['heartbeat'] = (...args) => this.#answer('heartbeat', args, aView());
   finish: GatewayCore['finish'] = (...args) => this.#answer('finish', args, aView());
+  refuse: GatewayCore['refuse'] = (...args) => this.#answer('refuse', args, aView());
+  askControl: GatewayCore['askControl'] = (...args) => this.#answer('askControl', args, { standing: 'play' });
+  concludeControl: GatewayCore['concludeControl'] = (...args) =>
+    this.#answer('concludeControl', args, args[2] ?? { standing: 'wait' });
   close: GatewayCore['close'] = (...args) => this.#answer('close', args, aView());
   environments: GatewayCore['environments'] = () => [];
 

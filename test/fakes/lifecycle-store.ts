@@ -48,6 +48,8 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
       return answers.effect;
     },
     close: () => Promise.resolve(null),
+    refuse: () => Promise.resolve(null),
+    showsAgain: () => Promise.resolve(false),
     heartbeat: () => Promise.resolve(null),
     expireDue: async (limit) => {
       await failing();

@@ -12,6 +12,7 @@ import {
 import type {
   ArtifactsRequest,
   BindReply,
+  Lacks,
   BindRequest,
   CallAnswer,
   CallRequest,
@@ -34,6 +35,8 @@ export class FakeSandboxLink implements SandboxLink {
   readonly binds: string[] = [];
   /** Programs that no sandbox has. */
   readonly missing = new Set<string>();
+  /** What of a task's needs is not met: in every sandbox, or by its id. */
+  lacks: Lacks | null | ((sandbox: SandboxId) => Lacks | null) = null;
   /** The calls of each confirmation, in order. */
   readonly confirmed: string[][] = [];
   behaviour: Behaviour = (request) => answering({ stdout: lastArgument(request) });
@@ -113,7 +116,8 @@ export class FakeSandboxLink implements SandboxLink {
     return this.#ask('bind', target, (life) => {
       if (life.bind(request)) this.binds.push(target.sandbox);
       const missing = (request.programs ?? []).filter((program) => this.missing.has(program));
-      return { ...life.identity(), missing };
+      const lacks = typeof this.lacks === 'function' ? this.lacks(target.sandbox) : this.lacks;
+      return { ...life.identity(), missing, ...(request.needs && lacks && { lacks }) };
     });
   }
 

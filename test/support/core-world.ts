@@ -161,6 +161,7 @@ export class CoreWorld implements AsyncDisposable {
       item: null,
       group: null,
       tags: noTags,
+      requirements: null,
       ...over,
     };
     return this.wired.core.open({ ...caller, face: 'native' }, request);

@@ -48,6 +48,7 @@ export function openingOf(
     item: takeItem(rowOf(metadata, environment, image)),
     group: groupOf(metadata, templateID),
     tags: { step: null, labels: labelsOf(metadata, Object.keys(envVars).length > 0) },
+    requirements: null,
   };
 }
 

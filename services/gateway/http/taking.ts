@@ -2,6 +2,13 @@ import type { FastifyRequest } from 'fastify';
 import { mostKeptSampleBytes } from '#src/grading/job.ts';
 import type { Item, Json } from '#src/model/grader.ts';
 import { callId, type CallId, isIdText, rolloutId, type RolloutId } from '#src/model/ids.ts';
+import {
+  type RequirementName,
+  requirementNames,
+  type Requirements,
+  taskDigest,
+} from '#src/model/requirements.ts';
+import type { RequiresBody } from '#src/protocol/native/requirements.ts';
 import type { Written } from '#src/model/written.ts';
 import { defaultWaitS, maxWaitS } from '#src/protocol/native/parts.ts';
 import { mostArgumentBytes } from '#src/tools/arguments.ts';
@@ -62,6 +69,38 @@ export function takeItem(item: unknown): Item | null {
     throw invalid('the item holds a number that is too large for JSON readers, or half a character');
   }
   return item as Item;
+}
+
+/** What a task demands, from what an open says of it. */
+export function takeRequirements(body: RequiresBody): Requirements {
+  const { workdir, workdir_access: workdirAccess, folders, user, task } = body;
+  const sandbox = given({ workdir, workdirAccess, folders, user });
+  return {
+    sandbox: Object.keys(sandbox).length === 0 ? null : sandbox,
+    ...given({
+      memoryBytes: body.memory_bytes,
+      cpuMilli: body.cpu_milli,
+      diskBytes: body.disk_bytes,
+      network: body.network,
+      services: body.services,
+      commandTimeoutMs: body.command_timeout_s === undefined ? undefined : body.command_timeout_s * 1000,
+      task: task === undefined ? undefined : taskDigest(task),
+    }),
+  };
+}
+
+type Given<Fields> = { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> };
+
+/** Without the fields that the request leaves out. */
+function given<Fields extends Readonly<Record<string, unknown>>>(fields: Fields): Given<Fields> {
+  const entries = Object.entries(fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as Given<Fields>;
+}
+
+export function takeRequirementName(text: string): RequirementName {
+  const name = requirementNames.find((each) => each === text);
+  if (name === undefined) throw invalid(`requirement must be one of ${requirementNames.join(', ')}`);
+  return name;
 }
 
 /** By recursion: bodies are bounded in depth. */

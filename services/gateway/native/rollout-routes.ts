@@ -3,6 +3,7 @@ import { itemKey } from '#src/model/ids.ts';
 import { FinishBody, GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
 import { RunningAnswer, AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
 import { OpenBody, RolloutAnswer, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
+import { RefuseBody } from '#src/protocol/native/requirements.ts';
 import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/runs.ts';
 import type { GatewayCore } from '../core-interface.ts';
 import { invalid } from '../http/answer-failure.ts';
@@ -11,6 +12,8 @@ import { callerOf } from '../http/identify.ts';
 import {
   environmentRef,
   takeItem,
+  takeRequirementName,
+  takeRequirements,
   takeRollout,
   takeRolloutRef,
   takeSample,
@@ -42,6 +45,7 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
         item: takeItem(body.item),
         group: body.group === undefined ? null : itemKey(body.group),
         tags: { step: body.step ?? null, labels: body.labels ?? [] },
+        requirements: body.requires === undefined ? null : takeRequirements(body.requires),
       });
       return reply.code(created ? 201 : 200).send(presentRollout(view));
     },
@@ -96,6 +100,25 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
       if (score === undefined) return presentRollout(await core.close(caller, rollout, 'finished'));
       const waitMs = waitMsOf(request.query.wait_s);
       return presentRollout(await core.finish(caller, rollout, score, waitMs));
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/refuse',
+    {
+      schema: {
+        ...one,
+        summary: 'End a rollout whose task cannot run here: discarded, blame caller',
+        body: RefuseBody,
+      },
+    },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      const { requirement, ...unmet } = request.body;
+      const named = takeRequirementName(requirement);
+      return presentRollout(
+        await core.refuse(callerOf(request, 'native'), rollout, { requirement: named, ...unmet }),
+      );
     },
   );
 

@@ -8,6 +8,7 @@
  *   take-artifacts WANTED    what they name, for a grader elsewhere, as an archive on stdout
  *   probe       nothing but a look whether the workspace can be written
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
+ *   lacking FOLDERS          which of these folders this user cannot use as needed, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
  *   answer-queries          one query a line on stdin, each answered on stdout, to the end of stdin
  *   as-policy SOCKET …   the grader's program of that name: see its file
@@ -54,6 +55,10 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
     case 'missing': {
       const { reportMissing } = await import('./missing.ts');
       return reportMissing(object, rest);
+    }
+    case 'lacking': {
+      const { reportLacking } = await import('./lacking.ts');
+      return reportLacking(object);
     }
     case 'answer-queries': {
       const { answerQueries } = await import('./answer-queries.ts');

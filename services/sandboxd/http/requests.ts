@@ -14,11 +14,14 @@ import {
   maxCallLabel,
   maxCallsOfLife,
   maxKeptBytes,
+  maxNeededFolders,
   maxOutputBytes,
+  type NeededFolder,
   type OutputStream,
   type PrepareRequest,
   type ProbeDepth,
   type QueryAction,
+  type SandboxNeeds,
   type WireOwner,
 } from '#src/protocol/sandboxd/wire.ts';
 import { WireError } from '../wire-error.ts';
@@ -36,13 +39,29 @@ const builtins = ['read_file', 'write_file', 'list_files', 'search'] as const;
 
 /** The bodies and queries of `wire.ts`, from JSON to types. Each throws `invalid_request` and names the field. */
 export function parseBind(body: unknown): BindRequest {
-  const { protocol, owner, expiresInMs, label, programs } = shape.fields(body, 'the body');
+  const { protocol, owner, expiresInMs, label, programs, needs } = shape.fields(body, 'the body');
   return {
     protocol: shape.whole(protocol, 'protocol', 1, 1_000_000),
     owner: parseOwner(owner),
     expiresInMs: shape.whole(expiresInMs, 'expiresInMs', 1, longestMs),
     ...(label === undefined ? {} : { label: shape.shortText(label, 'label', maxBindLabel) }),
     ...(programs === undefined ? {} : { programs: shape.list(programs, 'programs', shape.text) }),
+    ...(needs === undefined ? {} : { needs: parseNeeds(needs) }),
+  };
+}
+
+function parseNeeds(value: unknown): SandboxNeeds {
+  const { folders, user } = shape.fields(value, 'needs');
+  const needed = shape.list(folders, 'needs.folders', parseNeededFolder);
+  shape.whole(needed.length, 'the number of folders', 0, maxNeededFolders);
+  return { folders: needed, ...(user === undefined ? {} : { user: shape.text(user, 'needs.user') }) };
+}
+
+function parseNeededFolder(value: unknown, name: string): NeededFolder {
+  const { path, access } = shape.fields(value, name);
+  return {
+    path: shape.text(path, `${name}.path`),
+    access: shape.oneOf(access, `${name}.access`, ['enter', 'write', 'make']),
   };
 }
 

@@ -13,6 +13,7 @@ import { keptBytes } from '../calls/answer.ts';
 import { monotonicMs } from '../clock.ts';
 import { type Daemon, endAtExpiry, identityOf, lookedOver } from '../daemon.ts';
 import { looksWell } from '../look.ts';
+import { lackingOf } from '../programs/lacking.ts';
 import { missingPrograms } from '../programs/missing.ts';
 import { WireError } from '../wire-error.ts';
 import type { Needed } from './gate.ts';
@@ -103,9 +104,12 @@ async function bind({ daemon, request }: Exchange): Promise<Reply> {
   const body = parseBind(await readJson(request));
   const isFirst = daemon.binding.bind(body, monotonicMs());
   if (isFirst) endAtExpiry(daemon, body.expiresInMs);
-  const { programs = [] } = body;
-  if (programs.length === 0) return { status: 200, body: identityOf(daemon) };
-  const reply: BindReply = { ...identityOf(daemon), missing: await missingPrograms(daemon, programs) };
+  const { programs = [], needs } = body;
+  const reply: BindReply = {
+    ...identityOf(daemon),
+    ...(programs.length > 0 && { missing: await missingPrograms(daemon, programs) }),
+    ...(needs && { lacks: await lackingOf(daemon, needs) }),
+  };
   return { status: 200, body: reply };
 }
 

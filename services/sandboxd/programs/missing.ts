@@ -28,7 +28,7 @@ export async function missingPrograms(
   return doubtful.filter((_, index) => missing.includes(index));
 }
 
-/** A call of anybody's but the setup, whose ids hold a space. */
-function hasRun({ journal }: Daemon): boolean {
+/** A call that is not of the setup, whose ids hold a space. */
+export function hasRun({ journal }: Daemon): boolean {
   return journal.list().some(({ callId }) => !callId.includes(' '));
 }

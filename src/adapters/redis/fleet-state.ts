@@ -1,6 +1,7 @@
 import type { AliasStore, CatalogStore, EnvironmentStore } from '#src/ports/fleet/registry.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { ControlStore } from '#src/ports/fleet/controls.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { PoolStore } from '#src/ports/fleet/pool.ts';
@@ -20,6 +21,7 @@ import {
   type Messages,
 } from './connection.ts';
 import { eventKeeperStore, watchStore } from './watch-store.ts';
+import { controlStore } from './control-store.ts';
 import { gradeStore } from './grade-store.ts';
 import { keysOf, type Keys } from './keys.ts';
 import { lifecycleStore } from './lifecycle-store.ts';
@@ -53,6 +55,7 @@ export type FleetState = {
   readonly calls: CallStore;
   readonly lifecycle: LifecycleStore;
   readonly grades: GradeStore;
+  readonly controls: ControlStore;
   readonly pool: PoolStore;
   readonly reports: ReportStore;
   readonly watch: FleetWatch;
@@ -122,6 +125,7 @@ function assemble(
     calls: callStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
+    controls: controlStore(run),
     pool: poolStore(run, keys, messages),
     reports: reportStore(run),
     environments: environmentStore(run),

@@ -78,6 +78,7 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
     launchType: 'warm',
     taint: null,
     broken: null,
+    unmet: null,
     calls: 0,
     inFlight: 0,
     placedAtMs: atMs,

@@ -55,6 +55,8 @@ export const keyNames = {
   prewarm: 'prewarm:',
   breaker: 'breaker:',
   swaps: 'swaps:',
+  unmet: 'unmet:',
+  control: 'control:',
   lacking: 'lacking',
   plan: 'plan:',
   cost: 'cost',

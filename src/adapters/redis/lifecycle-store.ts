@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { brokenBy } from '#src/failure/codes.ts';
 import type { LifecycleStore, LossEffect } from '#src/ports/fleet/lifecycle.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
@@ -13,6 +14,11 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
       return lossOf(await run('lose', sandbox, boot ?? '', cause, evidenceText(evidence), broken));
     },
     close: async (key, by) => recordOrNull(await run('close', key, by)),
+    refuse: async (key, unmet) => recordOrNull(await run('refuse', key, evidenceText(unmet))),
+    showsAgain: async (template, what, sandbox) => {
+      const digest = createHash('sha256').update(what).digest('hex').slice(0, 32);
+      return (await run('shows-again', template, digest, sandbox)) === 1;
+    },
     heartbeat: async (key) => recordOrNull(await run('heartbeat', key)),
     expireDue: async (limit) => listOf(await run('expire-due', limit)).map(recordOf),
     takeBackGrants: async (afterMs) => numberOf(await run('take-back-grants', afterMs)),

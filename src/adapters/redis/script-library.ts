@@ -104,6 +104,7 @@ export const scripts = {
     'read-transcript',
   ],
   claim: ['claim'],
+  controls: ['read-control', 'ask-control', 'conclude-control'],
   environments: [
     'publish-environment',
     'load-environment',
@@ -130,6 +131,8 @@ export const scripts = {
     'read-row',
     'heartbeat',
     'close',
+    'refuse',
+    'shows-again',
     'expire-due',
     'keep-contact',
     'renew-run',

@@ -37,6 +37,7 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
     texts: compileTexts(yaml.texts ?? {}, report),
     pool: compilePool(yaml, grader, report),
     ...(yaml.keep === true && { keep: true as const }),
+    ...waivesOf(yaml),
     // Left out where it is left out, so that versions stay what they were.
     ...(yaml.dataset && { dataset: compileDataset(yaml.dataset, graderFields(grader), { folder, report }) }),
   };
@@ -52,6 +53,13 @@ export function compileEnvironment(yaml: EnvironmentYaml, folder: Folder, report
   checkCallsGraded(environment, report);
   checkArtifacts(environment, report);
   return { ...environment, version: versionOf(environment, yaml) };
+}
+
+function waivesOf({ sandbox }: EnvironmentYaml): Pick<Environment, 'waives'> {
+  const writableWorkdir = sandbox.workdir === 'read_only';
+  const network = sandbox.network_waived === true;
+  if (!writableWorkdir && !network) return {};
+  return { waives: { ...(network && { network }), ...(writableWorkdir && { writableWorkdir }) } };
 }
 
 function compileSetup({ setup = [] }: EnvironmentYaml, expose: readonly string[], report: Report) {

@@ -69,6 +69,12 @@ export const SandboxSchema = strict({
       { maxItems: mostFolders, description: `a list of at most ${mostFolders} folders` },
     ),
   ),
+  workdir: Type.Optional(
+    Type.Literal('read_only', { description: "read_only, if tasks only read the image's working directory" }),
+  ),
+  network_waived: Type.Optional(
+    Type.Boolean({ description: 'true, if tasks that request a public network also work without one' }),
+  ),
   prepare: Type.Optional(Type.Array(Argv)),
   start_timeout: Type.Optional(Duration),
 });

@@ -77,6 +77,9 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   environment_mismatch: no('The job’s addresses name it.'),
   unknown_call: no('The policy does not choose call ids.'),
   item_missing: no('The dataset’s row is not in its hands.'),
+  requirements_unmet: no(
+    'The task and the environment decide it before anything of the policy has run; a verifier that leaves no reward is judged by runs in which no policy took part.',
+  ),
   tool_not_configured: setting(
     'The address names the tool. Only where a job gives several tools the one address `/rft/ENVIRONMENT/tools` does the call’s own name decide: use an address for each, as `corral preflight` prints them.',
   ),

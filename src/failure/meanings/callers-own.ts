@@ -76,6 +76,14 @@ export const wrongRequest = {
     operator:
       'The trainer sends the whole row as `item`, or the environment’s author takes the field off. `corral preflight --items` finds such rows before a job does.',
   },
+  requirements_unmet: {
+    means:
+      'The task demands something that this environment does not give: a working directory or folder that commands can write, a user, memory, CPU, disk, a network, several services, a longer timeout, a passing health check, or a verifier that works here. It was refused before its first call, or after its own solution had failed its own verifier. It is never scored.',
+    evidence:
+      '`requirement`: which one; `wanted` and `given`: both sides; `fix`: the line to change. In a sandbox, two fresh ones showed the same.',
+    operator:
+      'The author of the task or the environment changes the line that `fix` names. `corral preflight ENVIRONMENT --task FOLDER` says the same before a job does.',
+  },
   tool_not_configured: {
     means: 'The address, which is the job’s, names a tool that the environment does not have.',
     evidence: 'The message lists those that it has.',

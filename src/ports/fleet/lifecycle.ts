@@ -1,6 +1,6 @@
 import type { LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
-import type { BootId, RunId, SandboxId, TenantId } from '#src/model/ids.ts';
+import type { BootId, RunId, SandboxId, TemplateDigest, TenantId } from '#src/model/ids.ts';
 import type { RolloutRecord } from './records.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
 
@@ -23,6 +23,16 @@ export interface LifecycleStore {
   lose(sandbox: SandboxId, boot: BootId | null, cause: LossCause, evidence: Evidence): Promise<LossEffect>;
   /** Finish or delete wins: closes it, settles what runs as `cancelled`, sends the sandbox to draining. Null: unknown rollout. */
   close(key: RolloutKey, by: 'finished' | 'deleted'): Promise<RolloutRecord | null>;
+  /**
+   * Its task cannot run here: closed and discarded as `requirements_unmet`. Null: nothing was changed, because it is unknown or
+   * over, or has a score or a discard.
+   */
+  refuse(key: RolloutKey, unmet: Evidence): Promise<RolloutRecord | null>;
+  /**
+   * Whether another sandbox of the template has shown the same within ten minutes; `what` is any text. A sandbox that shows it
+   * twice counts once.
+   */
+  showsAgain(template: TemplateDigest, what: string, sandbox: SandboxId): Promise<boolean>;
   /** Renews the rollout's lease; native face. */
   heartbeat(key: RolloutKey): Promise<RolloutRecord | null>;
   /** Closes at most `limit` rollouts whose lease has passed with nothing dispatched or being graded, or whose hard life is over. */

@@ -3,8 +3,10 @@ import { EpochAnswer, nullable } from './parts.ts';
 
 const closed = { additionalProperties: false };
 
-/** Longest timeout of one command on this face: one hour. */
-const TimeoutS = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: 3600 }));
+/** Longest timeout of one command on this face. */
+const longestCommandS = 3600;
+export const longestCommandMs = longestCommandS * 1000;
+const TimeoutS = Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: longestCommandS }));
 
 export const CallBody = Type.Object(
   { call_id: Type.String(), name: Type.String(), arguments: Type.Unknown(), timeout_s: TimeoutS },

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { shownSchemas } from '#src/protocol/rollout/fields.ts';
+import { RequiresBody } from './requirements.ts';
 import { Evidence, EpochAnswer, VerdictAnswer, nullable } from './parts.ts';
 
 /** Kept with every rollout, whose record is 2 KB at most; what is longer than 64 B together until 40 minutes after its end. */
@@ -23,6 +24,7 @@ export const OpenBody = Type.Object(
       }),
     ),
     step: Type.Optional(Type.Integer({ minimum: 0 })),
+    requires: Type.Optional(RequiresBody),
     labels: Type.Optional(Type.Array(Type.String({ pattern: labelPattern }), { maxItems: maxLabels })),
     sandbox: Type.Optional(
       Type.Unknown({ description: 'refused: no environment allows overrides of its sandbox' }),

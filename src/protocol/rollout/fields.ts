@@ -165,6 +165,8 @@ export const rolloutFields = {
   hadRow: { ...flag, claimed: 'of_row', told: Type.Optional(Type.Boolean()) },
   /** Digest of that row. */
   row: { ...wordOrNull(String), claimed: 'of_row', apart: 'for_scripts' },
+  /** What its task demands of the sandbox, {@link SandboxRequirements} as JSON; looked at before its first call. */
+  needs: { ...wordOrNull(String), claimed: 'of_request', told: Type.Optional(Type.String()) },
   wave: { ...number, told: Type.Integer({ minimum: 1 }), over: 'always', view: 'wave' },
 
   // Where it lives. `sandbox` and `boot` are its epoch.
@@ -194,6 +196,8 @@ export const rolloutFields = {
   activeAtMs: { ...timeOrNull, view: 'active_at' },
   closedAtMs: { ...timeOrNull, over: 'always', view: 'closed_at' },
   leaseUntilMs: { ...time, over: 'always', view: 'lease_until' },
+  /** The evidence of why its task cannot run here, as JSON: it was refused. */
+  unmet: wordOrNull(String),
   score: { ...numberOrNull, over: 'always', view: 'score' },
   /** The code by which it can never be scored, with or without a taint. */
   discard: { ...wordOrNull((text) => text as FailureCode), over: 'always' },

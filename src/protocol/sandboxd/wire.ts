@@ -139,13 +139,35 @@ export type BindRequest = {
   readonly label?: string;
   /** Programs to be looked for, as a command's argv would name them; the answer says which are not there. */
   readonly programs?: readonly string[];
+  /** What the rollout's task needs of the sandbox; the answer lists what is not so. */
+  readonly needs?: SandboxNeeds;
+};
+
+/** At most {@link maxNeededFolders} folders. `user`: the name or number of the user that commands are to run as. */
+export type SandboxNeeds = { readonly folders: readonly NeededFolder[]; readonly user?: string };
+
+/**
+ * `path`: relative paths are below the workspace, so that `.` is the workspace itself. The command's user must be able to
+ * `enter` it, or to `write` in it as well; a folder to `make` may also be absent if that user can create it.
+ */
+export type NeededFolder = { readonly path: string; readonly access: 'enter' | 'write' | 'make' };
+
+export const maxNeededFolders = 32;
+
+/** `index`: which of the needed folders; `path` is absolute. `errno` is what the command's user gets from the kernel. */
+export type LackingFolder = { readonly index: number; readonly path: string; readonly errno: string };
+
+/** What is not as {@link SandboxNeeds} says; `user`: the image does not have that user, or commands run as another one. */
+export type Lacks = {
+  readonly folders: readonly LackingFolder[];
+  readonly user?: 'absent' | 'another';
 };
 
 /**
- * `missing`: of the programs asked for, those that the command's user cannot run; only told before the first call. An older
- * sandboxd does not look.
+ * `missing`: of the programs asked for, those that the command's user cannot run; `lacks`: what of the needs is not met. Both
+ * are reported only before the first call, because later the policy may have changed them. An older sandboxd does not look.
  */
-export type BindReply = Identity & { readonly missing?: readonly string[] };
+export type BindReply = Identity & { readonly missing?: readonly string[]; readonly lacks?: Lacks };
 
 export type PrepareRequest = {
   readonly commands: readonly (readonly string[])[];

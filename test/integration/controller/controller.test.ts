@@ -54,6 +54,7 @@ const claimOf = (rollout: string): ClaimRequest => ({
   template: digest,
   itemKey: itemKey('item-1'),
   tags: noTags,
+  needs: null,
   item: null,
   idleMs: 900_000,
   hardLifeMs: 7_200_000,

@@ -56,6 +56,59 @@ describe('finish and delete', () => {
   });
 });
 
+const unmet = { requirement: 'workdir', wanted: 'a', given: 'b', fix: 'c' };
+const refuse = (name: string) => world.fleet.lifecycle.refuse(keyOf(name), unmet);
+
+describe('a refusal', () => {
+  test('closes and discards the rollout, keeps the reason, and destroys its sandbox', async () => {
+    await world.supply(1);
+    const rollout = await held(world.fleet, claimOf('a'));
+    expect(await refuse('a')).toMatchObject({
+      state: 'closed',
+      closedBy: 'refused',
+      discard: 'requirements_unmet',
+      unmet: JSON.stringify(unmet),
+    });
+    expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
+    expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({
+      kind: 'refused',
+      code: 'requirements_unmet',
+      rollout: { unmet: JSON.stringify(unmet) },
+    });
+    expect(await world.fleet.grades.begin(keyOf('a'), gradeAsk())).toMatchObject({
+      kind: 'barred',
+      code: 'requirements_unmet',
+    });
+  });
+
+  test('changes nothing of a rollout that has a score, is over, or is unknown', async () => {
+    await world.supply(1);
+    await world.running('a');
+    await world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1'));
+    await world.fleet.grades.begin(keyOf('a'), gradeAsk());
+    await world.fleet.grades.score(keyOf('a'), 1, 0.5, {});
+    expect(await refuse('a')).toBeNull();
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ score: 0.5, discard: null });
+    await world.fleet.claims.claim(claimOf('b'));
+    await world.fleet.lifecycle.close(keyOf('b'), 'deleted');
+    expect(await refuse('b')).toBeNull();
+    expect(await refuse('nobody')).toBeNull();
+  });
+
+  test('needs two sandboxes of a template that show the same within ten minutes', async () => {
+    const { lifecycle } = world.fleet;
+    const { template } = claimOf('a');
+    const shows = (what: string, sandbox: string) => lifecycle.showsAgain(template, what, sandboxId(sandbox));
+    expect(await shows('EROFS', 'sb-1')).toBe(false);
+    expect(await shows('EROFS', 'sb-1')).toBe(false);
+    expect(await shows('ENOENT', 'sb-2')).toBe(false);
+    expect(await shows('EROFS', 'sb-2')).toBe(true);
+    expect(await shows('EROFS', 'sb-3')).toBe(true);
+    await world.step(10 * minute);
+    expect(await shows('EROFS', 'sb-4')).toBe(false);
+  });
+});
+
 describe('expiry', () => {
   test('closes a rollout whose lease has passed, not a millisecond before', async () => {
     await world.supply(1);

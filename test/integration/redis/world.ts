@@ -150,6 +150,7 @@ export function claimOf(name: string, overrides: Partial<ClaimRequest> = {}): Cl
     template,
     itemKey: itemKey('task-1'),
     tags: noTags,
+    needs: null,
     item: '{"id":"task-1"}',
     idleMs: 15 * minute,
     hardLifeMs: 120 * minute,

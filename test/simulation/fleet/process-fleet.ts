@@ -1,5 +1,6 @@
 import { callStore } from '#src/adapters/redis/call-store.ts';
 import { claimStore } from '#src/adapters/redis/claim-store.ts';
+import { controlStore } from '#src/adapters/redis/control-store.ts';
 import { environmentStore } from '#src/adapters/redis/environment-store.ts';
 import type { FleetState } from '#src/adapters/redis/fleet-state.ts';
 import { gradeStore } from '#src/adapters/redis/grade-store.ts';
@@ -12,7 +13,7 @@ import { fleetKeys } from './real-scripts.ts';
 
 export type ProcessFleet = Pick<
   FleetState,
-  'claims' | 'calls' | 'lifecycle' | 'grades' | 'pool' | 'environments' | 'recovery'
+  'claims' | 'calls' | 'lifecycle' | 'grades' | 'controls' | 'pool' | 'environments' | 'recovery'
 >;
 
 /** The product's own fleet state for one process, over the simulated way to Redis. */
@@ -22,6 +23,7 @@ export function processFleet(run: RunScript, messages: Messages): ProcessFleet {
     calls: callStore(run),
     lifecycle: lifecycleStore(run),
     grades: gradeStore(run),
+    controls: controlStore(run),
     pool: poolStore(run, fleetKeys, messages),
     environments: environmentStore(run),
     recovery: recoveryStore(run),

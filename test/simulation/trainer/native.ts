@@ -66,6 +66,7 @@ function open(session: TrainerSession): Promise<Told> {
       item: { id: item, answer: 'yes' },
       group: null,
       tags: { step: null, labels: [] },
+      requirements: null,
     });
     return toldOf(view);
   });

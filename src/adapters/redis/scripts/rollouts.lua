@@ -31,6 +31,28 @@ script('close', function(ARGV)
   return record(id)
 end)
 
+-- The rollout's task cannot run here as it is: closed and discarded, with the reason. A score or an earlier discard stands.
+script('refuse', function(ARGV)
+  local id, unmet = unpack(ARGV, 2)
+  local state, score, discarded = read(id, 'state', 'score', 'discard')
+  if not state or not isOpen(state) or score or discarded then return false end
+  write(id, 'unmet', unmet)
+  discard(id, 'requirements_unmet', false)
+  closeRollout(id, 'closed', 'refused')
+  return record(id)
+end)
+
+-- A sandbox that no policy has touched shows that a task cannot run in it. 1 if another sandbox of its template has shown the
+-- same within ten minutes, so that it is not the machine of one of them.
+script('shows-again', function(ARGV)
+  local template, what, sandbox = unpack(ARGV, 2)
+  local name, keptMs = key.unmet .. template .. ':' .. what, 10 * 60 * 1000
+  local before, atMs = unpack(redis.call('HMGET', name, 'sandbox', 'atMs'))
+  redis.call('HSET', name, 'sandbox', sandbox, 'atMs', nowMs)
+  redis.call('PEXPIRE', name, keptMs)
+  return before and before ~= sandbox and nowMs - tonumber(atMs) < keptMs and 1 or 0
+end)
+
 -- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
 -- and all whose hard life is over: their sandboxes end by themselves then.
 script('expire-due', function(ARGV)

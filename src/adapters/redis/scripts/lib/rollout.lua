@@ -72,6 +72,7 @@ end
 local function barredCode(state, taintCode, closedBy)
   if taintCode then return taintCode end
   if state == 'expired' then return 'rollout_expired' end
+  if closedBy == 'refused' then return 'requirements_unmet' end
   local withItsRun = closedBy == 'run_closed' or closedBy == 'run_lapsed'
   if state == 'closed' then return withItsRun and 'run_closed' or 'rollout_closed' end
   return nil

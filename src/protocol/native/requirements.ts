@@ -1,0 +1,91 @@
+import { type Static, Type } from 'typebox';
+
+const closed = { additionalProperties: false };
+const Path = Type.String({ pattern: '^/', maxLength: 255, description: 'an absolute path' });
+/** Each is looked at in the sandbox; its rollout's record keeps them until the first call. */
+const mostFolders = 16;
+const Task = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'sha256, in hex, of all that defines the task',
+});
+
+/** What a task demands; a demand that is not met is refused as `requirements_unmet` before the first call. */
+export const RequiresBody = Type.Object(
+  {
+    workdir: Type.Optional(Path),
+    workdir_access: Type.Optional(
+      Type.Union([Type.Literal('read_write'), Type.Literal('read_only')], {
+        description: 'default: read_write',
+      }),
+    ),
+    folders: Type.Optional(
+      Type.Array(Path, { maxItems: mostFolders, description: 'folders that commands must be able to write' }),
+    ),
+    user: Type.Optional(
+      Type.String({ pattern: '^[A-Za-z0-9._-]{1,64}$', description: 'the user that commands run as' }),
+    ),
+    memory_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
+    cpu_milli: Type.Optional(Type.Integer({ minimum: 0 })),
+    disk_bytes: Type.Optional(Type.Integer({ minimum: 0 })),
+    network: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('none')])),
+    services: Type.Optional(Type.Integer({ minimum: 1 })),
+    command_timeout_s: Type.Optional(Type.Number({ exclusiveMinimum: 0 })),
+    task: Type.Optional(Task),
+  },
+  closed,
+);
+export type RequiresBody = Static<typeof RequiresBody>;
+
+const Text = Type.String({ minLength: 1, maxLength: 2_000 });
+
+/** Ends a rollout whose task cannot run here: discarded, blame `caller`. The texts are the evidence. */
+export const RefuseBody = Type.Object(
+  { requirement: Type.String({ minLength: 1, maxLength: 40 }), wanted: Text, given: Text, fix: Text },
+  closed,
+);
+
+const ofTask = {
+  run: Type.Optional(Type.String()),
+  environment: Type.String({ minLength: 1, description: 'name or name@version' }),
+  task: Task,
+  holder: Type.String({ minLength: 1, maxLength: 100, description: 'a unique id of the process that asks' }),
+};
+
+/** Asks for a task's standing; a holder that is told `play` asks again within the lease to keep it. */
+export const ControlAskBody = Type.Object(
+  {
+    ...ofTask,
+    again: Type.Optional(Type.Boolean({ description: 'true: forget what is recorded and play again' })),
+  },
+  closed,
+);
+
+/** `inconclusive`: a control was lost or ran out of time; nothing is recorded. */
+export const ControlResultBody = Type.Object(
+  {
+    ...ofTask,
+    outcome: Type.Union([
+      Type.Literal('proven'),
+      Type.Literal('unproven'),
+      Type.Literal('refused'),
+      Type.Literal('inconclusive'),
+    ]),
+    reason: Type.Optional(Text),
+    solution_verifier_took_s: Type.Optional(Type.Number({ minimum: 0 })),
+  },
+  closed,
+);
+
+export const ControlAnswer = Type.Object({
+  standing: Type.Union([
+    Type.Literal('proven'),
+    Type.Literal('unproven'),
+    Type.Literal('refused'),
+    Type.Literal('play'),
+    Type.Literal('wait'),
+  ]),
+  reason: Type.Optional(Type.String()),
+  solution_verifier_took_s: Type.Optional(Type.Number()),
+  lease_s: Type.Number(),
+});
+export type ControlAnswer = Static<typeof ControlAnswer>;
