@@ -59,6 +59,8 @@ FINISH_PATIENCE_S: Final = 30.0
 FILE_SILENT_S: Final = 630.0
 # Below what a gateway carries by default (256 MiB): there, more shows as a broken connection, which is no answer.
 LONGEST_FILE_BYTES: Final = 64 * 1024 * 1024
+# Of each sentence of a refusal, in characters.
+LONGEST_REFUSAL_TEXT: Final = 2000
 
 
 class Rollout:
@@ -219,9 +221,10 @@ class Rollout:
     async def refuse(self, requirement: str, *, wanted: str, given: str, fix: str) -> None:
         """Discards the rollout because its environment does not meet the task's requirements, as a failure of the caller.
         Possible until a score is stored. Every later call raises RequirementsUnmet."""
-        told = {"requirement": requirement, "wanted": wanted, "given": given, "fix": fix}
-        await self._act(self._asked(REFUSE, body=told))
-        self._bar(unmet(**told))
+        texts = {"wanted": wanted, "given": given, "fix": fix}
+        cut = {name: text[:LONGEST_REFUSAL_TEXT] for name, text in texts.items()}
+        await self._act(self._asked(REFUSE, body={"requirement": requirement, **cut}))
+        self._bar(unmet(requirement, **texts))
         let_go(self._held)
 
     async def verdict(self) -> Verdict:

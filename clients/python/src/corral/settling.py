@@ -42,18 +42,18 @@ _waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str, str]
 )
 
 
-async def settle_standing(key: TaskKey, play: Play) -> Played:
+async def settle_standing(key: TaskKey, play: Play, *, again: bool = False) -> Played:
     """The task's standing as an outcome; `inconclusive` where the controls showed nothing. Cancelling a waiter leaves the
-    controls running."""
-    return await asyncio.shield(begin_settling(key, play))
+    controls running. `again`: forgets what is recorded."""
+    return await asyncio.shield(begin_settling(key, play, again=again))
 
 
-def begin_settling(key: TaskKey, play: Play) -> asyncio.Task[Played]:
+def begin_settling(key: TaskKey, play: Play, *, again: bool = False) -> asyncio.Task[Played]:
     """The shared work of all waiters for this task; it runs also where nothing waits for it."""
     shared = _waiting.setdefault(asyncio.get_running_loop(), {})
     name = (key.client.gateway.url, key.environment, key.digest)
     if name not in shared:
-        task = asyncio.create_task(_settle(key, play))
+        task = asyncio.create_task(_settle(key, play, again))
         shared[name] = task
         task.add_done_callback(lambda done: _forget(shared, name, done))
     return shared[name]
@@ -70,19 +70,11 @@ def _forget(
         log.debug("the standing of a task is unknown: %s", error)
 
 
-async def find_refusal(key: TaskKey) -> str | None:
-    """Why the task is refused, where the fleet recorded that; None for every other standing."""
-    holder = uuid.uuid4().hex
-    standing = await ask_standing(key, holder)
-    if standing.state == "play":
-        await record_outcome(key, holder, "inconclusive", "", None)
-    return standing.reason if standing.state == "refused" else None
-
-
-async def _settle(key: TaskKey, play: Play) -> Played:
+async def _settle(key: TaskKey, play: Play, again: bool) -> Played:
     holder = uuid.uuid4().hex
     while True:
-        standing = await ask_standing(key, holder)
+        standing = await ask_standing(key, holder, again=again)
+        again = again and standing.state == "wait"
         if standing.state == "play":
             played = await _play(key, holder, play)
             if played is not None:

@@ -19,8 +19,8 @@ from .writing import json_text
 Outcome = Literal["proven", "unproven", "refused", "inconclusive"]
 State = Literal["proven", "unproven", "refused", "play", "wait"]
 
-# Of a recorded reason, in characters. The end of a verifier's output explains most.
-LONGEST_REASON: Final = 2000
+# Of a recorded reason, in characters; a refusal repeats it. The end of a verifier's output explains most.
+LONGEST_REASON: Final = 1500
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,10 @@ class Standing:
     solution_verifier_took_s: float | None = None
 
 
-async def ask_standing(key: TaskKey, holder: str) -> Standing:
-    """The recorded standing, or who plays the controls. The same holder asks again to renew its lease."""
-    return await _send(ASK_STANDING, key, {"holder": holder})
+async def ask_standing(key: TaskKey, holder: str, *, again: bool = False) -> Standing:
+    """The recorded standing, or who plays the controls. The same holder asks once more to renew its lease. `again`: forgets what
+    is recorded."""
+    return await _send(ASK_STANDING, key, {"holder": holder, **({"again": True} if again else {})})
 
 
 async def record_outcome(
@@ -60,10 +61,10 @@ async def _send(route: Route, key: TaskKey, fields: dict[str, Any]) -> Standing:
     run = {} if gateway.run is None else {"run": gateway.run}
     body = {**run, "environment": key.environment, "task": key.digest, **fields}
     reply = await exchange(await pool_of_loop(), gateway, Asked(route, route.path, text=json_text(body)))
-    return _read(reply.body)
+    return read_standing(reply.body)
 
 
-def _read(body: dict[str, Any]) -> Standing:
+def read_standing(body: dict[str, Any]) -> Standing:
     state: Any = body.get("standing")
     reason, took = body.get("reason"), body.get("solution_verifier_took_s")
     if state not in get_args(State):

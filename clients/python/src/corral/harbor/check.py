@@ -42,9 +42,8 @@ def main(words: Sequence[str]) -> int:
     chosen = _parser().parse_args(words)
     # Harbor's own log is of each control's trial; the table says what came of it.
     logging.getLogger("harbor").setLevel(logging.CRITICAL)
-    rows = asyncio.run(
-        check_tasks([folder.resolve() for folder in chosen.tasks], chosen.environment, chosen.at_once)
-    )
+    folders = [folder.resolve() for folder in chosen.tasks]
+    rows = asyncio.run(check_tasks(folders, chosen.environment, at_once=chosen.at_once, again=chosen.again))
     print(format_table(rows))
     return 0 if all(row.standing in ("proven", "unproven") for row in rows) else 1
 
@@ -63,20 +62,23 @@ def _parser() -> argparse.ArgumentParser:
     check.add_argument(
         "--at-once", type=int, default=4, metavar="N", help="tasks at the same time (default: 4)"
     )
+    check.add_argument("--again", action="store_true", help="forget what the fleet has recorded of the tasks")
     return parser
 
 
-async def check_tasks(folders: Sequence[Path], environment: str, at_once: int = 4) -> list[Row]:
+async def check_tasks(
+    folders: Sequence[Path], environment: str, *, at_once: int = 4, again: bool = False
+) -> list[Row]:
     places = asyncio.Semaphore(at_once)
 
     async def check(folder: Path) -> Row:
         async with places:
-            return await check_task(folder, environment)
+            return await check_task(folder, environment, again=again)
 
     return list(await asyncio.gather(*map(check, folders)))
 
 
-async def check_task(folder: Path, environment: str) -> Row:
+async def check_task(folder: Path, environment: str, *, again: bool = False) -> Row:
     with tempfile.TemporaryDirectory() as trials:
         task = ControlledTask.at(folder, _trial(folder, environment, Path(trials)))
         asked = AskedTask(task.config, task.config.environment, task.trial, folder)
@@ -84,7 +86,7 @@ async def check_task(folder: Path, environment: str) -> Row:
             return Row(folder.name, "refused", refusal.requirement, refusal.message)
         key = TaskKey(Client(), environment, digest_task(folder, task.trial))
         try:
-            played = await settle_standing(key, partial(play_controls, task))
+            played = await settle_standing(key, partial(play_controls, task), again=again)
         except CorralError as error:
             raise SystemExit(f"corral: {error}") from error
     return _row_of(folder.name, played)

@@ -20,16 +20,15 @@ from ..errors import CorralError, Refused, RequirementsUnmet
 from ..refusals import note_refusal, unmet
 from ..results import CallResult
 from ..rollout import Rollout
-from ..settling import find_refusal
 from ..standing import TaskKey
 from .controls import ControlledTask, is_control, play_controls
 from .demands import ANY_USER, AskedTask, Demands, find_demands
 from .failing import refusal_error, told_to_harbor
-from .reward_settling import RewardSettler, refuse_by_controls
+from .reward_settling import RewardSettler
 from .rewards import RewardFile
 from .sandbox import SandboxEnvironment
 from .task_files import digest_task, verifier_bounds_s
-from .verifying import Verifying, is_verifier_dir
+from .verifying import PATHS, REMOVES_REWARDS, Verifying, is_verifier_dir
 
 # Beside the instruction, in tasks that `corral rows --for harbor` wrote: the row that the fleet's own grader needs.
 ROW: Final = "row.json"
@@ -52,6 +51,7 @@ class CorralEnvironment(SandboxEnvironment):
         self._on_missing: Final = float(on_missing)
         self._is_control: Final = is_control.get()
         self._has_verified = False
+        self._is_refused = False
         super().__init__(*given, **named)
 
     @cached_property
@@ -94,9 +94,10 @@ class CorralEnvironment(SandboxEnvironment):
 
     def _note(self, refusal: RequirementsUnmet) -> Exception:
         """The trial's error for a refusal. Those of controls are counted with the trials that wait for them."""
-        if not self._is_control:
+        if not self._is_control and not self._is_refused:
             note_refusal(self.environment_name, refusal)
             self.logger.warning(f"corral: refused, neither scored nor retried: {refusal.message}")
+        self._is_refused = True
         return refusal_error(refusal)
 
     async def _refuse(self, refusal: RequirementsUnmet) -> Exception:
@@ -115,9 +116,6 @@ class CorralEnvironment(SandboxEnvironment):
         if refusal is not None:
             raise self._note(refusal)
         self._warn_of(self._demands.differences)
-        with self._told():
-            if self._has_controls and (reason := await find_refusal(await self._read_key())) is not None:
-                raise refuse_by_controls(reason)
         await self._open(attempt=1)
 
     @property
@@ -161,6 +159,8 @@ class CorralEnvironment(SandboxEnvironment):
 
     async def _open(self, attempt: int) -> None:
         item = self._row or {"id": self.environment_name, "image": self.task_env_config.docker_image}
+        # A task whose controls failed is refused at open.
+        proof = {"task": (await self._read_key()).digest} if self._has_controls else {}
         with self._told():
             self._rollout_or_none = Rollout(
                 self._environment,
@@ -169,7 +169,7 @@ class CorralEnvironment(SandboxEnvironment):
                 rollout_id=f"{self.context_id or uuid.uuid4()}",
                 attempt=attempt,
                 labels=["control"] if self._is_control else [],
-                requires=self._demands.requires,
+                requires={**self._demands.requires, **proof},
                 client=Client(),
             )
         await self.ensure_dirs(self._mount_targets(writable_only=True))
@@ -224,10 +224,25 @@ class CorralEnvironment(SandboxEnvironment):
         work = partial(
             self._execute, command, cwd or self.task_env_config.workdir, self._merge_env(env), timeout_sec
         )
-        self._verifying.note_command(command)
+        if self._has_controls and command == REMOVES_REWARDS:
+            return await self._remove_rewards(work)
         if self._has_controls and self._verifying.begin(command):
             return await self._verify(work)
         return await work()
+
+    async def _remove_rewards(self, remove: Callable[[], Awaitable[ExecResult]]) -> ExecResult:
+        """A folder that the policy made a file, or closed, would end the verification without a reward. What cannot be removed
+        after its repair is no reward."""
+        self._verifying.note_start()
+        removed = await remove()
+        if removed.return_code == 0:
+            return removed
+        self.logger.warning(f"corral: the policy changed {PATHS.verifier_dir}: {removed.stderr}")
+        repair = self._empty_dirs_command([PATHS.verifier_dir])
+        await self._execute(f"chmod -R u+rwX {PATHS.logs_dir}; {repair}", None, None, None)
+        if (await remove()).return_code != 0:
+            self._verifying.distrust()
+        return ExecResult(stdout="", stderr="", return_code=0)
 
     async def _verify(self, run_tests: Callable[[], Awaitable[ExecResult]]) -> ExecResult:
         """Runs the tests, then decides what counts as their reward while an exception still reaches Harbor as it is."""
@@ -261,11 +276,22 @@ class CorralEnvironment(SandboxEnvironment):
         with told_to_harbor(lambda refusal: refusal):
             yield
 
+    @property
+    def _has_nothing_to_fetch(self) -> bool:
+        """Harbor fetches logs after every error, and would report those that a refused trial does not have."""
+        return self._rollout_or_none is None or self._is_refused
+
+    async def download_file(self, source_path: str, target_path: Path | str) -> None:
+        if not self._has_nothing_to_fetch:
+            await super().download_file(source_path, target_path)
+
     async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
         self._verifying.note_upload(target_dir)
         await super().upload_dir(source_dir, target_dir)
 
     async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
+        if self._has_nothing_to_fetch:
+            return
         await super().download_dir(source_dir, target_dir)
         if is_verifier_dir(source_dir):
             self._has_verified = True

@@ -91,7 +91,8 @@ def verifier_bounds_s(config: TaskConfig, trial: TrialConfig) -> list[float]:
 
 
 def longest_command_s(config: TaskConfig, trial: TrialConfig) -> float | None:
-    """The longest that one command of the task may take: an agent or a solution, a verifier, a check of health."""
+    """The longest that one command of the task may take: an agent or a solution, a verifier, a check of health. Only what the
+    task or the job says itself counts; a default of Harbor's is no demand."""
     agents = [step.agent.timeout_sec or config.agent.timeout_sec for step in config.steps or []]
     wanted = [trial.agent.override_timeout_sec or each for each in agents or [config.agent.timeout_sec]]
     scaled = [
@@ -99,7 +100,15 @@ def longest_command_s(config: TaskConfig, trial: TrialConfig) -> float | None:
         for each in wanted
         if each is not None
     ]
-    return max([*scaled, *verifier_bounds_s(config, trial), *_checks_s(config)], default=None)
+    verifiers = verifier_bounds_s(config, trial) if _names_verifier_timeout(config, trial) else []
+    return max([*scaled, *verifiers, *_checks_s(config)], default=None)
+
+
+def _names_verifier_timeout(config: TaskConfig, trial: TrialConfig) -> bool:
+    verifiers = [config.verifier, *(step.verifier for step in config.steps or [])]
+    return trial.verifier.override_timeout_sec is not None or any(
+        "timeout_sec" in each.model_fields_set for each in verifiers
+    )
 
 
 def _checks_s(config: TaskConfig) -> Iterable[float]:

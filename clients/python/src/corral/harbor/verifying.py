@@ -31,11 +31,21 @@ class Verifying:
         self._count = 0
         self._began_at = 0.0
         self._are_tests_there = False
+        self._is_distrusted = False
         self._settled: RewardFile | None = None
 
-    def note_command(self, command: str) -> None:
-        if command == REMOVES_REWARDS:
-            self._began_at = asyncio.get_running_loop().time()
+    def note_start(self) -> None:
+        """Harbor's first command of a verification, when its time begins."""
+        self._began_at = asyncio.get_running_loop().time()
+        self._is_distrusted = False
+
+    def distrust(self) -> None:
+        """Whatever stands in the reward files was there before the tests."""
+        self._is_distrusted = True
+
+    @property
+    def is_distrusted(self) -> bool:
+        return self._is_distrusted
 
     def note_upload(self, target: str) -> None:
         self._are_tests_there |= PurePosixPath(target) == PATHS.tests_dir
