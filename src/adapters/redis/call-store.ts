@@ -211,7 +211,7 @@ type StoredCall = {
   readonly epoch: Epoch | null;
 };
 
-/** A call as `callReply()` of lib/call.lua answers it: id, stored text, sandbox and boot where it ran. */
+/** A call as `Call.reply` of lib/call.lua answers it: id, stored text, sandbox and boot where it ran. */
 function callOf(reply: Reply | undefined): StoredCall {
   const [call, text, sandbox, boot] = listOf(reply);
   const stored = JSON.parse(textOf(text)) as Stored;

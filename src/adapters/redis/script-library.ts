@@ -17,7 +17,13 @@ export type LibraryOptions = {
   readonly timeLua?: string;
 };
 
-export type LuaFile = { readonly name: string; readonly text: string; readonly requires: readonly string[] };
+export type LuaFile = {
+  readonly name: string;
+  readonly text: string;
+  readonly requires: readonly string[];
+  /** The name of the table that it returns: `Line` of lib/line.lua. Null: it registers scripts, or all files see its locals. */
+  readonly module: string | null;
+};
 
 const folder = join(import.meta.dirname, 'scripts');
 
@@ -27,14 +33,13 @@ const folder = join(import.meta.dirname, 'scripts');
  * fleet while one replaces the other.
  */
 export async function loadLibrary({ keys, timeLua }: LibraryOptions): Promise<ScriptLibrary> {
-  const files = inOrder(await luaFiles());
-  const texts = files.map(({ name, text }) => (name === 'time' ? (timeLua ?? text) : text));
+  const files = await luaFiles(timeLua);
   const hash = createHash('sha256')
-    .update([givenLua(keys, ''), ...texts].join('\n'))
+    .update(chunkOf(files, givenLua(keys, '')))
     .digest('hex')
     .slice(0, 12);
   return {
-    text: [`#!lua name=corral_${hash}`, givenLua(keys, hash), ...texts].join('\n'),
+    text: [`#!lua name=corral_${hash}`, chunkOf(files, givenLua(keys, hash))].join('\n'),
     functionOf: (name) => functionName(name, hash),
   };
 }
@@ -55,21 +60,26 @@ local fieldsOver, shortFieldsOver = ${list(fieldsOver.always)}, ${list(fieldsOve
 
 const list = (names: readonly string[]) => `{ ${names.map((name) => `'${name}'`).join(', ')} }`;
 
-/** Of both folders: `scripts/lib` has what scripts share. */
-export async function luaFiles(): Promise<readonly LuaFile[]> {
+/** Of both folders: `scripts/lib` has what scripts share. `timeLua`: in place of the text of `lib/time.lua`. */
+export async function luaFiles(timeLua?: string): Promise<readonly LuaFile[]> {
   const paths = (await readdir(folder, { recursive: true })).filter((path) => path.endsWith('.lua')).sort();
-  return Promise.all(paths.map(async (path) => luaFile(path, await readFile(join(folder, path), 'utf8'))));
+  const read = async (path: string) =>
+    (path === 'lib/time.lua' ? timeLua : undefined) ?? readFile(join(folder, path), 'utf8');
+  return Promise.all(paths.map(async (path) => luaFile(path, await read(path))));
 }
 
 /**
- * Its first line says what it builds on: `-- requires: line, sandbox`, and `npm run check:lua` sees that this is true. All but
- * the clock build on `lib/script.lua` and need not say so.
+ * Its first line names the files whose modules it uses: `-- requires: line, sandbox`; `npm run check:lua` verifies it. All but
+ * the clock build on `lib/script.lua` and need not say so. A file of `lib` returns a table, which is its module.
  */
 export function luaFile(path: string, text: string): LuaFile {
   const name = path.replace(/^lib\//, '').replace('.lua', '');
   const listed = /^-- requires: (.*)/.exec(text)?.[1]?.split(', ') ?? [];
-  return { name, text, requires: name === 'time' || name === 'script' ? listed : ['script', ...listed] };
+  const module = path.startsWith('lib/') && !isBase(name) ? moduleName(name) : null;
+  return { name, text, requires: isBase(name) ? listed : ['script', ...listed], module };
 }
+
+const moduleName = (file: string) => file.charAt(0).toUpperCase() + file.slice(1);
 
 /** Lua finds what stands above it: each file after those that it requires. */
 export function inOrder(files: readonly LuaFile[]): readonly LuaFile[] {
@@ -88,6 +98,22 @@ function named(files: readonly LuaFile[], name: string, asker: LuaFile): LuaFile
   const found = files.find((file) => file.name === name);
   if (found === undefined) throw new Error(`${asker.name}.lua requires ${name}.lua, which is not there`);
   return found;
+}
+
+/** All files as the one chunk that Redis compiles. `given`: what stands above them. */
+export function chunkOf(files: readonly LuaFile[], given: string): string {
+  return [given, ...inOrder(files).map(composed)].join('\n');
+}
+
+/** Lua allows 200 locals in a chunk: what a file declares is its own, and its module is one local of the chunk. */
+function composed({ name, text, module }: LuaFile): string {
+  if (isBase(name)) return text;
+  return module === null ? `do\n${text}\nend` : `local ${module} = (function()\n${text}\nend)()`;
+}
+
+/** Its locals are locals of the chunk, which all files see: the clock, the time of a script, and how a script is registered. */
+export function isBase(name: string): boolean {
+  return name === 'time' || name === 'script';
 }
 
 /** Every transition and every reading of fleet state, one round trip each, by the file of `scripts/` that it stands in. */

@@ -38,12 +38,12 @@ const plantedBugsByName = {
     "'placedAtMs', 'closedAtMs', 'leaseUntilMs'",
   ),
   'a line ends with what stands beside it': replacing(
-    'local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)',
-    'local lifeMs = keptForRepeatsMs',
+    'local lifeMs = Rollout.keptForRepeatsMs + (hardLifeMs or aDayMs)',
+    'local lifeMs = Rollout.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
   'a taint is not written': replacing(
-    "if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end",
+    "if taintCode ~= '' then Ending.taint(id, taintCode, '', taintEvidence, true) end",
     '',
   ),
   'a taint is lost when the state changes': replacing(
@@ -76,7 +76,7 @@ const plantedBugsByName = {
   ),
   'a sandbox serves a second rollout': replacing(
     '== id then drain(sandbox) end',
-    "== id then redis.call('ZADD', key.ready .. read(id, 'template'), nowMs, sandbox) end",
+    "== id then redis.call('ZADD', key.ready .. Rollout.read(id, 'template'), nowMs, sandbox) end",
   ),
   'a draining sandbox is granted': replacing(
     "redis.call('ZREM', key.ready .. template, sandbox)\n  redis.call('SREM', key.held",
@@ -115,9 +115,9 @@ const plantedBugsByName = {
     '',
   ),
   'a rollout that was ended goes on': { gateway: endsNothing },
-  'a heartbeat renews nothing': replacing("if read(id, 'state') then stillHere(id) end", ''),
+  'a heartbeat renews nothing': replacing("if Rollout.read(id, 'state') then Presence.stillHere(id) end", ''),
   'an outage is charged to those who could not be heard': replacing(
-    'if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
+    'if leaseMs then Rollout.leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
     '',
   ),
   'a call is told to a grader in the words of another': replacing(
@@ -128,7 +128,7 @@ const plantedBugsByName = {
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
     '-- What the policy left behind did it, as it ran under its grader',
-    "if isGrader(id) then taint(rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { 'none', false } end\n  --",
+    "if Rollout.isGrader(id) then Ending.taint(Rollout.rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { 'none', false } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
   // These were real. The first one was found under load, and the simulator was blind for it.

@@ -41,7 +41,7 @@ end)
 script('pin-version', function(ARGV)
   local run, environment, version = unpack(ARGV, 2)
   redis.call('HSETNX', key.run .. run, 'pin:' .. environment, version)
-  redis.call('PEXPIRE', key.run .. run, keptForReportsMs)
+  redis.call('PEXPIRE', key.run .. run, Rollout.keptForReportsMs)
   return redis.call('HGET', key.run .. run, 'pin:' .. environment)
 end)
 

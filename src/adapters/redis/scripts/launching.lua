@@ -16,7 +16,7 @@ script('keep-plan', function(ARGV)
     redis.call('HSET', plan, template, target)
     local minReady = tonumber(string.match(target, '^%d+'))
     local coming = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
-    if coming < minReady then mayLack(template) end
+    if coming < minReady then Sandbox.mayLack(template) end
   end
   redis.call('PEXPIRE', plan, planKeptMs)
   return 1
@@ -28,7 +28,7 @@ script('demand', function()
   local names, there = redis.call('SMEMBERS', key.lacking), {}
   for _, template in ipairs(names) do there[template] = true end
 
-  firstInLine(function(template)
+  Line.firstInLine(function(template)
     if not there[template] then names[#names + 1] = template end
     there[template] = true
     return false -- all of them
@@ -38,7 +38,7 @@ end)
 
 -- Pools of these templates lack something, says a controller that has counted all of them.
 script('look-at', function(ARGV)
-  for index = 2, #ARGV do mayLack(ARGV[index]) end
+  for index = 2, #ARGV do Sandbox.mayLack(ARGV[index]) end
   return 1
 end)
 
@@ -95,42 +95,43 @@ script('reserve', function(ARGV)
 
   local unproven
   local function mayPull(template)
-    local isProven = standing(template) > 0
+    local isProven = Pool.standing(template) > 0
     local slots = tonumber(isProven and laterSlots or firstSlots)
     if redis.call('SCARD', key.starting .. template) >= slots then return false end
     if isProven then return true end
-    unproven = unproven or unprovenStarts(isChosen)
+    unproven = unproven or Pool.unprovenStarts(isChosen)
     return unproven < tonumber(unprovenSlots)
   end
 
   local function hasRoom(template)
     local target = targetOf(template)
     if target.version then
-      return mayPull(template) and not environmentIsFull(target) and mayStart(template)
+      return mayPull(template) and not environmentIsFull(target) and Breaker.mayStart(template)
     end
     local ready, starting, held = sizes(template)
-    return ready + starting + held < target.max and mayStart(template)
+    return ready + starting + held < target.max and Breaker.mayStart(template)
   end
 
   -- A template without target is one that this controller cannot create.
   local function isWaitedFor(template)
-    return targetOf(template) and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
+    local starting = redis.call('SCARD', key.starting .. template)
+    return targetOf(template) and starting < Line.countGrantable(template) and hasRoom(template)
   end
 
   -- Those of whom one waits are few, and in the order in which they came.
   local function firstGrader()
     for _, id in ipairs(redis.call('ZRANGE', key.graderWaiters, 0, 99)) do
-      local template = read(id, 'template')
-      if template and isWaitedFor(template) then return template, runOf(id) end
+      local template = Rollout.read(id, 'template')
+      if template and isWaitedFor(template) then return template, Rollout.runOf(id) end
     end
   end
 
   local function nextWaitedFor()
     local template, run = firstGrader()
-    if not template then template, run = firstInLine(isWaitedFor) end
+    if not template then template, run = Line.firstInLine(isWaitedFor) end
     if not template then return nil end
-    passTurn(key.launchRuns, run)
-    passTurn(key.launchTemplates .. run, template)
+    Line.passTurn(key.launchRuns, run)
+    Line.passTurn(key.launchTemplates .. run, template)
     return template, 'waiting', run
   end
 
@@ -153,7 +154,7 @@ script('reserve', function(ARGV)
     for _, template in ipairs(lacking()) do
       local target = targetOf(template)
       if target then
-        local announced = announcedOf(template)
+        local announced = Pool.announcedOf(template)
         local minReady = math.min(target.max, math.max(target.minReady, announced))
         local full = minReady > 0 and fullness(template, minReady) or 1
         if full >= 1 then redis.call('SREM', key.lacking, template) end
@@ -174,8 +175,8 @@ script('reserve', function(ARGV)
     redis.call('SADD', key.sandboxes, sandbox)
     redis.call('SADD', key.templates, template)
     redis.call('SET', key.ticket .. ticket, sandbox, 'PX', startTimeoutMs)
-    moved(sandbox)
-    noteStart(template, sandbox)
+    Sandbox.moved(sandbox)
+    Breaker.noteStart(template, sandbox)
     return { sandbox, template, reason, run }
   end
 
@@ -202,10 +203,10 @@ script('ready', function(ARGV)
   if phase ~= 'starting' then return owner end
 
   redis.call('HSET', key.sandbox .. sandbox, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
-  leaveStart(sandbox, template)
-  enterPhase(sandbox, 'ready')
-  noteSuccess(template)
-  local waiter = grantToNext(template, sandbox, 'cold')
+  Sandbox.leaveStart(sandbox, template)
+  Sandbox.enterPhase(sandbox, 'ready')
+  Breaker.noteSuccess(template)
+  local waiter = Grant.grantToNext(template, sandbox, 'cold')
   if not waiter then redis.call('ZADD', key.ready .. template, nowMs, sandbox) end
   return waiter or false
 end)
@@ -213,7 +214,7 @@ end)
 -- The launcher says that a start came to nothing.
 script('launch-failed', function(ARGV)
   local sandbox, code, message = unpack(ARGV, 2)
-  return failStart(sandbox, code, message) and 1 or 0
+  return Breaker.failStart(sandbox, code, message) and 1 or 0
 end)
 
 -- Starts that hang: their slots go back, and they are destroyed.
@@ -221,7 +222,7 @@ script('overdue-launches', function()
   local portion = 100
   local overdue = redis.call('ZRANGEBYSCORE', key.starts, '-inf', nowMs, 'LIMIT', 0, portion)
   for _, sandbox in ipairs(overdue) do
-    failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
+    Breaker.failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
   end
   return overdue
 end)

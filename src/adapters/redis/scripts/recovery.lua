@@ -16,9 +16,9 @@ unguarded('adopt', function(ARGV)
   if mode ~= 'persisted' and holdsFleet() then return 'refused' end
   redis.call('SET', key.redis, redisRun)
   if mode == 'persisted' then
-    redis.call('SET', key.recovered, nowMs, 'PX', unsureKeptMs)
-    redis.call('PEXPIRE', key.unsure, unsureKeptMs)
-    redis.call('PEXPIRE', key.nameless, unsureKeptMs)
+    redis.call('SET', key.recovered, nowMs, 'PX', Outage.unsureKeptMs)
+    redis.call('PEXPIRE', key.unsure, Outage.unsureKeptMs)
+    redis.call('PEXPIRE', key.nameless, Outage.unsureKeptMs)
   end
   return 'adopted'
 end)
@@ -48,7 +48,7 @@ unguarded('mark-lost', function(ARGV)
     local id = ARGV[index]
     if redis.call('EXISTS', key.rollout .. id) == 0 then redis.call('HSETNX', key.unsure, id, 'gone') end
   end
-  redis.call('PEXPIRE', key.unsure, unsureKeptMs)
+  redis.call('PEXPIRE', key.unsure, Outage.unsureKeptMs)
   return 1
 end)
 
@@ -72,53 +72,53 @@ unguarded('restore-sandbox', function(ARGV)
   -- By its own word no rollout was ever bound to it, also not the one that was taken to be.
   local function joinPool()
     list()
-    leaveStart(sandbox, template)
+    Sandbox.leaveStart(sandbox, template)
     redis.call('HDEL', box, 'unsureOwner')
     if unsureOwner then redis.call('HDEL', key.unsure, unsureOwner) end
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('HSET', box, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
-    enterPhase(sandbox, 'ready')
+    Sandbox.enterPhase(sandbox, 'ready')
     redis.call('ZADD', key.ready .. template, nowMs, sandbox)
-    if adopted then serveLine(template) end
+    if adopted then Grant.serveLine(template) end
   end
 
   -- A start that does not answer may have been done, and the sandbox granted, in the second that a copy has missed. Its
   -- time as a start runs on: one that never answers must end.
   local function becomeUnsure()
     list()
-    mayLack(template)
+    Sandbox.mayLack(template)
     redis.call('ZREM', key.ready .. template, sandbox)
-    enterPhase(sandbox, 'unsure')
+    Sandbox.enterPhase(sandbox, 'unsure')
     local whose = rollout ~= '' and rollout or unsureOwner
-    if not whose then return redis.call('ZADD', key.nameless, nowMs + namelessHoldMs, sandbox) end
+    if not whose then return redis.call('ZADD', key.nameless, nowMs + Outage.namelessHoldMs, sandbox) end
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('HSET', box, 'unsureOwner', whose)
     redis.call('HSET', key.unsure, whose, sandbox)
-    if (read(whose, 'state')) == 'waiting' then leaveLine(whose, template) end
+    if (Rollout.read(whose, 'state')) == 'waiting' then Line.leave(whose, template) end
   end
 
   -- Whose record says that nothing has run there yet: a copy may have missed that something was sent, and the sandbox cannot
   -- be asked. Until it answers, its rollout counts as begun: nobody moves it elsewhere as if nothing had run, and its loss is one.
   local function assumeBegun()
-    if isGrader(owner) or (read(owner, 'state')) ~= 'claimed' then return end
-    write(owner, 'dispatched', 1, 'state', 'active', 'activeAtMs', nowMs)
+    if Rollout.isGrader(owner) or (Rollout.read(owner, 'state')) ~= 'claimed' then return end
+    Rollout.write(owner, 'dispatched', 1, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, owner)
   end
 
   local function forget()
-    spend(sandbox)
+    Sandbox.spend(sandbox)
     local itsTemplate = redis.call('HGET', box, 'template') or template
-    leaveStart(sandbox, itsTemplate)
-    mayLack(itsTemplate)
+    Sandbox.leaveStart(sandbox, itsTemplate)
+    Sandbox.mayLack(itsTemplate)
     redis.call('ZREM', key.ready .. itsTemplate, sandbox)
     redis.call('SREM', key.sandboxes, sandbox)
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('DEL', box)
-    moved(sandbox)
+    Sandbox.moved(sandbox)
     if not unsureOwner then return end
     redis.call('HSET', key.unsure, unsureOwner, 'gone')
     -- To the copy it stood in line: whatever it had run is gone with its sandbox.
-    if (read(unsureOwner, 'state')) == 'waiting' then taintAsLost(unsureOwner, 'deleted', '{}', false) end
+    if (Rollout.read(unsureOwner, 'state')) == 'waiting' then Ending.taintAsLost(unsureOwner, 'deleted', '{}', false) end
   end
 
   if adopted and phase ~= 'unsure' then return 0 end
@@ -142,7 +142,7 @@ unguarded('restore-rollout', function(ARGV)
   local found = cjson.decode(ARGV[2])
   local id, sandbox, label = found.id, found.sandbox, found.label
   local box = key.sandbox .. sandbox
-  local lineage, attempt = lineageOf(id)
+  local lineage, attempt = Rollout.lineageOf(id)
   local boundAtMs = nowMs - math.max(0, label.hardLifeMs - found.expiresInMs)
 
   -- Once the fleet is adopted only sandboxes that were unsure may still tell: a controller that is late decides nothing.
@@ -153,8 +153,8 @@ unguarded('restore-rollout', function(ARGV)
 
   -- No grant: the sandbox has accepted this rollout, and its word is the last one (docs/decisions/first-bind-wins.md).
   local function takeSandbox()
-    leaveStart(sandbox, template or found.template)
-    mayLack(found.template)
+    Sandbox.leaveStart(sandbox, template or found.template)
+    Sandbox.mayLack(found.template)
     redis.call('ZREM', key.ready .. found.template, sandbox)
     redis.call('SADD', key.sandboxes, sandbox)
     redis.call('SADD', key.templates, found.template)
@@ -162,20 +162,20 @@ unguarded('restore-rollout', function(ARGV)
     redis.call('HSET', box, 'template', found.template, 'boot', found.boot, 'address', found.address, 'owner', id)
     redis.call('HDEL', box, 'unsureOwner')
     redis.call('ZREM', key.nameless, sandbox)
-    enterPhase(sandbox, 'ready')
+    Sandbox.enterPhase(sandbox, 'ready')
   end
 
   local function giveUp()
-    drain(sandbox)
+    Sandbox.drain(sandbox)
     return 'given_up'
   end
 
   local function enterWave()
-    local group = groupKey(id, label.itemKey)
+    local group = Run.groupKey(id, label.itemKey)
     local current = tonumber(redis.call('HGET', group, 'wave') or 0)
     if current < label.wave then
       redis.call('HSET', group, 'wave', label.wave, 'startedMs', nowMs, 'open', 0, 'n', 0)
-      redis.call('ZADD', key.groups .. runOf(id), nowMs, label.itemKey)
+      redis.call('ZADD', key.groups .. Rollout.runOf(id), nowMs, label.itemKey)
       current = label.wave
     end
     if current == label.wave then
@@ -183,28 +183,28 @@ unguarded('restore-rollout', function(ARGV)
       redis.call('HINCRBY', group, 'n', 1)
     end
     redis.call('HINCRBY', group, label.wave .. ':n', 1)
-    redis.call('PEXPIRE', group, keptForReportsMs)
+    redis.call('PEXPIRE', group, Rollout.keptForReportsMs)
   end
 
   local function create()
-    local run = runOf(id)
+    local run = Rollout.runOf(id)
     local ordinal = redis.call('HINCRBY', key.run .. run, 'rollouts', 1)
     redis.call('HSETNX', key.run .. run, 'pin:' .. label.environment, label.version)
     redis.call('SADD', key.open .. run, id)
     redis.call('ZADD', key.rollouts .. run, ordinal, id)
-    write(id, unpack(found.kept))
-    write(id, 'calls', 0, 'placedAtMs', boundAtMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
+    Rollout.write(id, unpack(found.kept))
+    Rollout.write(id, 'calls', 0, 'placedAtMs', boundAtMs, 'hardEndMs', nowMs + found.expiresInMs, 'ordinal', ordinal,
       'generation', label.generation - 1, 'state', 'waiting')
     enterWave()
-    trimRun(run)
+    Run.trim(run)
   end
 
   -- The sandbox is this rollout's, by its own word.
   local function holdSandbox(state, current)
-    if current then drainOf(id, current) end
-    if state == 'waiting' then leaveLine(id, label.template) end
+    if current then Sandbox.drainOf(id, current) end
+    if state == 'waiting' then Line.leave(id, label.template) end
     redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
-    write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', found.boot, 'address', found.address, 'claimedAtMs', boundAtMs)
+    Rollout.write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', found.boot, 'address', found.address, 'claimedAtMs', boundAtMs)
     redis.call('ZADD', key.grants, nowMs, id)
   end
 
@@ -214,44 +214,44 @@ unguarded('restore-rollout', function(ARGV)
   -- A call that ran there is nobody's to run again. An answer that can still be had is fetched by whoever asks next; one
   -- whose bytes are gone was stored before they went, so somebody has it.
   local function addCall(call)
-    local summary = readCall(id, call.call)
-    if summary and isSettled(summary) then return end
+    local summary = Call.read(id, call.call)
+    if summary and Call.isSettled(summary) then return end
     if not summary then
       summary = { call.tool, call.digest, nowMs, 1, 'yes', cjson.null, cjson.null, cjson.null, cjson.null, 0, 0, 0 }
       if call.counted then redis.call('HINCRBY', key.rollout .. id, 'calls', 1) end
     end
     if call.state == 'confirmed' then
       summary[6], summary[12] = 'completed', 1
-      countSettled(id, 'completed', false)
+      Call.countSettled(id, 'completed', false)
     end
-    if call.state == 'running' then callRuns(id, call.call, nowMs + askedAgainMs) else callEnded(id, call.call) end
-    writeCall(id, call.call, summary)
+    if call.state == 'running' then Call.callRuns(id, call.call, nowMs + askedAgainMs) else Call.callEnded(id, call.call) end
+    Call.write(id, call.call, summary)
   end
 
   local function activate(state)
-    write(id, 'dispatched', 1)
-    if found.trainerActed then write(id, 'trainerActed', 1) end
+    Rollout.write(id, 'dispatched', 1)
+    if found.trainerActed then Rollout.write(id, 'trainerActed', 1) end
     redis.call('ZREM', key.grants, id)
     if state == 'active' or state == 'grading' then return end
-    write(id, 'state', 'active', 'activeAtMs', boundAtMs)
+    Rollout.write(id, 'state', 'active', 'activeAtMs', boundAtMs)
   end
 
-  local newest = newestOf(lineage)
+  local newest = Rollout.newestOf(lineage)
   local state, current, generation, dispatched, taintCode, broken, score =
-    read(id, 'state', 'sandbox', 'generation', 'dispatched', 'taintCode', 'broken', 'score')
+    Rollout.read(id, 'state', 'sandbox', 'generation', 'dispatched', 'taintCode', 'broken', 'score')
   local isDecided = taintCode or broken or score
   -- Something ran in another sandbox since: the rollout was opened anew while this one did not answer. Neither has all
   -- of its state, so it is lost, through the one door; then this one is told of again.
   local ranInBoth = current and current ~= sandbox and dispatched and found.dispatched
-  if adopted and ranInBoth and isOpen(state) and not isDecided then return 'two_lives' end
+  if adopted and ranInBoth and Rollout.isOpen(state) and not isDecided then return 'two_lives' end
   local toldLost = not state and redis.call('HGET', key.unsure, id) == 'gone'
   takeSandbox()
   if toldLost then return giveUp() end
   redis.call('HDEL', key.unsure, id)
-  if newest > attempt or taintCode or broken or (state and not isOpen(state)) then return giveUp() end
+  if newest > attempt or taintCode or broken or (state and not Rollout.isOpen(state)) then return giveUp() end
   if newest < attempt then
     local lower = string.gsub(id, '/%d+/([^/]+)$', '/' .. newest .. '/%1')
-    if isOpen((read(lower, 'state'))) then closeRollout(lower, 'closed', 'superseded') end
+    if Rollout.isOpen((Rollout.read(lower, 'state'))) then Ending.close(lower, 'closed', 'superseded') end
     redis.call('SET', key.newest .. lineage, attempt)
   end
 
@@ -265,9 +265,9 @@ unguarded('restore-rollout', function(ARGV)
     holdSandbox(state, current)
   end
   for _, call in ipairs(found.calls) do addCall(call) end
-  if found.dispatched then activate((read(id, 'state'))) end
-  leaseUntil(id, nowMs + label.idleMs, (read(id, 'hardEndMs')))
-  renewRun(runOf(id), label.face)
+  if found.dispatched then activate((Rollout.read(id, 'state'))) end
+  Rollout.leaseUntil(id, nowMs + label.idleMs, (Rollout.read(id, 'hardEndMs')))
+  Run.renew(Rollout.runOf(id), label.face)
   redis.call('PUBLISH', key.wake, id)
   return 'live'
 end)

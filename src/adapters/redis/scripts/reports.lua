@@ -20,7 +20,7 @@ reading('report-groups', function(ARGV)
     local item = ARGV[index]
     local group, values = redis.call('HGETALL', key.group .. run .. '/' .. item), {}
     for field = 1, #group, 2 do values[group[field]] = group[field + 1] end
-    for wave = math.max(1, (values.wave or 0) - wavesKept + 1), tonumber(values.wave or 0) do
+    for wave = math.max(1, (values.wave or 0) - Run.wavesKept + 1), tonumber(values.wave or 0) do
       local function field(name) return values[wave .. ':' .. name] or false end
       rows[#rows + 1] = { item, wave, field('n'), field('scored'), field('discarded'), field('mean'), field('best'), field('m2') }
     end
@@ -37,7 +37,7 @@ script('list-rollouts', function(ARGV)
   local list = (wantsDiscarded and key.discards or key.rollouts) .. run
 
   local function matches(id)
-    local discarded = read(id, 'discard')
+    local discarded = Rollout.read(id, 'discard')
     if verdict == 'scorable' and discarded then return false end
     if verdict == 'discard' and not discarded then return false end
     return code == '' or discarded == code
@@ -46,7 +46,7 @@ script('list-rollouts', function(ARGV)
   local found = {}
   local page = redis.call('ZRANGEBYSCORE', list, '(' .. cursor, '+inf', 'WITHSCORES', 'LIMIT', 0, lookedAt)
   for index = 1, #page, 2 do
-    local values = matches(page[index]) and record(page[index])
+    local values = matches(page[index]) and Rollout.record(page[index])
     if values then found[#found + 1] = values end
     if #found == pageMax then return { found, page[index + 1] } end
   end
@@ -55,7 +55,7 @@ end)
 
 -- A tenant's runs of the last seven days, the newest first.
 script('list-runs', function(ARGV)
-  return redis.call('ZRANGE', key.runs .. ARGV[2], '+inf', nowMs - keptForReportsMs, 'BYSCORE', 'REV')
+  return redis.call('ZRANGE', key.runs .. ARGV[2], '+inf', nowMs - Rollout.keptForReportsMs, 'BYSCORE', 'REV')
 end)
 
 -- What all sandboxes have cost so far: `environment state` and milliseconds, one after the other.

@@ -4,31 +4,31 @@
 -- The record of an attempt, or of the newest one when `attempt` is empty: the id comes with its attempt left open.
 script('find', function(ARGV)
   local before, attempt, role = unpack(ARGV, 2)
-  if attempt == '' then attempt = newestOf(before .. '/' .. role) end
+  if attempt == '' then attempt = Rollout.newestOf(before .. '/' .. role) end
   local id = before .. '/' .. attempt .. '/' .. role
-  local found = record(id)
-  if not found and unsureCode(id) == 'recovering' then return stillRecovering() end
+  local found = Rollout.record(id)
+  if not found and Outage.unsureCode(id) == 'recovering' then return Outage.stillRecovering() end
   return found
 end)
 
 -- The dataset row of a rollout, which its record does not carry.
 reading('read-row', function(ARGV)
-  return readRow(ARGV[2]) or false
+  return Row.read(ARGV[2]) or false
 end)
 
 -- Renews a rollout's lease, and its place or grant where it has one.
 script('heartbeat', function(ARGV)
   local id = ARGV[2]
-  if read(id, 'state') then stillHere(id) end
-  return record(id)
+  if Rollout.read(id, 'state') then Presence.stillHere(id) end
+  return Rollout.record(id)
 end)
 
 -- Finish and delete win over everything that still runs.
 script('close', function(ARGV)
   local id, by = unpack(ARGV, 2)
-  local state = read(id, 'state')
-  if state and isOpen(state) then closeRollout(id, 'closed', by) end
-  return record(id)
+  local state = Rollout.read(id, 'state')
+  if state and Rollout.isOpen(state) then Ending.close(id, 'closed', by) end
+  return Rollout.record(id)
 end)
 
 -- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
@@ -36,7 +36,7 @@ end)
 script('expire-due', function(ARGV)
   local limit = tonumber(ARGV[2])
   local lookAgainMs = 10 * 1000 -- a rollout that is spared past its lease is looked at again then
-  local inTouch = isInTouch()
+  local inTouch = Outage.isInTouch()
 
   local function isSpared(id, gradeUntilMs)
     return not inTouch or redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeUntilMs or 0) > nowMs
@@ -44,12 +44,12 @@ script('expire-due', function(ARGV)
 
   local expired = {}
   local function expire(id, why)
-    closeRollout(id, 'expired', why)
-    expired[#expired + 1] = record(id) or nil
+    Ending.close(id, 'expired', why)
+    expired[#expired + 1] = Rollout.record(id) or nil
   end
 
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, limit)) do
-    local hardEndMs, gradeUntilMs = read(id, 'hardEndMs', 'gradeUntilMs')
+    local hardEndMs, gradeUntilMs = Rollout.read(id, 'hardEndMs', 'gradeUntilMs')
     if not hardEndMs then
       redis.call('ZREM', key.leases, id)
     elseif nowMs >= tonumber(hardEndMs) then
@@ -60,7 +60,7 @@ script('expire-due', function(ARGV)
       expire(id, 'idle')
     end
   end
-  forgetPlaces()
+  Line.forgetPlaces()
   return expired
 end)
 
@@ -70,7 +70,7 @@ end)
 -- A Redis that has forgotten when it was last spoken to takes the gateway's own word.
 script('keep-contact', function(ARGV)
   local ownMs, known = tonumber(ARGV[2]), redis.call('EXISTS', key.contact) == 1
-  local gapMs = known and outageMs() or (ownMs > inTouchMs and ownMs or 0)
+  local gapMs = known and Outage.outageMs() or (ownMs > Outage.inTouchMs and ownMs or 0)
   redis.call('SET', key.contact, nowMs)
   if gapMs == 0 then return 0 end
 
@@ -83,8 +83,8 @@ script('keep-contact', function(ARGV)
   end
 
   for _, id in ipairs(redis.call('ZRANGE', key.leases, 0, -1)) do
-    local leaseMs, hardEndMs, activeAtMs = read(id, 'leaseUntilMs', 'hardEndMs', 'activeAtMs')
-    if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end
+    local leaseMs, hardEndMs, activeAtMs = Rollout.read(id, 'leaseUntilMs', 'hardEndMs', 'activeAtMs')
+    if leaseMs then Rollout.leaseUntil(id, leaseMs + gapMs, hardEndMs) end
     if activeAtMs then redis.call('HINCRBY', key.rollout .. id, 'awayMs', math.min(gapMs, nowMs - activeAtMs)) end
   end
   shift(key.runLeases, math.huge)
@@ -98,7 +98,7 @@ script('renew-run', function(ARGV)
   local run = ARGV[2]
   local rollouts, state = unpack(redis.call('HMGET', key.run .. run, 'rollouts', 'state'))
   if not rollouts or state == 'closed' then return 0 end
-  if redis.call('SCARD', key.open .. run) > 0 then renewRun(run, 'native') end
+  if redis.call('SCARD', key.open .. run) > 0 then Run.renew(run, 'native') end
   return 1
 end)
 
@@ -106,10 +106,10 @@ end)
 script('close-run', function(ARGV)
   local run, limit = ARGV[2], tonumber(ARGV[3])
   redis.call('HSET', key.run .. run, 'state', 'closed')
-  redis.call('PEXPIRE', key.run .. run, keptForReportsMs)
+  redis.call('PEXPIRE', key.run .. run, Rollout.keptForReportsMs)
   redis.call('ZREM', key.runLeases, run)
   for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, limit)) do
-    closeRollout(id, 'closed', 'run_closed')
+    Ending.close(id, 'closed', 'run_closed')
   end
   return redis.call('SCARD', key.open .. run)
 end)
@@ -117,7 +117,7 @@ end)
 -- Native runs whose lease is over while rollouts are open. A run without open rollouts holds nothing, so its lease is
 -- dropped: a trainer that pauses between steps does not lose its run.
 script('lapsed-runs', function(ARGV)
-  if not isInTouch() then return {} end
+  if not Outage.isInTouch() then return {} end
   local limit = tonumber(ARGV[2])
   local lapsed = {}
   for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, limit)) do
@@ -135,12 +135,12 @@ end)
 script('release-lapsed', function(ARGV)
   local run, limit = ARGV[2], tonumber(ARGV[3])
   local leaseMs = redis.call('ZSCORE', key.runLeases, run)
-  if not isInTouch() or not leaseMs or tonumber(leaseMs) > nowMs then return 0 end
+  if not Outage.isInTouch() or not leaseMs or tonumber(leaseMs) > nowMs then return 0 end
 
   local left = 0
   for _, id in ipairs(redis.call('SMEMBERS', key.open .. run)) do
-    if read(id, 'face') == 'native' then
-      if limit > 0 then closeRollout(id, 'closed', 'run_lapsed') else left = left + 1 end
+    if Rollout.read(id, 'face') == 'native' then
+      if limit > 0 then Ending.close(id, 'closed', 'run_lapsed') else left = left + 1 end
       limit = limit - 1
     end
   end

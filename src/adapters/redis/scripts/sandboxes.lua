@@ -6,7 +6,7 @@ reading('known-sandboxes', function(ARGV)
   local rows = {}
   local names = #ARGV > 1 and { unpack(ARGV, 2) } or redis.call('SMEMBERS', key.sandboxes)
   for _, sandbox in ipairs(names) do
-    local row = knownRow(sandbox)
+    local row = Sandbox.knownRow(sandbox)
     if row[2] then rows[#rows + 1] = row end
   end
   return rows
@@ -30,14 +30,14 @@ reading('moved-sandboxes', function(ARGV)
 
   local rows, isBehind = {}, false
   local since = redis.call('ZRANGEBYSCORE', key.moved, '(' .. number, '+inf', 'WITHSCORES', 'LIMIT', 0, atOnce)
-  for index = 1, #since, 2 do rows[#rows + 1] = knownRow(since[index]) end
+  for index = 1, #since, 2 do rows[#rows + 1] = Sandbox.knownRow(since[index]) end
   if #since == 2 * atOnce then number, isBehind = tonumber(since[#since]), true else number = last end
 
   local isWhole = false
   if portion > 0 then
     local walked
     cursor, walked = unpack(redis.call('SSCAN', key.sandboxes, cursor, 'COUNT', portion))
-    for _, sandbox in ipairs(walked) do rows[#rows + 1] = knownRow(sandbox) end
+    for _, sandbox in ipairs(walked) do rows[#rows + 1] = Sandbox.knownRow(sandbox) end
     isWhole = cursor == '0'
   end
   return {
@@ -73,15 +73,15 @@ end)
 -- The provider no longer has the sandbox. One that a rollout still holds stays: its loss goes through the one door first.
 script('forget', function(ARGV)
   local sandbox = ARGV[2]
-  failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')
+  Breaker.failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')
   local template, phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'owner'))
   if not template or (phase == 'ready' and owner) then return 0 end
-  spend(sandbox)
+  Sandbox.spend(sandbox)
   redis.call('ZREM', key.ready .. template, sandbox)
   redis.call('ZREM', key.draining, sandbox)
   redis.call('SREM', key.sandboxes, sandbox)
   redis.call('DEL', key.sandbox .. sandbox)
-  moved(sandbox)
+  Sandbox.moved(sandbox)
   return 1
 end)
 
@@ -90,9 +90,9 @@ end)
 script('withdraw-sandbox', function(ARGV)
   local sandbox, why = unpack(ARGV, 2)
   local phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'owner'))
-  if phase == 'starting' then return failStart(sandbox, 'provider_unavailable', why) and 1 or 0 end
+  if phase == 'starting' then return Breaker.failStart(sandbox, 'provider_unavailable', why) and 1 or 0 end
   if phase ~= 'ready' or owner then return 0 end
-  drain(sandbox)
+  Sandbox.drain(sandbox)
   return 1
 end)
 
@@ -110,36 +110,36 @@ script('lose', function(ARGV)
 
   if not isNews() then return { 'none', false } end
   if not id then
-    drain(sandbox)
+    Sandbox.drain(sandbox)
     return { 'none', false }
   end
 
-  local state, dispatched, broken, score, tainted = read(id, 'state', 'dispatched', 'broken', 'score', 'taintCode')
+  local state, dispatched, broken, score, tainted = Rollout.read(id, 'state', 'dispatched', 'broken', 'score', 'taintCode')
   -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
-  if state == 'claimed' and isGrader(id) and brokenReason ~= '' then
-    write(id, 'broken', brokenReason)
-    drain(sandbox)
+  if state == 'claimed' and Rollout.isGrader(id) and brokenReason ~= '' then
+    Rollout.write(id, 'broken', brokenReason)
+    Sandbox.drain(sandbox)
     redis.call('PUBLISH', key.wake, id)
     return { 'none', false }
   end
   if state == 'claimed' or (state == 'active' and not dispatched) then
-    write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
-    swapToHead(id)
-    return { 'swapped', record(id) }
+    Rollout.write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
+    Grant.swapToHead(id)
+    return { 'swapped', Rollout.record(id) }
   end
   -- What its grader looks at is elsewhere. Should that turn end without a score, the loss is found again, and then it is one.
-  local takenTurn, turn, gradeUntilMs = read(id, 'takenTurn', 'gradeTurn', 'gradeUntilMs')
+  local takenTurn, turn, gradeUntilMs = Rollout.read(id, 'takenTurn', 'gradeTurn', 'gradeUntilMs')
   local isSpared = takenTurn and takenTurn == turn and tonumber(gradeUntilMs or 0) > nowMs
   if state == 'grading' and isSpared and not tainted and not score then return { 'none', false } end
   -- Nothing is left to lose where a score stands, and what the policy broke itself is its own.
-  if tainted or broken or score or not isOpen(state) then
-    drain(sandbox)
+  if tainted or broken or score or not Rollout.isOpen(state) then
+    Sandbox.drain(sandbox)
     return { 'none', false }
   end
   if brokenReason ~= '' and dispatched then
-    breakRollout(id, brokenReason)
-    return { 'broken', record(id) }
+    Ending.breakRollout(id, brokenReason)
+    return { 'broken', Rollout.record(id) }
   end
-  taintAsLost(id, cause, evidence, false)
-  return { 'tainted', record(id) }
+  Ending.taintAsLost(id, cause, evidence, false)
+  return { 'tainted', Rollout.record(id) }
 end)

@@ -8,13 +8,13 @@ script('announce', function(ARGV)
   local name = key.prewarm .. template
   local untilMs = nowMs + lifeMs
 
-  announcedOf(template) -- lets go of what is over
-  if redis.call('HEXISTS', name, run) == 0 and redis.call('HLEN', name) >= announcersMax then return false end
+  Pool.announcedOf(template) -- lets go of what is over
+  if redis.call('HEXISTS', name, run) == 0 and redis.call('HLEN', name) >= Pool.announcersMax then return false end
   local held = redis.call('SCARD', key.held .. template)
   redis.call('HSET', name, run, string.format('%d %.0f %d', count, untilMs, held))
   if redis.call('PTTL', name) < tonumber(lifeMs) then redis.call('PEXPIRE', name, lifeMs) end
   redis.call('SADD', key.templates, template)
-  mayLack(template)
+  Sandbox.mayLack(template)
   redis.call('PUBLISH', key.work, template)
   return untilMs
 end)
@@ -24,15 +24,15 @@ script('choose', function(ARGV)
   local template, version, image = unpack(ARGV, 2)
   redis.call('HSET', key.chosen, template, version .. ' ' .. image)
   redis.call('ZADD', key.choices, nowMs, template)
-  redis.call('PEXPIRE', key.chosen, choicesKeptMs)
-  redis.call('PEXPIRE', key.choices, choicesKeptMs)
+  redis.call('PEXPIRE', key.chosen, Pool.choicesKeptMs)
+  redis.call('PEXPIRE', key.choices, Pool.choicesKeptMs)
   return 1
 end)
 
 -- Templates that rows made: those chosen at ARGV[2] or later, or all. Who asks for all also has the idle ones forgotten.
 script('list-chosen', function(ARGV)
   local sinceMs = ARGV[2]
-  if sinceMs == '' then forgetIdleChoices() end
+  if sinceMs == '' then Pool.forgetIdleChoices() end
 
   local rows = {}
   for _, template in ipairs(redis.call('ZRANGEBYSCORE', key.choices, sinceMs == '' and '-inf' or sinceMs, '+inf')) do
@@ -50,8 +50,8 @@ script('counts', function(ARGV)
   local function oldestWaitMs(template)
     local oldest = nowMs
     for _, run in ipairs(redis.call('ZRANGE', key.turns .. template, 0, runsLookedAt - 1)) do
-      local place = tonumber(redis.call('ZRANGE', lineKey(template, run), 0, 0, 'WITHSCORES')[2] or nowMs)
-      oldest = math.min(oldest, place < 0 and place + headStart or place)
+      local place = tonumber(redis.call('ZRANGE', Line.lineKey(template, run), 0, 0, 'WITHSCORES')[2] or nowMs)
+      oldest = math.min(oldest, place < 0 and place + Line.headStart or place)
     end
     return nowMs - oldest
   end
@@ -65,10 +65,10 @@ script('counts', function(ARGV)
       redis.call('ZCARD', key.ready .. template),
       redis.call('SCARD', key.starting .. template),
       redis.call('SCARD', key.held .. template),
-      countGrantable(template),
+      Line.countGrantable(template),
       oldestWaitMs(template),
-      announcedOf(template),
-      breakerState(template),
+      Pool.announcedOf(template),
+      Breaker.breakerState(template),
       code, message, atMs,
     }
   end
@@ -80,7 +80,7 @@ script('known-templates', function()
   local known = {}
   for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
     local members = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
-      + redis.call('SCARD', key.held .. template) + countGrantable(template) + announcedOf(template)
+      + redis.call('SCARD', key.held .. template) + Line.countGrantable(template) + Pool.announcedOf(template)
     if members > 0 then
       known[#known + 1] = template
     else
@@ -97,12 +97,12 @@ script('retire', function(ARGV)
   local template, maxAgeMs, keepReady = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
   local portion = 100
   local ready = key.ready .. template
-  local surplus = redis.call('ZCARD', ready) - math.max(keepReady, announcedOf(template))
+  local surplus = redis.call('ZCARD', ready) - math.max(keepReady, Pool.announcedOf(template))
   local retired = 0
   local oldest = redis.call('ZRANGE', ready, 0, portion - 1, 'WITHSCORES')
   for index = 1, #oldest, 2 do
     if retired >= surplus and nowMs - oldest[index + 1] < maxAgeMs then break end
-    drain(oldest[index])
+    Sandbox.drain(oldest[index])
     retired = retired + 1
   end
   return retired

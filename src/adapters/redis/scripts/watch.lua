@@ -40,11 +40,11 @@ reading('watch', function(ARGV)
     local ring = room > 0 and redis.call('ZRANGE', key.turns .. template, 0, room - 1) or {}
     looked = looked + #ring
     for _, run in ipairs(ring) do
-      local name = lineKey(template, run)
+      local name = Line.lineKey(template, run)
       local first, place = unpack(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES'))
       if first then
         place = tonumber(place)
-        if place < 0 then place = place + headStart end
+        if place < 0 then place = place + Line.headStart end
         line[#line + 1] = { template, redis.call('ZCARD', name), ahead, first, math.max(0, nowMs - place) }
         ahead = ahead + 1
       end
@@ -67,7 +67,7 @@ reading('watch', function(ARGV)
       local sandbox = redis.call('SRANDMEMBER', key.held .. template)
       id = sandbox and redis.call('HGET', key.sandbox .. sandbox, 'owner')
     end
-    return id and read(id, 'environment')
+    return id and Rollout.read(id, 'environment')
   end
 
   local rows = {}
@@ -80,9 +80,9 @@ reading('watch', function(ARGV)
       redis.call('ZCARD', key.ready .. template),
       redis.call('SCARD', key.starting .. template),
       redis.call('SCARD', key.held .. template),
-      redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
-      (readAnnounced(template)),
-      breakerStateOf(template, failures, probe),
+      redis.call('ZCOUNT', grantable, nowMs - Line.grantableMs, '+inf'),
+      (Pool.readAnnounced(template)),
+      Breaker.breakerStateOf(template, failures, probe),
       code,
       atMs and nowMs - atMs,
       not isKnown[template] and environmentOf(template) or false,

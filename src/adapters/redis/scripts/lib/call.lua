@@ -10,12 +10,12 @@ local answersKept = 16
 -- setup's and the grader's own.
 local callsMax = 4000
 
-local function readCall(id, call)
+local function read(id, call)
   local text = redis.call('HGET', key.calls .. id, call)
   return text and cjson.decode(text), text
 end
 
-local function writeCall(id, call, summary)
+local function write(id, call, summary)
   local text = cjson.encode(summary)
   redis.call('HSET', key.calls .. id, call, text)
   return text
@@ -88,18 +88,18 @@ local function keepAnswer(id, call, answer)
 end
 
 local function countSettled(id, outcome, code)
-  local run = runOf(id)
-  count(run, 'outcome:' .. outcome)
-  if code then count(run, 'code:' .. code) end
+  local run = Rollout.runOf(id)
+  Run.count(run, 'outcome:' .. outcome)
+  if code then Run.count(run, 'code:' .. code) end
 end
 
 -- Settles everything that still runs in the rollout. Nobody can say how far it came: `admitted` stays `unknown`.
 local function settleInFlight(id, outcome, code)
   local running = redis.call('SMEMBERS', key.inFlight .. id)
   for _, call in ipairs(running) do
-    local summary = readCall(id, call)
+    local summary = read(id, call)
     summary[6], summary[7], summary[9] = outcome, code or cjson.null, nowMs - summary[3]
-    writeCall(id, call, summary)
+    write(id, call, summary)
     countSettled(id, outcome, code)
     redis.call('ZREM', key.callDeadlines, overdueName(id, call))
   end
@@ -109,13 +109,30 @@ end
 
 local function whereItRan(id, summary)
   if summary[4] == 0 then return false, false end
-  local sandbox, boot = read(id, 'sandbox', 'boot')
+  local sandbox, boot = Rollout.read(id, 'sandbox', 'boot')
   if sandbox then return sandbox, boot end
   return unpack(redis.call('HMGET', key.details .. id, 'sandbox', 'boot'))
 end
 
 -- A call as callers get it.
-local function callReply(id, call, summary, text)
+local function reply(id, call, summary, text)
   local sandbox, boot = whereItRan(id, summary)
   return { call, text, sandbox, boot }
 end
+
+return {
+  callsMax = callsMax,
+  read = read,
+  write = write,
+  isSettled = isSettled,
+  overdueName = overdueName,
+  callRuns = callRuns,
+  callEnded = callEnded,
+  keepArguments = keepArguments,
+  keepOutput = keepOutput,
+  withdraw = withdraw,
+  keepAnswer = keepAnswer,
+  countSettled = countSettled,
+  settleInFlight = settleInFlight,
+  reply = reply,
+}

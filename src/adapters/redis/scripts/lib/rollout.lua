@@ -82,3 +82,21 @@ local function leaseUntil(id, untilMs, hardEndMs)
   write(id, 'leaseUntilMs', untilMs)
   redis.call('ZADD', key.leases, math.min(untilMs, tonumber(hardEndMs)), id)
 end
+
+return {
+  keptForReportsMs = keptForReportsMs,
+  keptForRepeatsMs = keptForRepeatsMs,
+  runOf = runOf,
+  isGrader = isGrader,
+  graderOf = graderOf,
+  rolloutOf = rolloutOf,
+  tenantOf = tenantOf,
+  lineageOf = lineageOf,
+  newestOf = newestOf,
+  read = read,
+  write = write,
+  isOpen = isOpen,
+  record = record,
+  barredCode = barredCode,
+  leaseUntil = leaseUntil,
+}
