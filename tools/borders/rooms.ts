@@ -141,7 +141,10 @@ export const rooms: readonly Room[] = [
   },
   adapter('redis-client', 'ioredis'),
   // Both speak to the same Redis: how a connection comes back is one idea, told there.
-  { ...adapter('redis', 'ioredis'), may: [...contract, ...retrying, 'src/adapters/redis-client/'] },
+  {
+    ...adapter('redis', 'ioredis', 'typebox'),
+    may: [...contract, ...retrying, 'src/adapters/redis-client/'],
+  },
   // BullMQ takes its connection as an ioredis client.
   { ...adapter('bullmq', 'bullmq', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
   adapter('local', 'undici', 'typebox'),

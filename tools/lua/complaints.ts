@@ -3,7 +3,7 @@ import { type LuaNames, type Name, namesOf } from './names.ts';
 
 /** What Redis gives to a library of functions, and its scripts use. */
 const ofRedis = ['redis', 'cjson', 'struct'];
-const ofLua = ['math', 'string', 'table', 'ipairs', 'pairs', 'unpack', 'tonumber'];
+const ofLua = ['math', 'string', 'table', 'ipairs', 'pairs', 'unpack', 'tonumber', 'type'];
 
 type Named = LuaFile & { readonly names: LuaNames };
 

@@ -2,6 +2,19 @@ import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { keyNames, type KeyName, type Keys } from './keys.ts';
+import { aliases } from './scripts/aliases.ts';
+import { calls } from './scripts/calls.ts';
+import { claim } from './scripts/claim.ts';
+import { environments } from './scripts/environments.ts';
+import { grading } from './scripts/grading.ts';
+import { launching } from './scripts/launching.ts';
+import { recovery } from './scripts/recovery.ts';
+import { reports } from './scripts/reports.ts';
+import { rollouts } from './scripts/rollouts.ts';
+import { sandboxes } from './scripts/sandboxes.ts';
+import { templates } from './scripts/templates.ts';
+import { waiting } from './scripts/waiting.ts';
+import { watch } from './scripts/watch.ts';
 import { claimedFields, fieldsOver, recordFields } from '#src/protocol/rollout/fields.ts';
 
 export type ScriptLibrary = {
@@ -118,65 +131,37 @@ export function isBase(name: string): boolean {
 
 /** Every transition and every reading of fleet state, one round trip each, by the file of `scripts/` that it stands in. */
 export const scripts = {
-  aliases: ['name-image', 'named-image'],
-  calls: [
-    'admit',
-    'settle',
-    'withdraw-call',
-    'unsent-call',
-    'overdue-calls',
-    'lookup-call',
-    'list-calls',
-    'read-transcript',
-  ],
-  claim: ['claim'],
-  environments: [
-    'publish-environment',
-    'load-environment',
-    'list-environments',
-    'versions-beginning',
-    'pin-version',
-    'publish-catalog',
-    'load-catalog',
-    'hold-catalog',
-  ],
-  grading: [
-    'begin-grade',
-    'store-score',
-    'fail-grade',
-    'discard-rollout',
-    'artifacts-taken',
-    'release-grader',
-  ],
-  launching: ['keep-plan', 'demand', 'look-at', 'reserve', 'ready', 'launch-failed', 'overdue-launches'],
-  recovery: ['adopt', 'adopted-at', 'read-kept', 'mark-lost', 'restore-sandbox', 'restore-rollout'],
-  reports: ['report-run', 'report-groups', 'list-rollouts', 'list-runs', 'list-cost'],
-  rollouts: [
-    'find',
-    'read-row',
-    'heartbeat',
-    'close',
-    'expire-due',
-    'keep-contact',
-    'renew-run',
-    'close-run',
-    'lapsed-runs',
-    'release-lapsed',
-  ],
-  sandboxes: [
-    'known-sandboxes',
-    'moved-sandboxes',
-    'take-errands',
-    'draining',
-    'forget',
-    'withdraw-sandbox',
-    'lose',
-  ],
-  templates: ['announce', 'choose', 'list-chosen', 'counts', 'known-templates', 'retire'],
-  waiting: ['renew', 'swap', 'take-back-grants'],
-  watch: ['watch', 'tell-presence', 'tell-event-log', 'list-event-logs'],
+  aliases,
+  calls,
+  claim,
+  environments,
+  grading,
+  launching,
+  recovery,
+  reports,
+  rollouts,
+  sandboxes,
+  templates,
+  waiting,
+  watch,
 } as const;
 
-const scriptNames = Object.values(scripts).flat();
+export const contracts = {
+  ...aliases,
+  ...calls,
+  ...claim,
+  ...environments,
+  ...grading,
+  ...launching,
+  ...recovery,
+  ...reports,
+  ...rollouts,
+  ...sandboxes,
+  ...templates,
+  ...waiting,
+  ...watch,
+} as const;
 
-export type ScriptName = (typeof scripts)[keyof typeof scripts][number];
+export type ScriptName = keyof typeof contracts;
+
+const scriptNames = Object.keys(contracts) as readonly ScriptName[];

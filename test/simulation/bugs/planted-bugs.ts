@@ -42,10 +42,7 @@ const plantedBugsByName = {
     'local lifeMs = Rollout.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
-  'a taint is not written': replacing(
-    "if taintCode ~= '' then Ending.taint(id, taintCode, '', taintEvidence, true) end",
-    '',
-  ),
+  'a taint is not written': replacing("Ending.taint(id, ask.taint.code, '', ask.taint.evidence, true)", ''),
   'a taint is lost when the state changes': replacing(
     "write(id, 'taintCode', code, 'taintCause', cause,",
     "write(id, 'taintCause', cause,",
@@ -67,7 +64,10 @@ const plantedBugsByName = {
     "(state == 'active' and not dispatched)",
     "state == 'active'",
   ),
-  'a call settles twice': replacing('isSettled(known) or known[2] ~= digest', 'known[2] ~= digest'),
+  'a call settles twice': replacing(
+    'Call.isSettled(known) or known[2] ~= ask.digest',
+    'known[2] ~= ask.digest',
+  ),
   'a repeat runs again at another gateway': { gateway: callsTwiceNamed },
   'an unclassified error leaves as text for the model': { core: tellsTheModel },
   'a grant to a gateway that died is never taken back': replacing(
@@ -95,18 +95,18 @@ const plantedBugsByName = {
   'a stale replica is taken for the Redis that it copied': replacing(
     "if redis.call('GET', key.redis) ~= ARGV[1] then",
     "if not redis.call('GET', key.redis) then",
-    "if redis.call('GET', key.redis) == ARGV[1] then return false end\n  local rows",
-    "if redis.call('GET', key.redis) then return false end\n  local rows",
+    "if redis.call('GET', key.redis) == redisRun then return nil end\n  local rows",
+    "if redis.call('GET', key.redis) then return nil end\n  local rows",
   ),
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
   'a judge that refuses everybody gives a score': { judge: believesRefusals },
   'what a trainer runs itself is forgotten': replacing(
-    "if counted or tool == 'get_file' then",
+    "if budget or tool == 'get_file' then",
     'if true then',
   ),
   'a rollout that broke its sandbox is discarded': replacing(
-    "if brokenReason ~= '' and dispatched then",
+    'if brokenReason and dispatched then',
     'if false then',
   ),
   'every lost sandbox was broken by its policy': { controller: blamesThePolicy },
@@ -128,7 +128,7 @@ const plantedBugsByName = {
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
     '-- What the policy left behind did it, as it ran under its grader',
-    "if Rollout.isGrader(id) then Ending.taint(Rollout.rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { 'none', false } end\n  --",
+    "if Rollout.isGrader(id) then Ending.taint(Rollout.rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { kind = 'none' } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
   // These were real. The first one was found under load, and the simulator was blind for it.

@@ -3,15 +3,11 @@
 -- before it, else puts it in line. Every repeat follows the first.
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
 -- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
--- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have. ARGV[3]: of how many kinds the claims are; the
--- kinds come next, each once, for the rollouts of a group say the same but for their names; then each claim, as its
--- rollout and its kind's number.
-script('claim', function(ARGV)
+-- What the claims say comes as kinds, each once, for the rollouts of a group say the same but for their names; a claim is its
+-- rollout and its kind's number. Raw follows the dataset row of each kind, empty where it has none.
+script('claim', function(ask, rowTexts)
   local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
   local readySpent, lacking, granted = {}, {}, {}
-  local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local valuesEach = #claimedFields + 3
-  local firstClaim = 4 + kindCount * valuesEach
 
   local function later(command, name, first, second)
     local arguments = joined[name]
@@ -92,16 +88,15 @@ script('claim', function(ARGV)
     return not nobodyWaits[template]
   end
 
-  local function kindAt(index)
-    local kind = {}
-    for place, field in ipairs(claimedFields) do kind[field] = ARGV[index + place - 1] end
-    local recordOnly, turn, item = unpack(ARGV, index + #claimedFields, index + valuesEach - 1)
+  -- `said.fields`: texts by the names of a rollout's fields; none is empty.
+  local function kindOf(said, item)
+    local kind = said.fields
     local leaseUntilMs, hardEndMs = nowMs + kind.idleMs, nowMs + kind.hardLifeMs
-    kind.item, kind.recordOnly, kind.turn = item, recordOnly ~= '', turn
+    kind.item, kind.recordOnly, kind.turn = item, said.recordOnly, said.turn
     kind.leaseEndsMs = digits(math.min(leaseUntilMs, hardEndMs))
     kind.kept = { 'calls', '0', 'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(leaseUntilMs), 'hardEndMs', digits(hardEndMs) }
     for _, field in ipairs(claimedFields) do
-      if kind[field] ~= '' then kind.kept[#kind.kept + 1], kind.kept[#kind.kept + 2] = field, kind[field] end
+      if kind[field] then kind.kept[#kind.kept + 1], kind.kept[#kind.kept + 2] = field, kind[field] end
     end
     return kind
   end
@@ -111,8 +106,8 @@ script('claim', function(ARGV)
   local lineages, attempts, newest, anyKnown = {}, {}, {}, false
   local function readBefore()
     local newestKeys, records, seen = {}, {}, {}
-    for index = firstClaim, #ARGV, 2 do
-      local id, position = ARGV[index], #lineages + 1
+    for position, claim in ipairs(ask.claims) do
+      local id = claim.key
       lineages[position], attempts[position] = Rollout.lineageOf(id)
       newestKeys[position] = key.newest .. lineages[position]
       records[position] = key.rollout .. id
@@ -126,13 +121,13 @@ script('claim', function(ARGV)
   end
 
   local function refused(claim, code)
-    return { 'refused', code, Rollout.record(claim.id) }
+    return { kind = 'refused', code = code, rollout = Rollout.record(claim.id) }
   end
 
   -- One that another rollout has brought costs nothing more.
   local function rowFits(claim)
     if claim.item == '' or redis.call('EXISTS', key.row .. Row.rowName(claim.id, claim.row)) == 1 then return true end
-    return rowsOf(Rollout.tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
+    return rowsOf(Rollout.tenantOf(claim.id)).bytes + #claim.item <= ask.rowBytesMax
   end
 
   local function keepItsRow(claim)
@@ -209,7 +204,7 @@ script('claim', function(ARGV)
     later('ZADD', key.grants, digits(nowMs), claim.id)
     granted[#granted + 1] = sandbox
     create(claim, wave, sandbox, boot, address)
-    return { 'created', wave, nowMs, sandbox, boot, address }
+    return { kind = 'created', wave = tonumber(wave), atMs = nowMs, sandbox = sandbox, boot = boot, address = address }
   end
 
   local function createWaiting(claim, wave)
@@ -230,7 +225,7 @@ script('claim', function(ARGV)
   local function isOver(claim)
     local state, turn, gradeUntilMs, tainted =
       Rollout.read(Rollout.rolloutOf(claim.id), 'state', 'gradeTurn', 'gradeUntilMs', 'taintCode')
-    return state ~= 'grading' or tainted or turn ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
+    return state ~= 'grading' or tainted or tonumber(turn) ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
   end
 
   -- Beside its rollout's record, in no run's list and no group. Whoever stands in its line waits for graders' sandboxes alone.
@@ -244,7 +239,7 @@ script('claim', function(ARGV)
   local function claimGrader(claim)
     if isOver(claim) then return refused(claim, 'grader_failed') end
     local state, turn = Rollout.read(claim.id, 'state', 'turn')
-    if state and turn ~= claim.turn then
+    if state and tonumber(turn) ~= claim.turn then
       writeJoined()
       Ending.dropGrader(claim.id)
       state = nil
@@ -293,11 +288,10 @@ script('claim', function(ARGV)
 
   readBefore()
   local kinds, replies = {}, {}
-  for index = 4, firstClaim - 1, valuesEach do kinds[#kinds + 1] = kindAt(index) end
-  for index = firstClaim, #ARGV, 2 do
-    local claim = kinds[tonumber(ARGV[index + 1])]
-    claim.id, claim.run = ARGV[index], Rollout.runOf(ARGV[index])
-    local position = #replies + 1
+  for number, said in ipairs(ask.kinds) do kinds[number] = kindOf(said, rowTexts[number]) end
+  for position, asked in ipairs(ask.claims) do
+    local claim = kinds[asked.kind]
+    claim.id, claim.run = asked.key, Rollout.runOf(asked.key)
     claim.lineage, claim.attempt = lineages[position], attempts[position]
     replies[position] = answer(claim)
   end

@@ -3,19 +3,18 @@
 
 -- Unguarded: it is what decides whether this Redis is the fleet's.
 -- Makes this Redis the fleet's. `empty`: only if it holds no fleet; `persisted`: with whatever it has kept. Where something
--- was written back before, ARGV[3] says into which Redis: another one, that came meanwhile, has not got all of it.
-unguarded('adopt', function(ARGV)
-  local redisRun, mode, writtenBackInto = unpack(ARGV)
+-- was written back before, `writtenBackInto` says into which Redis: another one, that came meanwhile, has not got all of it.
+unguarded('adopt', function(ask, _, redisRun)
 
   local function holdsFleet()
     return redis.call('EXISTS', key.leases, key.sandboxes, key.templates, key.waiters) > 0
   end
 
   if redis.call('GET', key.redis) == redisRun then return 'already' end
-  if writtenBackInto and writtenBackInto ~= redisRun then return 'refused' end
-  if mode ~= 'persisted' and holdsFleet() then return 'refused' end
+  if ask.writtenBackInto and ask.writtenBackInto ~= redisRun then return 'refused' end
+  if ask.holding ~= 'persisted' and holdsFleet() then return 'refused' end
   redis.call('SET', key.redis, redisRun)
-  if mode == 'persisted' then
+  if ask.holding == 'persisted' then
     redis.call('SET', key.recovered, nowMs, 'PX', Outage.unsureKeptMs)
     redis.call('PEXPIRE', key.unsure, Outage.unsureKeptMs)
     redis.call('PEXPIRE', key.nameless, Outage.unsureKeptMs)
@@ -25,42 +24,40 @@ end)
 
 -- When this Redis was last made the fleet's by way of recovery.
 script('adopted-at', function()
-  return redis.call('GET', key.recovered)
+  return tonumber(redis.call('GET', key.recovered))
 end)
 
 -- Unguarded: it is asked before this Redis is the fleet's.
--- What a Redis that is not the fleet's still holds of sandboxes, and which Redis it is; false where it is the fleet's.
-unguarded('read-kept', function(ARGV)
-  if redis.call('GET', key.redis) == ARGV[1] then return false end
+-- What a Redis that is not the fleet's still holds of sandboxes, and which Redis it is; nil where it is the fleet's.
+unguarded('read-kept', function(_, _, redisRun)
+  if redis.call('GET', key.redis) == redisRun then return nil end
   local rows = {}
   for _, sandbox in ipairs(redis.call('SMEMBERS', key.sandboxes)) do
     local phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'owner'))
-    rows[#rows + 1] = { sandbox, phase, owner }
+    rows[#rows + 1] = { sandbox = sandbox, phase = phase or nil, owner = owner or nil }
   end
-  return { ARGV[1], rows }
+  return { redis = redisRun, sandboxes = rows }
 end)
 
 -- Unguarded: it writes fleet state back before this Redis is the fleet's.
 -- Rollouts whose sandbox is gone, says somebody who has seen them there: those without a record are not opened anew. One
 -- that was opened already, because another controller was quicker and had not seen it, stays so.
-unguarded('mark-lost', function(ARGV)
-  for index = 2, #ARGV do
-    local id = ARGV[index]
+unguarded('mark-lost', function(ask)
+  for _, id in ipairs(ask.rollouts) do
     if redis.call('EXISTS', key.rollout .. id) == 0 then redis.call('HSETNX', key.unsure, id, 'gone') end
   end
   redis.call('PEXPIRE', key.unsure, Outage.unsureKeptMs)
-  return 1
 end)
 
 -- Unguarded: it writes fleet state back before this Redis is the fleet's.
 -- A sandbox of no known rollout: `ready` joins the warm pool, `unsure` is kept from everybody, `gone` is forgotten.
 -- `rollout`: whose an unsure one is, where somebody knows.
 -- Once the fleet is adopted only unsure ones are touched: a controller that is late decides nothing.
-unguarded('restore-sandbox', function(ARGV)
-  local sandbox, template, verdict, boot, address, rollout = unpack(ARGV, 2)
+unguarded('restore-sandbox', function(ask, _, redisRun)
+  local sandbox, template, verdict, rollout = ask.sandbox, ask.template, ask.verdict, ask.rollout
   local box = key.sandbox .. sandbox
   local phase, owner, unsureOwner = unpack(redis.call('HMGET', box, 'phase', 'owner', 'unsureOwner'))
-  local adopted = redis.call('GET', key.redis) == ARGV[1]
+  local adopted = redis.call('GET', key.redis) == redisRun
   local isSpare = phase == 'ready' and not owner
 
   local function list()
@@ -76,7 +73,7 @@ unguarded('restore-sandbox', function(ARGV)
     redis.call('HDEL', box, 'unsureOwner')
     if unsureOwner then redis.call('HDEL', key.unsure, unsureOwner) end
     redis.call('ZREM', key.nameless, sandbox)
-    redis.call('HSET', box, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
+    redis.call('HSET', box, 'boot', ask.boot, 'address', ask.address, 'readyAtMs', nowMs)
     Sandbox.enterPhase(sandbox, 'ready')
     redis.call('ZADD', key.ready .. template, nowMs, sandbox)
     if adopted then Grant.serveLine(template) end
@@ -89,7 +86,7 @@ unguarded('restore-sandbox', function(ARGV)
     Sandbox.mayLack(template)
     redis.call('ZREM', key.ready .. template, sandbox)
     Sandbox.enterPhase(sandbox, 'unsure')
-    local whose = rollout ~= '' and rollout or unsureOwner
+    local whose = rollout or unsureOwner
     if not whose then return redis.call('ZADD', key.nameless, nowMs + Outage.namelessHoldMs, sandbox) end
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('HSET', box, 'unsureOwner', whose)
@@ -121,7 +118,7 @@ unguarded('restore-sandbox', function(ARGV)
     if (Rollout.read(unsureOwner, 'state')) == 'waiting' then Ending.taintAsLost(unsureOwner, 'deleted', '{}', false) end
   end
 
-  if adopted and phase ~= 'unsure' then return 0 end
+  if adopted and phase ~= 'unsure' then return end
   if verdict == 'ready' and (not phase or phase == 'unsure') then
     joinPool()
   elseif verdict == 'unsure' and (not phase or phase == 'starting' or isSpare or (phase == 'unsure' and not adopted)) then
@@ -131,15 +128,13 @@ unguarded('restore-sandbox', function(ARGV)
   elseif verdict == 'gone' and (isSpare or phase == 'unsure') then
     forget()
   end
-  return 1
 end)
 
 -- Unguarded: it writes fleet state back before this Redis is the fleet's.
 -- A sandbox tells of its rollout. Where Redis has forgotten the rollout, its record is made anew; where it has kept it,
 -- as a promoted replica does, what it missed is added: a call, or the swap to this very sandbox. What Redis still knows
--- to be over stays over, and what was told to be lost stays lost. ARGV[2]: the rollout as JSON (ports/fleet/recovery.ts).
-unguarded('restore-rollout', function(ARGV)
-  local found = cjson.decode(ARGV[2])
+-- to be over stays over, and what was told to be lost stays lost.
+unguarded('restore-rollout', function(found, _, redisRun)
   local id, sandbox, label = found.id, found.sandbox, found.label
   local box = key.sandbox .. sandbox
   local lineage, attempt = Rollout.lineageOf(id)
@@ -147,7 +142,7 @@ unguarded('restore-rollout', function(ARGV)
 
   -- Once the fleet is adopted only sandboxes that were unsure may still tell: a controller that is late decides nothing.
   local phase, template = unpack(redis.call('HMGET', box, 'phase', 'template'))
-  local adopted = redis.call('GET', key.redis) == ARGV[1]
+  local adopted = redis.call('GET', key.redis) == redisRun
   if adopted and phase ~= 'unsure' then return 'late' end
   if phase == 'draining' then return 'given_up' end
 

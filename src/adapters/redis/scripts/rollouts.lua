@@ -1,40 +1,38 @@
 -- requires: ending, line, outage, presence, rollout, row, run
 -- How long rollouts and runs live: who renews them, who ends them, and what silence means.
 
--- The record of an attempt, or of the newest one when `attempt` is empty: the id comes with its attempt left open.
-script('find', function(ARGV)
-  local before, attempt, role = unpack(ARGV, 2)
-  if attempt == '' then attempt = Rollout.newestOf(before .. '/' .. role) end
-  local id = before .. '/' .. attempt .. '/' .. role
+-- The record of an attempt, or of the newest one where none is named: the id comes with its attempt left open.
+script('find', function(ask)
+  local attempt = ask.attempt or Rollout.newestOf(ask.before .. '/' .. ask.role)
+  local id = string.format('%s/%d/%s', ask.before, attempt, ask.role)
   local found = Rollout.record(id)
   if not found and Outage.unsureCode(id) == 'recovering' then return Outage.stillRecovering() end
   return found
 end)
 
--- The dataset row of a rollout, which its record does not carry.
-reading('read-row', function(ARGV)
-  return Row.read(ARGV[2]) or false
+-- The dataset row of a rollout, which its record does not carry, raw; empty where there is none.
+reading('read-row', function(ask)
+  return nil, { Row.read(ask.key) or '' }
 end)
 
 -- Renews a rollout's lease, and its place or grant where it has one.
-script('heartbeat', function(ARGV)
-  local id = ARGV[2]
+script('heartbeat', function(ask)
+  local id = ask.key
   if Rollout.read(id, 'state') then Presence.stillHere(id) end
   return Rollout.record(id)
 end)
 
 -- Finish and delete win over everything that still runs.
-script('close', function(ARGV)
-  local id, by = unpack(ARGV, 2)
+script('close', function(ask)
+  local id = ask.key
   local state = Rollout.read(id, 'state')
-  if state and Rollout.isOpen(state) then Ending.close(id, 'closed', by) end
+  if state and Rollout.isOpen(state) then Ending.close(id, 'closed', ask.by) end
   return Rollout.record(id)
 end)
 
 -- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
 -- and all whose hard life is over: their sandboxes end by themselves then.
-script('expire-due', function(ARGV)
-  local limit = tonumber(ARGV[2])
+script('expire-due', function(ask)
   local lookAgainMs = 10 * 1000 -- a rollout that is spared past its lease is looked at again then
   local inTouch = Outage.isInTouch()
 
@@ -45,10 +43,10 @@ script('expire-due', function(ARGV)
   local expired = {}
   local function expire(id, why)
     Ending.close(id, 'expired', why)
-    expired[#expired + 1] = Rollout.record(id) or nil
+    expired[#expired + 1] = Rollout.record(id)
   end
 
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, limit)) do
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, ask.limit)) do
     local hardEndMs, gradeUntilMs = Rollout.read(id, 'hardEndMs', 'gradeUntilMs')
     if not hardEndMs then
       redis.call('ZREM', key.leases, id)
@@ -68,9 +66,9 @@ end)
 -- leases of rollouts and runs, grants and places; and to the time that rollouts have. Returns it. All at once, which for
 -- 10,000 rollouts takes some 100 ms, because what is half done would end the other half; and once an outage.
 -- A Redis that has forgotten when it was last spoken to takes the gateway's own word.
-script('keep-contact', function(ARGV)
-  local ownMs, known = tonumber(ARGV[2]), redis.call('EXISTS', key.contact) == 1
-  local gapMs = known and Outage.outageMs() or (ownMs > Outage.inTouchMs and ownMs or 0)
+script('keep-contact', function(ask)
+  local known = redis.call('EXISTS', key.contact) == 1
+  local gapMs = known and Outage.outageMs() or (ask.silentMs > Outage.inTouchMs and ask.silentMs or 0)
   redis.call('SET', key.contact, nowMs)
   if gapMs == 0 then return 0 end
 
@@ -93,22 +91,22 @@ script('keep-contact', function(ARGV)
   return gapMs
 end)
 
--- Renews a run's lease; 0 for a run that is unknown or closed.
-script('renew-run', function(ARGV)
-  local run = ARGV[2]
+-- Renews a run's lease; false for a run that is unknown or closed.
+script('renew-run', function(ask)
+  local run = ask.run
   local rollouts, state = unpack(redis.call('HMGET', key.run .. run, 'rollouts', 'state'))
-  if not rollouts or state == 'closed' then return 0 end
+  if not rollouts or state == 'closed' then return false end
   if redis.call('SCARD', key.open .. run) > 0 then Run.renew(run, 'native') end
-  return 1
+  return true
 end)
 
 -- Closes a run for new rollouts at once and its open ones by portions; says how many are left.
-script('close-run', function(ARGV)
-  local run, limit = ARGV[2], tonumber(ARGV[3])
+script('close-run', function(ask)
+  local run = ask.run
   redis.call('HSET', key.run .. run, 'state', 'closed')
   redis.call('PEXPIRE', key.run .. run, Rollout.keptForReportsMs)
   redis.call('ZREM', key.runLeases, run)
-  for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, limit)) do
+  for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, ask.limit)) do
     Ending.close(id, 'closed', 'run_closed')
   end
   return redis.call('SCARD', key.open .. run)
@@ -116,11 +114,10 @@ end)
 
 -- Native runs whose lease is over while rollouts are open. A run without open rollouts holds nothing, so its lease is
 -- dropped: a trainer that pauses between steps does not lose its run.
-script('lapsed-runs', function(ARGV)
+script('lapsed-runs', function(ask)
   if not Outage.isInTouch() then return {} end
-  local limit = tonumber(ARGV[2])
   local lapsed = {}
-  for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, limit)) do
+  for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, ask.limit)) do
     if redis.call('SCARD', key.open .. run) == 0 then
       redis.call('ZREM', key.runLeases, run)
     else
@@ -132,8 +129,8 @@ end)
 
 -- Closes open rollouts of the native face in a run whose lease is over, by portions; says how many are left. The run
 -- itself goes on, and so do its rollouts of the other face, which has no such lease. Whoever has renewed it meanwhile keeps the rest.
-script('release-lapsed', function(ARGV)
-  local run, limit = ARGV[2], tonumber(ARGV[3])
+script('release-lapsed', function(ask)
+  local run, limit = ask.run, ask.limit
   local leaseMs = redis.call('ZSCORE', key.runLeases, run)
   if not Outage.isInTouch() or not leaseMs or tonumber(leaseMs) > nowMs then return 0 end
 

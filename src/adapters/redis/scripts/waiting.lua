@@ -4,7 +4,7 @@
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them. Says who does not just wait any
 -- more, and is to claim again; of the others, who may be hundreds each second, nothing needs to be said.
 -- Of most nothing is new but the time: who stands in line already is renewed together with his neighbours.
-script('renew', function(ARGV)
+script('renew', function(ask)
   local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
   local neighbours, plain, runs, refused, templates = {}, {}, {}, {}, {}
 
@@ -34,7 +34,7 @@ script('renew', function(ARGV)
     renewWithNeighbours(id, template)
   end
 
-  for index = 2, #ARGV do renew(ARGV[index]) end
+  for _, id in ipairs(ask.rollouts) do renew(id) end
   for run, face in pairs(runs) do Run.renew(run, face) end
   for template, ids in pairs(neighbours) do
     redis.call('ZADD', key.grantable .. template, unpack(ids))
@@ -52,16 +52,16 @@ script('renew', function(ARGV)
   end
 
   local changed = {}
-  for index = 2, #ARGV do
-    if not justWaits(ARGV[index]) then changed[#changed + 1] = ARGV[index] end
+  for _, id in ipairs(ask.rollouts) do
+    if not justWaits(id) then changed[#changed + 1] = id end
   end
   return changed
 end)
 
 -- A sandbox that would not take its rollout is given up. Compare-and-set on the generation, and only before the first
 -- dispatch; whoever comes too late, or too often, gets the current state.
-script('swap', function(ARGV)
-  local id, generation, reason, evidence = unpack(ARGV, 2)
+script('swap', function(ask)
+  local id = ask.key
   local state, current, dispatched, tainted, template =
     Rollout.read(id, 'state', 'generation', 'dispatched', 'taintCode', 'template')
 
@@ -82,9 +82,9 @@ script('swap', function(ARGV)
     return true
   end
 
-  if not state then return false end
-  if state == 'claimed' and current == generation and not dispatched and not tainted and mayGiveUp() then
-    Rollout.write(id, 'swapReason', reason, 'swapEvidence', evidence, 'atHead', 1)
+  if not state then return nil end
+  if state == 'claimed' and tonumber(current) == ask.generation and not dispatched and not tainted and mayGiveUp() then
+    Rollout.write(id, 'swapReason', ask.reason, 'swapEvidence', ask.evidence, 'atHead', 1)
     Grant.swapToHead(id)
   end
   return Presence.claimReply(id)
@@ -92,11 +92,10 @@ end)
 
 -- Grants that nobody dispatched on or renewed in time: the sandbox may have been bound, so it is destroyed; the
 -- rollout keeps its place, silent until somebody asks for it again.
-script('take-back-grants', function(ARGV)
+script('take-back-grants', function(ask)
   if not Outage.isInTouch() then return 0 end
-  local afterMs = tonumber(ARGV[2])
   local takenBackAtOnce = 100
-  local late = redis.call('ZRANGEBYSCORE', key.grants, '-inf', '(' .. (nowMs - afterMs), 'LIMIT', 0, takenBackAtOnce)
+  local late = redis.call('ZRANGEBYSCORE', key.grants, '-inf', '(' .. (nowMs - ask.afterMs), 'LIMIT', 0, takenBackAtOnce)
   for _, id in ipairs(late) do
     if Rollout.read(id, 'state') == 'claimed' then
       Grant.giveUpSandbox(id)

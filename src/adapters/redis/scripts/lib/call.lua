@@ -12,13 +12,11 @@ local callsMax = 4000
 
 local function read(id, call)
   local text = redis.call('HGET', key.calls .. id, call)
-  return text and cjson.decode(text), text
+  return text and cjson.decode(text) or nil
 end
 
 local function write(id, call, summary)
-  local text = cjson.encode(summary)
-  redis.call('HSET', key.calls .. id, call, text)
-  return text
+  redis.call('HSET', key.calls .. id, call, cjson.encode(summary))
 end
 
 local function isSettled(summary)
@@ -48,7 +46,7 @@ local transcriptBytes, outputBytesMost = 256 * 1024, 192 * 1024
 
 local function keepText(id, field, said, most, before)
   local name = key.transcript .. id
-  if said == '' or redis.call('HEXISTS', name, field) == 1 then return end
+  if not said or said == '' or redis.call('HEXISTS', name, field) == 1 then return end
   local whole, text = string.match(said, '^(%d+) (.*)$')
   local kept = tonumber(redis.call('HGET', name, 'bytes') or 0)
   if kept + #text > most then text = '' end
@@ -77,7 +75,7 @@ local function withdraw(id, call, counted)
   callEnded(id, call)
   forgetArguments(id, call)
   redis.call('HDEL', key.calls .. id, call)
-  if counted == '1' then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
+  if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
 end
 
 local function keepAnswer(id, call, answer)
@@ -114,10 +112,10 @@ local function whereItRan(id, summary)
   return unpack(redis.call('HMGET', key.details .. id, 'sandbox', 'boot'))
 end
 
--- A call as callers get it.
-local function reply(id, call, summary, text)
+-- A call as callers get it: `StoredCall` of scripts/shapes.ts.
+local function reply(id, call, summary)
   local sandbox, boot = whereItRan(id, summary)
-  return { call, text, sandbox, boot }
+  return { call = call, stored = summary, sandbox = sandbox or nil, boot = boot or nil }
 end
 
 return {

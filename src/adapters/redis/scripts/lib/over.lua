@@ -89,10 +89,9 @@ end
 -- A call as anybody knows of it: of one in a rollout that is over, its digest outlives the rest. An empty digest of its
 -- arguments says that nobody knows them any more.
 local function recall(id, call, state)
-  local summary, text = Call.read(id, call)
-  if summary or Rollout.isOpen(state) then return summary, text end
-  summary = readDigest(id, call)
-  return summary, summary and cjson.encode(summary)
+  local summary = Call.read(id, call)
+  if summary or Rollout.isOpen(state) then return summary end
+  return readDigest(id, call)
 end
 
 local function keepForRepeats(id)

@@ -33,15 +33,15 @@ local function stillHere(id)
   renewPlace(id, template)
 end
 
--- { held | waiting | refused, how many are ahead or the code, the record }
+-- What a claim is told: `Claimed` of scripts/shapes.ts.
 local function claimReply(id)
-  local values = Rollout.record(id)
-  local function of(field) return values[placeInRecord[field]] end
-  local state, template, taintCode, closedBy = of('state'), of('template'), of('taintCode'), of('closedBy')
-  local barred = Rollout.barredCode(state, taintCode, closedBy)
-  if barred then return { 'refused', barred, values } end
-  if state == 'waiting' then return { 'waiting', Line.aheadOf(id, template), values } end
-  return { 'held', 0, values }
+  local rollout = Rollout.record(id)
+  local barred = Rollout.barredCode(rollout.state, rollout.taintCode, rollout.closedBy)
+  if barred then return { kind = 'refused', code = barred, rollout = rollout } end
+  if rollout.state == 'waiting' then
+    return { kind = 'waiting', ahead = Line.aheadOf(id, rollout.template), rollout = rollout }
+  end
+  return { kind = 'held', rollout = rollout }
 end
 
 return {

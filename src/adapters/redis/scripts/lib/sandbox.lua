@@ -31,11 +31,13 @@ local function moved(sandbox)
   movedAll({ sandbox })
 end
 
--- What fleet state says of a sandbox; its phase is false where it is forgotten.
+-- What fleet state knows of a sandbox: `KnownSandbox` of scripts/sandboxes.ts. Of one that is forgotten, its name alone.
 local function knownRow(sandbox)
   local phase, sinceMs, owner, template =
     unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'owner', 'template'))
-  return { sandbox, phase, sinceMs, owner, template }
+  return {
+    sandbox = sandbox, phase = phase or nil, sinceMs = tonumber(sinceMs), owner = owner or nil, template = template or nil,
+  }
 end
 
 -- Templates whose pool may lack something: whoever takes a sandbox from a pool, or asks more of it, says so here, and a
