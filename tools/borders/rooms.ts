@@ -141,7 +141,10 @@ export const rooms: readonly Room[] = [
   },
   adapter('redis-client', 'ioredis'),
   // Both speak to the same Redis: how a connection comes back is one idea, told there.
-  { ...adapter('redis', 'ioredis'), may: [...contract, ...retrying, 'src/adapters/redis-client/'] },
+  {
+    ...adapter('redis', 'ioredis', 'typebox'),
+    may: [...contract, ...retrying, 'src/adapters/redis-client/'],
+  },
   // BullMQ takes its connection as an ioredis client.
   { ...adapter('bullmq', 'bullmq', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
   adapter('local', 'undici', 'typebox'),
@@ -251,7 +254,7 @@ export const rooms: readonly Room[] = [
       'infra/payload/',
     ],
     own: /^cli\//,
-    packages: ['commander', 'echarts', 'gpt-tokenizer', 'typebox', 'undici', 'yaml'],
+    packages: ['smol-toml', 'commander', 'echarts', 'gpt-tokenizer', 'typebox', 'undici', 'yaml'],
     builtins: true,
     because: 'the command line speaks the public protocol and starts services as processes, never as imports',
   },

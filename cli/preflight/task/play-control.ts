@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import type { HttpClient } from '../../gateway/http-client.ts';
+import type { HttpClient } from '#cli/gateway/http-client.ts';
 import { isFull, readReward, type Reward } from './reward.ts';
 import type { Task } from './read-task.ts';
 import { TaskSandbox } from './task-sandbox.ts';

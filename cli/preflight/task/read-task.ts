@@ -6,7 +6,7 @@ import { Value } from 'typebox/value';
 import { parse as parseYaml } from 'yaml';
 import type { UnmetRequirement } from '#src/model/requirements.ts';
 import type { RequiresBody } from '#src/protocol/native/requirements.ts';
-import { CommandError } from '../../command-error.ts';
+import { CommandError } from '#cli/command-error.ts';
 import { digestTask } from './digest-task.ts';
 
 /*

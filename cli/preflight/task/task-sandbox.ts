@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Type } from 'typebox';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
-import { askNative, type HttpClient } from '../../gateway/http-client.ts';
+import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import type { Task } from './read-task.ts';
 
 /** A cold start with its pull. */

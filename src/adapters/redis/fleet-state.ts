@@ -30,7 +30,7 @@ import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
 import { reportStore } from './report-store.ts';
-import { prepareScripts, type RunScript } from './script-runner.ts';
+import { prepareScripts, type RunScript, scriptsOver } from './script-runner.ts';
 import type { Log } from '#src/ports/log.ts';
 import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
@@ -133,7 +133,7 @@ function assemble(
     aliases: aliasStore(run),
     eventKeepers: eventKeeperStore(run),
     recovery: recoveryStore(run),
-    adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,
+    adoptRedis: (holding) => scriptsOver(run).ask('adopt', { holding }),
     ping: async () => {
       await touch(run);
     },
@@ -142,7 +142,7 @@ function assemble(
 }
 
 /** Any script would do, and this one of none costs nothing. Not PING: only a script is refused where this Redis does not hold the fleet. */
-const touch = (run: RunScript) => run('draining', 0);
+const touch = (run: RunScript) => scriptsOver(run).ask('draining', { limit: 0 });
 
 async function healthOf(run: RunScript, described: Promise<StateServer | null>): Promise<StateHealth> {
   try {

@@ -57,6 +57,15 @@ local function failStart(sandbox, code, message)
   noteFailure(template, code, message)
   redis.call('ZREM', key.nameless, sandbox)
   redis.call('DEL', key.ticket .. ticket)
-  drain(sandbox)
+  Sandbox.drain(sandbox)
   return true
 end
+
+return {
+  breakerStateOf = breakerStateOf,
+  breakerState = breakerState,
+  mayStart = mayStart,
+  noteStart = noteStart,
+  noteSuccess = noteSuccess,
+  failStart = failStart,
+}

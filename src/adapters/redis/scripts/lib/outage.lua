@@ -40,3 +40,14 @@ end
 local function stillRecovering()
   return redis.error_reply('RECOVERING a sandbox that may be this rollout\'s has not answered since Redis was replaced')
 end
+
+return {
+  inTouchMs = inTouchMs,
+  outageMs = outageMs,
+  isInTouch = isInTouch,
+  unsureKeptMs = unsureKeptMs,
+  namelessHoldMs = namelessHoldMs,
+  awaitsNameless = awaitsNameless,
+  unsureCode = unsureCode,
+  stillRecovering = stillRecovering,
+}
