@@ -4,6 +4,7 @@
  * all that it speaks.
  */
 import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
+import { imageEnvironment } from './command/image-variables.ts';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
@@ -20,7 +21,8 @@ const terminatedExitCode = 143;
 async function main(): Promise<void> {
   const config = readConfig(process.env, process.getuid?.() ?? 0, process.cwd());
   const boot = randomHex(12);
-  const daemon = createDaemon(config, process.env, boot, (exitCode) => process.exit(exitCode));
+  const env = imageEnvironment(process.env, config);
+  const daemon = createDaemon(config, env, boot, (exitCode) => process.exit(exitCode));
   // As pid 1 we would otherwise not even notice these.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {

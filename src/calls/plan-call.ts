@@ -73,6 +73,8 @@ export type Exec = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** `argv` is `sh -c` and a text of the caller's, which bash runs if the image has bash. */
+  readonly preferBash?: true;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */
@@ -87,10 +89,12 @@ export type Exec = {
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
 export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
-  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, ...exec } = asked;
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, preferBash, ...exec } = asked;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
   const digest = callDigest('exec', { ...exec, ...(maxOutputBytes !== undefined && { maxOutputBytes }) });
-  const todo = runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs);
+  // Not part of the digest: a gateway of another version may send the same call again.
+  const action = { kind: 'exec', ...exec, ...(preferBash && { preferBash }) } as const;
+  const todo = runTodo(rollout, digest, 'exec', action, timeoutMs ?? defaultCommandMs);
   return {
     ...trackedCall(rollout, call, 'exec', digest),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),

@@ -6,7 +6,8 @@ import { keptOption, machineFiles, mount, type Option, rootOption } from '../bwr
 import { emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import { etcOf, isStillThere, type Site } from '../sandbox/build.ts';
+import { isStillThere, type Site } from '../sandbox/build.ts';
+import { etcOf } from '../sandbox/own-etc.ts';
 import { killMembers } from '../sandbox/process-identity.ts';
 
 /**

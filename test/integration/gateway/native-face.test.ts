@@ -252,9 +252,10 @@ describe('calls', () => {
     });
     await send('POST', '/v1/rollouts/trace_1/exec', { call_id: 'c2', argv: ['ls', '-l'], stdin: 'in' });
     expect(gateway.core.calls.map(({ args }) => args[1])).toMatchObject([
-      { argv: ['sh', '-c', 'ls | wc'], cwd: 'x', env: { A: 'b' } },
+      { argv: ['sh', '-c', 'ls | wc'], preferBash: true, cwd: 'x', env: { A: 'b' } },
       { argv: ['ls', '-l'], stdin: 'in' },
     ]);
+    expect(gateway.core.calls[1]?.args[1]).not.toHaveProperty('preferBash');
     const both = await send('POST', '/v1/rollouts/trace_1/exec', {
       call_id: 'c3',
       argv: ['ls'],
