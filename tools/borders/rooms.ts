@@ -335,10 +335,11 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures, retries, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
+    // Pages are written from the tables of failures, retries, timings, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
     may: [
       'src/failure/',
       'src/waiting/',
+      'src/model/timings.ts',
       'src/adapters/prometheus/catalogue/',
       'src/environments/schema/',
       'infra/monitoring/',

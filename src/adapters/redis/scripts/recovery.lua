@@ -90,7 +90,7 @@ unguarded('restore-sandbox', function(ARGV)
     redis.call('ZREM', key.ready .. template, sandbox)
     enterPhase(sandbox, 'unsure')
     local whose = rollout ~= '' and rollout or unsureOwner
-    if not whose then return redis.call('ZADD', key.nameless, nowMs + namelessHoldMs, sandbox) end
+    if not whose then return redis.call('ZADD', key.nameless, nowMs + timing.unnamedSandboxMs, sandbox) end
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('HSET', box, 'unsureOwner', whose)
     redis.call('HSET', key.unsure, whose, sandbox)

@@ -80,7 +80,7 @@ reading('watch', function(ARGV)
       redis.call('ZCARD', key.ready .. template),
       redis.call('SCARD', key.starting .. template),
       redis.call('SCARD', key.held .. template),
-      redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
+      redis.call('ZCOUNT', grantable, nowMs - timing.grantableMs, '+inf'),
       (readAnnounced(template)),
       breakerStateOf(template, failures, probe),
       code,

@@ -97,7 +97,7 @@ end
 
 local function keepForRepeats(id)
   for _, name in ipairs({ key.details, key.calls, key.answers, key.answerOrder }) do
-    redis.call('PEXPIRE', name .. id, keptForRepeatsMs)
+    redis.call('PEXPIRE', name .. id, timing.keptForRepeatsMs)
   end
 end
 
@@ -118,7 +118,7 @@ local function shrink(id)
   local hardLifeMs = read(id, 'hardLifeMs')
   redis.call('RENAME', key.rollout .. id, key.details .. id)
   redis.call('HSET', key.rollout .. id, unpack(line))
-  local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)
+  local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)
   redis.call('PEXPIRE', key.rollout .. id, lifeMs)
   local lineage, attempt = lineageOf(id)
   if newestOf(lineage) == attempt then redis.call('PEXPIRE', key.newest .. lineage, lifeMs) end
