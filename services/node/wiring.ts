@@ -94,7 +94,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
-    site: { etcFolder, kept, filterFile, groups, isRoot, nodeProgram: process.execPath },
+    site: { etcFolder, kept, filterFile, payloadFolder, groups, isRoot, nodeProgram: process.execPath },
     clock,
     log,
   });

@@ -3,7 +3,6 @@
  * answers until they are stored elsewhere, and ends itself when its time has passed. `src/protocol/sandboxd/wire.ts` is
  * all that it speaks.
  */
-import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
 import { imageEnvironment } from './command/image-variables.ts';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
@@ -35,7 +34,6 @@ async function main(): Promise<void> {
   log({ level: 'info', message: 'listening', sandbox: config.sandbox, boot });
 }
 
-closeInheritedDescriptors();
 void main().catch((error: unknown) => {
   log({ level: 'error', message: error instanceof Error ? error.message : String(error) });
   process.exit(1);

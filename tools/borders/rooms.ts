@@ -165,16 +165,12 @@ export const rooms: readonly Room[] = [
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,
-    may: [
-      'src/protocol/sandboxd/',
-      'src/platform/inherited-descriptors.ts',
-      'src/platform/memory-account.ts',
-    ],
+    may: ['src/protocol/sandboxd/', 'src/platform/memory-account.ts'],
     own: /^services\/sandboxd\//,
     packages: [],
     builtins: true,
     because:
-      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, what every process of ours begins with, and how a kernel counts memory',
+      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, and how a kernel counts memory',
   },
   {
     name: 'wiring',
@@ -342,10 +338,11 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures, retries, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
+    // Pages are written from the tables of failures, retries, timings, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
     may: [
       'src/failure/',
       'src/waiting/',
+      'src/model/timings.ts',
       'src/adapters/prometheus/catalogue/',
       'src/environments/schema/',
       'infra/monitoring/',

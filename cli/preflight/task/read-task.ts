@@ -5,6 +5,7 @@ import { type Static, Type } from 'typebox';
 import { Value } from 'typebox/value';
 import { parse as parseYaml } from 'yaml';
 import type { UnmetRequirement } from '#src/model/requirements.ts';
+import { longestCommandMs } from '#src/protocol/native/calls.ts';
 import type { RequiresBody } from '#src/protocol/native/requirements.ts';
 import { CommandError } from '#cli/command-error.ts';
 import { digestTask } from './digest-task.ts';
@@ -91,8 +92,6 @@ export type ReadTask = {
 
 /** Harbor's, where a task says nothing. */
 const defaultVerifierTimeoutS = 600;
-/** The longest that one command may take on the native face. */
-const longestCommandS = 3600;
 /** Where Harbor writes; the environment brings them as `sandbox.folders`, or the image has them. */
 const folders = ['/logs', '/tests', '/solution'];
 
@@ -149,7 +148,7 @@ function taskOf(folder: string, image: string, toml: TaskToml, environment: Envi
     env: filledIn(environment.env),
     solutionEnv: filledIn(solution.env),
     verifierEnv: filledIn(verifier.env),
-    solutionTimeoutS: agent.timeout_sec ?? longestCommandS,
+    solutionTimeoutS: agent.timeout_sec ?? longestCommandMs / 1000,
     verifierTimeoutS,
     fullReward: metadata.max_reward ?? 1,
   };

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Type } from 'typebox';
+import { maxWaitS } from '#src/protocol/native/parts.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
 import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import type { Task } from './read-task.ts';
@@ -62,13 +63,12 @@ export class TaskSandbox {
     return answer.timed_out ? null : answer;
   }
 
-  /** A request is held for ten minutes at most; the same again attaches. */
+  /** A request is held for {@link maxWaitS} at most; the same again attaches. */
   async #untilAnswered(body: { readonly call_id: string }, timeoutS: number): Promise<CallAnswer> {
-    const heldS = 540;
     const request = {
       method: 'POST',
-      path: `${this.#path}/exec?wait_s=${heldS}`,
-      deadlineMs: (heldS + 60) * 1000,
+      path: `${this.#path}/exec?wait_s=${maxWaitS}`,
+      deadlineMs: (maxWaitS + 60) * 1000,
       body,
     } as const;
     const lastMs = performance.now() + (timeoutS + startS) * 1000;

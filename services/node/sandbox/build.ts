@@ -83,8 +83,16 @@ export async function buildLaunch(
     terminalsFolder: sources.terminals,
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });
-  const { sandboxdArgv: argv, filterFile } = site;
-  return { bwrapArguments: options, argv, joinFiles: group.joinFiles, mounts, idBase, filterFile };
+  const { sandboxdArgv: argv, filterFile, payloadFolder } = site;
+  return {
+    bwrapArguments: options,
+    argv,
+    joinFiles: group.joinFiles,
+    payloadFolder,
+    mounts,
+    idBase,
+    filterFile,
+  };
 }
 
 /** Whose ids commands and sandboxd have in a sandbox of this node. */

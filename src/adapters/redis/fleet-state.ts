@@ -31,6 +31,7 @@ import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
 import { reportStore } from './report-store.ts';
 import { prepareScripts, type RunScript, scriptsOver } from './script-runner.ts';
+import type { Timings } from '#src/model/timings.ts';
 import type { Log } from '#src/ports/log.ts';
 import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
@@ -40,6 +41,8 @@ type FleetStateOptions = ConnectionOptions & {
   readonly fleet: string;
   /** Most bytes that dataset rows of one tenant's open rollouts may have; never more than a quarter of what Redis may hold. Only who claims gives it. */
   readonly rowBytesOfTenant?: number;
+  /** Default: production's. */
+  readonly timings?: Timings;
   /** Stands for `scripts/lib/time.lua`; only tests, whose clock is stepped, give it. */
   readonly timeLua?: string;
 };
@@ -87,8 +90,8 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     for (const each of disconnects) each();
   };
   try {
-    const { timeLua } = options;
-    const library = { keys, ...(timeLua === undefined ? {} : { timeLua }) };
+    const { timings, timeLua } = options;
+    const library = { keys, ...(timings && { timings }), ...(timeLua === undefined ? {} : { timeLua }) };
     const run = await prepareScripts(connection, library, options.onScript);
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());

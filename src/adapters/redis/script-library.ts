@@ -16,6 +16,7 @@ import { sandboxes } from './scripts/sandboxes.ts';
 import { templates } from './scripts/templates.ts';
 import { waiting } from './scripts/waiting.ts';
 import { watch } from './scripts/watch.ts';
+import { productionTimings, type Timings } from '#src/model/timings.ts';
 import { claimedFields, fieldsOver, recordFields } from '#src/protocol/rollout/fields.ts';
 
 export type ScriptLibrary = {
@@ -27,6 +28,8 @@ export type ScriptLibrary = {
 
 export type LibraryOptions = {
   readonly keys: Keys;
+  /** Default: production's. */
+  readonly timings?: Timings;
   /** Stands for `lib/time.lua`, so that a test can step the clock. */
   readonly timeLua?: string;
 };
@@ -46,27 +49,29 @@ const folder = join(import.meta.dirname, 'scripts');
  * of what a claim costs. Library and functions carry the hash of the text, so that two versions of Corral can serve one
  * fleet while one replaces the other.
  */
-export async function loadLibrary({ keys, timeLua }: LibraryOptions): Promise<ScriptLibrary> {
+export async function loadLibrary({ keys, timings, timeLua }: LibraryOptions): Promise<ScriptLibrary> {
   const files = await luaFiles(timeLua);
   const hash = createHash('sha256')
-    .update(chunkOf(files, givenLua(keys, '')))
+    .update(chunkOf(files, givenLua(keys, '', timings)))
     .digest('hex')
     .slice(0, 12);
   return {
-    text: [`#!lua name=corral_${hash}`, chunkOf(files, givenLua(keys, hash))].join('\n'),
+    text: [`#!lua name=corral_${hash}`, chunkOf(files, givenLua(keys, hash, timings))].join('\n'),
     functionOf: (name) => functionName(name, hash),
   };
 }
 
 const functionName = (name: ScriptName, hash: string) => `${name.replaceAll('-', '_')}_${hash}`;
 
-/** What scripts find beside Lua's and Redis' own names: what its functions are called, names of keys, and lists of a rollout's fields. */
-export function givenLua(keys: Keys, hash: string): string {
+/** What scripts find beside Lua's and Redis' own names: what its functions are called, names of keys, timings, and lists of a rollout's fields. */
+export function givenLua(keys: Keys, hash: string, timings: Timings = productionTimings): string {
   const names = Object.keys(keyNames).map((name) => `${name} = '${keys(name as KeyName)}'`);
   const functions = scriptNames.map((name) => `['${name}'] = '${functionName(name, hash)}'`);
+  const durations = Object.entries(timings).map(([name, ms]) => `${name} = ${ms}`);
   const places = recordFields.map((field, index) => `${field} = ${index + 1}`);
   return `local functionNames = { ${functions.join(', ')} }
 local key = { ${names.join(', ')} }
+local timing = { ${durations.join(', ')} }
 local recordFields, placeInRecord = ${list(recordFields)}, { ${places.join(', ')} }
 local claimedFields = ${list(claimedFields)}
 local fieldsOver, shortFieldsOver = ${list(fieldsOver.always)}, ${list(fieldsOver.ifShort)}`;

@@ -38,8 +38,8 @@ const plantedBugsByName = {
     "'placedAtMs', 'closedAtMs', 'leaseUntilMs'",
   ),
   'a line ends with what stands beside it': replacing(
-    'local lifeMs = Rollout.keptForRepeatsMs + (hardLifeMs or aDayMs)',
-    'local lifeMs = Rollout.keptForRepeatsMs',
+    'local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)',
+    'local lifeMs = timing.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
   'a taint is not written': replacing("Ending.taint(id, ask.taint.code, '', ask.taint.evidence, true)", ''),

@@ -87,7 +87,7 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
     redis.call('ZREM', key.ready .. template, sandbox)
     Sandbox.enterPhase(sandbox, 'unsure')
     local whose = rollout or unsureOwner
-    if not whose then return redis.call('ZADD', key.nameless, nowMs + Outage.namelessHoldMs, sandbox) end
+    if not whose then return redis.call('ZADD', key.nameless, nowMs + timing.unnamedSandboxMs, sandbox) end
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('HSET', box, 'unsureOwner', whose)
     redis.call('HSET', key.unsure, whose, sandbox)

@@ -83,7 +83,7 @@ reading('watch', function(ask)
       ready = redis.call('ZCARD', key.ready .. template),
       starting = redis.call('SCARD', key.starting .. template),
       held = redis.call('SCARD', key.held .. template),
-      waiting = redis.call('ZCOUNT', grantable, nowMs - Line.grantableMs, '+inf'),
+      waiting = redis.call('ZCOUNT', grantable, nowMs - timing.grantableMs, '+inf'),
       announced = (Pool.readAnnounced(template)),
       breaker = Breaker.breakerStateOf(template, failures, probe),
       lastFailure = code and { code = code, agoMs = atMs and nowMs - atMs or 0 } or nil,

@@ -3,8 +3,6 @@
 -- is grantable while somebody renews it; a silent one is taken out of the ring but keeps its place in its record.
 -- Silent waiters are put aside when they are met, so that no script has to walk the whole line.
 
-local grantableMs = 10 * 1000      -- three renewals, so that one lost message costs nothing
-local placeKeptMs = 120 * 1000     -- a client that was cut off and comes back finds its place
 local waitersOfRunMax = 2000
 local waitersMax = 10000
 local headStart = 10000000000000   -- longer than any clock has run: whoever gets it stands before all others
@@ -64,7 +62,7 @@ end
 
 -- Stands in line without anybody having asked: its next renewal makes it grantable.
 local function joinSilently(id)
-  redis.call('ZADD', key.waiters, nowMs - grantableMs, id)
+  redis.call('ZADD', key.waiters, nowMs - timing.grantableMs, id)
   redis.call('SADD', key.waitersOfRun .. Rollout.runOf(id), id)
   joinGraders(id)
 end
@@ -72,7 +70,7 @@ end
 -- Those whom nobody renewed within the life of a place are out of the line; their rollouts live on until their lease ends.
 local function forgetPlaces()
   if not Outage.isInTouch() then return end
-  local gone = redis.call('ZRANGEBYSCORE', key.waiters, '-inf', '(' .. (nowMs - placeKeptMs), 'LIMIT', 0, sweepMax)
+  local gone = redis.call('ZRANGEBYSCORE', key.waiters, '-inf', '(' .. (nowMs - timing.placeKeptMs), 'LIMIT', 0, sweepMax)
   for _, id in ipairs(gone) do
     local template = Rollout.read(id, 'template')
     if template then leave(id, template) else redis.call('ZREM', key.waiters, id) end
@@ -93,7 +91,7 @@ end
 
 local function isGrantable(id, template)
   local renewedMs = redis.call('ZSCORE', key.grantable .. template, id)
-  return renewedMs and nowMs - renewedMs <= grantableMs
+  return renewedMs and nowMs - renewedMs <= timing.grantableMs
 end
 
 -- Who is next: the first grantable waiter of the run whose turn it is. Nil when nobody is.
@@ -115,7 +113,7 @@ end
 
 local function countGrantable(template)
   local grantable = key.grantable .. template
-  local silent = redis.call('ZRANGEBYSCORE', grantable, '-inf', '(' .. (nowMs - grantableMs), 'LIMIT', 0, sweepMax)
+  local silent = redis.call('ZRANGEBYSCORE', grantable, '-inf', '(' .. (nowMs - timing.grantableMs), 'LIMIT', 0, sweepMax)
   for _, id in ipairs(silent) do becomeSilent(id, template) end
   return redis.call('ZCARD', grantable)
 end
@@ -154,7 +152,6 @@ local function aheadOf(id, template)
 end
 
 return {
-  grantableMs = grantableMs,
   headStart = headStart,
   sweepMax = sweepMax,
   lineKey = lineKey,

@@ -96,7 +96,7 @@ end
 
 local function keepForRepeats(id)
   for _, name in ipairs({ key.details, key.calls, key.answers, key.answerOrder }) do
-    redis.call('PEXPIRE', name .. id, Rollout.keptForRepeatsMs)
+    redis.call('PEXPIRE', name .. id, timing.keptForRepeatsMs)
   end
 end
 
@@ -117,7 +117,7 @@ local function shrink(id)
   local hardLifeMs = Rollout.read(id, 'hardLifeMs')
   redis.call('RENAME', key.rollout .. id, key.details .. id)
   redis.call('HSET', key.rollout .. id, unpack(line))
-  local lifeMs = Rollout.keptForRepeatsMs + (hardLifeMs or aDayMs)
+  local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)
   redis.call('PEXPIRE', key.rollout .. id, lifeMs)
   local lineage, attempt = Rollout.lineageOf(id)
   if Rollout.newestOf(lineage) == attempt then redis.call('PEXPIRE', key.newest .. lineage, lifeMs) end

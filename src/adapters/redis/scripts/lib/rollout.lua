@@ -2,7 +2,6 @@
 -- is therefore a prefix of the id, and nothing has to be looked up to know whose it is.
 
 local keptForReportsMs = 7 * 24 * 3600 * 1000
-local keptForRepeatsMs = 40 * 60 * 1000 -- four requests of 540 s, with room: the longest that a platform repeats
 
 local function runOf(id)
   return string.match(id, '^[^/]+/[^/]+')
@@ -86,7 +85,6 @@ end
 
 return {
   keptForReportsMs = keptForReportsMs,
-  keptForRepeatsMs = keptForRepeatsMs,
   runOf = runOf,
   isGrader = isGrader,
   graderOf = graderOf,

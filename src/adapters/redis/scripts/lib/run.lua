@@ -2,8 +2,6 @@
 -- Runs and groups: what a trainer is told in sum. Counters live in the run's hash, statistics of a wave in the
 -- group's hash under `<wave>:<field>`.
 
-local runLeaseMs = 5 * 60 * 1000
-local waveStaysOpenMs = 10 * 60 * 1000
 local wavesKept = 32          -- of one item; older waves leave the report
 local rolloutsListed = 20000  -- of one run, newest first to stay
 local groupsListed = 2000     -- of one run
@@ -14,7 +12,7 @@ end
 
 -- Only the native face has a run lease: on the RFT face silent minutes between steps are normal.
 local function renew(run, face)
-  if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + runLeaseMs, run) end
+  if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + timing.runLeaseMs, run) end
 end
 
 -- Who is not known any more is listed no longer: two for each that ends keep up with those that come.
@@ -46,7 +44,7 @@ end
 
 -- A wave takes rollouts while one of them is open and the last start is less than ten minutes ago.
 local function takesMore(open, startedMs)
-  return tonumber(open) > 0 and nowMs - startedMs <= waveStaysOpenMs
+  return tonumber(open) > 0 and nowMs - startedMs <= timing.waveStaysOpenMs
 end
 
 -- The current wave of a group, if it takes one more.
