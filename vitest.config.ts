@@ -1,21 +1,16 @@
 import { defineConfig } from 'vitest/config';
-
-/** Beside the code. A worker plays file after file: their modules keep nothing that another file could meet. */
-const beside = '{src,services,cli,demo,gallery,bench,loadtest,tools,infra,setup}/**/*.test.ts';
+import { suites } from './test/suites.ts';
 
 export default defineConfig({
   test: {
     projects: [
-      { extends: true, test: { name: 'beside', include: [beside], isolate: false } },
+      // A worker plays file after file: their modules keep nothing that another file could meet.
+      { extends: true, test: { name: 'unit', include: [...suites.unit.files], isolate: false } },
       {
         extends: true,
-        test: {
-          name: 'whole',
-          include: ['test/**/*.test.ts'],
-          // They need a Kubernetes cluster (`npm run test:cluster`), with Helm (`npm run test:chart`) or Prometheus (`npm run test:alerts`).
-          exclude: ['test/cluster/**', 'test/chart/**', 'test/alerts/**'],
-        },
+        test: { name: 'whole', include: [...suites.whole.files], exclude: [...suites.whole.without] },
       },
+      { extends: true, test: { name: 'deep', include: [...suites.deep.files] } },
     ],
     environment: 'node',
     // One more than cores: a quarter of the time is waiting for bounds that are what is tested. On two cores the whole takes

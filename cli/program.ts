@@ -3,6 +3,7 @@ import { EnvironmentMistakes } from '#src/environments/mistakes.ts';
 import { CommandError, exitCodes, NotInOrder } from './command-error.ts';
 import { addAttackCommand } from './commands/attack.ts';
 import { addClusterCommand } from './commands/cluster.ts';
+import { addImageCommand } from './commands/image.ts';
 import { addKeysCommand } from './commands/keys.ts';
 import { addLadderCommand } from './commands/ladder.ts';
 import { addPreflightCommand } from './commands/preflight.ts';
@@ -46,6 +47,7 @@ export function createProgram(terminal: Terminal): Command {
   addRegradeCommand(program, terminal);
   addRolloutsCommand(program, terminal);
   addRolloutCommand(program, terminal);
+  addImageCommand(program, terminal);
   addKeysCommand(program, terminal);
   addClusterCommand(program, terminal);
   return program;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes this checkout ready to run: npm packages (Node 24 among them) and the two programs that Debian provides,
-# redis-server and bubblewrap. `setup.sh tests` also asks for what only the tests use, `setup.sh cluster` for what a
+# redis-server and bubblewrap. `setup.sh unit` asks for the packages only, `setup.sh tests` also asks for what only the tests use, `setup.sh cluster` for what a
 # Kubernetes cluster on this machine is made of. One line on stderr for each thing it does; nothing to do is silent and
 # quick, because every npm script starts here.
 set -eu
@@ -112,5 +112,6 @@ fetch_monitoring_programs() {
 }
 
 install_npm_packages
+[ "${1:-}" != unit ] || exit 0
 install_debian_packages "${1:-}"
 fetch_monitoring_programs "${1:-}"

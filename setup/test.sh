@@ -1,16 +1,37 @@
 #!/bin/sh
-# test.sh [vitest arguments…]: sets up, then runs the tests; the last line is the count, the exit code is vitest's.
+# test.sh [unit|whole|deep] [vitest arguments…]: sets up, then runs the tests of a suite (test/suites.ts); the last line is the
+# count, the exit code is vitest's. Without a suite: what the arguments name, of all of them, or `unit` and `whole`.
 set -eu
 cd "$(dirname "$0")/.."
 . setup/compiled.sh
 
+kind=tests
+needs_root=
+case "${1:-}" in
+  '')
+    needs_root=yes
+    set -- --project unit --project whole
+    ;;
+  unit)
+    shift
+    kind=unit
+    set -- --project unit "$@"
+    ;;
+  whole | deep)
+    suite=$1
+    shift
+    needs_root=yes
+    set -- --project "$suite" "$@"
+    ;;
+esac
+
 # The sandboxes under test have two user ids, which only root may hand out. Files named one by one may do without.
-if [ $# = 0 ] && [ "$(id -u)" != 0 ]; then
+if [ -n "$needs_root" ] && [ "$(id -u)" != 0 ]; then
   echo "test: the sandbox suites need root (two user ids, cgroups): run 'sudo npm test'," >&2
-  echo "test: or name what to run without it, e.g. 'npm test -- src cli tools'" >&2
+  echo "test: or what needs no root: 'npm run test:unit', or files by name, e.g. 'npm test -- src cli tools'" >&2
   exit 1
 fi
 
-sh setup/setup.sh tests
+sh setup/setup.sh "$kind"
 exec node_modules/.bin/node node_modules/vitest/vitest.mjs run \
   --reporter=default --reporter=./tools/count-reporter.ts "$@"

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { listHostNames, writeOwnEtc } from '#services/node/bwrap/host-root.ts';
 import { settingsOfHost } from '#services/node/bwrap/host-settings.ts';
 import { type Ending, launch } from '#services/node/bwrap/launch.ts';
+import { tryLayers } from '#services/node/bwrap/layers.ts';
 import { places } from '#services/node/bwrap/places.ts';
 import { createGroups, detectLayout } from '#services/node/cgroups/create-groups.ts';
 import { groupName } from '#services/node/cgroups/groups.ts';
@@ -54,6 +55,7 @@ export async function openBareEngine({ fleet, stateFolder, payloadDir }: BareOpt
     kept: await settingsOfHost(listHostNames),
     filterFile,
     stageFolder: ids.stageFolder,
+    canLayer: ids.stageFolder !== null && (await tryLayers(stateFolder)),
   };
   const ends: (() => Promise<void>)[] = [];
 

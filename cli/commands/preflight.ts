@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { NotInOrder } from '../command-error.ts';
+import { CommandError, NotInOrder } from '../command-error.ts';
 import { commonTargets } from '../preflight/egress/targets.ts';
 import { preflight } from '../preflight/preflight.ts';
 import { describePreflight } from '../preflight/report.ts';
@@ -18,6 +18,7 @@ type PreflightOptions = ReadingOptions &
     readonly environments: string;
     readonly hold: string;
     readonly probe: readonly string[];
+    readonly task: readonly string[];
     readonly kubeconfig?: string;
     readonly egress: boolean;
     readonly hideKey: boolean;
@@ -42,6 +43,12 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
       '--kubeconfig <file>',
       'whose API server no sandbox may reach (default: KUBECONFIG, or the cluster it runs in)',
     );
+  command.option(
+    '--task <folder>',
+    'try this task in Harbor’s format instead: its demands, health check, nop and own solution; may be repeated',
+    andThese,
+    [],
+  );
   command
     .option('--no-egress', 'do not try whom sandboxes reach: for a cluster whose network closes nothing')
     .option('--hide-key', 'print $CORRAL_KEY instead of the key: for output that others keep', false);
@@ -59,12 +66,22 @@ export function addPreflightCommand(program: Command, terminal: Terminal): void 
           // On this machine nothing stands in between, so holding a request would only take time.
           holdS: options.url === undefined ? 0 : Number(options.hold),
           forbidden,
+          tasks: tasksOf(options.task, environment),
           shownKey: options.hideKey ? '$CORRAL_KEY' : connection.key,
         }),
       );
       show(terminal, options.json, report, (data) => describePreflight(data, terminal.width));
       if (!report.ok) throw new NotInOrder();
     },
+  );
+}
+
+function tasksOf(tasks: readonly string[], environment: string | undefined): readonly string[] {
+  if (tasks.length === 0 || environment !== undefined) return tasks;
+  throw new CommandError(
+    '--task was given without an environment',
+    'yours',
+    'name the one that the task is to run in',
   );
 }
 

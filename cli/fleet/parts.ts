@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Client } from 'undici';
+import type { Timings } from '#src/model/timings.ts';
 import type { PartSpec } from './part-process.ts';
 import type { StateFolder } from './state-folder.ts';
 
@@ -15,6 +16,8 @@ export type PartsOptions = {
   readonly developmentKey: string;
   /** Pool sizes that stand before those of the environments' files, by environment name. */
   readonly pool: PoolOverrides;
+  /** Durations that differ from production's. */
+  readonly timings?: Partial<Timings>;
   /** Redis writes everything to disk, so that the records of rollouts outlive the fleet. */
   readonly keepRecords: boolean;
 };
@@ -122,6 +125,7 @@ function variables({
   environmentsDir,
   policyFile = null,
   pool,
+  timings,
 }: PartsOptions): Readonly<Record<string, string>> {
   return {
     CORRAL_FLEET: 'local',
@@ -132,6 +136,7 @@ function variables({
     CORRAL_FLEET_KEY_FILE: folder.fleetKeyFile,
     CORRAL_EVENT_LOG_DIR: folder.events,
     CORRAL_POOL_OVERRIDES: JSON.stringify(pool),
+    ...(timings === undefined ? {} : { CORRAL_TIMINGS: JSON.stringify(timings) }),
     CORRAL_EXIT_WITH_PARENT: '1',
   };
 }

@@ -2,6 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { loadCluster } from '#src/environments/load-cluster.ts';
 import { loadPermitted } from '#src/environments/load-environments.ts';
+import type { Timings } from '#src/model/timings.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { ensureFleetKeys } from '#src/platform/fleet-tokens.ts';
 import { systemRandom } from '#src/platform/random.ts';
@@ -34,6 +35,8 @@ export type FleetOptions = {
   /** Where the gateway listens on 127.0.0.1; 0 (default) takes any free port. */
   readonly port?: number;
   readonly pool?: PoolOverrides;
+  /** Durations that differ from production's; default: what CORRAL_TIMINGS says. */
+  readonly timings?: Partial<Timings>;
   /** Where payloads are kept, by content; any number of fleets may share it. Default: in the state folder. */
   readonly payloadDir?: string;
   /**
@@ -182,6 +185,7 @@ async function prepare(
     controllerPort: await freePort(0),
     developmentKey: developmentKeyIn(folder.developmentKeyFile, systemRandom),
     pool: options.pool ?? {},
+    ...(options.timings && { timings: options.timings }),
     keepRecords: options.keepRecords ?? false,
   };
 }

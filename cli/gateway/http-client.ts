@@ -117,8 +117,10 @@ export async function askNative<Schema extends TSchema>(
 
 function refusal(request: HttpRequest, answer: HttpAnswer, body: unknown): CommandError {
   if (!Value.Check(ErrorAnswer, body)) return notOurs(request, answer);
-  const { code, message, blame, retryable } = body.error;
-  const said = visibleLine(`${message} (${code})`);
+  const { code, message, blame, retryable, evidence } = body.error;
+  const { requirement } = evidence;
+  const which = typeof requirement === 'string' ? `${requirement}: ` : '';
+  const said = visibleLine(`${which}${message} (${code})`);
   if (code === 'unauthorized') {
     return new CommandError(said, 'yours', 'give a valid key with --key or CORRAL_KEY; see "corral keys"');
   }

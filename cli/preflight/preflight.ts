@@ -7,6 +7,7 @@ import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkRow, type RowUnderTest } from './check-row.ts';
 import { checkWay } from './check-way.ts';
 import { checkWritable } from './check-writable.ts';
+import { checkTask } from './task/check-task.ts';
 import { checkEgress, type Egress, type Target } from './egress/check-egress.ts';
 import type { Check, PreflightReport } from './report.ts';
 
@@ -21,6 +22,8 @@ export type PreflightPlan = {
   readonly holdS: number;
   /** What no sandbox without a network may reach, beside its neighbours; null: whom it reaches is not tried. */
   readonly forbidden: readonly Target[] | null;
+  /** Folders of tasks in Harbor's format, to be tried in the environment. */
+  readonly tasks: readonly string[];
   /** What stands for the key in the printed job. */
   readonly shownKey: string;
 };
@@ -33,6 +36,12 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
     const played: string[] = [];
     const egress: Record<string, Egress | null> = {};
     const tested = await environmentsOf(client, plan.only);
+    for (const folder of plan.tasks) {
+      for (const { name } of tested)
+        checks.push(...(await checkTask({ client, environment: name, run }, folder)));
+    }
+    if (plan.tasks.length > 0)
+      return { url: connection.url, ok: checks.every(({ ok }) => ok), checks, egress, jobs };
     for (const { name, network } of tested) {
       const job = await askTrainingJob(client, name, { ...connection, key: plan.shownKey });
       jobs[name] = job;

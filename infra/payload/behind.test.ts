@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -23,6 +23,15 @@ it('becomes the program, with its name, arguments and environment, in the same p
   expect(stdout.split('\n').slice(0, 2)).toEqual(['zero one two kept', String(steps)]);
   expect(stdout).toContain('shell -c echo');
   expect(status).toBe(0);
+});
+
+it('closes every descriptor but 0 to 2', () => {
+  const open = openSync('/', 'r');
+  const script = 'for each in 0 1 2 3 4; do [ -e /proc/$$/fd/$each ] && echo $each; done; :';
+  const stdio = ['pipe' as const, 'pipe' as const, 'pipe' as const, open, open];
+  const { stdout } = spawnSync(behind, ['/bin/sh', 'sh', '-c', script], { stdio });
+  closeSync(open);
+  expect(stdout.toString()).toBe('0\n1\n2\n');
 });
 
 it.each([['/nowhere', 'nowhere'], []])('ends with 127 where there is nothing to become: %j', (...args) => {

@@ -8,7 +8,6 @@ import { repository } from './repository.ts';
 const sources = [
   'services/sandboxd/**/*.ts',
   'src/protocol/sandboxd/**/*.ts',
-  'src/platform/inherited-descriptors.ts',
   'src/platform/memory-account.ts',
   'infra/payload/*.ts',
 ];

@@ -3,6 +3,7 @@ import { chmod, constants, copyFile, link, mkdir, realpath, writeFile } from 'no
 import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { behindProgram } from './behind.ts';
+import { closeFromProgram } from './close-from.ts';
 import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
 
 const run = promisify(execFile);
@@ -16,12 +17,17 @@ export async function copyRuntime(dir: string): Promise<void> {
   await mkdir(libraries);
   await chmod(dir, readableMode);
   await linkOrCopy(node, join(dir, payloadLayout.node));
-  await writeFile(join(dir, payloadLayout.behind), behindProgram(process.arch));
-  await chmod(join(dir, payloadLayout.behind), readableMode);
+  await writeProgram(join(dir, payloadLayout.behind), behindProgram(process.arch));
+  await writeProgram(join(dir, payloadLayout.closeFrom), closeFromProgram(process.arch));
   for (const library of parseLdd((await run('ldd', [node])).stdout)) {
     const name = isLoader(library) ? basename(payloadLayout.loader) : basename(library);
     await copyReadable(await realpath(library), join(libraries, name));
   }
+}
+
+async function writeProgram(path: string, program: Buffer): Promise<void> {
+  await writeFile(path, program);
+  await chmod(path, readableMode);
 }
 
 /** The files that `ldd` names, the loader among them; what the kernel itself provides has no path. */

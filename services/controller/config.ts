@@ -8,6 +8,8 @@ import {
 } from '#src/platform/fleet-settings.ts';
 import { logLevels } from '#src/platform/logging.ts';
 import { type ConfigReader, readConfig, type Variables } from '#src/platform/config.ts';
+import { readTimings } from '#src/platform/timing-settings.ts';
+import type { Timings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { PoolOverrides } from '#src/pool/plans.ts';
 import type { LogLevel } from '#src/ports/log.ts';
@@ -25,6 +27,7 @@ export type ControllerConfig = {
   readonly fleetKeyFile: string;
   readonly eventLog: EventLogSettings;
   readonly startBudget: number;
+  readonly timings: Timings;
   readonly poolOverrides: PoolOverrides;
   /** `host:port` for /healthz, /readyz and /metrics; null: none. */
   readonly listen: { readonly host: string; readonly port: number } | null;
@@ -75,6 +78,7 @@ const settingsOf = (read: ConfigReader, engine: EngineConfig['kind']): Omit<Cont
     min: 1,
     max: maxStartBudget,
   }),
+  timings: readTimings(read),
   poolOverrides: poolOverrides(read),
   listen: listenAddress(read),
   traces: readTraceSettings(read),

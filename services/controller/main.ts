@@ -1,5 +1,4 @@
 import { systemClock } from '#src/platform/clock.ts';
-import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
 import { createLogger, errorFields } from '#src/platform/logging.ts';
 import { onShutdown } from '#src/platform/shutdown.ts';
 import { readControllerConfig } from './config.ts';
@@ -11,7 +10,6 @@ const shutdownGraceMs = 10_000;
 /** What there is to be stopped while it waits for Redis. */
 const nothingYet = () => Promise.resolve();
 
-closeInheritedDescriptors();
 try {
   const config = readControllerConfig(process.env);
   const log = createLogger({ service: 'controller', level: config.logLevel, clock: systemClock });

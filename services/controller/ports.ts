@@ -1,5 +1,6 @@
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { SandboxTokens } from '#src/platform/tokens.ts';
+import type { Timings } from '#src/model/timings.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { CallStore } from '#src/ports/fleet/calls.ts';
 import type { ClaimStore } from '#src/ports/fleet/claims.ts';
@@ -30,6 +31,7 @@ export type ControllerPorts = {
   readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
   readonly tokens: SandboxTokens;
   readonly clock: Clock;
+  readonly timings: Timings;
   readonly random: Random;
   readonly metrics: Metrics;
   readonly tracer: Tracer;

@@ -37,7 +37,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
   opened = world;
   const { catalog, clock, events, tokens, tracer } = world;
   const verdicts = new RecentVerdicts(clock);
-  const controller = startController(portsOf(world, prometheus, verdicts, log), {
+  const controller = startController(portsOf(config, world, prometheus, verdicts, log), {
     newest: () => catalog.all(),
     poolOverrides: config.poolOverrides,
     startBudget: config.startBudget,
@@ -92,6 +92,7 @@ export async function runController(config: ControllerConfig, log: Log): Promise
  * log hears of it, and with it the metrics, what this process says of itself, and the trace of the rollout.
  */
 function portsOf(
+  { timings }: ControllerConfig,
   { state, queue, provider, link, tokens, clock, random, events, tracer }: OpenWorld,
   prometheus: Prometheus,
   verdicts: RecentVerdicts,
@@ -114,6 +115,7 @@ function portsOf(
     link,
     tokens,
     tracer,
+    timings,
     metrics: prometheus.metrics,
     log,
   };

@@ -42,6 +42,7 @@ export async function openWorld(config: ControllerConfig, log: Log, prometheus: 
     {
       ...config.redis,
       fleet: config.fleet,
+      timings: config.timings,
       commandTimeoutMs: redisTimeoutMs,
       onTrouble,
       onScript: prometheus.fleetState.script,

@@ -6,6 +6,8 @@ import {
   type RedisSettings,
 } from '#src/platform/fleet-settings.ts';
 import { logLevels } from '#src/platform/logging.ts';
+import { readTimings } from '#src/platform/timing-settings.ts';
+import type { Timings } from '#src/model/timings.ts';
 import { readTraceSettings, type TraceSettings } from '#src/platform/trace-settings.ts';
 import type { LogLevel } from '#src/ports/log.ts';
 
@@ -34,6 +36,7 @@ export type GatewayConfig = {
   readonly maxHeldBodyBytes: number;
   readonly drainDelayMs: number;
   readonly shutdownGraceMs: number;
+  readonly timings: Timings;
   /** What environments mean by `{secret: NAME}`: the variables `CORRAL_SECRET_NAME`. */
   readonly secrets: ReadonlyMap<string, string>;
   /** Null: no spans are written. */
@@ -53,11 +56,13 @@ export function readGatewayConfig(variables: Variables): GatewayConfig {
       fallback: '127.0.0.1:8080',
       pattern: listenPattern,
     });
+    const timings = readTimings(reader);
     return {
       ...splitListen(listen),
       ...readPlaces(reader),
       ...readKeys(reader),
-      ...readBounds(reader),
+      ...readBounds(reader, timings),
+      timings,
       secrets: secretsOf(variables),
       traces: readTraceSettings(reader),
       exitWithParent: reader.flag('CORRAL_EXIT_WITH_PARENT'),
@@ -105,7 +110,7 @@ function readKeys(reader: ConfigReader) {
   return { keysFile, developmentKey };
 }
 
-function readBounds(reader: ConfigReader) {
+function readBounds(reader: ConfigReader, { requestHoldMs }: Timings) {
   const whole = (name: string, purpose: string, fallback: number, max: number) =>
     reader.whole(name, { purpose, fallback, min: 1, max });
   return {
@@ -136,11 +141,11 @@ function readBounds(reader: ConfigReader) {
       min: 0,
       max: 600_000,
     }),
-    // The longest request is held 540 s; a little more, so that it can still be answered.
+    // As long as the longest request is held, and a little more, so that it can still be answered.
     shutdownGraceMs: whole(
       'CORRAL_SHUTDOWN_GRACE_MS',
       'how long held requests may finish',
-      560_000,
+      requestHoldMs + 20_000,
       3_600_000,
     ),
   };

@@ -1,5 +1,5 @@
 import { type AttachDeps, attachToCall, cancelCall, outputOf } from '#src/calls/attach.ts';
-import { planExec, planToolCall } from '#src/calls/plan-call.ts';
+import { type CommandBounds, planExec, planToolCall } from '#src/calls/plan-call.ts';
 import { runCall, type RunCallDeps } from '#src/calls/run-call.ts';
 import { getFile, putFile, type TransferDeps } from '#src/calls/transfer.ts';
 import type { Work } from '#src/calls/work.ts';
@@ -46,7 +46,7 @@ export type GatewayCoreDeps = {
   readonly resolve: ResolveDeps;
   readonly open: OpenDeps;
   readonly prewarm: PrewarmDeps;
-  readonly calls: RunCallDeps & TransferDeps & AttachDeps;
+  readonly calls: RunCallDeps & TransferDeps & AttachDeps & { readonly timings: CommandBounds };
   readonly grading: GradeDeps;
   readonly lifecycle: LifecycleStore;
   readonly controls: ControlStore;
@@ -131,13 +131,13 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       const rollout = await held(deadline, () =>
         resolveRollout(deps.resolve, caller, request.rollout, request.open),
       );
-      return run(caller.face, rollout, planToolCall(rollout, request), deadline);
+      return run(caller.face, rollout, planToolCall(rollout, request, deps.calls.timings), deadline);
     },
     async exec(caller: Caller, request: ExecRequest) {
       const { rollout: ref, waitMs, ...exec } = request;
       const deadline = deadlineIn(waitMs);
       const rollout = await held(deadline, () => resolveRollout(deps.resolve, caller, ref, null));
-      return run(caller.face, rollout, planExec(rollout, exec), deadline);
+      return run(caller.face, rollout, planExec(rollout, exec, deps.calls.timings), deadline);
     },
     async attach(caller, ref, call, waitMs) {
       const deadline = deadlineIn(waitMs);

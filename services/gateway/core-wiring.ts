@@ -12,6 +12,7 @@ import { type KeepDeps, toKeep } from '#src/grading/keep-rollout.ts';
 import type { Grade } from '#src/grading/job.ts';
 import { asFailure } from '#src/failure/failure.ts';
 import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
+import type { Timings } from '#src/model/timings.ts';
 import type { TemplateDigest } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
@@ -50,6 +51,7 @@ export type GatewayWorld = {
   readonly catalog: OfferedEnvironments;
   readonly clock: Clock;
   readonly random: Random;
+  readonly timings: Timings;
   readonly secret: (name: string) => string | undefined;
   readonly work: WorkMetrics;
   readonly record: (event: FleetEvent) => void;
@@ -73,7 +75,7 @@ export type WiredCore = {
  */
 export function createGatewayCore(world: GatewayWorld): WiredCore {
   const { claims, grades, controls, recovery, pool, published, link, catalog, clock, random } = world;
-  const { secret, work, record, onTrouble } = world;
+  const { timings, secret, work, record, onTrouble } = world;
   // Not the bare stores: what settles as a taint, or is lost, also ends other calls, and is written to the event log with them.
   const calls = recordTaints(world.calls, { claims, clock, record });
   const lifecycle = recordEnds(world.lifecycle, { calls: world.calls, clock, record });
@@ -107,6 +109,7 @@ export function createGatewayCore(world: GatewayWorld): WiredCore {
     confirmations,
     clock,
     random,
+    timings,
     work,
     record,
   };

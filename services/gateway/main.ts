@@ -1,5 +1,4 @@
 import { systemClock } from '#src/platform/clock.ts';
-import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
 import { createLogger, errorFields } from '#src/platform/logging.ts';
 import { onShutdown } from '#src/platform/shutdown.ts';
 import { readGatewayConfig } from './config.ts';
@@ -14,7 +13,6 @@ const hurriedMs = 3_000;
 /** What there is to be stopped while it waits for Redis. */
 const nothingYet = (_hurry: AbortSignal) => Promise.resolve();
 
-closeInheritedDescriptors();
 try {
   const config = readGatewayConfig(process.env);
   const log = createLogger({ service: 'gateway', level: config.logLevel, clock: systemClock });

@@ -2,6 +2,7 @@ import { isFailure } from '#src/failure/codes.ts';
 import type { GatewayGauges, GatewayMetrics } from '#src/ports/gateway-metrics.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';
 import type { StateHealth } from '#src/ports/fleet/server.ts';
+import type { Timings } from '#src/model/timings.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { DescribedRoute, RouteSchema } from '#src/protocol/native/openapi.ts';
 import type { GatewayCore } from './core-interface.ts';
@@ -41,6 +42,7 @@ export type GatewayParts = {
   /** All metrics as Prometheus text, with what the gate holds now. */
   readonly renderMetrics: (gauges: GatewayGauges) => Promise<string>;
   readonly log: Log;
+  readonly timings: Timings;
   readonly holdLimits: HoldLimits;
 };
 
@@ -57,7 +59,7 @@ export type GatewayServer = {
 export function createGatewayServer(parts: GatewayParts): GatewayServer {
   const gate = new HoldGate(parts.holdLimits);
   const lag = measureLoopLag();
-  const app = createApp(gate, {
+  const app = createApp(gate, parts.timings, {
     onFailure: listenerOf(parts.log, parts.metrics),
     onAnswer: (answered) => parts.metrics.answered(answered),
   });
@@ -104,7 +106,9 @@ async function addFaces(app: App, parts: GatewayParts, gate: HoldGate): Promise<
     done();
   });
   acceptJsonBodies(app, jsonLimits);
-  await app.register(async (rft) => rftRoutes(rft, parts.core, requireScope), { prefix: '/rft' });
+  await app.register(async (rft) => rftRoutes(rft, parts.core, requireScope, parts.timings), {
+    prefix: '/rft',
+  });
   await app.register(async (e2b) => e2bRoutes(e2b, e2bPartsOf(parts), parts.authentication), {
     prefix: '/e2b',
   });

@@ -167,6 +167,7 @@ function wireCore(
     catalog,
     clock,
     random,
+    timings: config.timings,
     secret: (name) => config.secrets.get(name),
     work: told.work,
     record: told.record,
@@ -214,6 +215,7 @@ function wireServer(
       return prometheus.render({ ...gauges, ...own }, wired.load());
     },
     log,
+    timings: config.timings,
     fileBytes: config.maxFileBytes,
     holdLimits: { requests: config.maxHeldRequests, bodyBytes: config.maxHeldBodyBytes },
   });

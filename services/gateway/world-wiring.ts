@@ -40,6 +40,7 @@ export async function openWorld(config: GatewayConfig, log: Log, prometheus: See
     {
       ...config.redis,
       fleet: config.fleet,
+      timings: config.timings,
       commandTimeoutMs: redisTimeoutMs,
       rowBytesOfTenant: config.maxTenantRowBytes,
       onTrouble: (error) => log.warn('trouble with Redis', errorFields(error)),

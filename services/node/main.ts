@@ -1,6 +1,5 @@
 import { sandboxdArgv } from '#src/protocol/sandboxd/payload-layout.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
 import { createLogger } from '#src/platform/logging.ts';
 import { onShutdown } from '#src/platform/shutdown.ts';
 import { loadConfig } from './config.ts';
@@ -11,7 +10,6 @@ import { startNode } from './wiring.ts';
 /** Killing some hundred sandboxes takes a second or two; one that hangs is left to the next start. */
 const stopGraceMs = 20_000;
 
-closeInheritedDescriptors();
 const config = loadConfig(process.env);
 const log = createLogger({ service: 'node', level: config.logLevel, clock: systemClock });
 const starting = startNode({

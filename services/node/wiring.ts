@@ -7,6 +7,7 @@ import { nodeSocketName } from '#src/protocol/node/wire.ts';
 import { listHostNames, writeOwnEtc } from './bwrap/host-root.ts';
 import { settingsOfHost } from './bwrap/host-settings.ts';
 import { launch } from './bwrap/launch.ts';
+import { tryLayers } from './bwrap/layers.ts';
 import { createGroups, detectLayout } from './cgroups/create-groups.ts';
 import { groupName } from './cgroups/groups.ts';
 import type { NodeConfig } from './config.ts';
@@ -60,6 +61,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const kept = await settingsOfHost(listHostNames);
   const filterFile = join(stateFolder, 'system-calls.bpf');
   await writeFile(filterFile, compileFilter(process.arch));
+  const canLayer = isRoot && (await tryLayers(stateFolder));
   const name = groupName(config.fleet, stateFolder);
   const groups = createGroups(await detectLayout(), name, clock);
   const feed = createFeed();
@@ -79,7 +81,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const toolsWith = ({ idRanges, stageFolder }: OwnIds) => ({
     ...tools,
     idRanges,
-    site: { payloadFolder, sandboxdArgv, etcFolder, kept, filterFile, stageFolder },
+    site: { payloadFolder, sandboxdArgv, etcFolder, kept, filterFile, stageFolder, canLayer },
   });
   const socketPath = join(stateFolder, nodeSocketName);
   // Before anything is served: a create may bring the id of an orphan again.
@@ -92,7 +94,7 @@ export async function startNode(parts: NodeParts): Promise<RunningNode> {
   const limitations = limitationsOf({ groups, ids, memoryRoom, kernelKills });
   const data = createBuiltData({
     cache: createDataCache(config.dataFolder, isRoot),
-    site: { etcFolder, kept, filterFile, groups, isRoot, nodeProgram: process.execPath },
+    site: { etcFolder, kept, filterFile, payloadFolder, groups, isRoot, nodeProgram: process.execPath },
     clock,
     log,
   });

@@ -14,6 +14,7 @@ describe('readConfig', () => {
       tokenSha256: 'a'.repeat(64),
       listen: { kind: 'unix', path: '/run/corral/d.sock' },
       workspace: '/workspace',
+      workspaceFrom: 'ours',
       folders: [],
       userMode: 'two-user',
       policyUid: 1000,

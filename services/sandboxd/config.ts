@@ -15,6 +15,11 @@ export type Config = {
   readonly tokenSha256: string;
   readonly listen: ListenAddress;
   readonly workspace: string;
+  /**
+   * `ours`: made for commands, so a sandbox in which they cannot write there is broken. `image`: the WORKDIR of an image, which
+   * stays as it is.
+   */
+  readonly workspaceFrom: 'ours' | 'image';
   /** Folders beside it, as closed to others. */
   readonly folders: readonly string[];
   readonly userMode: UserMode;
@@ -59,6 +64,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     tokenSha256: required(env, 'CORRAL_TOKEN_SHA256', /^[0-9a-f]{64}$/, '64 hex characters', complain),
     listen: parseListen(env['CORRAL_LISTEN'] ?? '', complain),
     workspace: env['CORRAL_WORKSPACE'] ?? imageFolder(ownFolder),
+    workspaceFrom: env['CORRAL_WORKSPACE_FROM'] === 'image' ? 'image' : 'ours',
     folders: foldersIn(env),
     userMode: parseUserMode(env['CORRAL_USERS'] ?? 'two-user', complain),
     policyUid: parsePositive(env, 'CORRAL_POLICY_UID', 1000, complain),

@@ -31,7 +31,7 @@ const outputRoomBytes = 2 * 2 * maxOutputBytes;
 /** All that one life of sandboxd knows; made once by `main.ts`. */
 export type Daemon = {
   readonly config: Config;
-  /** The image's environment together with our own settings, as we were started with. */
+  /** The image's environment together with our own settings; see `imageEnvironment`. */
   readonly env: NodeJS.ProcessEnv;
   /** Random, made at start: another one means that everything before is gone. */
   readonly boot: string;

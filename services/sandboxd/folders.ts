@@ -7,7 +7,7 @@ import { log } from './log.ts';
  * Who works where. sandboxd is root without the privilege to open or to give away what is another's, so it joins the
  * groups of policy and grader: as a member it may enter their folders, and hand the group a folder of its own making.
  *
- *   the workspace      policy:policy 0770, and so the template's folders
+ *   the workspace      policy:policy 0770, and so the template's folders; one that is the image's WORKDIR stays as it is
  *   /tmp               everybody's, sticky
  *   the grader's       root:root 0711, in it a folder for each turn, root:grader 2770: the policy can neither list nor
  *                      enter nor replace it, because nothing on the way there is the policy's to write
@@ -34,8 +34,10 @@ const privateMode = 0o700;
  * privilege to; whether commands can work here is asked by the probe, as their own user.
  */
 export function prepareFolders(config: Config): void {
-  const { workspace, graderFolder, policyUid, policyGid, graderGid } = config;
-  attempt(() => mkdirSync(workspace, { recursive: true }));
+  const { graderFolder, policyUid, policyGid, graderGid } = config;
+  // An image's stays as it is: taken for ours, /tmp would be closed to others, and a missing one would look like an empty one.
+  const workspaces = config.workspaceFrom === 'image' ? [] : [config.workspace];
+  for (const workspace of workspaces) attempt(() => mkdirSync(workspace, { recursive: true }));
   attempt(() => mkdirSync(graderFolder, { recursive: true }));
   attempt(() => chmodSync(graderFolder, graderParentMode));
   if (config.userMode !== 'two-user') return;
@@ -45,7 +47,7 @@ export function prepareFolders(config: Config): void {
     if ((statSync(temporaryFolder).mode & temporaryMode) !== temporaryMode)
       chmodSync(temporaryFolder, temporaryMode);
   });
-  for (const folder of [workspace, ...config.folders]) {
+  for (const folder of [...workspaces, ...config.folders]) {
     attempt(() => {
       if (statSync(folder).uid === policyUid) return;
       // Its mode first: once given away, it is not ours to change.

@@ -3,7 +3,7 @@
  * answers until they are stored elsewhere, and ends itself when its time has passed. `src/protocol/sandboxd/wire.ts` is
  * all that it speaks.
  */
-import { closeInheritedDescriptors } from '#src/platform/inherited-descriptors.ts';
+import { imageEnvironment } from './command/image-variables.ts';
 import { readConfig } from './config.ts';
 import { createDaemon } from './daemon.ts';
 import { createHttpServer } from './http/server.ts';
@@ -20,7 +20,8 @@ const terminatedExitCode = 143;
 async function main(): Promise<void> {
   const config = readConfig(process.env, process.getuid?.() ?? 0, process.cwd());
   const boot = randomHex(12);
-  const daemon = createDaemon(config, process.env, boot, (exitCode) => process.exit(exitCode));
+  const env = imageEnvironment(process.env, config);
+  const daemon = createDaemon(config, env, boot, (exitCode) => process.exit(exitCode));
   // As pid 1 we would otherwise not even notice these.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     process.once(signal, () => {
@@ -33,7 +34,6 @@ async function main(): Promise<void> {
   log({ level: 'info', message: 'listening', sandbox: config.sandbox, boot });
 }
 
-closeInheritedDescriptors();
 void main().catch((error: unknown) => {
   log({ level: 'error', message: error instanceof Error ? error.message : String(error) });
   process.exit(1);

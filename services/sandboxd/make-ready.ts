@@ -43,8 +43,10 @@ const longestProbeMs = 20_000;
 /** A shell takes a millisecond; the rest is for a burst, whose sandboxes all start at once. */
 const longestOfShellMs = 5_000;
 
-/** The workspace is `$0`, and all that a helper is made of are its arguments. */
-const looksAround = 'test -w "$0" && test -x "$0" && for file; do test -r "$file" || exit 1; done';
+/** All that a helper is made of are its arguments. */
+const looksAround = 'for file; do test -r "$file" || exit 1; done';
+/** The workspace is `$0`. */
+const looksAtWorkspaceToo = `test -w "$0" && test -x "$0" && ${looksAround}`;
 
 /**
  * Whether commands can work here: starts a no-op as the policy's user. A brief probe starts nothing where a look leaves no
@@ -57,7 +59,8 @@ export async function probe(config: Config, depth: ProbeDepth): Promise<void> {
 }
 
 async function shellFindsAllWell(config: Config): Promise<boolean> {
-  const argv = ['/bin/sh', '-c', looksAround, config.workspace, ...helperFiles(config)];
+  const script = config.workspaceFrom === 'image' ? looksAround : looksAtWorkspaceToo;
+  const argv = ['/bin/sh', '-c', script, config.workspace, ...helperFiles(config)];
   const user = processUser(config, 'policy');
   try {
     const { child, pid } = await spawnWhenAble({ argv, cwd: '/', env: {}, user, stdin: 'nothing' });
@@ -71,7 +74,7 @@ async function shellFindsAllWell(config: Config): Promise<boolean> {
 }
 
 async function probeWhole(config: Config): Promise<void> {
-  const helper = await startHelper(config, 'policy', ['probe'], longestProbeMs);
+  const helper = await startHelper(config, 'policy', ['probe', config.workspaceFrom], longestProbeMs);
   try {
     helper.process.stdout.resume();
     await helper.succeeded;

@@ -13,8 +13,8 @@ export type ProcessUser = {
   readonly takesRoomOf: number | null;
 };
 
-/** As people's own machines have it, where everybody has a group of their own. */
-const policyUmask = 0o002;
+/** As container engines start their commands. */
+const policyUmask = 0o022;
 /** Nothing that the others write is readable by anybody else. */
 const closedUmask = 0o077;
 

@@ -6,16 +6,14 @@ import { refusal } from '../claiming/refusal.ts';
 import type { AdmitReply, CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import type { WorkMetrics } from '../ports/gateway-metrics.ts';
-import { type Admissible, settleGraceMs, type Tracked } from './work.ts';
+import type { Timings } from '../model/timings.ts';
+import type { Admissible, Tracked } from './work.ts';
 
 export type AdmissionDeps = ObtainDeps & {
   readonly calls: CallStore;
   readonly work: Pick<WorkMetrics, 'obtained'>;
+  readonly timings: Pick<Timings, 'longestLineMs' | 'lineReserveMs' | 'settleGraceMs'>;
 };
-
-/** The longest wait for a sandbox, and what must be left of an RFT request for the command after it. */
-const longestLineMs = 300_000;
-const lineReserveMs = 10_000;
 
 /** A call that may go on from here, one way or another. */
 export type AdmittedCall = Exclude<AdmitReply, { kind: 'not_active' | 'barred' }>;
@@ -32,7 +30,7 @@ export async function admitOrObtain(
   timeoutMs: number,
   deadline: Deadline,
 ): Promise<AdmittedCall> {
-  const lineUntil = waitInLineUntil(work, timeoutMs, deadline);
+  const lineUntil = waitInLineUntil(deps.timings, work, timeoutMs, deadline);
   const obtain = () => obtainSandbox(deps, work.environment, work.claim, lineUntil, work.swaps);
   const occupied = work.known ? null : await obtain().catch(unlessOver);
   const admitted = await admit(deps, work, timeoutMs, occupied);
@@ -81,7 +79,7 @@ async function admit(
     call: work.call,
     tool: work.tool,
     digest: work.digest,
-    timeoutMs: timeoutMs + settleGraceMs,
+    timeoutMs: timeoutMs + deps.timings.settleGraceMs,
     idleMs: limits.idleMs,
     budget: work.counted ? { toolCalls: limits.toolCalls, rolloutMs: limits.rolloutMs } : null,
     activation: occupied?.activation ?? null,
@@ -93,7 +91,12 @@ async function admit(
 }
 
 /** On the RFT face one request holds both the wait and the command; elsewhere the command may outlast the request. */
-function waitInLineUntil(work: Admissible, timeoutMs: number, deadline: Deadline): Deadline {
+function waitInLineUntil(
+  { longestLineMs, lineReserveMs }: AdmissionDeps['timings'],
+  work: Admissible,
+  timeoutMs: number,
+  deadline: Deadline,
+): Deadline {
   const reserveMs = work.claim.face === 'rft' ? timeoutMs + lineReserveMs : 0;
   return deadline.earlier(reserveMs).orIn(longestLineMs);
 }

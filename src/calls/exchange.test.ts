@@ -13,6 +13,7 @@ import { LinkError } from '../ports/sandbox-link.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { exchange, type ExchangeDeps } from './exchange.ts';
 import { trackedCall } from './plan-call.ts';
+import { productionTimings } from '../model/timings.ts';
 import type { Running } from './work.ts';
 
 const clock = createFakeClock();
@@ -22,6 +23,7 @@ const deps = {
   lifecycle: { lose: () => Promise.resolve({ kind: 'none' } as const) },
   clock,
   random: createFakeRandom(),
+  timings: productionTimings,
   wakes: { on: () => () => undefined },
 };
 

@@ -6,6 +6,7 @@ import type { CallStore } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
+import type { Timings } from '../model/timings.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 import type { CallAnswer, SandboxdError } from '../protocol/sandboxd/wire.ts';
 import type { Wakes } from '../claiming/waiting-room.ts';
@@ -18,6 +19,7 @@ export type ExchangeDeps = RetryDeps & {
   readonly claims: Pick<ClaimStore, 'find'>;
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly wakes: Pick<Wakes, 'on'>;
+  readonly timings: Pick<Timings, 'callSilenceMs' | 'answerGraceMs'>;
 };
 
 /**
@@ -34,10 +36,6 @@ export type Exchanged =
 
 /** One held request to sandboxd; it answers `running` after that, so a dead connection is noticed. */
 const longestPollMs = 30_000;
-/** Beyond the poll: what a healthy sandboxd may take to answer at all on a busy machine. */
-const answerGraceMs = 10_000;
-/** Of a sandboxd that has said that the call runs, or waits behind others: how long it may then be silent. */
-const silenceMs = 30_000;
 
 /** A call that another gateway is sending may be on its way still: so long its journal may not have it yet. */
 const onItsWayMs = 5_000;
@@ -103,15 +101,15 @@ async function askOnce(
   tries: Tries,
 ): Promise<Exchanged | 'running'> {
   try {
-    const answer = await poll(deps.wakes, running, asking.deadline);
+    const answer = await poll(deps, running, asking.deadline);
     if (answer !== 'running') return { kind: 'answered', answer };
     asking.reached = true;
-    asking.deadline = asking.deadline.orLaterIn(silenceMs);
+    asking.deadline = asking.deadline.orLaterIn(deps.timings.callSilenceMs);
     return 'running';
   } catch (thrown) {
     if (!(thrown instanceof LinkError)) throw thrown;
     if (hasCode(thrown, 'calls_used_up')) return { kind: 'calls_used_up' };
-    if (isFull(thrown)) asking.deadline = asking.deadline.orLaterIn(silenceMs);
+    if (isFull(thrown)) asking.deadline = asking.deadline.orLaterIn(deps.timings.callSilenceMs);
     asking.reached = (await takeNextStep(deps, running, thrown, asking.arrived)) || asking.reached;
     const known = await knownSoFar(deps, running, thrown);
     if (known === null) throw new NotYet(thrown);
@@ -169,7 +167,7 @@ async function orNull<Answer>(ask: () => Promise<Answer | null>): Promise<Answer
  * and fleet state knows before any timeout does.
  */
 async function poll(
-  wakes: ExchangeDeps['wakes'],
+  { wakes, timings }: Pick<ExchangeDeps, 'wakes' | 'timings'>,
   running: Running,
   deadline: Deadline,
 ): Promise<CallAnswer | 'running'> {
@@ -177,7 +175,7 @@ async function poll(
   const woken = new AbortController();
   const stopListening = wakes.on(running.work.key, () => woken.abort());
   try {
-    const signal = AbortSignal.any([woken.signal, AbortSignal.timeout(waitMs + answerGraceMs)]);
+    const signal = AbortSignal.any([woken.signal, AbortSignal.timeout(waitMs + timings.answerGraceMs)]);
     return undisturbed(await running.ask(waitMs, signal));
   } finally {
     stopListening();

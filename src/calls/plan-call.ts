@@ -3,6 +3,7 @@ import { Failure } from '../failure/failure.ts';
 import type { Environment, Tool } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
 import type { CallId } from '../model/ids.ts';
+import type { Timings } from '../model/timings.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
@@ -14,11 +15,12 @@ import { noneFailed } from '../waiting/retries.ts';
 import { keptArguments } from './kept-texts.ts';
 import type { Todo, Tracked, Work } from './work.ts';
 
+export type CommandBounds = Pick<Timings, 'longestRftCommandMs'>;
+
 /** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
-const longestCommandMs = { rft: 480_000, native: 3_600_000, e2b: 3_600_000 } as const satisfies Record<
-  Face,
-  number
->;
+function longestCommandMs(face: Face, { longestRftCommandMs }: CommandBounds): number {
+  return face === 'rft' ? longestRftCommandMs : 3_600_000;
+}
 const defaultCommandMs = 120_000;
 /** Of each stream: fleet state keeps the answers of a rollout's last sixteen calls. */
 const mostAnsweredBytes = 262_144;
@@ -40,7 +42,7 @@ export type ToolCall = {
  * A call of a tool of the environment. What the model got wrong (arguments, and the tool's name where it chooses that)
  * becomes a refusal that it can read. Throws `tool_not_configured` where the job's own configuration names the tool.
  */
-export function planToolCall(rollout: ResolvedRollout, asked: ToolCall): Work {
+export function planToolCall(rollout: ResolvedRollout, asked: ToolCall, timings: CommandBounds): Work {
   const tool = toolOf(rollout.environment, asked.tool);
   if (tool === undefined && asked.namedBy === 'job') throw notConfigured(rollout.environment, asked.tool);
   const name = asked.tool.slice(0, longestToolName).toWellFormed();
@@ -55,7 +57,7 @@ export function planToolCall(rollout: ResolvedRollout, asked: ToolCall): Work {
     todo:
       tool === undefined
         ? unknownTool(rollout.environment, name)
-        : toolTodo(rollout, tool, digest, asked, parsed),
+        : toolTodo(rollout, tool, digest, asked, parsed, timings),
   };
 }
 
@@ -73,6 +75,8 @@ export type Exec = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string;
+  /** `argv` is `sh -c` and a text of the caller's, which bash runs if the image has bash. */
+  readonly preferBash?: true;
   /** Whose id it must run under; commands have one, which the environment chose. */
   readonly user?: 'policy' | 'root';
   /** Kept of each stream; without it as of the environment's tools. */
@@ -86,11 +90,13 @@ export type Exec = {
  * A command of the trainer's own: not a tool of the model, so its budget does not count it. Throws `invalid_request` where it
  * must run as root and the environment's commands do not: a command that looks as if it had worked would be worse.
  */
-export function planExec(rollout: ResolvedRollout, asked: Exec): Work {
-  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, ...exec } = asked;
+export function planExec(rollout: ResolvedRollout, asked: Exec, timings: CommandBounds): Work {
+  const { call, timeoutMs, killAtOnce = false, user = 'policy', maxOutputBytes, preferBash, ...exec } = asked;
   if (user === 'root' && rollout.environment.template.runAs !== 'root') throw notRoot(rollout.environment);
   const digest = callDigest('exec', { ...exec, ...(maxOutputBytes !== undefined && { maxOutputBytes }) });
-  const todo = runTodo(rollout, digest, 'exec', { kind: 'exec', ...exec }, timeoutMs ?? defaultCommandMs);
+  // Not part of the digest: a gateway of another version may send the same call again.
+  const action = { kind: 'exec', ...exec, ...(preferBash && { preferBash }) } as const;
+  const todo = runTodo(rollout, digest, 'exec', action, timeoutMs ?? defaultCommandMs, timings);
   return {
     ...trackedCall(rollout, call, 'exec', digest),
     command: JSON.stringify(exec.argv).slice(0, commandCharacters),
@@ -153,6 +159,7 @@ function toolTodo(
   digest: string,
   asked: ToolCall,
   parsed: Arguments,
+  timings: CommandBounds,
 ): Todo {
   const checked = parsed.ok ? checkArguments(tool, parsed.value) : parsed;
   if (!checked.ok) return badArguments(rollout.environment, checked.reason);
@@ -162,6 +169,7 @@ function toolTodo(
     asked.tool,
     actionOf(tool, checked.value, rollout.exposed),
     asked.timeoutMs ?? tool.timeoutMs,
+    timings,
   );
 }
 
@@ -171,8 +179,9 @@ function runTodo(
   label: string,
   action: CallRequest['action'],
   askedMs: number,
+  timings: CommandBounds,
 ): Extract<Todo, { readonly kind: 'run' }> {
-  const timeoutMs = Math.min(askedMs, longestCommandMs[rollout.claim.face]);
+  const timeoutMs = Math.min(askedMs, longestCommandMs(rollout.claim.face, timings));
   const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
   return { kind: 'run', request: { digest, action, timeoutMs, keepBytes, label } };
 }

@@ -1,17 +1,10 @@
 import { refusal } from '../claiming/refusal.ts';
 import { targetOf } from '../claiming/target.ts';
+import type { Timings } from '../model/timings.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { SandboxLink } from '../ports/sandbox-link.ts';
 import { type AdmissionDeps, admitOrObtain } from './admission.ts';
-import {
-  callConflict,
-  type CallResult,
-  type Running,
-  settleGraceMs,
-  type Todo,
-  type Tracked,
-  type Work,
-} from './work.ts';
+import { callConflict, type CallResult, type Running, type Todo, type Tracked, type Work } from './work.ts';
 import {
   type Judged,
   settlementOfForgotten,
@@ -37,6 +30,7 @@ export type CarryOutDeps = ExchangeDeps &
     readonly ongoing: Ongoing<CallResult>;
     readonly confirmations: Pick<Confirmations, 'add'>;
     readonly work: Pick<WorkMetrics, 'callAnswered'>;
+    readonly timings: Pick<Timings, 'settleGraceMs'>;
   };
 
 export type RunCallDeps = AdmissionDeps & CarryOutDeps & { readonly link: Pick<SandboxLink, 'call'> };
@@ -144,7 +138,7 @@ async function untilDeadline(
 
 async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResult> {
   const beganMs = deps.clock.monotonicMs();
-  const deadline = Deadline.in(deps.clock, running.timeoutMs + settleGraceMs);
+  const deadline = Deadline.in(deps.clock, running.timeoutMs + deps.timings.settleGraceMs);
   const exchanged = await exchange(deps, running, deadline);
   switch (exchanged.kind) {
     case 'settled_elsewhere':

@@ -5,6 +5,7 @@ import { type CallId, isIdText } from '../model/ids.ts';
 import type { CallStore, OverdueCall } from '../ports/fleet/calls.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { EnvironmentStore } from '../ports/fleet/registry.ts';
+import type { Timings } from '../model/timings.ts';
 import type { Log } from '../ports/log.ts';
 import { settlementOfForgotten, settlementOfUnknown } from './judge-call.ts';
 import { trackedCall } from './plan-call.ts';
@@ -24,16 +25,13 @@ export type OverdueTools = Omit<SettlingDeps, 'calls'> & {
   readonly lifecycle: Pick<LifecycleStore, 'lose'>;
   readonly link: Pick<SandboxLink, 'attach' | 'confirm'>;
   readonly environments: Pick<EnvironmentStore, 'load'>;
+  readonly timings: Pick<Timings, 'overdueCallMs' | 'overdueAgainMs'>;
   readonly log: Log;
 };
 
 /** What became of an overdue call. */
 export type OverdueEnd = 'settled' | 'withdrawn' | 'lost' | 'left';
 
-/** A gateway that lives has settled by then: its last request to sandboxd may outlast the deadline by ten seconds. */
-const graceMs = 20_000;
-/** Longer than one look takes. */
-const lookAgainMs = 30_000;
 /** Of one pass; the calls of a gateway that was killed, in a few of them. */
 const limit = 32;
 const confirmMs = 5_000;
@@ -54,7 +52,8 @@ const confirmMs = 5_000;
 export async function settleOverdueCalls(
   tools: OverdueTools,
 ): Promise<Readonly<Partial<Record<OverdueEnd, number>>>> {
-  const overdue = await tools.calls.overdue(graceMs, lookAgainMs, limit);
+  const { overdueCallMs, overdueAgainMs } = tools.timings;
+  const overdue = await tools.calls.overdue(overdueCallMs, overdueAgainMs, limit);
   const ends = await Promise.allSettled(overdue.map((one) => settleOne(tools, one)));
   const failed = ends.find((end) => end.status === 'rejected');
   if (failed !== undefined) throw failed.reason;

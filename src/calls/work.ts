@@ -72,9 +72,6 @@ export type Running = {
 
 export type Ask = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
 
-/** Beyond the command's own timeout: what killing its tree, a busy machine and a redial may take. */
-export const settleGraceMs = 30_000;
-
 /** A settled call as the native face shows it; `output` is the text for the model on every face. */
 export type CallResult = {
   readonly callId: CallId;

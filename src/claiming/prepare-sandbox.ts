@@ -4,6 +4,7 @@ import type { Item } from '../model/grader.ts';
 import type { SandboxRequirements } from '../model/requirements.ts';
 import { callId } from '../model/ids.ts';
 import type { RolloutKey } from '../model/rollout.ts';
+import { productionTimings } from '../model/timings.ts';
 import type { ActivationStamp, ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -223,7 +224,7 @@ function describeEnding(answer: CallAnswer): string {
 type AskForEnd = (waitMs: number, signal: AbortSignal) => Promise<CallAnswer | 'running'>;
 
 /** sandboxd holds one request for ten minutes at most, and a network in between needs a margin. */
-const longestHoldMs = 540_000;
+const longestHoldMs = productionTimings.requestHoldMs;
 /** For the answer itself, beyond the wait: a busy machine and a large output. */
 const answerGraceMs = 30_000;
 

@@ -48,8 +48,13 @@ const asWritten = (template: Template | OpenTemplate, { image, data = [] }: Sand
   ...template,
   digest: undefined,
   image,
+  ...configOf(template),
   data: data.map((written, index) => withDigest(written, template.data[index])),
 });
+
+/** Beside a folder as it is written, what its image says of processes; absent where it says nothing, as it always was. */
+const configOf = ({ image }: Template | OpenTemplate): { readonly imageConfig?: string } =>
+  image.kind === 'rootfs' && image.config !== undefined ? { imageConfig: image.config } : {};
 
 /** What a program makes counts as it is written and by its digest. */
 const withDigest = (written: object, folder: DataFolder | undefined): object =>
@@ -64,8 +69,6 @@ export function catalogDigest(environments: readonly Environment[]): string {
   return sha256(said.toSorted((a, b) => (a.name < b.name ? -1 : 1)));
 }
 
-function sha256(value: unknown): string {
-  return createHash('sha256')
-    .update(canonicalize(value) ?? '', 'utf8')
-    .digest('hex');
-}
+export const textDigest = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex');
+
+const sha256 = (value: unknown): string => textDigest(canonicalize(value) ?? '');

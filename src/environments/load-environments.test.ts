@@ -117,6 +117,22 @@ grader:
   });
 });
 
+test('the configuration next to a folder is part of digest and version, and a folder without one stays what it was', async () => {
+  const yaml = minimal().replace('image: host', 'image: "rootfs:root"');
+  const [without, one, other] = await Promise.all(
+    [{}, { 'root.config.json': '{"Config":{}}' }, { 'root.config.json': '{"Config":{"User":"dev"}}' }].map(
+      async (files) => (await loaded({ 'a.yaml': yaml, 'root/x': '', ...files })).environment,
+    ),
+  );
+  expect(without?.template.image).toEqual({
+    kind: 'rootfs',
+    path: expect.stringMatching(/\/root$/) as string,
+  });
+  expect(new Set([without, one, other].map((each) => each?.version)).size).toBe(3);
+  expect(one?.template.image).toMatchObject({ config: expect.stringMatching(/^[0-9a-f]{64}$/) as string });
+  expect(other?.template.image).not.toEqual(one?.template.image);
+});
+
 const environmentOf = async (yaml: string) => (await loaded({ 'a.yaml': yaml })).environment;
 const digestOf = (environment: Environment) => chooseTemplate(environment, null).digest;
 

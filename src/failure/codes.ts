@@ -57,7 +57,7 @@ export const failures = {
 
   // `failWaiting` in src/claiming/obtain-sandbox.ts: none became free in time
   capacity_timeout: ours('yes'),
-  // `lineStaysFull` in src/adapters/redis/scripts/lib/line.lua; bursts, `tooManyAnnounce` in src/adapters/redis/pool-store.ts
+  // `Line.staysFull` in src/adapters/redis/scripts/lib/line.lua; bursts, `tooManyAnnounce` in src/adapters/redis/pool-store.ts
   line_full: ours('later'),
   // `classifyStart` in src/pool/launch/classify.ts, from `startTrouble` in src/adapters/kubernetes/truth/start-trouble.ts
   image_unavailable: ours('yes'),

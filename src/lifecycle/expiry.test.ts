@@ -4,6 +4,7 @@ import { createFakeLog } from '#test/fakes/log.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { runId, tenantId } from '../model/ids.ts';
+import { productionTimings } from '../model/timings.ts';
 import { releaseLapsedRuns, expireRollouts, takeBackGrants } from './expiry.ts';
 
 function world() {
@@ -11,7 +12,11 @@ function world() {
   const metrics = createFakeMetrics();
   const counted = (name: string) =>
     metrics.recorded.filter((one) => one.name === name).map((one) => one.values[0]);
-  return { lifecycle, counted, tools: { lifecycle, metrics, log: createFakeLog() } };
+  return {
+    lifecycle,
+    counted,
+    tools: { lifecycle, metrics, timings: productionTimings, log: createFakeLog() },
+  };
 }
 
 test('everything that is due expires in one pass, however much it is', async () => {

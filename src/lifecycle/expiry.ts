@@ -1,10 +1,12 @@
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { Log } from '../ports/log.ts';
+import type { Timings } from '../model/timings.ts';
 import type { Metrics } from '../ports/metrics.ts';
 
 export type ExpiryTools = {
   readonly lifecycle: Pick<LifecycleStore, 'expireDue' | 'takeBackGrants' | 'lapsedRuns' | 'releaseLapsed'>;
   readonly metrics: Pick<Metrics, 'rolloutsExpired' | 'grantsTakenBack'>;
+  readonly timings: Pick<Timings, 'grantUnusedMs'>;
   readonly log: Log;
 };
 
@@ -12,9 +14,6 @@ export type ExpiryTools = {
 const stepSize = 100;
 /** Steps of one pass; the next pass goes on. 10,000 rollouts a pass are more than a fleet has. */
 const maxSteps = 100;
-
-/** A granted sandbox that is not used for this long goes to the next in line. */
-export const grantMs = 30_000;
 
 /** Closes rollouts that nobody called until their lease ran out, or whose hard life is over. */
 export async function expireRollouts({ lifecycle, metrics, log }: ExpiryTools): Promise<void> {
@@ -27,8 +26,8 @@ export async function expireRollouts({ lifecycle, metrics, log }: ExpiryTools): 
 }
 
 /** Takes back sandboxes that were granted to rollouts whose gateway did not come for them. */
-export async function takeBackGrants({ lifecycle, metrics, log }: ExpiryTools): Promise<void> {
-  const count = await lifecycle.takeBackGrants(grantMs);
+export async function takeBackGrants({ lifecycle, metrics, timings, log }: ExpiryTools): Promise<void> {
+  const count = await lifecycle.takeBackGrants(timings.grantUnusedMs);
   metrics.grantsTakenBack(count);
   if (count > 0) log.warn('granted sandboxes were not used in time and were taken back', { count });
 }

@@ -9,6 +9,7 @@ import { sandboxAddress } from '../model/rollout.ts';
 import { SandboxAccount } from '../pool/sandbox-account.ts';
 import { tellLosses, checkDoubts } from './losses.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
+import { productionTimings } from '../model/timings.ts';
 import { FakeSandboxLink } from '#test/fakes/sandbox-link.ts';
 
 const sandbox = sandboxId('sandbox-1');
@@ -69,7 +70,12 @@ function doubtedWorld() {
   const lifecycle = createFakeLifecycleStore();
   const metrics = createFakeMetrics();
   const account = new SandboxAccount();
-  const check = () => checkDoubts({ clock, link, lifecycle, metrics, log: createFakeLog() }, account, never);
+  const check = () =>
+    checkDoubts(
+      { clock, link, lifecycle, metrics, timings: productionTimings, log: createFakeLog() },
+      account,
+      never,
+    );
   const checkFor = async (seconds: number) => {
     for (let second = 0; second < seconds; second += 1) {
       await check();

@@ -2,6 +2,7 @@ import type { SandboxId } from '../model/ids.ts';
 import type { End, SandboxAccount, Doubt } from '../pool/sandbox-account.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { Log } from '../ports/log.ts';
+import type { Timings } from '../model/timings.ts';
 import type { Metrics } from '../ports/metrics.ts';
 import type { SandboxAddress } from '../model/rollout.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -43,10 +44,9 @@ async function loseOnce(
 type DoubtTools = LossTools & {
   readonly link: Pick<SandboxLink, 'identity'>;
   readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly timings: Pick<Timings, 'sandboxSilenceMs'>;
 };
 
-/** Long enough for a node to reboot its network, far shorter than a cluster's own five minutes. */
-const silentMs = 10_000;
 /** sandboxd answers its identity at once, also while commands run. */
 const dialMs = 1_000;
 /** A whole large node's sandboxes at once: in turns their silence would be noticed as many seconds later. */
@@ -59,7 +59,7 @@ const width = 256;
  *   doubted ── answers ──▶ alive, whatever its node says; `leaving.ts` keeps new rollouts off it
  *      │  ▲                  │
  *      │  └── stops to ──────┘
- *      └── silent for {@link silentMs} ──▶ lost, with the cause that the provider named
+ *      └── silent for `sandboxSilenceMs` ──▶ lost, with the cause that the provider named
  *
  * Dials each once, and returns how many were lost.
  */
@@ -90,14 +90,15 @@ async function isLost(
   const nowMs = tools.clock.monotonicMs();
   if (await answers(tools, sandbox, doubt.address, signal)) doubt.silentSinceMs = null;
   else doubt.silentSinceMs ??= nowMs;
-  if (signal.aborted || !isSilentTooLong(doubt, tools.clock.monotonicMs())) return false;
-  const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: silentMs };
+  const { sandboxSilenceMs } = tools.timings;
+  if (signal.aborted || !isSilentFor(sandboxSilenceMs, doubt, tools.clock.monotonicMs())) return false;
+  const evidence = { ...doubt.evidence, observed: 'it did not answer', silentForMs: sandboxSilenceMs };
   await loseOnce(tools, sandbox, { cause: doubt.cause, evidence });
   return true;
 }
 
-const isSilentTooLong = ({ silentSinceMs }: Doubt, nowMs: number) =>
-  silentSinceMs !== null && nowMs - silentSinceMs >= silentMs;
+const isSilentFor = (ms: number, { silentSinceMs }: Doubt, nowMs: number) =>
+  silentSinceMs !== null && nowMs - silentSinceMs >= ms;
 
 /** Any answer of this sandbox's daemon counts. Another sandbox at its address means that it is not there. */
 async function answers(

@@ -38,11 +38,18 @@ type TemplateBody = {
   readonly startTimeoutMs: number;
 };
 
-/** `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: OCI (cluster). */
+/**
+ * `host`: this machine's own programs, read-only (local provider). `rootfs`: a folder (local). `image`: OCI (cluster).
+ * `config`: sha256 of the {@link imageConfigFile} that an environment was read with, so that warm sandboxes of an earlier one are
+ * replaced; each start reads the file again. Absent: there was no file, or a row names the folder.
+ */
 export type Image =
   | { readonly kind: 'host' }
-  | { readonly kind: 'rootfs'; readonly path: string }
+  | { readonly kind: 'rootfs'; readonly path: string; readonly config?: string }
   | { readonly kind: 'image'; readonly reference: string };
+
+/** Where the ENV, WORKDIR and USER of an image stand whose files are in the folder `path`. */
+export const imageConfigFile = (path: string): string => `${path.replace(/\/+$/, '')}.config.json`;
 
 /** The image is what the row says in `field`, where it matches a pattern of both lists; `*` is anything. */
 export type ImageOfRow = {

@@ -44,6 +44,8 @@ export const requirementNames = [
   'services',
   'timeout',
   'image',
+  'gpu',
+  'platform',
   'health_check',
   'reward',
 ] as const;

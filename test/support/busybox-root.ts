@@ -1,5 +1,16 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, copyFile, mkdir, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+
+/** Puts a program of this machine into such a root, with the libraries that it is linked to. */
+export async function addProgram(root: string, program: string): Promise<void> {
+  const linked = execFileSync('ldd', [program], { encoding: 'utf8' });
+  const libraries = [...linked.matchAll(/(\/\S+) \(/g)].map(([, path = '']) => path);
+  for (const file of [program, ...libraries]) {
+    await mkdir(join(root, dirname(file)), { recursive: true });
+    await copyFile(file, join(root, file));
+  }
+}
 
 /** A folder that can be a sandbox's root: busybox as shell and `cat`, and a file `task` with this text. */
 export async function busyboxRoot(folder: string, task: string): Promise<void> {

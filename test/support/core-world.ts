@@ -5,6 +5,7 @@ import { offered } from '../fakes/offered.ts';
 import type { Tool } from '#src/model/environment.ts';
 import { bootId, callId, rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { noTags, sandboxAddress } from '#src/model/rollout.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
@@ -94,6 +95,7 @@ export class CoreWorld implements AsyncDisposable {
         clock,
         random: this.#random,
         work: this.work,
+        timings: productionTimings,
         secret: () => undefined,
         record: (event) => this.events.push(event),
         onTrouble: () => undefined,

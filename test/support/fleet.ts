@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import type { PartName } from '#cli/fleet/part-process.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
+import type { Timings } from '#src/model/timings.ts';
 import { type Faces, facesOf } from './faces.ts';
 import { partsOfFleet } from './parts-of-fleet.ts';
 
@@ -28,6 +29,8 @@ export type FleetOfTestOptions = {
   readonly files?: Readonly<Record<string, string>>;
   /** Redis writes everything to disk, and comes back with it. Default: it comes back with nothing. */
   readonly keepRecords?: boolean;
+  /** Default: production's. */
+  readonly timings?: Partial<Timings>;
 };
 
 const repository = join(import.meta.dirname, '../..');
@@ -66,11 +69,12 @@ export async function startFleetOfTest({
   environments,
   files = {},
   keepRecords = false,
+  timings = {},
 }: FleetOfTestOptions): Promise<FleetOfTest> {
   const { root, environmentsDir, stateDir } = await fleetFolders(environments, files);
   const { onEvent, killPart, stop } = partsOfFleet(stateDir);
   const remove = () => rm(root, { recursive: true, force: true });
-  const options = { environmentsDir, stateDir, payloadDir: sharedPayload, keepRecords, onEvent };
+  const options = { environmentsDir, stateDir, payloadDir: sharedPayload, keepRecords, timings, onEvent };
   const fleet = await startFleet(options).catch((error: unknown) =>
     remove().then(() => Promise.reject(error)),
   );

@@ -141,7 +141,10 @@ export const rooms: readonly Room[] = [
   },
   adapter('redis-client', 'ioredis'),
   // Both speak to the same Redis: how a connection comes back is one idea, told there.
-  { ...adapter('redis', 'ioredis'), may: [...contract, ...retrying, 'src/adapters/redis-client/'] },
+  {
+    ...adapter('redis', 'ioredis', 'typebox'),
+    may: [...contract, ...retrying, 'src/adapters/redis-client/'],
+  },
   // BullMQ takes its connection as an ioredis client.
   { ...adapter('bullmq', 'bullmq', 'ioredis'), may: [...contract, 'src/adapters/redis-client/'] },
   adapter('local', 'undici', 'typebox'),
@@ -162,16 +165,12 @@ export const rooms: readonly Room[] = [
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,
-    may: [
-      'src/protocol/sandboxd/',
-      'src/platform/inherited-descriptors.ts',
-      'src/platform/memory-account.ts',
-    ],
+    may: ['src/protocol/sandboxd/', 'src/platform/memory-account.ts'],
     own: /^services\/sandboxd\//,
     packages: [],
     builtins: true,
     because:
-      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, what every process of ours begins with, and how a kernel counts memory',
+      'sandboxd runs inside any image with nothing but Node: no library, no source of ours but its protocol, and how a kernel counts memory',
   },
   {
     name: 'wiring',
@@ -251,7 +250,7 @@ export const rooms: readonly Room[] = [
       'infra/payload/',
     ],
     own: /^cli\//,
-    packages: ['commander', 'echarts', 'gpt-tokenizer', 'typebox', 'undici', 'yaml'],
+    packages: ['smol-toml', 'commander', 'echarts', 'gpt-tokenizer', 'typebox', 'undici', 'yaml'],
     builtins: true,
     because: 'the command line speaks the public protocol and starts services as processes, never as imports',
   },
@@ -339,10 +338,11 @@ export const rooms: readonly Room[] = [
   {
     name: 'tools',
     files: /^tools\//,
-    // Pages are written from the tables of failures, retries, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
+    // Pages are written from the tables of failures, retries, timings, metrics, alerts and dashboards; the chart's schema holds those of the operator's files.
     may: [
       'src/failure/',
       'src/waiting/',
+      'src/model/timings.ts',
       'src/adapters/prometheus/catalogue/',
       'src/environments/schema/',
       'infra/monitoring/',

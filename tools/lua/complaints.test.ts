@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
 import { luaFile } from '#src/adapters/redis/script-library.ts';
-import { luaComplaints } from './complaints.ts';
+import { luaComplaints, tooManyLocals } from './complaints.ts';
 
-const line = ['lib/line.lua', 'local function nextWaiter(template) return key.line .. template end'] as const;
+const line = [
+  'lib/line.lua',
+  'local function next(template) return key.line .. template end\nreturn { next = next }',
+] as const;
 
 function complaints(...files: readonly (readonly [path: string, text: string])[]) {
   return luaComplaints(
@@ -13,15 +16,28 @@ function complaints(...files: readonly (readonly [path: string, text: string])[]
 
 test('files that declare, require and read what they use are left alone', () => {
   const uses = `-- requires: line
-local known = { waiter = nextWaiter('t') }
+local known = { waiter = Line.next('t') }
 for index, each in ipairs(known) do redis.call('SET', index, each.waiter) end
 return function(_, ...) return known, ... end`;
   expect(complaints(line, ['serve.lua', uses])).toEqual([]);
 });
 
 test('a misspelt name is declared nowhere', () => {
-  expect(complaints(line, ['serve.lua', '-- requires: line\nreturn nextWaiter(nowMS)'])).toEqual([
+  expect(complaints(line, ['serve.lua', '-- requires: line\nreturn Line.next(nowMS)'])).toEqual([
     'serve.lua:2: nowMS is declared nowhere',
+  ]);
+});
+
+test('a misspelt member is not returned by its file, and what no file uses need not be returned', () => {
+  expect(complaints(line, ['serve.lua', '-- requires: line\nreturn Line.nextt()'])).toEqual([
+    'line.lua:2: next is returned, and no file uses it',
+    'serve.lua:2: line.lua does not return nextt',
+  ]);
+});
+
+test('what a module declares is known to others by the name of the module only', () => {
+  expect(complaints(line, ['serve.lua', '-- requires: line\nreturn Line.next(next())'])).toEqual([
+    'serve.lua:2: next is declared nowhere; write Line.next',
   ]);
 });
 
@@ -32,13 +48,13 @@ test('a global that is written is a name declared nowhere', () => {
 test('a function is not known above its declaration, nor to a file that does not require it', () => {
   const early = 'local function first() return second() end\nlocal function second() return first() end';
   expect(complaints(['early.lua', early])).toEqual(['early.lua:1: second is used above its declaration']);
-  expect(complaints(line, ['serve.lua', 'return nextWaiter()'])).toEqual([
-    'serve.lua:1: nextWaiter is of line.lua, which is not required',
+  expect(complaints(line, ['serve.lua', 'return Line.next()'])).toEqual([
+    'serve.lua:1: Line is of line.lua, which is not required',
   ]);
 });
 
-test('what is required for nothing, or is not there, is told', () => {
-  expect(complaints(line, ['serve.lua', '-- requires: line, lime\nreturn nextWaiter()'])).toEqual([
+test('a required file that is missing or not used is reported', () => {
+  expect(complaints(line, ['serve.lua', '-- requires: line, lime\nreturn Line.next()'])).toEqual([
     'serve.lua:1: it requires lime.lua and uses nothing of it',
   ]);
 });
@@ -62,9 +78,25 @@ run()`;
 test('of two functions of one name the second hides the first', () => {
   const two = 'local function take() end\ntake()\nlocal function take() end\ntake()';
   expect(complaints(['two.lua', two])).toEqual(['two.lua:3: take hides another take']);
-  expect(complaints(line, ['again.lua', 'local function nextWaiter() end\nnextWaiter()'])).toEqual([
-    'line.lua:1: nextWaiter is never read',
-    'line.lua:1: nextWaiter is declared in again.lua, too',
-    'again.lua:1: nextWaiter is declared in line.lua, too',
+  const clock = ['lib/time.lua', 'local function clock() return 0 end'] as const;
+  expect(complaints(clock, ['again.lua', '-- requires: time\nlocal function clock() end\nclock()'])).toEqual([
+    'time.lua:1: clock is never read',
+    'again.lua:1: it requires time.lua and uses nothing of it',
+    'again.lua:2: clock is declared in time.lua, too',
+  ]);
+});
+
+test('two modules may each have a function of one name', () => {
+  const other = ['lib/turn.lua', 'local function next() return 1 end\nreturn { next = next }'] as const;
+  expect(
+    complaints(line, other, ['serve.lua', '-- requires: line, turn\nreturn Line.next(Turn.next())']),
+  ).toEqual([]);
+});
+
+test('a chunk above its limit of locals is reported', () => {
+  const chunk = 'local one, two = 1, 2\nlocal function three() local four = 4 end\ndo local five = 5 end';
+  expect(tooManyLocals(chunk, 3)).toEqual([]);
+  expect(tooManyLocals(chunk, 2)).toEqual([
+    'the chunk of all files has 3 locals, above the limit of 2: move some into a module of lib',
   ]);
 });

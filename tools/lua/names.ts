@@ -1,4 +1,4 @@
-import luaparse, { type Identifier, type Node } from 'luaparse';
+import luaparse, { type Chunk, type Identifier, type MemberExpression, type Node } from 'luaparse';
 
 export type Name = { readonly name: string; readonly line: number };
 
@@ -13,6 +13,10 @@ export type LuaNames = {
   readonly unreadHere: readonly Name[];
   /** Declared a second time in one scope, where it hides the first. */
   readonly again: readonly Name[];
+  /** Fields that are read of names that the file does not declare: `join` of `Line.join`. */
+  readonly members: readonly (Name & { readonly of: string })[];
+  /** Fields of the table that the file returns. */
+  readonly returned: readonly Name[];
 };
 
 type Local = Name & { read: boolean };
@@ -27,9 +31,10 @@ class Reader {
   readonly #free: Name[] = [];
   readonly #all: Local[] = [];
   readonly #again: Name[] = [];
+  readonly #members: (Name & { readonly of: string })[] = [];
   #scope: Scope = { locals: new Map(), outer: null };
 
-  read(chunk: Node): LuaNames {
+  read(chunk: Chunk): LuaNames {
     const file = this.#scope;
     this.#visitAll(childrenOf(chunk));
     const declared = this.#all.filter((local) => file.locals.get(local.name) === local);
@@ -40,6 +45,8 @@ class Reader {
       unread: unread.filter((local) => !declared.includes(local)),
       unreadHere: unread.filter((local) => declared.includes(local)),
       again: this.#again,
+      members: this.#members,
+      returned: returnedBy(chunk),
     };
   }
 
@@ -51,7 +58,7 @@ class Reader {
     const { type } = node;
     if (type === 'Identifier') return this.#use(node);
     // What stands behind a dot or before a table's `=` is no name of a variable.
-    if (type === 'MemberExpression') return this.#visit(node.base);
+    if (type === 'MemberExpression') return this.#visitMember(node);
     if (type === 'TableKeyString') return this.#visit(node.value);
     if (type === 'LocalStatement') {
       this.#visitAll(node.init);
@@ -62,6 +69,12 @@ class Reader {
       return node.variables.forEach((target) => this.#assign(target));
     }
     this.#visitBlock(node);
+  }
+
+  #visitMember({ base, identifier }: MemberExpression): void {
+    this.#visit(base);
+    if (base.type === 'Identifier' && this.#find(base.name) === undefined)
+      this.#members.push({ of: base.name, ...nameOf(identifier) });
   }
 
   /** Each block is a scope of its own. */
@@ -131,6 +144,13 @@ class Reader {
     }
     return undefined;
   }
+}
+
+function returnedBy({ body }: Chunk): readonly Name[] {
+  const last = body.at(-1);
+  const table = last?.type === 'ReturnStatement' ? last.arguments[0] : undefined;
+  if (table?.type !== 'TableConstructorExpression') return [];
+  return table.fields.filter((field) => field.type === 'TableKeyString').map(({ key }) => nameOf(key));
 }
 
 function nameOf({ name, loc }: Identifier): Name {

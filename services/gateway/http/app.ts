@@ -12,6 +12,7 @@ import {
   type RawServerDefault,
 } from 'fastify';
 import type { Grant } from '#src/access/keys.ts';
+import type { Timings } from '#src/model/timings.ts';
 import type { CallId, RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
 import { Failure } from '#src/failure/failure.ts';
@@ -36,6 +37,9 @@ export type AppListeners = {
   readonly onAnswer: (answered: Answered) => void;
 };
 
+/** A held request is silent; a connection that is silent for longer than that is closed. */
+const connectionSlackMs = 120_000;
+
 /** Fastify's settings, each with its reason. Nothing here is left to a default that could answer 4xx under /rft. */
 const serverOptions = {
   logger: false,
@@ -43,8 +47,6 @@ const serverOptions = {
   trustProxy: false,
   /** Longer than the idle time of common load balancers (60 s), so that they close first and no request meets a closed door. */
   keepAliveTimeout: 72_000,
-  /** Silence on a connection; a held request is silent for up to 540 s. */
-  connectionTimeout: 660_000,
   /** Until the whole request has come: 256 MiB over a slow line. */
   requestTimeout: 300_000,
   /** Stopping is answered in our own shape by the hold gate. */
@@ -61,10 +63,11 @@ const serverOptions = {
 } as const;
 
 /** An application without routes, in which every error, also the framework's and Node's own, leaves in our shape. */
-export function createApp(gate: HoldGate, listeners: AppListeners): App {
+export function createApp(gate: HoldGate, { requestHoldMs }: Timings, listeners: AppListeners): App {
   const { answer, notFound } = createFailureAnswer(listeners.onFailure);
   const app = fastify({
     ...serverOptions,
+    connectionTimeout: requestHoldMs + connectionSlackMs,
     frameworkErrors: (error, request, reply) => void answer(error, request, reply),
   }).withTypeProvider<TypeBoxTypeProvider>();
   // Answers are built field by field by the routes; a second, schema-driven selection would only hide mistakes.

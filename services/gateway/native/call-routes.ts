@@ -134,13 +134,13 @@ export function callRoutes(app: App, core: GatewayCore): void {
 
 function commandOf(
   body: ExecBody,
-): Pick<ExecRequest, 'argv' | 'cwd' | 'env' | 'stdin' | 'user' | 'maxOutputBytes'> {
+): Pick<ExecRequest, 'argv' | 'preferBash' | 'cwd' | 'env' | 'stdin' | 'user' | 'maxOutputBytes'> {
   const { argv, command, cwd, env, stdin, user, max_output_bytes } = body;
   if ((argv === undefined) === (command === undefined)) {
     throw invalid('give either argv or command');
   }
   return {
-    argv: argv ?? ['sh', '-c', command ?? ''],
+    ...(argv === undefined ? { argv: ['sh', '-c', command ?? ''], preferBash: true } : { argv }),
     ...(cwd === undefined ? {} : { cwd }),
     ...(env === undefined ? {} : { env }),
     ...(stdin === undefined ? {} : { stdin }),

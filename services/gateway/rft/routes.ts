@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
+import type { Timings } from '#src/model/timings.ts';
 import { GradeAnswer, GradeBody, ToolCallAnswer, ToolCallBody } from '#src/protocol/rft/wire.ts';
 import type { GatewayCore, ToolCallRequest } from '../core-interface.ts';
 import type { App } from '../http/app.ts';
@@ -21,13 +22,16 @@ import {
  * rollout is opened by its first call, and nothing announces its end.
  */
 
-/** How long a request is held: the platforms hang up after ten minutes, and proxies need a margin. */
-export const rftWaitMs = 540_000;
-
 const ToolParams = Type.Object({ environment: Type.String(), tool: Type.String() });
 const EnvironmentParams = Type.Object({ environment: Type.String() });
 
-export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScope): void {
+export function rftRoutes(
+  app: App,
+  core: GatewayCore,
+  requireScope: RequireScope,
+  { requestHoldMs }: Timings,
+): void {
+  const held: Held = { core, waitMs: requestHoldMs };
   const tools = { body: ToolCallBody, response: { 200: ToolCallAnswer } };
   const onToolCall = requireScope('rft:tools');
 
@@ -40,7 +44,7 @@ export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScop
       config: { written: writtenArguments },
     },
     (request) =>
-      answerToolCall(core, request, request.params, request.body, {
+      answerToolCall(held, request, request.params, request.body, {
         tool: request.params.tool,
         namedBy: 'job',
       }),
@@ -54,7 +58,7 @@ export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScop
       config: { written: writtenArguments },
     },
     (request) =>
-      answerToolCall(core, request, request.params, request.body, {
+      answerToolCall(held, request, request.params, request.body, {
         tool: request.body.name,
         namedBy: 'model',
       }),
@@ -67,12 +71,15 @@ export function rftRoutes(app: App, core: GatewayCore, requireScope: RequireScop
       onRequest: requireScope('rft:grade'),
       config: { written: writtenSample },
     },
-    (request) => answerGrade(core, request, request.params, request.body),
+    (request) => answerGrade(held, request, request.params, request.body),
   );
 }
 
+/** The core, and how long it holds a request. */
+type Held = { readonly core: GatewayCore; readonly waitMs: number };
+
 async function answerToolCall(
-  core: GatewayCore,
+  { core, waitMs }: Held,
   request: FastifyRequest,
   params: { readonly environment: string },
   body: ToolCallBody,
@@ -88,13 +95,13 @@ async function answerToolCall(
     ...meant,
     arguments: takeArguments(request),
     timeoutMs: null,
-    waitMs: rftWaitMs,
+    waitMs,
   });
   return { type: 'function_call_output', call_id: body.call_id, id: body.id, output: result.output };
 }
 
 async function answerGrade(
-  core: GatewayCore,
+  { core, waitMs }: Held,
   request: FastifyRequest,
   params: { readonly environment: string },
   body: GradeBody,
@@ -104,7 +111,7 @@ async function answerGrade(
     rollout: { rollout, attempt: null },
     open: { environment: environmentRef(params.environment), item: takeItem(body.item) },
     sample: takeSample(request) ?? '{}',
-    waitMs: rftWaitMs,
+    waitMs,
   });
   // JSON has no word for infinity: it would leave as null, which a trainer may read as 0.
   if (Number.isFinite(score)) return { score };

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { testTemplate } from '#test/support/sandboxes.ts';
+import { noImageSettings } from '../image/read-image.ts';
 import { bwrapArguments, type Plan } from './arguments.ts';
 
 const plan: Plan = {
@@ -9,6 +10,7 @@ const plan: Plan = {
   }),
   tokenSha256: 'f'.repeat(64),
   users: 'two-user',
+  image: noImageSettings,
   root: [{ kind: 'bind', source: '/usr', target: '/usr' }],
   etc: {},
   kept: [],
@@ -65,6 +67,24 @@ describe('bwrapArguments', () => {
   it('binds the terminals that are limited over those that are not', () => {
     expect(text()).toContain('--dev /dev --dev-bind /stage/pts /dev/pts');
     expect(text({ terminalsFolder: null })).not.toContain('--dev-bind');
+  });
+
+  it('gives sandboxd the variables of an image in one of its own, but for those that the environment sets', () => {
+    const env = { LD_PRELOAD: '/x.so', GREETING: 'good day' };
+    const options = bwrapArguments({ ...plan, image: { ...noImageSettings, env } });
+    expect(options.join(' ')).toContain('--setenv CORRAL_IMAGE_ENV {"LD_PRELOAD":"/x.so"}');
+    expect(options).not.toContain('LD_PRELOAD');
+    expect(text()).not.toContain('CORRAL_IMAGE_ENV');
+  });
+
+  it("works where the image says, which is the image's own to be written or not, and in its home", () => {
+    const said = text({ image: { ...noImageSettings, workdir: '/app', home: '/home/dev' } });
+    expect(said).toContain('--setenv CORRAL_WORKSPACE /app --setenv CORRAL_WORKSPACE_FROM image');
+    expect(said).toContain('--setenv HOME /home/dev');
+    const ours = text({ image: { ...noImageSettings, workdir: '/workspace' } });
+    expect(ours).toContain('--setenv CORRAL_WORKSPACE /workspace');
+    expect(ours).toContain('--setenv HOME /workspace');
+    expect(ours).not.toContain('CORRAL_WORKSPACE_FROM');
   });
 
   it('makes the root read-only after the last mount', () => {

@@ -1,6 +1,8 @@
 import { basename, dirname, join } from 'node:path';
 import type { SourceFolder, Template } from '#src/model/environment.ts';
 import { foldersVariable } from '#src/protocol/sandboxd/folders-variable.ts';
+import { imageEnvVariable } from '#src/protocol/sandboxd/image-env-variable.ts';
+import type { ImageSettings } from '../image/read-image.ts';
 import type { Kept } from './host-settings.ts';
 import { graderId, places, policyId, sandboxSocketName } from './places.ts';
 import type { RootStep } from './root-layout.ts';
@@ -13,6 +15,7 @@ export type Plan = {
   readonly template: Template;
   readonly tokenSha256: string;
   readonly users: Users;
+  readonly image: ImageSettings;
   readonly root: readonly RootStep[];
   /** Bound into /etc, source by target; missing ones are left out. */
   readonly etc: Readonly<Record<string, string>>;
@@ -172,13 +175,14 @@ function parentsOf(target: string): readonly Option[] {
 function environment(plan: Plan): Readonly<Record<string, string>> {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-    HOME: places.workspace,
+    HOME: plan.image.home ?? places.workspace,
     LANG: 'C.UTF-8',
     ...plan.template.env,
     CORRAL_SANDBOX_ID: plan.sandbox,
     CORRAL_TOKEN_SHA256: plan.tokenSha256,
     CORRAL_LISTEN: `unix:${places.daemon}/${sandboxSocketName}`,
-    CORRAL_WORKSPACE: places.workspace,
+    ...workspaceVariables(plan.image),
+    ...imageVariables(plan),
     CORRAL_POLICY_UID: String(policyId),
     CORRAL_POLICY_GID: String(policyId),
     CORRAL_GRADER_UID: String(graderId),
@@ -191,4 +195,15 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
       ? {}
       : { CORRAL_CGROUP_EVENTS: join(places.groupEvents, basename(plan.memoryKillsFile)) }),
   };
+}
+
+function workspaceVariables({ workdir }: ImageSettings): Readonly<Record<string, string>> {
+  if (workdir === null || workdir === places.workspace) return { CORRAL_WORKSPACE: places.workspace };
+  return { CORRAL_WORKSPACE: workdir, CORRAL_WORKSPACE_FROM: 'image' };
+}
+
+/** Those that the environment does not set by itself. */
+function imageVariables({ image, template }: Plan): ReturnType<typeof imageEnvVariable> {
+  const left = Object.entries(image.env).filter(([name]) => !Object.hasOwn(template.env, name));
+  return imageEnvVariable(Object.fromEntries(left));
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable, Writable } from 'node:stream';
+import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
 import { idsInRange } from '../own-ids.ts';
 
 export type LaunchSpec = {
@@ -9,6 +10,8 @@ export type LaunchSpec = {
   /** sandboxd's command line inside the sandbox. */
   readonly argv: readonly string[];
   readonly joinFiles: readonly string[];
+  /** The payload, as this process sees it: one of its programs is part of the launch. */
+  readonly payloadFolder: string;
   /** Our own mounts; null without root, when bubblewrap makes the disk itself. */
   readonly mounts: {
     /** What to mount, as `mount --fstab` reads it. */
@@ -107,10 +110,13 @@ function spawnLaunch(spec: LaunchSpec): ChildProcess {
   }
 }
 
-function commandOf({ argv, mounts, idBase }: LaunchSpec): readonly string[] {
+/** Everything after the launch's own descriptors is closed in the child, so that no sandbox inherits what a thread here has open. */
+function commandOf({ argv, mounts, idBase, payloadFolder }: LaunchSpec): readonly string[] {
+  const firstToClose = idBase === null ? descriptors.mapped : descriptors.mapped + 1;
   const dyingWithUs = idBase === null ? ['setpriv', '--pdeathsig', 'KILL', '--'] : [];
   const ownMounts = mounts === null ? [] : ['unshare', '--mount', '--'];
-  return [...dyingWithUs, ...ownMounts, 'sh', '-c', launchScript, 'corral-launch', ...argv];
+  const shell = shellClosingFrom(payloadFolder, firstToClose);
+  return [...dyingWithUs, ...ownMounts, ...shell, '-c', launchScript, 'corral-launch', ...argv];
 }
 
 function environmentOf({ joinFiles, mounts, idBase }: LaunchSpec): NodeJS.ProcessEnv {

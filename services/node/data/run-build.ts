@@ -2,11 +2,13 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import type { DataBuild } from '#src/model/environment.ts';
+import { shellClosingFrom } from '#src/protocol/sandboxd/payload-layout.ts';
 import { keptOption, machineFiles, mount, type Option, rootOption } from '../bwrap/arguments.ts';
 import { emptyFile, listHostRoot } from '../bwrap/host-root.ts';
 import { layOutRoot } from '../bwrap/root-layout.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
-import { etcOf, isStillThere, type Site } from '../sandbox/build.ts';
+import { isStillThere, type Site } from '../sandbox/build.ts';
+import { etcOf } from '../sandbox/own-etc.ts';
 import { killMembers } from '../sandbox/process-identity.ts';
 
 /**
@@ -15,7 +17,7 @@ import { killMembers } from '../sandbox/process-identity.ts';
  * secret of anybody's, no neighbour's process, the sandboxes' filter of system calls, a user that owns nothing, and a bound
  * on memory, processes and time: a mistake in it costs this build, not the fleet.
  */
-export type BuildSite = Pick<Site, 'etcFolder' | 'kept' | 'filterFile'> & {
+export type BuildSite = Pick<Site, 'etcFolder' | 'kept' | 'filterFile' | 'payloadFolder'> & {
   readonly groups: Groups;
   readonly isRoot: boolean;
   /** Our own Node: an index is made by the SQLite that it is read with, whatever this machine has. */
@@ -75,7 +77,7 @@ function start(build: DataBuild, folder: string, group: Group, site: BuildSite):
         '--pdeathsig',
         'KILL',
         '--',
-        'sh',
+        ...shellClosingFrom(site.payloadFolder, filterDescriptor + 1),
         '-c',
         joinScript,
         'corral-data',

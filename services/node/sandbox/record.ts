@@ -38,6 +38,8 @@ export type SandboxFolder = {
   readonly fstab: string;
   /** What its disk begins with. */
   readonly disk: string;
+  /** Its own files of /etc. */
+  readonly etc: string;
   readonly socket: string;
 };
 
@@ -64,6 +66,7 @@ export function createRecords(stateFolder: string): Records {
       run,
       fstab: join(path, 'fstab'),
       disk: join(path, 'disk'),
+      etc: join(path, 'etc'),
       socket: join(run, sandboxSocketName),
     };
   };

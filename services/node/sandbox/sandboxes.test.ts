@@ -61,6 +61,7 @@ function setUp(changed: (real: Records) => Partial<Records>, others: Partial<San
       kept: [],
       filterFile: join(stateFolder, 'system-calls.bpf'),
       stageFolder: join(stateFolder, 'stage'),
+      canLayer: true,
     },
     ...others,
   });

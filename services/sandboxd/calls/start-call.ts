@@ -5,6 +5,7 @@ import { type MemoryFiles, memoryKillsSince, readMemoryAccount } from '#src/plat
 import { behindSandboxd, enterable } from '../command/behind-sandboxd.ts';
 import { commandEnv, graderEnv } from '../command/command-env.ts';
 import { cutCapture } from '../command/capture.ts';
+import { textArgv } from '../command/prefer-bash.ts';
 import { type CommandResult, type CommandSpec, runCommand } from '../command/run-command.ts';
 import type { Config } from '../config.ts';
 import type { Turns } from '../grading/turns.ts';
@@ -110,9 +111,12 @@ type ProcessParts = Omit<CommandSpec, 'timeoutMs' | 'keepBytes' | 'killAtOnce'>;
 export function execProcess(config: Config, env: NodeJS.ProcessEnv, action: ExecAction): ProcessParts {
   const user = action.user ?? 'policy';
   const folder = folderOf(config, user);
+  const variables =
+    user === 'grader' ? graderEnv(env, config, folder, action.env) : commandEnv(env, folder, action.env);
+  const cwd = resolve(folder, action.cwd ?? '.');
   const process = {
-    ...enterable(resolve(folder, action.cwd ?? '.'), action.argv),
-    env: user === 'grader' ? graderEnv(env, config, folder, action.env) : commandEnv(env, folder, action.env),
+    ...enterable(cwd, textArgv(action, cwd, variables, config)),
+    env: variables,
     user: processUser(config, user),
     stdin: action.stdin,
   };

@@ -2,7 +2,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
 
-const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+export const sanePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /** Our own settings, and where the API server is: Kubernetes tells every container, also one that has no use for it. */
 const notTheImages = /^(?:CORRAL_|KUBERNETES_(?:SERVICE|PORT)(?:_|$))/;

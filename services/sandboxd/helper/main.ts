@@ -6,7 +6,7 @@
  *   get PATH MOST-BYTES      the file on stdout
  *   tar-in PATH, tar-out PATH MOST-BYTES   the same with an archive of what is below a folder
  *   take-artifacts WANTED    what they name, for a grader elsewhere, as an archive on stdout
- *   probe       nothing but a look whether the workspace can be written
+ *   probe WHOSE  nothing but a look whether the workspace can be written, if it is ours
  *   missing PATH PROGRAM…   which of them this user cannot run, as JSON on stdout
  *   lacking FOLDERS          which of these folders this user cannot use as needed, as JSON on stdout
  *   place-grader FOLDER, read-score PATH TOLD…   what a grader finds before its turn, and what it leaves after it
@@ -69,7 +69,7 @@ async function main([folder = '/', task = '', object = '', ...rest]: readonly st
       return asPolicy(object, rest);
     }
     case 'probe':
-      accessSync(folder, constants.W_OK | constants.X_OK);
+      if (object === 'ours') accessSync(folder, constants.W_OK | constants.X_OK);
       return 0;
     default:
       throw new Error(`no such task for the helper: ${task}`);

@@ -176,7 +176,7 @@ export function parseArtifacts(body: unknown): ArtifactsRequest {
   };
 }
 
-function parseExec({ argv, cwd, env, stdin, user }: shape.Fields): ExecAction {
+function parseExec({ argv, cwd, env, stdin, user, preferBash }: shape.Fields): ExecAction {
   return {
     kind: 'exec',
     argv: shape.argv(argv, 'action.argv'),
@@ -184,6 +184,7 @@ function parseExec({ argv, cwd, env, stdin, user }: shape.Fields): ExecAction {
     ...(env === undefined ? {} : { env: shape.texts(env, 'action.env') }),
     ...(stdin === undefined ? {} : { stdin: shape.text(stdin, 'action.stdin') }),
     ...(user === undefined ? {} : { user: parseUser(user, 'action.user') }),
+    ...(preferBash === true ? { preferBash } : {}),
   };
 }
 

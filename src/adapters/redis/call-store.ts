@@ -4,171 +4,152 @@ import type {
   AdmitReply,
   AdmitRequest,
   CallStore,
-  OverdueCall,
   KeptText,
   Settlement,
-  SettleReply,
   SpentReason,
   ToldCall,
 } from '#src/ports/fleet/calls.ts';
 import { unknownRollout, evidenceText, recordOf, recordOrNull, epochOf } from './record.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply, type RunScript } from './script-runner.ts';
+import { type RunScript, scriptsOver, textOrNull } from './script-runner.ts';
+import type { calls } from './scripts/calls.ts';
+import { itemsOf } from './scripts/contract.ts';
+import type { StoredCall as Stored } from './scripts/shapes.ts';
+import type { Static } from 'typebox';
 import { callId } from '#src/model/ids.ts';
 import type { Epoch } from '#src/model/rollout.ts';
-import type { CallSummary } from '#src/ports/fleet/records.ts';
+import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 
 export function callStore(run: RunScript): CallStore {
+  const { ask, exchange } = scriptsOver(run);
   return {
-    admit: async (request) => admitReplyOf(await run('admit', ...admitArguments(request))),
+    admit: async (request) => {
+      const { reply, texts } = await exchange('admit', admitAsk(request), keptAs(request.arguments));
+      return admitReplyOf(reply, texts[0]);
+    },
     settle: async (settlement) => {
-      const reply = await run('settle', ...settleArguments(settlement));
+      const { answer, arguments: said, output } = settlement;
+      const raw = [answer ?? '', keptAs(said), keptAs(output)];
+      const { reply, texts } = await exchange('settle', settleAsk(settlement), ...raw);
       if (reply === null) throw unknownRollout(settlement.key);
-      return settleReplyOf(reply);
+      const { first, tainted, call } = reply;
+      const { summary, digest } = callOf(call);
+      return { first, tainted, summary, digest, answer: first ? answer : textOrNull(texts[0]) };
     },
     overdue: async (graceMs, lookAgainMs, limit) =>
-      listOf(await run('overdue-calls', graceMs, lookAgainMs, limit)).map(overdueOf),
-    withdraw: async ({ rollout, summary, lookAgainAtMs }, counted) =>
-      (await run('withdraw-call', rollout.key, summary.call, counted ? 1 : 0, lookAgainAtMs)) === 1,
+      itemsOf(await ask('overdue-calls', { graceMs, lookAgainMs, limit })).map(
+        ({ rollout, call, lookAgainAtMs }) => {
+          const { summary, digest } = callOf(call);
+          return { rollout: recordOf(rollout), summary, digest, lookAgainAtMs };
+        },
+      ),
+    withdraw: ({ rollout, summary, lookAgainAtMs }, counted) =>
+      ask('withdraw-call', { key: rollout.key, call: summary.call, counted, lookAgainAtMs }),
     unsent: async (key, call, counted) => {
-      await run('unsent-call', key, call, counted ? 1 : 0);
+      await ask('unsent-call', { key, call, counted });
     },
     lookup: async (key, call) => {
-      const reply = await run('lookup-call', key, call);
-      if (reply === null) return null;
-      const [stored, answer] = listOf(reply);
-      return { ...callOf(stored), answer: textOrNull(answer) };
+      const { reply, texts } = await exchange('lookup-call', { key, call });
+      return reply === null ? null : { ...callOf(reply), answer: textOrNull(texts[0]) };
     },
     list: async (key) => {
-      const calls = listOf(await run('list-calls', key)).map((reply) => callOf(reply).summary);
-      return calls.sort((one, other) => one.startedAtMs - other.startedAtMs);
+      const listed = itemsOf(await ask('list-calls', { key })).map((call) => callOf(call).summary);
+      return listed.sort((one, other) => one.startedAtMs - other.startedAtMs);
     },
     transcript: async (key) => {
-      const calls = listOf(await run('read-transcript', key)).map(toldOf);
-      return calls.sort((one, other) => one.summary.startedAtMs - other.summary.startedAtMs);
+      const { reply, texts } = await exchange('read-transcript', { key });
+      const told = itemsOf(reply).map((call, index) => toldOf(call, texts[2 * index], texts[2 * index + 1]));
+      return told.sort((one, other) => one.summary.startedAtMs - other.summary.startedAtMs);
     },
   };
 }
 
-/** Null has no place in a script's arguments: an empty text stands for it. */
-function admitArguments(request: AdmitRequest): readonly (string | number)[] {
+function admitAsk(request: AdmitRequest) {
   const { key, call, tool, digest, timeoutMs, idleMs, budget, activation } = request;
-  return [
+  return {
     key,
     call,
-    storedTool(tool),
+    tool: storedTool(tool),
     digest,
-    Math.round(timeoutMs),
-    Math.round(idleMs),
-    budget?.toolCalls ?? '',
-    budget?.rolloutMs ?? '',
-    activation?.generation ?? '',
-    activation?.boot ?? '',
-    keptAs(request.arguments),
-  ];
+    timeoutMs: Math.round(timeoutMs),
+    idleMs: Math.round(idleMs),
+    budget: budget ?? undefined,
+    activation: activation ?? undefined,
+  };
 }
 
 /** As lib/call.lua keeps it. */
 const keptAs = (text: KeptText | undefined): string =>
   text === undefined ? '' : `${text.whole} ${text.text}`;
 
-/** `{ kind, record, … }`, as `admit` answers. */
-function admitReplyOf(reply: Reply): AdmitReply {
-  const [answered, record, extra, answer] = listOf(reply);
-  const kind = textOf(answered);
-  switch (kind) {
+function admitReplyOf(reply: Static<typeof calls.admit.reply>, answer: string | undefined): AdmitReply {
+  switch (reply.kind) {
     case 'dispatch':
-      return dispatchOf(record, extra, answer);
+      return dispatchOf(recordOf(reply.rollout), reply);
     case 'settled':
-      return { kind, answer: textOf(answer), summary: callOf(extra).summary };
+      return { kind: 'settled', answer: answer ?? '', summary: callOf(reply.call).summary };
     case 'answer_expired':
-      return { kind, summary: callOf(extra).summary };
+      return { kind: 'answer_expired', summary: callOf(reply.call).summary };
     case 'conflict':
-      return { kind };
+      return { kind: 'conflict' };
     case 'refused':
-      return { kind, reason: textOf(extra) as SpentReason, rollout: recordOf(record) };
+      return { kind: 'refused', reason: reply.reason as SpentReason, rollout: recordOf(reply.rollout) };
     case 'broken':
-      return { kind, rollout: recordOf(record) };
+      return { kind: 'broken', rollout: recordOf(reply.rollout) };
     case 'not_active':
-      return { kind, rollout: recordOrNull(record) };
-    case 'barred':
+      return { kind: 'not_active', rollout: recordOrNull(reply.rollout) };
+    case 'barred': {
+      const { code, admitted } = reply;
       return {
-        kind,
-        code: textOf(extra) as FailureCode,
-        rollout: recordOf(record),
-        admitted: textOf(answer) as Admitted,
+        kind: 'barred',
+        code: code as FailureCode,
+        rollout: recordOf(reply.rollout),
+        admitted: admitted as Admitted,
       };
-    default:
-      throw new TypeError(`an admission answered ${JSON.stringify(kind)}`);
+    }
   }
 }
 
 function dispatchOf(
-  record: Reply | undefined,
-  again: Reply | undefined,
-  activated: Reply | undefined,
+  rollout: RolloutRecord,
+  { again, activated }: { readonly again: boolean; readonly activated: boolean },
 ): AdmitReply {
-  const rollout = recordOf(record);
-  if (rollout.epoch === null) throw new TypeError(`an active rollout without a sandbox: ${rollout.key}`);
-  return {
-    kind: 'dispatch',
-    rollout,
-    epoch: rollout.epoch,
-    again: isSet(again),
-    activated: isSet(activated),
-  };
+  const { epoch } = rollout;
+  if (epoch === null) throw new TypeError(`an active rollout without a sandbox: ${rollout.key}`);
+  return { kind: 'dispatch', rollout, epoch, again, activated };
 }
 
-const isSet = (flag: Reply | undefined): boolean => numberOf(flag) === 1;
-
-function settleArguments(settlement: Settlement): readonly (string | number)[] {
+function settleAsk(settlement: Settlement) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, answer, taint, idleMs, ranIn } = settlement;
-  return [
+  const { outputBytes, taint, idleMs, ranIn } = settlement;
+  return {
     key,
     call,
     digest,
-    storedTool(tool),
+    tool: storedTool(tool),
     outcome,
-    code ?? '',
+    code: code ?? undefined,
     admitted,
-    exitCode ?? '',
-    durationMs === null ? '' : Math.round(durationMs),
-    Math.round(waitedMs),
+    exitCode: exitCode ?? undefined,
+    durationMs: durationMs === null ? undefined : Math.round(durationMs),
+    waitedMs: Math.round(waitedMs),
     outputBytes,
-    answer ?? '',
-    taint?.code ?? '',
-    taint === null ? '' : evidenceText(taint.evidence),
-    Math.round(idleMs),
-    ranIn ?? '',
-    keptAs(settlement.arguments),
-    keptAs(settlement.output),
-  ];
-}
-
-function settleReplyOf(reply: Reply): SettleReply {
-  const [first, answer, stored, tainted = 0] = listOf(reply);
-  const { summary, digest } = callOf(stored);
-  return {
-    first: numberOf(first) === 1,
-    answer: textOrNull(answer),
-    summary,
-    digest,
-    tainted: numberOf(tainted) === 1,
+    taint: taint === null ? undefined : { code: taint.code, evidence: evidenceText(taint.evidence) },
+    idleMs: Math.round(idleMs),
+    ranIn,
   };
 }
 
-function toldOf(reply: Reply): ToldCall {
-  const [stored, asked, answered] = listOf(reply);
+function toldOf(call: Stored, said: string | undefined, answered: string | undefined): ToldCall {
   const output = keptIn(answered);
   return {
-    summary: callOf(stored).summary,
-    arguments: keptIn(asked),
+    summary: callOf(call).summary,
+    arguments: keptIn(said),
     output: output === null ? null : { ...wholeAndText(output.text), endedAtMs: output.whole },
   };
 }
 
 /** What stands behind the first number; of an output that is when it ended, and the same again behind it. */
-function keptIn(reply: Reply | undefined): KeptText | null {
+function keptIn(reply: string | undefined): KeptText | null {
   const kept = textOrNull(reply);
   return kept === null ? null : wholeAndText(kept);
 }
@@ -178,61 +159,35 @@ function wholeAndText(kept: string): KeptText {
   return { whole: Number(kept.slice(0, end)), text: kept.slice(end + 1) };
 }
 
-function overdueOf(reply: Reply): OverdueCall {
-  const [record, stored, lookAgainAtMs] = listOf(reply);
-  const { summary, digest } = callOf(stored);
-  return { rollout: recordOf(record), summary, digest, lookAgainAtMs: numberOf(lookAgainAtMs) };
-}
-
 /** Bytes of a tool's name that a summary keeps: a model may ask for a tool by any name. */
 const toolMaxChars = 48;
 
 export const storedTool = (tool: string): string => tool.slice(0, toolMaxChars);
 
-/** The stored array; its fields are numbered in lib/call.lua. */
-type Stored = readonly [
-  tool: string,
-  digest: string,
-  startedAtMs: number,
-  dispatched: 0 | 1,
-  admitted: Admitted,
-  outcome: Outcome | null,
-  code: string | null,
-  exitCode: number | null,
-  durationMs: number | null,
-  waitedMs: number,
-  outputBytes: number,
-  answered: 0 | 1,
-];
-
-type StoredCall = {
+type KnownCall = {
   readonly summary: CallSummary;
   readonly digest: string;
   readonly epoch: Epoch | null;
 };
 
-/** A call as `callReply()` of lib/call.lua answers it: id, stored text, sandbox and boot where it ran. */
-function callOf(reply: Reply | undefined): StoredCall {
-  const [call, text, sandbox, boot] = listOf(reply);
-  const stored = JSON.parse(textOf(text)) as Stored;
+function callOf({ call, stored, sandbox, boot }: Stored): KnownCall {
   const epoch = epochOf(sandbox, boot);
   return {
     epoch,
     digest: stored[1],
-    summary: { call: callId(textOf(call)), sandbox: epoch?.sandbox ?? null, ...named(stored) },
+    summary: { call: callId(call), sandbox: epoch?.sandbox ?? null, ...named(stored) },
   };
 }
 
-function named(stored: Stored): Omit<CallSummary, 'call' | 'sandbox'> {
+function named(stored: Stored['stored']): Omit<CallSummary, 'call' | 'sandbox'> {
   const [tool, , startedAtMs, , admitted, outcome, code, exitCode, durationMs, waitedMs, outputBytes] =
     stored;
-  const state = outcome === null ? 'dispatched' : 'settled';
   return {
     tool,
-    state,
-    outcome,
+    state: outcome === null ? 'dispatched' : 'settled',
+    outcome: outcome as Outcome | null,
     code,
-    admitted,
+    admitted: admitted as Admitted,
     exitCode,
     startedAtMs,
     durationMs,

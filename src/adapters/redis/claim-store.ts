@@ -6,7 +6,8 @@ import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
 import { type Keys, runName } from './keys.ts';
 import type { Messages } from './connection.ts';
-import { listOf, textOf, textOrNull, type RunScript } from './script-runner.ts';
+import { type RunScript, type Scripts, scriptsOver, textOrNull } from './script-runner.ts';
+import { itemsOf } from './scripts/contract.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;
@@ -18,40 +19,42 @@ export function claimStore(
   messages: Messages,
   rowBytesOfTenant: number,
 ): ClaimStore {
+  const { ask, exchange } = scriptsOver(run);
   const claim = joinClaims(run, rowBytesOfTenant);
   return {
     claim: async (request) => {
-      if (request.chosen !== undefined) await choose(run, request.template, request.chosen);
+      if (request.chosen !== undefined) await choose(ask, request.template, request.chosen);
       return claim(request);
     },
     find: async (owner, attempt) => {
       const before = `${runName(owner.tenant, owner.run)}/${encodeURIComponent(owner.rollout)}`;
-      return recordOrNull(await run('find', before, attempt ?? '', owner.role));
+      return recordOrNull(await ask('find', { before, attempt: attempt ?? undefined, role: owner.role }));
     },
-    row: async (key) => textOrNull(await run('read-row', key)),
-    renew: (rollouts) => renew(run, rollouts),
+    row: async (key) => textOrNull((await exchange('read-row', { key })).texts[0]),
+    renew: (rollouts) => renew(ask, rollouts),
     swap: async (key, generation, reason, evidence) => {
-      const reply = await run(
-        'swap',
+      const reply = await ask('swap', {
         key,
         generation,
-        reason.slice(0, reasonMaxChars),
-        evidenceText(evidence),
-      );
+        reason: reason.slice(0, reasonMaxChars),
+        evidence: evidenceText(evidence),
+      });
       if (reply === null) throw unknownRollout(key);
       return claimReplyOf(reply);
     },
     pinVersion: async (tenant, ofRun, environment, newest) =>
-      environmentVersion(textOf(await run('pin-version', runName(tenant, ofRun), environment, newest))),
+      environmentVersion(
+        await ask('pin-version', { run: runName(tenant, ofRun), environment, version: newest }),
+      ),
     onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
   };
 }
 
-async function renew(run: RunScript, rollouts: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>> {
+async function renew(ask: Scripts['ask'], rollouts: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>> {
   const changed = new Set<RolloutKey>();
   for (let start = 0; start < rollouts.length; start += renewBatch) {
     const batch = rollouts.slice(start, start + renewBatch);
-    for (const key of listOf(await run('renew', ...batch))) changed.add(textOf(key) as RolloutKey);
+    for (const key of itemsOf(await ask('renew', { rollouts: batch }))) changed.add(key as RolloutKey);
   }
   return changed;
 }

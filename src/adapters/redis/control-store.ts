@@ -1,17 +1,19 @@
 import type { ControlKey, ControlReply, ControlStore, Standing } from '#src/ports/fleet/controls.ts';
-import { listOf, type Reply, type RunScript, textOf } from './script-runner.ts';
+import { type RunScript, scriptsOver } from './script-runner.ts';
 
 export function controlStore(run: RunScript): ControlStore {
+  const { ask } = scriptsOver(run);
   return {
     standing: async (key) => {
-      const reply = await run('read-control', nameOf(key));
-      return reply === null ? null : (replyOf(reply) as Standing);
+      const known = await ask('read-control', { name: nameOf(key) });
+      return known === null ? null : (replyOf(known) as Standing);
     },
     ask: async (key, holder, leaseMs, again) =>
-      replyOf(await run('ask-control', nameOf(key), holder, leaseMs, again ? 1 : 0)),
+      replyOf(await ask('ask-control', { name: nameOf(key), holder, leaseMs, again })),
     conclude: async (key, holder, found) => {
-      const { standing = '', ...facts } = found ?? {};
-      return replyOf(await run('conclude-control', nameOf(key), holder, standing, JSON.stringify(facts)));
+      const { standing, ...facts } = found ?? { standing: undefined };
+      const asked = { name: nameOf(key), holder, found: standing, facts: JSON.stringify(facts) };
+      return replyOf(await ask('conclude-control', asked));
     },
   };
 }
@@ -19,8 +21,8 @@ export function controlStore(run: RunScript): ControlStore {
 const nameOf = ({ tenant, version, task }: ControlKey): string =>
   `${encodeURIComponent(tenant)}/${version}/${task}`;
 
-function replyOf(reply: Reply): ControlReply {
-  const [standing, facts] = listOf(reply);
-  const known = facts === undefined || facts === null ? {} : (JSON.parse(textOf(facts)) as object);
-  return { standing: textOf(standing) as ControlReply['standing'], ...known };
+type Known = { readonly standing: string; readonly facts?: string };
+
+function replyOf({ standing, facts = '{}' }: Known): ControlReply {
+  return { standing: standing as ControlReply['standing'], ...(JSON.parse(facts) as object) };
 }

@@ -8,78 +8,74 @@ import type {
   AliasStore,
   Named,
 } from '#src/ports/fleet/registry.ts';
-import { listOf, numberOf, textOf, type Reply, textOrNull, type RunScript } from './script-runner.ts';
+import { type RunScript, type Scripts, scriptsOver, textOrNull } from './script-runner.ts';
+import { itemsOf } from './scripts/contract.ts';
 
 /** Longer than the pause after which a run would come back to its pinned versions. */
 const environmentsKeptMs = 14 * 24 * 3_600_000;
 
 /** Environments come from our own compiler and are stored as they are, so they are not checked again here. */
 export function environmentStore(run: RunScript): EnvironmentStore {
+  const { ask, exchange } = scriptsOver(run);
+  const keptMs = environmentsKeptMs;
   return {
     publish: async (environment) => {
-      await run('publish-environment', environment.version, JSON.stringify(environment), environmentsKeptMs);
+      const { version } = environment;
+      await exchange('publish-environment', { version, keptMs }, JSON.stringify(environment));
     },
     load: async (version) => {
-      const text = await run('load-environment', version, environmentsKeptMs);
+      const text = textOrNull((await exchange('load-environment', { version, keptMs })).texts[0]);
       return text === null ? null : environmentOf(text);
     },
     beginning: async (prefix) =>
-      listOf(await run('versions-beginning', prefix, environmentsKeptMs)).map((one) =>
-        environmentVersion(textOf(one)),
-      ),
-    published: async () => listOf(await run('list-environments', environmentsKeptMs)).map(environmentOf),
-    choose: (template, chosen) => choose(run, template, chosen),
+      itemsOf(await ask('versions-beginning', { prefix, keptMs })).map(environmentVersion),
+    published: async () => (await exchange('list-environments', { keptMs })).texts.map(environmentOf),
+    choose: (template, chosen) => choose(ask, template, chosen),
     chosen: async (sinceMs) => {
-      const [atMs, rows] = listOf(await run('list-chosen', sinceMs ?? ''));
-      return { atMs: numberOf(atMs), templates: listOf(rows).map(chosenOf) };
+      const { atMs, templates } = await ask('list-chosen', { sinceMs: sinceMs ?? undefined });
+      return {
+        atMs,
+        templates: itemsOf(templates).map(({ template, version, image }) => ({
+          template: templateDigest(template),
+          version: environmentVersion(version),
+          image: JSON.parse(image) as Image,
+        })),
+      };
     },
   };
 }
 
 /** Tells of a template that a row made. */
 export async function choose(
-  run: RunScript,
+  ask: Scripts['ask'],
   template: TemplateDigest,
   { version, image }: ChosenImage,
 ): Promise<void> {
-  await run('choose', template, version, JSON.stringify(image));
+  await ask('choose', { template, version, image: JSON.stringify(image) });
 }
 
-function chosenOf(row: Reply) {
-  const [template, version, image] = listOf(row);
-  return {
-    template: templateDigest(textOf(template)),
-    version: environmentVersion(textOf(version)),
-    image: JSON.parse(textOf(image)) as Image,
-  };
-}
-
-function environmentOf(text: Reply): Environment {
-  return JSON.parse(textOf(text)) as Environment;
-}
+const environmentOf = (text: string) => JSON.parse(text) as Environment;
 
 /** Fifteen times the interval at which processes say what they have: a pause is not an end. */
 const silentMs = 30_000;
 
 /** Catalogs come from our own loader and are stored as they are, so they are not checked again here. */
 export function catalogStore(run: RunScript): CatalogStore {
+  const { ask, exchange } = scriptsOver(run);
+  const keptMs = environmentsKeptMs;
   return {
     hold: async (holder, catalog, sinceMs) => {
-      const reply = await run('hold-catalog', holder, silentMs, environmentsKeptMs, catalog, sinceMs ?? '');
-      if (reply === null) return null;
-      const [newest, since] = listOf(reply);
-      return { newest: textOf(newest), sinceMs: numberOf(since) };
+      const asked = { holder, catalog, sinceMs: sinceMs ?? undefined, silentMs, keptMs };
+      const reply = await ask('hold-catalog', asked);
+      return reply === null ? null : { newest: reply.newest ?? '', sinceMs: reply.sinceMs ?? 0 };
     },
-    leave: async (holder) => {
-      const [newest] = listOf(await run('hold-catalog', holder, silentMs, environmentsKeptMs, '', ''));
-      return textOrNull(newest);
-    },
+    leave: async (holder) => (await ask('hold-catalog', { holder, silentMs, keptMs }))?.newest ?? null,
     publish: async (catalog, entries) => {
-      await run('publish-catalog', catalog, JSON.stringify(entries), environmentsKeptMs);
+      await exchange('publish-catalog', { catalog, keptMs }, JSON.stringify(entries));
     },
     entries: async (catalog) => {
-      const text = await run('load-catalog', catalog);
-      return text === null ? null : (JSON.parse(textOf(text)) as readonly CatalogEntry[]);
+      const text = textOrNull((await exchange('load-catalog', { catalog })).texts[0]);
+      return text === null ? null : (JSON.parse(text) as readonly CatalogEntry[]);
     },
   };
 }
@@ -88,19 +84,17 @@ export function catalogStore(run: RunScript): CatalogStore {
 export const mostAliases = 10_000;
 
 export function aliasStore(run: RunScript): AliasStore {
+  const { exchange } = scriptsOver(run);
+  const keptMs = environmentsKeptMs;
   return {
-    name: async (tenant, alias, named) =>
-      (await run(
-        'name-image',
-        encodeURIComponent(tenant),
-        alias,
-        JSON.stringify(named),
-        mostAliases,
-        environmentsKeptMs,
-      )) === 1,
+    name: async (tenant, alias, named) => {
+      const asked = { tenant: encodeURIComponent(tenant), alias, most: mostAliases, keptMs };
+      return (await exchange('name-image', asked, JSON.stringify(named))).reply;
+    },
     named: async (tenant, alias) => {
-      const text = await run('named-image', encodeURIComponent(tenant), alias, environmentsKeptMs);
-      return text === null ? null : (JSON.parse(textOf(text)) as Named);
+      const asked = { tenant: encodeURIComponent(tenant), alias, keptMs };
+      const text = textOrNull((await exchange('named-image', asked)).texts[0]);
+      return text === null ? null : (JSON.parse(text) as Named);
     },
   };
 }

@@ -30,7 +30,8 @@ import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
 import { reportStore } from './report-store.ts';
-import { prepareScripts, type RunScript } from './script-runner.ts';
+import { prepareScripts, type RunScript, scriptsOver } from './script-runner.ts';
+import type { Timings } from '#src/model/timings.ts';
 import type { Log } from '#src/ports/log.ts';
 import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
@@ -40,6 +41,8 @@ type FleetStateOptions = ConnectionOptions & {
   readonly fleet: string;
   /** Most bytes that dataset rows of one tenant's open rollouts may have; never more than a quarter of what Redis may hold. Only who claims gives it. */
   readonly rowBytesOfTenant?: number;
+  /** Default: production's. */
+  readonly timings?: Timings;
   /** Stands for `scripts/lib/time.lua`; only tests, whose clock is stepped, give it. */
   readonly timeLua?: string;
 };
@@ -87,8 +90,8 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     for (const each of disconnects) each();
   };
   try {
-    const { timeLua } = options;
-    const library = { keys, ...(timeLua === undefined ? {} : { timeLua }) };
+    const { timings, timeLua } = options;
+    const library = { keys, ...(timings && { timings }), ...(timeLua === undefined ? {} : { timeLua }) };
     const run = await prepareScripts(connection, library, options.onScript);
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());
@@ -133,7 +136,7 @@ function assemble(
     aliases: aliasStore(run),
     eventKeepers: eventKeeperStore(run),
     recovery: recoveryStore(run),
-    adoptRedis: async (holding) => (await run('adopt', holding)) as Adoption,
+    adoptRedis: (holding) => scriptsOver(run).ask('adopt', { holding }),
     ping: async () => {
       await touch(run);
     },
@@ -142,7 +145,7 @@ function assemble(
 }
 
 /** Any script would do, and this one of none costs nothing. Not PING: only a script is refused where this Redis does not hold the fleet. */
-const touch = (run: RunScript) => run('draining', 0);
+const touch = (run: RunScript) => scriptsOver(run).ask('draining', { limit: 0 });
 
 async function healthOf(run: RunScript, described: Promise<StateServer | null>): Promise<StateHealth> {
   try {

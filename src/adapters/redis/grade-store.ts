@@ -3,56 +3,57 @@ import { Failure } from '#src/failure/failure.ts';
 import { graderKey } from '#src/model/rollout.ts';
 import type { GradeBegin, GradeStore } from '#src/ports/fleet/grades.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
-import { listOf, numberOf, textOf, type Reply, type RunScript } from './script-runner.ts';
+import { type RunScript, scriptsOver } from './script-runner.ts';
+import type { grading } from './scripts/grading.ts';
+import type { Static } from 'typebox';
 
 /** `score` throws the rollout's code when it was tainted or closed while the grader ran: that score is void. */
 export function gradeStore(run: RunScript): GradeStore {
+  const { ask } = scriptsOver(run);
   return {
-    begin: async (key, { by, gradeMs, inSandbox, seenIn }) =>
-      beginOf(await run('begin-grade', key, by, Math.round(gradeMs), inSandbox ? 1 : 0, seenIn ?? '')),
+    begin: async (key, { by, gradeMs, inSandbox, seenIn }) => {
+      const asked = { key, by, gradeMs: Math.round(gradeMs), inSandbox, seenIn: seenIn ?? undefined };
+      return beginOf(await ask('begin-grade', asked));
+    },
     score: async (key, turn, score, detail) => {
       if (!Number.isFinite(score))
         throw new Failure('grader_failed', `a score of ${score} is no finite number`);
-      return scoreOf(await run('store-score', key, turn, score, evidenceText(detail)), key);
+      const asked = { key, turn, score: String(score), detail: evidenceText(detail) };
+      return scoreOf(await ask('store-score', asked), key);
     },
-    discard: async (key, code) => (await run('discard-rollout', key, code)) === 1,
+    discard: (key, code) => ask('discard-rollout', { key, code }),
     artifactsTaken: async (key, turn) => {
-      await run('artifacts-taken', key, turn);
+      await ask('artifacts-taken', { key, turn });
     },
     releaseGrader: async (key, turn) => {
-      await run('release-grader', graderKey(key), turn);
+      await ask('release-grader', { grader: graderKey(key), turn });
     },
     failed: async (key, turn, evidence) => ({
-      turnsLeft: numberOf(await run('fail-grade', key, turn, evidenceText(evidence))),
+      turnsLeft: await ask('fail-grade', { key, turn, evidence: evidenceText(evidence) }),
     }),
   };
 }
 
-function beginOf(reply: Reply): GradeBegin {
-  const [answered, extra, record] = listOf(reply);
-  const kind = textOf(answered);
-  switch (kind) {
+function beginOf(reply: Static<(typeof grading)['begin-grade']['reply']>): GradeBegin {
+  switch (reply.kind) {
     case 'run':
-      return { kind, turn: numberOf(extra), rollout: recordOf(record) };
+      return { kind: 'run', turn: reply.turn, rollout: recordOf(reply.rollout) };
     case 'wait':
-      return { kind, for: textOf(extra) as 'calls' | 'grader' };
+      return { kind: 'wait', for: reply.on };
     case 'scored':
-      return { kind, score: numberOf(extra), rollout: recordOf(record) };
+      return { kind: 'scored', score: Number(reply.score), rollout: recordOf(reply.rollout) };
     case 'waiting':
-      return { kind };
+      return { kind: 'waiting' };
     case 'barred':
-      return { kind, code: textOf(extra) as FailureCode, rollout: recordOrNull(record) };
-    default:
-      throw new TypeError(`the begin of a grading answered ${JSON.stringify(kind)}`);
+      return { kind: 'barred', code: reply.code as FailureCode, rollout: recordOrNull(reply.rollout) };
   }
 }
 
-function scoreOf(reply: Reply, key: string) {
-  const [kind, extra] = listOf(reply);
-  if (kind === 'forgotten') return null;
-  if (kind === 'barred') {
-    const code = textOf(extra) as FailureCode;
+function scoreOf(reply: Static<(typeof grading)['store-score']['reply']>, key: string) {
+  if (reply.kind === 'forgotten') return null;
+  if (reply.kind === 'barred') {
+    const code = reply.code as FailureCode;
     throw new Failure(code, `the score of ${key} came too late to count: ${code}`);
   }
-  return { first: kind === 'first', score: numberOf(extra) };
+  return { first: reply.kind === 'first', score: Number(reply.score) };
 }

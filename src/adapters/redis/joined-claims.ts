@@ -4,7 +4,9 @@ import type { ClaimReply, ClaimRequest, ClaimStore } from '#src/ports/fleet/clai
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { claimedFields, type FieldValues, textOf } from '#src/protocol/rollout/fields.ts';
 import { claimReplyOf, epochOf } from './record.ts';
-import { listOf, numberOf, textOf as textIn, type Reply, type RunScript } from './script-runner.ts';
+import { type RunScript, scriptsOver } from './script-runner.ts';
+import type { claim } from './scripts/claim.ts';
+import type { Static } from 'typebox';
 
 /** Keeps one script under two milliseconds, and lets Redis work on one portion while we read the one before. */
 const mostTogether = 32;
@@ -50,31 +52,34 @@ async function ask(
   rowBytesOfTenant: number,
   requests: readonly ClaimRequest[],
 ): Promise<readonly ClaimReply[]> {
-  const { kinds, claims } = byKind(requests);
-  const replies = listOf(await run('claim', rowBytesOfTenant, kinds.length, ...kinds.flat(), ...claims));
-  return requests.map((request, index) => replyTo(request, replies[index] ?? null));
+  const { kinds, rows, claims } = byKind(requests);
+  const asked = { rowBytesMax: rowBytesOfTenant, kinds, claims };
+  const { reply } = await scriptsOver(run).exchange('claim', asked, ...rows);
+  return requests.map((request, index) => replyTo(request, reply[index]));
 }
 
-function replyTo(request: ClaimRequest, reply: Reply): ClaimReply {
-  const [kind, ...given] = listOf(reply);
-  if (kind !== 'created') return claimReplyOf(reply);
-  return { kind: 'held', rollout: createdRecord(request, given) };
+type Replied = Static<typeof claim.claim.reply>[number];
+type Created = Extract<Replied, { readonly kind: 'created' }>;
+
+function replyTo(request: ClaimRequest, reply: Replied | undefined): ClaimReply {
+  if (reply === undefined) throw new TypeError('a claim was not answered');
+  if (reply.kind !== 'created') return claimReplyOf(reply);
+  return { kind: 'held', rollout: createdRecord(request, reply) };
 }
 
 /** A new rollout that had its sandbox at once: what was asked for, and what it was given. */
-function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutRecord {
-  const [wave, nowMs, sandbox, boot, address] = given;
+function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
+  const { wave, atMs, sandbox, boot, address } = created;
   const { idleMs, hardLifeMs: _, recordOnly: _never, chosen: _chosen, turn: _turn, item, ...asked } = request;
-  const atMs = numberOf(nowMs);
   return {
     ...asked,
     key: rolloutKey(request.owner),
     hadRow: item !== null,
     state: 'claimed',
-    wave: numberOf(wave),
+    wave,
     generation: 1,
     epoch: epochOf(sandbox, boot),
-    address: sandboxAddress(textIn(address)),
+    address: sandboxAddress(address),
     launchType: 'warm',
     taint: null,
     broken: null,
@@ -93,30 +98,34 @@ function createdRecord(request: ClaimRequest, given: readonly Reply[]): RolloutR
   };
 }
 
-type Values = readonly (string | number)[];
+type Asked = Static<typeof claim.claim.ask>;
+type Kind = Asked['kinds'][number];
 
-/** As claim.lua takes them: what the claims say, each once, then of each claim its rollout and which of these it says. */
-function byKind(requests: readonly ClaimRequest[]): { readonly kinds: Values[]; readonly claims: Values } {
-  const kinds: Values[] = [];
+/** What the claims say, each once, with its row; then of each claim its rollout and which of these it says. */
+function byKind(requests: readonly ClaimRequest[]) {
+  const kinds: Kind[] = [];
+  const rows: string[] = [];
   const numbers = new Map<string, number>();
-  const claims: (string | number)[] = [];
+  const claims: Asked['claims'] = [];
   for (const request of requests) {
-    const { owner, item, recordOnly = false, turn = '' } = request;
-    const said = [...textsOf(request), recordOnly ? '1' : '', String(turn)];
-    // The row's digest among them stands for the row, which may be a megabyte.
-    const name = JSON.stringify(said);
-    const number = numbers.get(name) ?? kinds.push([...said, item ?? '']);
+    const kind = kindOf(request);
+    // The row's digest among its fields stands for the row, which may be a megabyte.
+    const name = requests.length === 1 ? '' : JSON.stringify(kind);
+    const number = numbers.get(name) ?? kinds.push(kind);
+    rows[number - 1] ??= request.item ?? '';
     numbers.set(name, number);
-    claims.push(rolloutKey(owner), number);
+    claims.push({ key: rolloutKey(request.owner), kind: number });
   }
-  return { kinds, claims };
+  return { kinds, rows, claims };
 }
 
-function textsOf(request: ClaimRequest): readonly string[] {
-  const { item } = request;
+function kindOf(request: ClaimRequest): Kind {
+  const { item, recordOnly = false, turn } = request;
   const row = item === null ? null : rowDigest(item);
   const values: Partial<FieldValues> = { ...request, hadRow: row !== null, row };
-  return claimedFields.map((name) => textOf(name, values[name]));
+  const texts = claimedFields.map((name) => [name, textOf(name, values[name])] as const);
+  const fields = Object.fromEntries(texts.filter(([, text]) => text !== ''));
+  return { fields, recordOnly, ...(turn === undefined ? {} : { turn }) };
 }
 
 /** By which rollouts of one tenant share a row. */

@@ -8,7 +8,6 @@ import type {
   Breaker,
   KnownSandbox,
   LaunchReservation,
-  Moved,
   PoolStore,
   PoolTarget,
   TemplateCounts,
@@ -16,7 +15,8 @@ import type {
 import { choose } from './environment-store.ts';
 import { type Keys, runName } from './keys.ts';
 import type { Messages } from './connection.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply, type RunScript } from './script-runner.ts';
+import { type Listed, type ReplyOf, type RunScript, scriptsOver, textOrNull } from './script-runner.ts';
+import { itemsOf } from './scripts/contract.ts';
 
 /** What a person reads of a failed start; the rest is in the controller's log. */
 const messageMaxChars = 500;
@@ -26,59 +26,66 @@ const messageMaxChars = 500;
  * says when it has it no more.
  */
 export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolStore {
+  const { ask } = scriptsOver(run);
   return {
-    counts: async (templates) => listOf(await run('counts', ...templates)).map(countsOf),
-    knownTemplates: async () =>
-      listOf(await run('known-templates')).map((name) => templateDigest(textOf(name))),
+    counts: async (templates) => itemsOf(await ask('counts', { templates: [...templates] })).map(countsOf),
+    knownTemplates: async () => itemsOf(await ask('known-templates', {})).map(templateDigest),
     reserve: async (ticket, sandbox, targets, startBudget, startTimeoutMs) => {
-      const { first, later, unproven } = pullSlots(startBudget);
-      const plan = planOf(targets);
-      const reserve = () =>
-        run('reserve', ticket, sandbox, startBudget, startTimeoutMs, first, later, unproven, plan.digest);
+      const slots = pullSlots(startBudget);
+      const { digest: plan, entries } = planOf(targets);
+      const reserve = () => ask('reserve', { ticket, sandbox, startBudget, startTimeoutMs, slots, plan });
       const reply = await reserve();
-      if (reply !== 'no plan') return reservationOf(reply);
-      await run('keep-plan', plan.digest, ...plan.entries);
+      if (reply.kind !== 'no_plan') return reservationOf(reply);
+      await ask('keep-plan', { plan, targets: [...entries] });
       return reservationOf(await reserve());
     },
     demand: async () => {
-      const [starting, templates] = listOf(await run('demand'));
-      const names = listOf(templates).map((name) => templateDigest(textOf(name)));
-      return { starting: numberOf(starting), templates: new Set(names) };
+      const { starting, templates } = await ask('demand', {});
+      return { starting, templates: new Set(itemsOf(templates).map(templateDigest)) };
     },
     lookAt: async (templates) => {
-      if (templates.length > 0) await run('look-at', ...templates);
+      if (templates.length > 0) await ask('look-at', { templates: [...templates] });
     },
     ready: async (sandbox, boot, address) =>
-      textOrNull(await run('ready', sandbox, boot, address)) as RolloutKey | null,
+      (await ask('ready', { sandbox, boot, address })) as RolloutKey | null,
     launchFailed: async (sandbox, code, message) => {
-      await run('launch-failed', sandbox, code, message.slice(0, messageMaxChars));
+      await ask('launch-failed', { sandbox, code, message: message.slice(0, messageMaxChars) });
     },
-    overdueLaunches: async () => sandboxesOf(await run('overdue-launches')),
+    overdueLaunches: async () => itemsOf(await ask('overdue-launches', {})).map(sandboxId),
     takeErrands: async (errand, sandboxes) =>
-      sandboxes.length === 0 ? [] : sandboxesOf(await run('take-errands', errand, ...sandboxes)),
-    draining: async (limit) => sandboxesOf(await run('draining', limit)),
+      sandboxes.length === 0
+        ? []
+        : itemsOf(await ask('take-errands', { errand, sandboxes: [...sandboxes] })).map(sandboxId),
+    draining: async (limit) => itemsOf(await ask('draining', { limit })).map(sandboxId),
     announce: async (template, { tenant, run: ofRun, count, lifeMs, chosen }) => {
-      if (chosen !== undefined) await choose(run, template, chosen);
-      const untilMs = await run('announce', template, runName(tenant, ofRun), count, Math.round(lifeMs));
+      if (chosen !== undefined) await choose(ask, template, chosen);
+      const asked = { template, run: runName(tenant, ofRun), count, lifeMs: Math.round(lifeMs) };
+      const untilMs = await ask('announce', asked);
       if (untilMs === null) throw tooManyAnnounce();
-      return numberOf(untilMs);
+      return untilMs;
     },
-    withdraw: async (sandbox, why) => numberOf(await run('withdraw-sandbox', sandbox, why)) === 1,
-    retire: async (template, maxAgeMs, keepReady) =>
-      numberOf(await run('retire', template, maxAgeMs, keepReady)),
+    withdraw: (sandbox, why) => ask('withdraw-sandbox', { sandbox, why }),
+    retire: (template, maxAgeMs, keepReady) => ask('retire', { template, maxAgeMs, keepReady }),
     forget: async (sandbox) => {
-      await run('forget', sandbox);
+      await ask('forget', { sandbox });
     },
-    known: async (sandboxes) =>
-      sandboxes?.length === 0
-        ? new Map()
-        : new Map(listOf(await run('known-sandboxes', ...(sandboxes ?? []))).map(knownOf)),
-    moved: async (place, portion) => movedOf(await run('moved-sandboxes', place, portion)),
+    known: async (sandboxes) => {
+      const asked = { sandboxes: sandboxes === undefined ? undefined : [...sandboxes] };
+      const rows = itemsOf(await ask('known-sandboxes', asked)).map(movedRow);
+      return new Map(rows.flatMap(([sandbox, known]) => (known === null ? [] : [[sandbox, known]])));
+    },
+    moved: async (place, portion) => {
+      const { sandboxes, ...moved } = await ask('moved-sandboxes', { place, portion });
+      return { ...moved, sandboxes: itemsOf(sandboxes).map(movedRow) };
+    },
     onWork: (listener) => messages.listen(keys('work'), () => listener()),
   };
 }
 
-type Plan = { readonly digest: string; readonly entries: readonly string[] };
+type Plan = {
+  readonly digest: string;
+  readonly entries: readonly { readonly template: string; readonly target: string }[];
+};
 
 /** By the list itself: it is another one whenever anything in it is another, and hashing thousands is not for each launch. */
 const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
@@ -87,11 +94,11 @@ const plansKnown = new WeakMap<readonly PoolTarget[], Plan>();
 function planOf(targets: readonly PoolTarget[]): Plan {
   const known = plansKnown.get(targets);
   if (known !== undefined) return known;
-  const entries = targets.flatMap(({ template, minReady, max, chosenFor = '-', environment = 'unknown' }) => [
+  const entries = targets.map(({ template, minReady, max, chosenFor = '-', environment = 'unknown' }) => ({
     template,
-    `${minReady} ${max} ${chosenFor} ${environment}`,
-  ]);
-  const digest = createHash('sha256').update(entries.join('\n')).digest('hex').slice(0, 16);
+    target: `${minReady} ${max} ${chosenFor} ${environment}`,
+  }));
+  const digest = createHash('sha256').update(JSON.stringify(entries)).digest('hex').slice(0, 16);
   const plan = { digest, entries };
   plansKnown.set(targets, plan);
   return plan;
@@ -103,60 +110,33 @@ const tooManyAnnounce = () =>
     'too many runs announce bursts of this template; open rollouts without announcing',
   );
 
-function countsOf(row: Reply): TemplateCounts {
-  const [template, ready, launching, held, waiting, oldest, announced, ...start] = listOf(row);
-  const [breaker, code, message, atMs] = start;
-  const failed = textOrNull(code);
+function countsOf(row: Listed<'counts'>): TemplateCounts {
+  const { template, breaker, lastFailure, ...counts } = row;
   return {
-    template: templateDigest(textOf(template)),
-    ready: numberOf(ready),
-    launching: numberOf(launching),
-    held: numberOf(held),
-    waiting: numberOf(waiting),
-    oldestWaitMs: numberOf(oldest),
-    announced: numberOf(announced),
-    breaker: textOf(breaker) as Breaker,
-    lastFailure:
-      failed === null
-        ? null
-        : { code: failed as FailureCode, message: textOrNull(message) ?? '', atMs: numberOf(atMs) },
+    ...counts,
+    template: templateDigest(template),
+    breaker: breaker as Breaker,
+    lastFailure: lastFailure === undefined ? null : { ...lastFailure, code: lastFailure.code as FailureCode },
   };
 }
 
-function reservationOf(reply: Reply): LaunchReservation | null {
-  if (reply === null) return null;
-  const [sandbox, template, reason, ofRun] = listOf(reply);
+function reservationOf(reply: ReplyOf<'reserve'>): LaunchReservation | null {
+  if (reply.kind !== 'start') return null;
+  const { sandbox, template, reason, run } = reply;
   return {
-    sandbox: sandboxId(textOf(sandbox)),
-    template: templateDigest(textOf(template)),
-    reason: textOf(reason) as LaunchReservation['reason'],
-    run: textOf(ofRun) === '' ? null : textOf(ofRun),
+    sandbox: sandboxId(sandbox),
+    template: templateDigest(template),
+    reason: reason as LaunchReservation['reason'],
+    run: run ?? null,
   };
 }
 
-const sandboxesOf = (reply: Reply) => listOf(reply).map((name) => sandboxId(textOf(name)));
-
-function knownOf(row: Reply) {
-  const [sandbox, phase, sinceMs, owner, template] = listOf(row);
-  const known: KnownSandbox = {
-    phase: textOf(phase),
-    sinceMs: numberOf(sinceMs),
-    owner: textOrNull(owner) as RolloutKey | null,
-    template: templateDigest(textOf(template)),
-  };
-  return [sandboxId(textOf(sandbox)), known] as const;
-}
-
-function movedOf(reply: Reply): Moved {
-  const [place, startsOver, isWhole, isBehind, rows] = listOf(reply);
-  return {
-    place: textOf(place),
-    startsOver: numberOf(startsOver) === 1,
-    isWhole: numberOf(isWhole) === 1,
-    isBehind: numberOf(isBehind) === 1,
-    sandboxes: listOf(rows).map((row) => {
-      const [sandbox, phase] = listOf(row);
-      return phase === null ? ([sandboxId(textOf(sandbox)), null] as const) : knownOf(row);
-    }),
-  };
+/** One that is forgotten has no phase. */
+function movedRow(row: Listed<'known-sandboxes'>) {
+  const { sandbox, phase, sinceMs = 0, owner, template = '' } = row;
+  const known: KnownSandbox | null =
+    phase === undefined
+      ? null
+      : { phase, sinceMs, owner: textOrNull(owner) as RolloutKey | null, template: templateDigest(template) };
+  return [sandboxId(sandbox), known] as const;
 }

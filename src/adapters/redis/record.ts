@@ -2,51 +2,42 @@ import type { FailureCode, LossCause } from '#src/failure/codes.ts';
 import { bootId, sandboxId } from '#src/model/ids.ts';
 import { type Epoch, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import type { RolloutRecord, Taint } from '#src/ports/fleet/records.ts';
-import { type FieldName, plainFieldsOf, recordFields } from '#src/protocol/rollout/fields.ts';
-import { listOf, numberOf, textOf, textOrNull, type Reply } from './script-runner.ts';
+import { plainFieldsOf } from '#src/protocol/rollout/fields.ts';
+import { textOrNull } from './script-runner.ts';
+import type { Claimed, Rollout } from './scripts/shapes.ts';
 import { type Evidence, Failure } from '#src/failure/failure.ts';
 import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 
-/** What `record()` of lib/rollout.lua adds behind the fields. */
-const added = ['inFlight', 'key'] as const;
-
-type Field = FieldName | (typeof added)[number];
-type Read = (field: Field) => Reply | undefined;
-
-const positions = new Map<Field, number>([...recordFields, ...added].map((field, index) => [field, index]));
-
-/** A record as a script answers it; null for a rollout that is not there. */
-export function recordOrNull(reply: Reply | undefined): RolloutRecord | null {
+/** A record as a script replies it; null for a rollout that is not there. */
+export function recordOrNull(reply: Rollout | null | undefined): RolloutRecord | null {
   return reply === null || reply === undefined ? null : recordOf(reply);
 }
 
-export function recordOf(reply: Reply | undefined): RolloutRecord {
-  const values = listOf(reply);
-  const read: Read = (field) => values[positions.get(field) ?? -1];
-  const key = textOf(read('key')) as RolloutKey;
+export function recordOf(reply: Rollout): RolloutRecord {
+  const key = reply.key as RolloutKey;
   return {
-    ...plainFieldsOf((field) => textOrNull(read(field))),
+    ...plainFieldsOf((field) => textOrNull(reply[field])),
     key,
     owner: ownerOf(key),
-    epoch: epochOf(read('sandbox'), read('boot')),
-    taint: taintOf(read),
-    inFlight: numberOf(read('inFlight')),
+    epoch: epochOf(reply.sandbox, reply.boot),
+    taint: taintOf(reply),
+    inFlight: reply.inFlight,
   };
 }
 
-export function epochOf(sandbox: Reply | undefined, boot: Reply | undefined): Epoch | null {
+export function epochOf(sandbox: string | undefined, boot: string | undefined): Epoch | null {
   const [where, which] = [textOrNull(sandbox), textOrNull(boot)];
   return where === null || which === null ? null : { sandbox: sandboxId(where), boot: bootId(which) };
 }
 
-function taintOf(read: Read): Taint | null {
-  const code = textOrNull(read('taintCode'));
+function taintOf({ taintCode, taintCause, taintEvidence, taintAtMs }: Rollout): Taint | null {
+  const code = textOrNull(taintCode);
   if (code === null) return null;
   return {
     code: code as FailureCode,
-    cause: textOrNull(read('taintCause')) as LossCause | null,
-    evidence: evidenceOf(textOrNull(read('taintEvidence'))),
-    atMs: numberOf(read('taintAtMs')),
+    cause: textOrNull(taintCause) as LossCause | null,
+    evidence: evidenceOf(textOrNull(taintEvidence)),
+    atMs: Number(taintAtMs),
   };
 }
 
@@ -71,19 +62,14 @@ export function evidenceOf(text: string | null): Evidence {
   return text === null ? {} : (JSON.parse(text) as Evidence);
 }
 
-/** Decodes `{ held | waiting | refused, ahead or code, record }` of lib/presence.lua. */
-export function claimReplyOf(reply: Reply): ClaimReply {
-  const [answered, extra, record] = listOf(reply);
-  const kind = textOf(answered);
-  switch (kind) {
+export function claimReplyOf(reply: Claimed): ClaimReply {
+  switch (reply.kind) {
     case 'held':
-      return { kind, rollout: recordOf(record) };
+      return { kind: 'held', rollout: recordOf(reply.rollout) };
     case 'waiting':
-      return { kind, rollout: recordOf(record), ahead: numberOf(extra) };
+      return { kind: 'waiting', rollout: recordOf(reply.rollout), ahead: reply.ahead };
     case 'refused':
-      return { kind, code: textOf(extra) as FailureCode, rollout: recordOrNull(record) };
-    default:
-      throw new TypeError(`a claim answered ${JSON.stringify(kind)}`);
+      return { kind: 'refused', code: reply.code as FailureCode, rollout: recordOrNull(reply.rollout) };
   }
 }
 

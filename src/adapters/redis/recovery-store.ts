@@ -3,62 +3,60 @@ import { sandboxId } from '#src/model/ids.ts';
 import { rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 import type { FoundRollout, RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import { keptOfLabel } from '#src/protocol/rollout/label.ts';
-import { listOf, numberOrNull, textOf, textOrNull, type Reply, type RunScript } from './script-runner.ts';
+import { type RunScript, scriptsOver, textOrNull } from './script-runner.ts';
+import { itemsOf } from './scripts/contract.ts';
 import { storedTool } from './call-store.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const markBatch = 500;
 
 export function recoveryStore(run: RunScript): RecoveryStore {
+  const { ask } = scriptsOver(run);
   return {
     kept: async () => {
-      const kept = await run('read-kept');
+      const kept = await ask('read-kept', {});
       if (kept === null) return null;
-      const [redis, rows] = listOf(kept);
-      return { redis: textOf(redis), sandboxes: new Map(listOf(rows).map(keptOf)) };
+      const rows = itemsOf(kept.sandboxes).map(({ sandbox, phase = '', owner }) => {
+        return [sandboxId(sandbox), { phase, owner: textOrNull(owner) as RolloutKey | null }] as const;
+      });
+      return { redis: kept.redis, sandboxes: new Map(rows) };
     },
-    restoreRollout: async (found) => restoredOf(await run('restore-rollout', rolloutText(found))),
+    restoreRollout: (found) => ask('restore-rollout', restoreAsk(found)),
     restoreReady: async ({ sandbox, template, boot, address }) => {
-      await run('restore-sandbox', sandbox, template, 'ready', boot, address, '');
+      await ask('restore-sandbox', { sandbox, template, verdict: 'ready', boot, address });
     },
     markUnsure: async (sandbox, template, owner) => {
-      await run('restore-sandbox', sandbox, template, 'unsure', '', '', owner ?? '');
+      await ask('restore-sandbox', { sandbox, template, verdict: 'unsure', rollout: owner ?? undefined });
     },
     markGone: async (sandbox) => {
-      await run('restore-sandbox', sandbox, '', 'gone', '', '', '');
+      await ask('restore-sandbox', { sandbox, template: '', verdict: 'gone' });
     },
     markLost: async (rollouts) => {
       for (let start = 0; start < rollouts.length; start += markBatch)
-        await run('mark-lost', ...rollouts.slice(start, start + markBatch));
+        await ask('mark-lost', { rollouts: rollouts.slice(start, start + markBatch) });
     },
     adopt: async (redis) => {
-      const adoption = await run('adopt', 'persisted', redis);
+      const adoption = await ask('adopt', { holding: 'persisted', writtenBackInto: redis });
       if (adoption === 'refused')
         throw new Failure('recovering', 'another Redis came while this one was written back');
     },
-    adoptedAtMs: async () => numberOrNull(await run('adopted-at')),
+    adoptedAtMs: () => ask('adopted-at', {}),
   };
 }
 
-function keptOf(row: Reply) {
-  const [sandbox, phase, owner] = listOf(row);
-  const kept = { phase: textOrNull(phase) ?? '', owner: textOrNull(owner) as RolloutKey | null };
-  return [sandboxId(textOf(sandbox)), kept] as const;
-}
-
-/** The one argument of `restore-rollout`: a rollout has too many calls for arguments. */
-function rolloutText({ owner, expiresInMs, calls, ...found }: FoundRollout): string {
-  return JSON.stringify({
-    ...found,
+function restoreAsk({ owner, expiresInMs, calls, label, ...found }: FoundRollout) {
+  const { sandbox, template, boot, address, dispatched, trainerActed } = found;
+  return {
     id: rolloutKey(owner),
+    sandbox,
+    template,
+    boot,
+    address,
+    label,
+    kept: [...keptOfLabel(label)],
     expiresInMs: Math.round(expiresInMs),
-    kept: keptOfLabel(found.label),
+    dispatched,
+    trainerActed,
     calls: calls.map((call) => ({ ...call, tool: storedTool(call.tool) })),
-  });
-}
-
-function restoredOf(reply: Reply) {
-  const said = textOf(reply);
-  if (said === 'live' || said === 'given_up' || said === 'late' || said === 'two_lives') return said;
-  throw new TypeError(`a restored rollout answered ${JSON.stringify(said)}`);
+  };
 }

@@ -1,54 +1,45 @@
 import type { GroupReport, ReportStore, RunReport, SandboxCost } from '#src/ports/fleet/reports.ts';
 import { itemKey, runId } from '#src/model/ids.ts';
 import { recordOf } from './record.ts';
-import {
-  listOf,
-  numberOf,
-  numberOrNull,
-  textOf,
-  textOrNull,
-  type Reply,
-  type RunScript,
-} from './script-runner.ts';
+import { type Listed, type ReplyOf, type RunScript, scriptsOver } from './script-runner.ts';
+import { itemsOf } from './scripts/contract.ts';
 import { runName, runOf } from './keys.ts';
 import { failureCodes, blameOf, type Blame, type FailureCode } from '#src/failure/codes.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 
 /** The items of a report are the newest 2,000 of the run, its groups the newest 32 waves of each; counters are of the whole run. */
 export function reportStore(run: RunScript): ReportStore {
+  const { ask } = scriptsOver(run);
   return {
-    cost: async () => [...pairsOf(listOf(await run('list-cost')).map(textOf))].map(costOf),
+    cost: async () => [...pairsOf(itemsOf(await ask('list-cost', {})))].map(costOf),
     runs: async (tenant) => {
-      const names = listOf(await run('list-runs', encodeURIComponent(tenant)));
-      return names.map((name) => runOf(textOf(name)).run);
+      const names = itemsOf(await ask('list-runs', { tenant: encodeURIComponent(tenant) }));
+      return names.map((name) => runOf(name).run);
     },
     run: async (tenant, ofRun) => {
-      const reply = await run('report-run', runName(tenant, ofRun));
+      const reply = await ask('report-run', { run: runName(tenant, ofRun) });
       return reply === null ? null : { tenant, run: runId(ofRun), ...reportOf(reply) };
     },
     groups: async (tenant, ofRun, items) =>
-      listOf(await run('report-groups', runName(tenant, ofRun), ...items)).map(groupOf),
-    rollouts: async (tenant, ofRun, { verdict = '', code = '', cursor = '0' }) => {
-      const [rollouts, next] = listOf(
-        await run('list-rollouts', runName(tenant, ofRun), verdict, code, cursor),
-      );
-      return { rollouts: listOf(rollouts).map(recordOf), cursor: textOrNull(next) };
+      itemsOf(await ask('report-groups', { run: runName(tenant, ofRun), items: [...items] })).map(groupOf),
+    rollouts: async (tenant, ofRun, { verdict, code, cursor = '0' }) => {
+      const page = await ask('list-rollouts', { run: runName(tenant, ofRun), verdict, code, cursor });
+      return { rollouts: itemsOf(page.rollouts).map(recordOf), cursor: page.cursor ?? null };
     },
   };
 }
 
-function reportOf(reply: Reply): Omit<RunReport, 'tenant' | 'run'> {
-  const [flat, open, items] = listOf(reply);
-  const fields = pairsOf(listOf(flat).map(textOf));
+function reportOf(reply: NonNullable<ReplyOf<'report-run'>>): Omit<RunReport, 'tenant' | 'run'> {
+  const fields = pairsOf(reply.counters);
   const total = (name: string) => Number(fields.get(name) ?? 0);
   return {
     state: fields.get('state') === 'closed' ? 'closed' : 'open',
     rollouts: total('rollouts'),
-    open: numberOf(open),
+    open: reply.open,
     scored: total('scored'),
     discarded: total('discarded'),
     ...sumsOf(fields),
-    items: listOf(items).map((item) => itemKey(textOf(item))),
+    items: itemsOf(reply.items).map(itemKey),
     sandboxMs: {
       scored: total('sandboxMs:scored'),
       discarded: total('sandboxMs:discarded'),
@@ -71,18 +62,18 @@ function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
 }
 
 /** `spread` is the standard deviation of the scores, which is what an advantage is divided by. */
-function groupOf(row: Reply): GroupReport {
-  const [item, wave, n, scored, discarded, mean, best, squares] = listOf(row);
-  const scores = numberOrNull(scored) ?? 0;
+function groupOf(row: Listed<'report-groups'>): GroupReport {
+  const { item, wave, n = 0, scored = 0, discarded = 0, mean, best, m2 = 0 } = row;
+  const scores = Number(scored);
   return {
-    item: itemKey(textOf(item)),
-    wave: numberOf(wave),
-    n: numberOrNull(n) ?? 0,
+    item: itemKey(item),
+    wave,
+    n: Number(n),
     scored: scores,
-    discarded: numberOrNull(discarded) ?? 0,
-    mean: numberOrNull(mean),
-    best: numberOrNull(best),
-    spread: scores === 0 ? null : Math.sqrt((numberOrNull(squares) ?? 0) / scores),
+    discarded: Number(discarded),
+    mean: mean === undefined ? null : Number(mean),
+    best: best === undefined ? null : Number(best),
+    spread: scores === 0 ? null : Math.sqrt(Number(m2) / scores),
   };
 }
 

@@ -12,7 +12,9 @@ async function declared() {
 }
 
 test('every script stands in the file that is named, and no file has another', async () => {
-  const named = Object.entries(scripts).flatMap(([file, names]) => names.map((name) => `${file} ${name}`));
+  const named = Object.entries(scripts).flatMap(([file, named]) =>
+    Object.keys(named).map((name) => `${file} ${name}`),
+  );
   const found = (await declared()).map(({ file, script }) => `${file} ${script}`);
   expect(found.sort()).toEqual(named.sort());
 });

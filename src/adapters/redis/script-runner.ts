@@ -1,9 +1,11 @@
 import type { Connection } from './connection.ts';
 import { classifyTrouble, isMissingFunction } from './redis-trouble.ts';
-import { loadLibrary, type LibraryOptions, type ScriptName } from './script-library.ts';
+import { contracts, loadLibrary, type LibraryOptions, type ScriptName } from './script-library.ts';
+import { checkedReply } from './scripts/contract.ts';
+import type { Static } from 'typebox';
 
 /** Runs a script of fleet state in one round trip. Throws `Failure` with `state_unavailable` or `recovering`. */
-export type RunScript = (name: ScriptName, ...args: readonly (string | number)[]) => Promise<Reply>;
+export type RunScript = (name: ScriptName, ...args: readonly string[]) => Promise<Reply>;
 
 /** Hands the library of scripts to Redis, and again to every later Redis that does not have it. */
 export async function prepareScripts(
@@ -33,35 +35,51 @@ export async function prepareScripts(
   };
 }
 
-/** What a script may answer, as ioredis hands it over. */
-export type Reply = string | number | null | readonly Reply[];
+/** What a script answers, as ioredis hands it over: its reply as JSON, alone or with raw texts. */
+export type Reply = string | readonly [json: string, texts: readonly string[]];
 
-/** Scripts and decoders are written together: a shape that does not fit is a defect, and says where. */
-function misfit(expected: string, reply: Reply | undefined): TypeError {
-  return new TypeError(`a script of fleet state answered ${JSON.stringify(reply)} where ${expected} belongs`);
+/** An optional field may be given as undefined, which JSON leaves out. */
+type Given<Ask> = {
+  readonly [Field in keyof Ask]: Pick<Ask, Field> extends Required<Pick<Ask, Field>>
+    ? Ask[Field]
+    : Ask[Field] | undefined;
+};
+type AskOf<Name extends ScriptName> = Given<Static<(typeof contracts)[Name]['ask']>>;
+export type ReplyOf<Name extends ScriptName> = Static<(typeof contracts)[Name]['reply']>;
+
+/** An item of a script whose reply is a list. */
+export type Listed<Name extends ScriptName> = Extract<ReplyOf<Name>, readonly unknown[]>[number];
+
+/** Scripts by their contracts. */
+export type Scripts = {
+  readonly ask: <Name extends ScriptName>(name: Name, ask: AskOf<Name>) => Promise<ReplyOf<Name>>;
+  /** With texts that go beside what is asked and replied, raw. */
+  readonly exchange: <Name extends ScriptName>(
+    name: Name,
+    ask: AskOf<Name>,
+    ...texts: readonly string[]
+  ) => Promise<{ readonly reply: ReplyOf<Name>; readonly texts: readonly string[] }>;
+};
+
+export function scriptsOver(run: RunScript): Scripts {
+  const exchange: Scripts['exchange'] = async (name, ask, ...texts) => {
+    const answered = await run(name, jsonOf(ask), ...texts);
+    const [json, given] = typeof answered === 'string' ? [answered, []] : answered;
+    return { reply: checkedReply(name, contracts[name].reply, json) as ReplyOf<typeof name>, texts: given };
+  };
+  return { exchange, ask: async (name, ask) => (await exchange(name, ask)).reply };
 }
 
-export function listOf(reply: Reply | undefined): readonly Reply[] {
-  if (Array.isArray(reply)) return reply as readonly Reply[];
-  throw misfit('a list', reply);
+/** Half of a character, which a text that was cut may end in, leaves JavaScript as an escape that Lua's JSON refuses. */
+export function jsonOf(ask: unknown): string {
+  const json = JSON.stringify(ask);
+  if (!json.includes('\\ud')) return json;
+  return JSON.stringify(ask, (_, value: unknown) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  );
 }
 
-export function textOf(reply: Reply | undefined): string {
-  if (typeof reply === 'string') return reply;
-  throw misfit('a text', reply);
-}
-
-/** Empty text stands for "none" in hashes, where there is no null. */
-export function textOrNull(reply: Reply | undefined): string | null {
-  return reply === null || reply === undefined || reply === '' ? null : textOf(reply);
-}
-
-export function numberOf(reply: Reply | undefined): number {
-  const number = typeof reply === 'string' && reply !== '' ? Number(reply) : reply;
-  if (typeof number === 'number' && !Number.isNaN(number)) return number;
-  throw misfit('a number', reply);
-}
-
-export function numberOrNull(reply: Reply | undefined): number | null {
-  return textOrNull(typeof reply === 'number' ? String(reply) : reply) === null ? null : numberOf(reply);
+/** An empty text stands for none where there is no null: in hashes, and among raw texts. */
+export function textOrNull(text: string | undefined): string | null {
+  return text === undefined || text === '' ? null : text;
 }

@@ -16,15 +16,8 @@ import {
   type HeardKeeper,
 } from '#src/ports/fleet/watch.ts';
 import { classifyTrouble } from './redis-trouble.ts';
-import {
-  listOf,
-  numberOf,
-  numberOrNull,
-  textOf,
-  textOrNull,
-  type Reply,
-  type RunScript,
-} from './script-runner.ts';
+import { type Listed, type ReplyOf, type RunScript, scriptsOver } from './script-runner.ts';
+import { itemsOf } from './scripts/contract.ts';
 
 /** Two commands each; no fleet that was ever seen had as many runs that waited at once. */
 const mostPlaces = 500;
@@ -36,18 +29,21 @@ const mostTemplates = 300;
 const mostProcesses = 200;
 
 export function watchStore(run: RunScript, client: Redis): FleetWatch {
+  const { ask } = scriptsOver(run);
   return {
     read: async (known) => {
+      const asked = { mostPlaces, mostRuns, mostTemplates, known: known.slice(0, mostTemplates) };
       // Sent in one go, so that Redis' own clock tells what the script took, and not how late anybody is.
       const [before, reply, after] = await Promise.all([
         client.time(),
-        run('watch', mostPlaces, mostRuns, mostTemplates, ...known.slice(0, mostTemplates)),
+        ask('watch', asked),
         client.time(),
       ]).catch(rethrow);
       return { ...readingOf(reply), costMs: Math.max(0, msOf(after) - msOf(before)) };
     },
     tell: async (process, word) => {
-      await run('tell-presence', process, JSON.stringify(word), verdictsOfMs, mostProcesses);
+      const asked = { process, word: JSON.stringify(word), keptMs: verdictsOfMs, most: mostProcesses };
+      await ask('tell-presence', asked);
     },
   };
 }
@@ -60,56 +56,42 @@ function rethrow(thrown: unknown): never {
 const msOf = ([seconds, microseconds]: readonly (number | string)[]) =>
   Number(seconds) * 1_000 + Number(microseconds) / 1_000;
 
-function readingOf(reply: Reply): Omit<FleetReading, 'costMs'> {
-  const [rollouts, sandboxes, line, runsLeftOut, templates, templatesLeftOut, processes] = listOf(reply);
-  const [open, inLine, callsRunning] = listOf(rollouts).map(numberOf);
-  const [all, starting, leaving] = listOf(sandboxes).map(numberOf);
+function readingOf(reply: ReplyOf<'watch'>): Omit<FleetReading, 'costMs'> {
+  const { line, templates, processes, ...reading } = reply;
   return {
-    rollouts: { open: numberOf(open), inLine: numberOf(inLine), callsRunning: numberOf(callsRunning) },
-    sandboxes: { all: numberOf(all), starting: numberOf(starting), leaving: numberOf(leaving) },
-    line: listOf(line).map(waitingOf),
-    runsLeftOut: numberOf(runsLeftOut),
-    templates: listOf(templates).map(templateOf),
-    templatesLeftOut: numberOf(templatesLeftOut),
-    processes: listOf(processes).map(processOf),
+    ...reading,
+    line: itemsOf(line).map(waitingOf),
+    templates: itemsOf(templates).map(templateOf),
+    processes: itemsOf(processes).map(processOf),
   };
 }
 
-function waitingOf(row: Reply): WaitingRun {
-  const [template, waiting, ahead, first, firstWaitsMs] = listOf(row);
-  return {
-    template: templateDigest(textOf(template)),
-    waiting: numberOf(waiting),
-    ahead: numberOf(ahead),
-    first: textOf(first) as RolloutKey,
-    firstWaitsMs: numberOf(firstWaitsMs),
-  };
+type WaitingRow = Extract<ReplyOf<'watch'>['line'], readonly unknown[]>[number];
+
+function waitingOf({ template, first, ...row }: WaitingRow): WaitingRun {
+  return { ...row, template: templateDigest(template), first: first as RolloutKey };
 }
 
-function templateOf(row: Reply): WatchedTemplate {
-  const [template, ready, starting, held, waiting, announced, breaker, code, agoMs, environment, version] =
-    listOf(row);
-  const failed = textOrNull(code);
-  const [name, chosenFor] = [textOrNull(environment), textOrNull(version)];
+type TemplateRow = Extract<ReplyOf<'watch'>['templates'], readonly unknown[]>[number];
+
+function templateOf(row: TemplateRow): WatchedTemplate {
+  const { template, breaker, lastFailure, environment, chosenFor, ...counts } = row;
   return {
-    template: templateDigest(textOf(template)),
-    ready: numberOf(ready),
-    starting: numberOf(starting),
-    held: numberOf(held),
-    waiting: numberOf(waiting),
-    announced: numberOf(announced),
-    breaker: textOf(breaker) as Breaker,
-    lastFailure: failed === null ? null : { code: failed as FailureCode, agoMs: numberOrNull(agoMs) ?? 0 },
-    environment: name === null ? null : environmentName(name),
-    chosenFor: chosenFor === null ? null : environmentVersion(chosenFor),
+    ...counts,
+    template: templateDigest(template),
+    breaker: breaker as Breaker,
+    lastFailure: lastFailure === undefined ? null : { ...lastFailure, code: lastFailure.code as FailureCode },
+    environment: environment === undefined ? null : environmentName(environment),
+    chosenFor: chosenFor === undefined ? null : environmentVersion(chosenFor),
   };
 }
 
 /** Processes of this fleet wrote it, so it is not checked again here. */
-function processOf(row: Reply): HeardProcess {
-  const [silentMs, word] = listOf(row);
-  return { ...(JSON.parse(textOf(word)) as ProcessWord), silentMs: numberOf(silentMs) };
+function processOf({ silentMs, word }: Word): HeardProcess {
+  return { ...(JSON.parse(word) as ProcessWord), silentMs };
 }
+
+type Word = { readonly silentMs: number; readonly word: string };
 
 /** Whoever looks for the story of a night's rollout does so on the next day. */
 const keptMs = 24 * 60 * 60_000;
@@ -117,17 +99,16 @@ const keptMs = 24 * 60 * 60_000;
 const mostLogs = 500;
 
 export function eventKeeperStore(run: RunScript): EventKeepers {
+  const { ask } = scriptsOver(run);
   return {
     tell: async (log, keeper) => {
-      await run('tell-event-log', log, JSON.stringify(keeper), keptMs, mostLogs);
+      await ask('tell-event-log', { log, word: JSON.stringify(keeper), keptMs, most: mostLogs });
     },
-    all: async () => listOf(await run('list-event-logs')).map(keeperOf),
+    all: async () => itemsOf(await ask('list-event-logs', {})).map(keeperOf),
   };
 }
 
-function keeperOf(reply: Reply): HeardKeeper {
-  const [log, silentMs, word] = listOf(reply);
+function keeperOf({ log, silentMs, word }: Listed<'list-event-logs'>): HeardKeeper {
   // Written by this adapter alone.
-  const keeper = JSON.parse(textOf(word)) as EventKeeper;
-  return { ...keeper, log: textOf(log), silentMs: numberOf(silentMs) };
+  return { ...(JSON.parse(word) as EventKeeper), log, silentMs };
 }

@@ -6,6 +6,7 @@ import { longestLifeMs } from '#src/protocol/sandboxd/wire.ts';
 import { versionOf } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
 import type { Report } from '../mistakes.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import { parseDurationMs } from '../quantities.ts';
 import type { EnvironmentYaml } from '../schema/environment.ts';
 import { splicedScript, unknownPlaceholder } from './command-rules.ts';
@@ -81,8 +82,8 @@ function compileSetup({ setup = [] }: EnvironmentYaml, expose: readonly string[]
   return { commands, timeoutMs };
 }
 
-/** Four requests of 540 s. */
-const longestSetupMs = 4 * 540_000;
+/** As long as a platform repeats a first call: four requests. */
+const longestSetupMs = 4 * productionTimings.requestHoldMs;
 
 /** What the model can read in its sandbox is no test of it. */
 function checkExposed({ expose, grader }: Pick<Environment, 'expose' | 'grader'>, report: Report): void {

@@ -1,8 +1,15 @@
 import { posix } from 'node:path';
-import type { Image, ImageOfRow, OpenTemplate, Placement, Template } from '#src/model/environment.ts';
+import {
+  type Image,
+  imageConfigFile,
+  type ImageOfRow,
+  type OpenTemplate,
+  type Placement,
+  type Template,
+} from '#src/model/environment.ts';
 import { itemFieldOf, placeholdersIn } from '#src/model/placeholder.ts';
 import { graderMountPoint, payloadMountPoint } from '#src/protocol/sandboxd/payload-layout.ts';
-import { digestOf } from '../digest.ts';
+import { digestOf, textDigest } from '../digest.ts';
 import type { Folder } from '../files-read.ts';
 import { imageOf, imageText } from '../image-text.ts';
 import type { Report } from '../mistakes.ts';
@@ -61,7 +68,13 @@ function compileImage(text: string, folder: Folder, report: Report): Image {
   if (!folder.isFolder(image.path)) {
     report(['sandbox', 'image'], `names the folder ${image.path}, which is not there`);
   }
-  return { kind: 'rootfs', path: folder.absolute(image.path) };
+  return { kind: 'rootfs', path: folder.absolute(image.path), ...configDigest(image.path, folder) };
+}
+
+/** What is wrong with it is said by each start: it is read there. */
+function configDigest(path: string, folder: Folder): { readonly config?: string } {
+  const text = folder.text(imageConfigFile(path));
+  return text === null ? {} : { config: textDigest(text) };
 }
 
 type ImageFromRowYaml = Exclude<SandboxYaml['image'], string>;

@@ -13,7 +13,7 @@ export const CallBody = Type.Object(
   closed,
 );
 
-/** A command of the trainer's own, `argv` or `command` (run by `sh -c`). */
+/** A command of the trainer's own: `argv`, or `command`, which `bash -c` runs if the image has bash, else `sh -c`. */
 export const ExecBody = Type.Object(
   {
     call_id: Type.String(),

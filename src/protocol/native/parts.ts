@@ -1,5 +1,6 @@
 import { type TSchema, Type } from 'typebox';
 import { failureCodes } from '#src/failure/codes.ts';
+import { productionTimings } from '#src/model/timings.ts';
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
 
@@ -24,7 +25,7 @@ export const VerdictAnswer = Type.Union([
 const Attempt = Type.Optional(Type.String({ pattern: '^[1-9][0-9]{0,5}$' }));
 
 /** Longest wait of one request, below every proxy's ten minutes; the work itself goes on. */
-export const maxWaitS = 540;
+export const maxWaitS = productionTimings.requestHoldMs / 1_000;
 export const defaultWaitS = 300;
 const WaitS = Type.Optional(
   Type.String({

@@ -19,7 +19,10 @@ const Argv = Type.Array(Type.String(), { minItems: 1 });
 
 const ImageBody = Type.Union([
   Type.Object({ kind: Type.Literal('host') }, closed),
-  Type.Object({ kind: Type.Literal('rootfs'), path: AbsolutePath }, closed),
+  Type.Object(
+    { kind: Type.Literal('rootfs'), path: AbsolutePath, config: Type.Optional(Type.String()) },
+    closed,
+  ),
   Type.Object({ kind: Type.Literal('image'), reference: Type.String() }, closed),
 ]);
 

@@ -5,6 +5,7 @@
  *   lib/ld.so      the ELF loader and, beside it, every library that Node needs
  *   node           the Node binary
  *   behind         a program that runs another one with less right to the CPU
+ *   close-from     a program that runs another one without the descriptors of the process that started it
  *   sandboxd/      the bundled JavaScript of sandboxd and of its helper
  *
  * The loader is told its library path as an argument, which children do not inherit: the image's own programs find
@@ -15,6 +16,7 @@ export const payloadLayout = {
   loader: 'lib/ld.so',
   node: 'node',
   behind: 'behind',
+  closeFrom: 'close-from',
   code: 'sandboxd',
 } as const;
 
@@ -33,6 +35,14 @@ export const payloadEntry = (mountPoint: string, entry: PayloadEntry): string =>
 
 /** Before the path of a program, its name and its arguments, it runs that with less right to the CPU than sandboxd has. */
 export const payloadBehind = (mountPoint: string): string => `${mountPoint}/${payloadLayout.behind}`;
+
+/** An argv that closes the descriptors from `first` on, then becomes the shell. Its arguments follow. */
+export const shellClosingFrom = (payloadFolder: string, first: number): readonly string[] => [
+  `${payloadFolder}/${payloadLayout.closeFrom}`,
+  String(first),
+  '/bin/sh',
+  'sh',
+];
 
 /** The payload's Node as the beginning of an argv, before Node's own flags. */
 export function payloadNodeArgv(mountPoint: string): readonly string[] {

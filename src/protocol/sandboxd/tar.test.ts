@@ -11,6 +11,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endOfTar, readTar, tarHeader, tarPadding, TarError, type TarEntry } from './tar.ts';
 
@@ -35,8 +36,12 @@ async function entriesOf(bytes: Buffer, chunkBytes = 1000) {
     for (let at = 0; at < bytes.length; at += chunkBytes) yield bytes.subarray(at, at + chunkBytes);
   }
   const found: [TarEntry, string][] = [];
-  for await (const { content, ...entry } of readTar(chunks()))
-    found.push([entry, Buffer.concat(await Array.fromAsync(content)).toString()]);
+  for await (const { content, at, uid, gid, special, ...entry } of readTar(chunks())) {
+    const text = Buffer.concat(await Array.fromAsync(content)).toString();
+    expect(bytes.toString('utf8', at, at + entry.bytes)).toBe(text);
+    expect([uid, gid, special].every(Number.isInteger)).toBe(true);
+    found.push([entry, text]);
+  }
   return found;
 }
 
@@ -89,6 +94,29 @@ describe('what others write', () => {
     expect(read.get('link')).toMatchObject({ kind: 'link', target: 'run.sh' });
     if (format !== 'v7')
       expect(read.get(`${'f'.repeat(90)}/${'g'.repeat(90)}/long`)).toMatchObject({ text: 'long' });
+  });
+
+  it.each(['gnu', 'pax'])(
+    'is told with its owner and the bits above its permissions: --format=%s',
+    async (format) => {
+      const of = ['--owner=5', '--group=3000000', '--mode=4755'];
+      const bytes = execFileSync('tar', [`--format=${format}`, ...of, '-cf', '-', '-C', source(), 'run.sh']);
+      const [entry] = await Array.fromAsync(readTar(Readable.from([bytes])));
+      expect(entry).toMatchObject({ uid: 5, gid: 3_000_000, mode: 0o755, special: 0o4000 });
+    },
+  );
+
+  it('is passed over where it is a device or a pipe, and that is asked for', async () => {
+    const parts = ['3', '4', '6'].map((type) => {
+      const header = Buffer.from(tarHeader({ ...file, path: `of-type-${type}`, bytes: 0 }));
+      header.write(type, 156);
+      return resummed(header);
+    });
+    const bytes = Buffer.concat([...parts, archive([file, 'hello'])]);
+    const passed: string[] = [];
+    const read = await Array.fromAsync(readTar(Readable.from([bytes]), (path) => void passed.push(path)));
+    expect(read.map(({ path }) => path)).toEqual(['a.txt']);
+    expect(passed).toEqual(['of-type-3', 'of-type-4', 'of-type-6']);
   });
 
   it('is refused where it is a device or a sparse file', async () => {

@@ -3,7 +3,7 @@
  * target or a size does not fit, and GNU's long names where others wrote it. No dependency, because sandboxd has none.
  *
  * What is read is not trusted: sums are checked, what comes before an entry's content is bounded, sparse files and devices
- * are refused, and an archive that stops before its end mark is one that was cut off.
+ * are refused (unless who reads asks to pass devices over), and an archive that stops before its end mark is one that was cut off.
  */
 export type TarEntry = {
   /** As written, `..` and a leading slash included: whoever unpacks it has to look. */
@@ -18,7 +18,15 @@ export type TarEntry = {
   readonly target?: string;
 };
 
-export type ReadEntry = TarEntry & { readonly content: AsyncIterable<Uint8Array> };
+export type ReadEntry = TarEntry & {
+  readonly content: AsyncIterable<Uint8Array>;
+  /** Where the content begins, in bytes from the archive's beginning. */
+  readonly at: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** The bits above the permissions: set-user-id, set-group-id, sticky. */
+  readonly special: number;
+};
 
 /** No tar, one that was cut off, or one with what we do not unpack. */
 export class TarError extends Error {
@@ -33,6 +41,7 @@ const blockBytes = 512;
 /** Names and records of one entry: paths end at 4 KiB, and so does what a file system keeps of them. */
 const mostTellingBytes = 64 * 1024;
 const permissions = 0o777;
+const specials = 0o7000;
 
 const typeOf = { file: '0', hard_link: '1', link: '2', folder: '5' } as const;
 const kinds: Readonly<Record<string, TarEntry['kind']>> = {
@@ -43,6 +52,9 @@ const kinds: Readonly<Record<string, TarEntry['kind']>> = {
   '2': 'link',
   '5': 'folder',
 };
+
+/** For characters, for blocks, and pipes. */
+const devices: ReadonlySet<string> = new Set(['3', '4', '6']);
 
 /** Two empty blocks. */
 export const endOfTar = Buffer.alloc(2 * blockBytes);
@@ -107,13 +119,23 @@ function sumOf(header: Buffer): number {
   return header.reduce((sum, byte, at) => sum + (at >= 148 && at < 156 ? 0 : byte), own);
 }
 
-type Told = { path?: string; target?: string; bytes?: number; mtimeS?: number };
+type Told = {
+  path?: string;
+  target?: string;
+  bytes?: number;
+  mtimeS?: number;
+  uid?: number;
+  gid?: number;
+};
 
 /**
- * The entries of an archive, one after another; what is left of a content when the next one is asked for is skipped.
- * Throws `TarError`.
+ * The entries of an archive, one after another; what is left of a content when the next one is asked for is skipped. `passOver`
+ * is called with each device and pipe; without it one is an error, as all else is that is no file, folder or link. Throws `TarError`.
  */
-export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadEntry> {
+export async function* readTar(
+  chunks: AsyncIterable<Uint8Array>,
+  passOver?: (path: string) => void,
+): AsyncGenerator<ReadEntry> {
   const source = new Source(chunks);
   let told: Told = {};
   for (;;) {
@@ -126,9 +148,12 @@ export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
       await telling(source, entry.bytes);
     } else {
       const part = { left: 0 };
-      const whole = completed(entry, type, told);
+      const isOther = devices.has(type) && passOver !== undefined;
+      const whole = isOther ? { ...entry, bytes: 0 } : completed(entry, type, told);
       part.left = whole.bytes;
-      yield { ...whole, content: contentOf(source, part) };
+      if (isOther) passOver(told.path ?? entry.path);
+      else
+        yield { ...whole, ...ownership(header, told), at: source.passed, content: contentOf(source, part) };
       while (part.left > 0) part.left -= (await source.some(part.left)).length;
       await source.exactly(tarPadding(whole.bytes).length);
       told = {};
@@ -154,6 +179,12 @@ function parse(header: Buffer): { readonly type: string; readonly entry: TarEntr
     },
   };
 }
+
+const ownership = (header: Buffer, told: Told) => ({
+  uid: told.uid ?? numberIn(header, 108, 8),
+  gid: told.gid ?? numberIn(header, 116, 8),
+  special: numberIn(header, 100, 8) & specials,
+});
 
 /** With what was told before its header. */
 function completed(entry: TarEntry, type: string, told: Told): TarEntry {
@@ -202,6 +233,7 @@ function tellRecord(told: Told, name: string, value: string): void {
   if (name === 'path') told.path = value;
   if (name === 'linkpath') told.target = value;
   if (name === 'size') told.bytes = wholeNumber(Number(value));
+  if (name === 'uid' || name === 'gid') told[name] = wholeNumber(Number(value));
   if (name === 'mtime' && Number.isFinite(Number(value))) told.mtimeS = Number(value);
 }
 
@@ -238,6 +270,8 @@ async function* contentOf(source: Source, part: { left: number }): AsyncGenerato
 class Source {
   readonly #chunks: AsyncIterator<Uint8Array>;
   #rest: Uint8Array = Buffer.alloc(0);
+  /** Bytes so far. */
+  passed = 0;
 
   constructor(chunks: AsyncIterable<Uint8Array>) {
     this.#chunks = chunks[Symbol.asyncIterator]();
@@ -252,6 +286,7 @@ class Source {
     }
     const taken = this.#rest.subarray(0, most);
     this.#rest = this.#rest.subarray(taken.length);
+    this.passed += taken.length;
     return taken;
   }
 

@@ -213,6 +213,11 @@ export type ExecAction = {
   /** UTF-8 text for stdin; closed at once when absent. */
   readonly stdin?: string;
   readonly user?: CommandUser;
+  /**
+   * `argv` is `sh -c TEXT` only because the caller gave a text: it runs in bash if the image has bash. An older sandboxd ignores
+   * this and runs `sh`.
+   */
+  readonly preferBash?: true;
 };
 
 export type BuiltinName = 'read_file' | 'write_file' | 'list_files' | 'search';

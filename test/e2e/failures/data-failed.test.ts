@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { impatient } from '#test/support/timings.ts';
 
 const broken = `
 name: shell
@@ -9,7 +10,7 @@ sandbox:
   disk: 64Mi
   data:
     - { build: [sh, read-corpus.sh], inputs: [read-corpus.sh], target: /data/corpus }
-tools: { shell: { builtin: shell, timeout: 8m } }
+tools: { shell: { builtin: shell, timeout: 33s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 4 }
 `;
@@ -50,7 +51,11 @@ const item = { id: 'x', answer: '42', company: 'ACM' };
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: broken, searched, missing }, files });
+  corral = await startFleetOfTest({
+    environments: { shell: broken, searched, missing },
+    files,
+    timings: impatient,
+  });
 });
 afterAll(() => corral.stop());
 
@@ -61,7 +66,7 @@ test('data that cannot be made: 503 with command and last words on both faces, t
   const held = corral.rft.call({ trace: 'one', call: 'c1', command: 'echo hi' });
   await corral.native.open('two', 'shell');
   const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-  const native = await corral.native.post('/v1/rollouts/two/calls?wait_s=40', call);
+  const native = await corral.native.post('/v1/rollouts/two/calls?wait_s=20', call);
   const message = expect.stringMatching(/read-corpus\.sh.*exit code 4.*page 12 has no table/);
   const expected = { ...toldNothingRan, code: 'setup_failed', message } as const;
   expectFailure(native, { ...expected, rollout_id: 'two' });

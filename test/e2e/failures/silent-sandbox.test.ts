@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sandboxdOf } from '#loadtest/fleet/sandbox-of.ts';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { impatient } from '#test/support/timings.ts';
 
 const environment = `
 name: shell
@@ -13,7 +14,7 @@ pool: { min_ready: 2, max: 8 }
 
 let corral: FleetOfTest;
 beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
+  corral = await startFleetOfTest({ environments: { shell: environment }, timings: impatient });
 });
 afterAll(() => corral.stop());
 

@@ -7,11 +7,12 @@ import { stateFolderAt } from '#cli/fleet/state-folder.ts';
 import { ticketPlace } from '#src/adapters/bullmq/tickets.ts';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { impatient } from '#test/support/timings.ts';
 
 const environment = (name: string, sandbox: string) => `
 name: ${name}
 sandbox: ${sandbox}
-tools: { shell: { builtin: shell, timeout: 8m } }
+tools: { shell: { builtin: shell, timeout: 33s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 2 }
 `;
@@ -27,7 +28,10 @@ const slow = environment('slow', '{ image: host, prepare: [[sleep, "60"]], start
 let corral: FleetOfTest;
 beforeAll(async () => {
   rootfs = await mkdtemp(join(tmpdir(), 'corral-not-there-'));
-  corral = await startFleetOfTest({ environments: { rootless: rootless(), unprepared, slow } });
+  corral = await startFleetOfTest({
+    environments: { rootless: rootless(), unprepared, slow },
+    timings: impatient,
+  });
   await rmdir(rootfs);
 });
 afterAll(() => corral.stop());
@@ -39,7 +43,7 @@ const cases = [
 ] as const;
 
 /**
- * The native request waits as long as it says, the RFT one for what a command of 8 minutes leaves of 540 s: 50 s. Less, and
+ * The native request waits as long as it says, the RFT one for what a command of 33 s leaves of 54 s: 20 s. Less, and
  * no start has failed by then on a busy machine.
  */
 test.concurrent.each(cases)(
@@ -48,7 +52,7 @@ test.concurrent.each(cases)(
     const held = corral.rft.call({ trace: `rft_${environment}`, call: 'c1', command: 'echo', environment });
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=40`, call);
+    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=20`, call);
     const expected = { ...toldNothingRan, code, message: expect.stringContaining(words) };
     expectFailure(native, { ...expected, rollout_id: environment });
     expectFailure(await held, { ...expected, rollout_id: `rft_${environment}` });

@@ -8,6 +8,7 @@ import { startController } from '#services/controller/controller.ts';
 import type { ControllerSettings } from '#services/controller/plan-book.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
 import { createFakeMetrics } from '#test/fakes/metrics.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import type { Engine } from './engine.ts';
 
 const tokens = createSandboxTokens({ current: 'ab'.repeat(32), other: null });
@@ -48,6 +49,7 @@ export async function openController(socket: string, engine: Engine, settings: C
       tokens,
       clock: systemClock,
       random: systemRandom,
+      timings: productionTimings,
       tracer: noTracer,
       metrics,
       log,

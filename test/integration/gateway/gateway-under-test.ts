@@ -3,6 +3,7 @@ import type { Leaving } from '#services/gateway/http/leave.ts';
 import { createGatewayServer, type GatewayParts } from '#services/gateway/server.ts';
 import { createGatewayPrometheus } from '#src/adapters/prometheus/gateway-prometheus.ts';
 import { createKey, type ApiKey, type Scope } from '#src/access/keys.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import { tenantId, runId } from '#src/model/ids.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
@@ -77,6 +78,7 @@ export async function startGateway(changes: Partial<GatewayParts> = {}): Promise
     renderMetrics: (gauges) =>
       prometheus.render({ ...gauges, keyRefusals: 0, keys: [] }, { waiting: 0, calls: 0, grades: 0 }),
     log: silentLog,
+    timings: productionTimings,
     holdLimits: { requests: 100, bodyBytes: 100 * 1024 * 1024 },
     fileBytes: 4 * 1024 * 1024,
     ...changes,

@@ -56,6 +56,41 @@ describe('opening', () => {
           item: { id: 1 },
           group: null,
           tags: { step: null, labels: [] },
+          requirements: null,
+        },
+      ],
+    });
+  });
+
+  it('passes on what the task requires, in the units of the core', async () => {
+    const requires = {
+      workdir: '/app',
+      workdir_access: 'read_only',
+      folders: ['/logs'],
+      user: 'dev',
+      memory_bytes: 1024,
+      cpu_milli: 500,
+      disk_bytes: 2048,
+      network: 'public',
+      services: 2,
+      command_timeout_s: 1.5,
+      task: 'a'.repeat(64),
+    };
+    await send('POST', '/v1/rollouts', { ...body, requires });
+    expect(gateway.core.calls[0]).toMatchObject({
+      args: [
+        {},
+        {
+          requirements: {
+            sandbox: { workdir: '/app', workdirAccess: 'read_only', folders: ['/logs'], user: 'dev' },
+            memoryBytes: 1024,
+            cpuMilli: 500,
+            diskBytes: 2048,
+            network: 'public',
+            services: 2,
+            commandTimeoutMs: 1500,
+            task: 'a'.repeat(64),
+          },
         },
       ],
     });
@@ -217,9 +252,10 @@ describe('calls', () => {
     });
     await send('POST', '/v1/rollouts/trace_1/exec', { call_id: 'c2', argv: ['ls', '-l'], stdin: 'in' });
     expect(gateway.core.calls.map(({ args }) => args[1])).toMatchObject([
-      { argv: ['sh', '-c', 'ls | wc'], cwd: 'x', env: { A: 'b' } },
+      { argv: ['sh', '-c', 'ls | wc'], preferBash: true, cwd: 'x', env: { A: 'b' } },
       { argv: ['ls', '-l'], stdin: 'in' },
     ]);
+    expect(gateway.core.calls[1]?.args[1]).not.toHaveProperty('preferBash');
     const both = await send('POST', '/v1/rollouts/trace_1/exec', {
       call_id: 'c3',
       argv: ['ls'],

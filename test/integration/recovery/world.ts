@@ -17,6 +17,7 @@ import type { RedisSettings } from '#test/support/redis.ts';
 import type { EnvironmentOfTest } from '#test/fakes/environment.ts';
 import { FakeSandboxProvider } from '#test/fakes/sandbox-provider.ts';
 import { createFakeLog } from '#test/fakes/log.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import { caller, CoreWorld } from '#test/support/core-world.ts';
 
 export const keys = keysOf('test');
@@ -97,7 +98,14 @@ export class RecoveryWorld implements AsyncDisposable {
     const recorder = { ...state, clock, random, record: (event: FleetEvent) => void events.push(event) };
     const calls = recordTaints(state.calls, recorder);
     const lifecycle = recordEnds(state.lifecycle, recorder);
-    return settleOverdueCalls({ ...recorder, calls, lifecycle, link, log: this.log });
+    return settleOverdueCalls({
+      ...recorder,
+      calls,
+      lifecycle,
+      link,
+      timings: productionTimings,
+      log: this.log,
+    });
   }
 
   /** The time is over for which a silent sandbox that nobody can name holds up unknown rollouts. */

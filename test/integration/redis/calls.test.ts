@@ -78,6 +78,17 @@ describe('an admission', () => {
     expect((await recordOf(world.fleet, keyOf('a'))).leaseUntilMs).toBe(world.nowMs() + 17 * minute);
   });
 
+  test('of a tool whose name is cut within a character, or has a zero byte, sends the call', async () => {
+    await held(world.fleet, claimOf('a'));
+    const names = ['x'.repeat(47) + '😀', 'zero \0 byte', 'quote " \\ud83d'];
+    for (const [index, tool] of names.entries())
+      expect(await admit(`call-${index}`, { tool })).toMatchObject({ kind: 'dispatch' });
+    const listed = await world.fleet.calls.list(keyOf('a'));
+    expect(listed.map(({ tool }) => tool).sort()).toEqual(
+      ['x'.repeat(47) + '\uFFFD', ...names.slice(1)].sort(),
+    );
+  });
+
   test('of a settled call gets the stored answer', async () => {
     await world.active('a');
     const reply = await admit('call-1');

@@ -60,7 +60,7 @@ describe('a command in a sandbox', () => {
     const { stdout } = await run('env; pwd; id -u; umask; cat /proc/self/oom_score_adj');
     expect(stdout.head).toContain('IMAGE_VARIABLE=from the image');
     expect(stdout.head).not.toContain('CORRAL');
-    const tail = [sandboxd.workspace, policyUid, '0002', 500].join('\n');
+    const tail = [sandboxd.workspace, policyUid, '0022', 500].join('\n');
     expect(stdout.head.endsWith(`${tail}\n`)).toBe(true);
   });
 

@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -104,6 +113,29 @@ describe('a probe', () => {
     expect(said).toContain('commands cannot work in this sandbox');
     expect(said).toContain('EACCES');
     expect(await sandboxd.link.identity(sandboxd.target, signal)).toMatchObject({ probed: false });
+  });
+
+  const found: readonly (readonly [string, (sandboxd: TestSandboxd) => void])[] = [
+    ['that cannot be written', ({ workspace }) => mkdirSync(workspace, { mode: 0o755 })],
+    ['that is not there', () => undefined],
+  ];
+  it.each(found)(
+    'passes an image’s own WORKDIR %s: its sandbox works, and the task is not for it',
+    async (_how, make) => {
+      const sandboxd = await inSources({ env: { CORRAL_WORKSPACE_FROM: 'image' } });
+      make(sandboxd);
+      expect(await sandboxd.link.identity(sandboxd.target, signal, 'brief')).toMatchObject({ probed: true });
+      expect(await Promise.all(depths.map((depth) => outcome(sandboxd, depth)))).toEqual([
+        'passed',
+        'passed',
+      ]);
+    },
+  );
+
+  it('leaves an image’s own WORKDIR as it is', async () => {
+    const folders = { CORRAL_WORKSPACE: folder, CORRAL_WORKSPACE_FROM: 'image' };
+    await inSources({ env: folders });
+    expect(statSync(folder)).toMatchObject({ uid: 0, mode: 0o40755 });
   });
 
   it('that is brief passes in an image without a shell, where a helper works', async () => {

@@ -38,14 +38,11 @@ const plantedBugsByName = {
     "'placedAtMs', 'closedAtMs', 'leaseUntilMs'",
   ),
   'a line ends with what stands beside it': replacing(
-    'local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)',
-    'local lifeMs = keptForRepeatsMs',
+    'local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)',
+    'local lifeMs = timing.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
-  'a taint is not written': replacing(
-    "if taintCode ~= '' then taint(id, taintCode, '', taintEvidence, true) end",
-    '',
-  ),
+  'a taint is not written': replacing("Ending.taint(id, ask.taint.code, '', ask.taint.evidence, true)", ''),
   'a taint is lost when the state changes': replacing(
     "write(id, 'taintCode', code, 'taintCause', cause,",
     "write(id, 'taintCause', cause,",
@@ -67,7 +64,10 @@ const plantedBugsByName = {
     "(state == 'active' and not dispatched)",
     "state == 'active'",
   ),
-  'a call settles twice': replacing('isSettled(known) or known[2] ~= digest', 'known[2] ~= digest'),
+  'a call settles twice': replacing(
+    'Call.isSettled(known) or known[2] ~= ask.digest',
+    'known[2] ~= ask.digest',
+  ),
   'a repeat runs again at another gateway': { gateway: callsTwiceNamed },
   'an unclassified error leaves as text for the model': { core: tellsTheModel },
   'a grant to a gateway that died is never taken back': replacing(
@@ -76,7 +76,7 @@ const plantedBugsByName = {
   ),
   'a sandbox serves a second rollout': replacing(
     '== id then drain(sandbox) end',
-    "== id then redis.call('ZADD', key.ready .. read(id, 'template'), nowMs, sandbox) end",
+    "== id then redis.call('ZADD', key.ready .. Rollout.read(id, 'template'), nowMs, sandbox) end",
   ),
   'a draining sandbox is granted': replacing(
     "redis.call('ZREM', key.ready .. template, sandbox)\n  redis.call('SREM', key.held",
@@ -95,18 +95,18 @@ const plantedBugsByName = {
   'a stale replica is taken for the Redis that it copied': replacing(
     "if redis.call('GET', key.redis) ~= ARGV[1] then",
     "if not redis.call('GET', key.redis) then",
-    "if redis.call('GET', key.redis) == ARGV[1] then return false end\n  local rows",
-    "if redis.call('GET', key.redis) then return false end\n  local rows",
+    "if redis.call('GET', key.redis) == redisRun then return nil end\n  local rows",
+    "if redis.call('GET', key.redis) then return nil end\n  local rows",
   ),
   'half of what a judge says is a score': { judge: readsOn },
   'a judge that gives no score gives a zero': { gateway: failedJudgeIsZero },
   'a judge that refuses everybody gives a score': { judge: believesRefusals },
   'what a trainer runs itself is forgotten': replacing(
-    "if counted or tool == 'get_file' then",
+    "if budget or tool == 'get_file' then",
     'if true then',
   ),
   'a rollout that broke its sandbox is discarded': replacing(
-    "if brokenReason ~= '' and dispatched then",
+    'if brokenReason and dispatched then',
     'if false then',
   ),
   'every lost sandbox was broken by its policy': { controller: blamesThePolicy },
@@ -115,9 +115,9 @@ const plantedBugsByName = {
     '',
   ),
   'a rollout that was ended goes on': { gateway: endsNothing },
-  'a heartbeat renews nothing': replacing("if read(id, 'state') then stillHere(id) end", ''),
+  'a heartbeat renews nothing': replacing("if Rollout.read(id, 'state') then Presence.stillHere(id) end", ''),
   'an outage is charged to those who could not be heard': replacing(
-    'if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
+    'if leaseMs then Rollout.leaseUntil(id, leaseMs + gapMs, hardEndMs) end',
     '',
   ),
   'a call is told to a grader in the words of another': replacing(
@@ -128,7 +128,7 @@ const plantedBugsByName = {
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
     '-- What the policy left behind did it, as it ran under its grader',
-    "if isGrader(id) then taint(rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { 'none', false } end\n  --",
+    "if Rollout.isGrader(id) then Ending.taint(Rollout.rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { kind = 'none' } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
   // These were real. The first one was found under load, and the simulator was blind for it.

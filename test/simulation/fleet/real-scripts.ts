@@ -96,12 +96,7 @@ export class RealScripts {
   }
 
   /** Runs one script at `nowMs`, for a process that believes to speak to `redisRun`. Throws what the adapter throws. */
-  async run(
-    redisRun: string,
-    name: ScriptName,
-    args: readonly (string | number)[],
-    nowMs: number,
-  ): Promise<Ran> {
+  async run(redisRun: string, name: ScriptName, args: readonly string[], nowMs: number): Promise<Ran> {
     const call = [this.#library.functionOf(name), 2, fleetKeys('redis'), nowMs, redisRun, ...args] as const;
     const [error, reply, published, text] = (await this.#client.fcall(...call)) as Told;
     if (text !== null) this.#state = readState(text, this.#state);

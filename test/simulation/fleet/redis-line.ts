@@ -59,7 +59,7 @@ export function redisLine(host: RedisHost, process: SimProcess): RunScript {
 
 type Asker = { readonly resolve: (reply: Reply) => void; readonly reject: (thrown: unknown) => void };
 
-function send(line: Line, name: ScriptName, args: readonly (string | number)[], asker: Asker): void {
+function send(line: Line, name: ScriptName, args: readonly string[], asker: Asker): void {
   const { host, process } = line;
   if (!process.alive) return;
   const { scheduler, faults } = host;
@@ -72,7 +72,7 @@ function send(line: Line, name: ScriptName, args: readonly (string | number)[], 
   });
 }
 
-async function runScript(line: Line, name: ScriptName, args: readonly (string | number)[], asker: Asker) {
+async function runScript(line: Line, name: ScriptName, args: readonly string[], asker: Asker) {
   const { host } = line;
   try {
     const ran = await host.scripts.run(host.run, name, args, worldBeganMs + host.scheduler.nowMs);

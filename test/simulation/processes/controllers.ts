@@ -1,3 +1,4 @@
+import { productionTimings } from '#src/model/timings.ts';
 import { noTracer } from '#src/ports/tracer.ts';
 import { startController } from '#services/controller/controller.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
@@ -46,6 +47,7 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
     tokens,
     clock: process.clock,
     random: chance,
+    timings: productionTimings,
     tracer: noTracer,
     metrics: createFakeMetrics(),
     log: createFakeLog(),

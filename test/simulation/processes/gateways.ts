@@ -2,6 +2,7 @@ import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import { createGatewayCore, type GatewayWorld } from '#services/gateway/core-wiring.ts';
 import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import { createJudge } from '#src/adapters/judge-http/http-judge.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import { offered } from '#test/fakes/offered.ts';
 import { createFakeWorkMetrics } from '#test/fakes/work-metrics.ts';
@@ -32,6 +33,7 @@ export function gatewayWorld({ process, fleet, link, post, chance, onTrouble }: 
     clock: process.clock,
     random: chance,
     work: createFakeWorkMetrics(),
+    timings: productionTimings,
     secret: () => undefined,
     record: () => undefined,
     onTrouble,

@@ -149,7 +149,9 @@ class Rollout:
         max_output_bytes: int | None = None,
         call_id: str | None = None,
     ) -> CallResult:
-        """Runs a command in the sandbox: text by `sh -c`, or an argv. `timeout_s`: of the command alone; 120 without it.
+        """Runs a command in the sandbox: text by `bash -c` (`sh -c` if the image has no bash), or an argv.
+
+        `timeout_s`: of the command alone; 120 without it.
         `max_output_bytes`: kept of each stream, 10 MiB at most; without it what the environment keeps."""
         argv = [command] if isinstance(command, str) else list(command)
         check_command([*argv, *(env or {}).keys(), *(env or {}).values(), cwd or "", stdin or ""])

@@ -3,15 +3,11 @@
 -- before it, else puts it in line. Every repeat follows the first.
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
 -- end, in `writeJoined`; nothing reads those keys before, and an attempt that closes another has them written first.
--- ARGV[2]: how many bytes the rows of one tenant's open rollouts may have. ARGV[3]: of how many kinds the claims are; the
--- kinds come next, each once, for the rollouts of a group say the same but for their names; then each claim, as its
--- rollout and its kind's number.
-script('claim', function(ARGV)
+-- What the claims say comes as kinds, each once, for the rollouts of a group say the same but for their names; a claim is its
+-- rollout and its kind's number. Raw follows the dataset row of each kind, empty where it has none.
+script('claim', function(ask, rowTexts)
   local joined, runs, groups, tenants, nobodyWaits, written, versions = {}, {}, {}, {}, {}, {}, {}
   local readySpent, lacking, granted = {}, {}, {}
-  local rowBytesMax, kindCount = tonumber(ARGV[2]), tonumber(ARGV[3])
-  local valuesEach = #claimedFields + 3
-  local firstClaim = 4 + kindCount * valuesEach
 
   local function later(command, name, first, second)
     local arguments = joined[name]
@@ -44,19 +40,19 @@ script('claim', function(ARGV)
   end
 
   local function writeJoined()
-    for environment, ms in pairs(readySpent) do tellCost(environment, 'ready', ms) end
-    for template in pairs(lacking) do mayLack(template) end
+    for environment, ms in pairs(readySpent) do Sandbox.tellCost(environment, 'ready', ms) end
+    for template in pairs(lacking) do Sandbox.mayLack(template) end
     for _, arguments in pairs(joined) do redis.call(unpack(arguments)) end
-    for name, group in pairs(groups) do writeGroup(name, group) end
+    for name, group in pairs(groups) do Run.writeGroup(name, group) end
     for run, known in pairs(runs) do
       if known.rollouts > known.before then redis.call('HSET', key.run .. run, 'rollouts', known.rollouts) end
-      if known.before == 0 and known.rollouts > 0 then trimRun(run) end
+      if known.before == 0 and known.rollouts > 0 then Run.trim(run) end
     end
     for tenant, rows in pairs(tenants) do
       if rows.bytes > rows.before then redis.call('INCRBY', key.rowBytes .. tenant, rows.bytes - rows.before) end
     end
     for version in pairs(versions) do keepVersion(version) end
-    movedAll(granted)
+    Sandbox.movedAll(granted)
     joined, runs, groups, tenants, versions, readySpent, lacking, granted = {}, {}, {}, {}, {}, {}, {}, {}
   end
 
@@ -71,7 +67,7 @@ script('claim', function(ARGV)
 
   local function rowsOf(tenant)
     if not tenants[tenant] then
-      letGoOfRows(tenant)
+      Row.letGoOfRows(tenant)
       local before = tonumber(redis.call('GET', key.rowBytes .. tenant) or 0)
       tenants[tenant] = { before = before, bytes = before }
     end
@@ -79,8 +75,8 @@ script('claim', function(ARGV)
   end
 
   local function enterGroup(id, itemKey)
-    local name = groupKey(id, itemKey)
-    local group = groups[name] or readGroup(name) or openWave(id, name, itemKey)
+    local name = Run.groupKey(id, itemKey)
+    local group = groups[name] or Run.readGroup(name) or Run.openWave(id, name, itemKey)
     group.open, group.n = group.open + 1, group.n + 1
     groups[name] = group
     return group.wave
@@ -88,20 +84,19 @@ script('claim', function(ARGV)
 
   local function anybodyWaits(template)
     if nobodyWaits[template] then return false end
-    nobodyWaits[template] = nextWaiter(template) == nil
+    nobodyWaits[template] = Line.nextWaiter(template) == nil
     return not nobodyWaits[template]
   end
 
-  local function kindAt(index)
-    local kind = {}
-    for place, field in ipairs(claimedFields) do kind[field] = ARGV[index + place - 1] end
-    local recordOnly, turn, item = unpack(ARGV, index + #claimedFields, index + valuesEach - 1)
+  -- `said.fields`: texts by the names of a rollout's fields; none is empty.
+  local function kindOf(said, item)
+    local kind = said.fields
     local leaseUntilMs, hardEndMs = nowMs + kind.idleMs, nowMs + kind.hardLifeMs
-    kind.item, kind.recordOnly, kind.turn = item, recordOnly ~= '', turn
+    kind.item, kind.recordOnly, kind.turn = item, said.recordOnly, said.turn
     kind.leaseEndsMs = digits(math.min(leaseUntilMs, hardEndMs))
     kind.kept = { 'calls', '0', 'placedAtMs', digits(nowMs), 'leaseUntilMs', digits(leaseUntilMs), 'hardEndMs', digits(hardEndMs) }
     for _, field in ipairs(claimedFields) do
-      if kind[field] ~= '' then kind.kept[#kind.kept + 1], kind.kept[#kind.kept + 2] = field, kind[field] end
+      if kind[field] then kind.kept[#kind.kept + 1], kind.kept[#kind.kept + 2] = field, kind[field] end
     end
     return kind
   end
@@ -111,9 +106,9 @@ script('claim', function(ARGV)
   local lineages, attempts, newest, anyKnown = {}, {}, {}, false
   local function readBefore()
     local newestKeys, records, seen = {}, {}, {}
-    for index = firstClaim, #ARGV, 2 do
-      local id, position = ARGV[index], #lineages + 1
-      lineages[position], attempts[position] = lineageOf(id)
+    for position, claim in ipairs(ask.claims) do
+      local id = claim.key
+      lineages[position], attempts[position] = Rollout.lineageOf(id)
       newestKeys[position] = key.newest .. lineages[position]
       records[position] = key.rollout .. id
       anyKnown = anyKnown or seen[id] == true
@@ -126,56 +121,56 @@ script('claim', function(ARGV)
   end
 
   local function refused(claim, code)
-    return { 'refused', code, record(claim.id) }
+    return { kind = 'refused', code = code, rollout = Rollout.record(claim.id) }
   end
 
   -- One that another rollout has brought costs nothing more.
   local function rowFits(claim)
-    if claim.item == '' or redis.call('EXISTS', key.row .. rowName(claim.id, claim.row)) == 1 then return true end
-    return rowsOf(tenantOf(claim.id)).bytes + #claim.item <= rowBytesMax
+    if claim.item == '' or redis.call('EXISTS', key.row .. Row.rowName(claim.id, claim.row)) == 1 then return true end
+    return rowsOf(Rollout.tenantOf(claim.id)).bytes + #claim.item <= ask.rowBytesMax
   end
 
   local function keepItsRow(claim)
     if claim.item == '' then return end
-    local rows = rowsOf(tenantOf(claim.id))
-    rows.bytes = rows.bytes + keepRow(claim.id, claim.row, claim.item, tonumber(claim.hardLifeMs))
+    local rows = rowsOf(Rollout.tenantOf(claim.id))
+    rows.bytes = rows.bytes + Row.keep(claim.id, claim.row, claim.item, tonumber(claim.hardLifeMs))
   end
 
   -- The row comes with a later call, or again after Redis has forgotten it. False: it is not kept, and was not before.
   local function keepLateRow(claim)
     if claim.item == '' then return true end
-    local before = read(claim.id, 'row')
-    if before and redis.call('EXISTS', key.row .. rowName(claim.id, before)) == 1 then return true end
+    local before = Rollout.read(claim.id, 'row')
+    if before and redis.call('EXISTS', key.row .. Row.rowName(claim.id, before)) == 1 then return true end
     if not rowFits(claim) then return false end
-    write(claim.id, 'hadRow', '1', 'row', claim.row)
+    Rollout.write(claim.id, 'hadRow', '1', 'row', claim.row)
     keepItsRow(claim)
     return true
   end
 
   local function claimAgain(claim, state)
-    if isOpen(state) then
+    if Rollout.isOpen(state) then
       if not keepLateRow(claim) then return refused(claim, 'rows_full') end
-      if claim.recordOnly then return claimReply(claim.id) end
-      local code = stillHere(claim.id)
+      if claim.recordOnly then return Presence.claimReply(claim.id) end
+      local code = Presence.stillHere(claim.id)
       if code then return refused(claim, code) end
       nobodyWaits[claim.template] = nil
-      serveLine(claim.template)
+      Grant.serveLine(claim.template)
     end
-    return claimReply(claim.id)
+    return Presence.claimReply(claim.id)
   end
 
   -- Closes the attempt before this one, and takes its place in its wave if it never had a verdict.
   local function supersede(claim, lower)
     writeJoined()
     local lowerId = string.gsub(claim.id, '/%d+/([^/]+)$', '/' .. lower .. '/%1')
-    local state, wave, itemKey, score, discarded = read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
-    if state and isOpen(state) then closeRollout(lowerId, 'closed', 'superseded') end
+    local state, wave, itemKey, score, discarded = Rollout.read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
+    if state and Rollout.isOpen(state) then Ending.close(lowerId, 'closed', 'superseded') end
     if not state or itemKey ~= claim.itemKey or score or discarded then return nil end
-    return inheritWave(claim.id, itemKey, wave)
+    return Run.inheritWave(claim.id, itemKey, wave)
   end
 
   local function listInRun(id, run)
-    if isGrader(id) then return '0' end
+    if Rollout.isGrader(id) then return '0' end
     local known = theRun(run)
     known.rollouts = known.rollouts + 1
     local ordinal = digits(known.rollouts)
@@ -189,63 +184,64 @@ script('claim', function(ARGV)
   local function create(claim, wave, sandbox, boot, address)
     local ordinal = listInRun(claim.id, claim.run)
     if sandbox then
-      write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox,
+      Rollout.write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '1', 'state', 'claimed', 'sandbox', sandbox,
         'boot', boot, 'address', address, 'launchType', 'warm', 'claimedAtMs', digits(nowMs), unpack(claim.kept))
     else
-      write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '0', 'state', 'waiting', unpack(claim.kept))
+      Rollout.write(claim.id, 'wave', digits(wave), 'ordinal', ordinal, 'generation', '0', 'state', 'waiting', unpack(claim.kept))
     end
     later('ZADD', key.leases, claim.leaseEndsMs, claim.id)
     keepItsRow(claim)
-    renewRun(claim.run, claim.face)
+    Run.renew(claim.run, claim.face)
     versions[claim.version] = true
   end
 
   -- What `grantToNext` (lib/grant.lua) writes, for a record that is made with it. The reply leaves out what the claim itself says.
   local function createHeld(claim, wave, sandbox)
-    local boot, address, environment, readyMs = takeOver(claim.id, sandbox, digits(nowMs))
+    local boot, address, environment, readyMs = Grant.takeOver(claim.id, sandbox, digits(nowMs))
     if readyMs > 0 then readySpent[environment] = (readySpent[environment] or 0) + readyMs end
     lacking[claim.template] = true
     later('SADD', key.held .. claim.template, sandbox)
     later('ZADD', key.grants, digits(nowMs), claim.id)
     granted[#granted + 1] = sandbox
     create(claim, wave, sandbox, boot, address)
-    return { 'created', wave, nowMs, sandbox, boot, address }
+    return { kind = 'created', wave = tonumber(wave), atMs = nowMs, sandbox = sandbox, boot = boot, address = address }
   end
 
   local function createWaiting(claim, wave)
     create(claim, wave)
-    joinLine(claim.id, claim.template, nowMs)
+    Line.join(claim.id, claim.template, nowMs)
     nobodyWaits[claim.template] = nil
-    serveLine(claim.template)
-    return claimReply(claim.id)
+    Grant.serveLine(claim.template)
+    return Presence.claimReply(claim.id)
   end
 
   -- What needs no sandbox stands nowhere: should it be called after all, that call takes a place.
   local function createRecord(claim, wave)
     create(claim, wave)
-    return claimReply(claim.id)
+    return Presence.claimReply(claim.id)
   end
 
   -- Of a grader only the turn that lasts may claim: one that was given up meanwhile would take a later one's sandbox.
   local function isOver(claim)
-    local state, turn, gradeUntilMs, tainted = read(rolloutOf(claim.id), 'state', 'gradeTurn', 'gradeUntilMs', 'taintCode')
-    return state ~= 'grading' or tainted or turn ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
+    local state, turn, gradeUntilMs, tainted =
+      Rollout.read(Rollout.rolloutOf(claim.id), 'state', 'gradeTurn', 'gradeUntilMs', 'taintCode')
+    return state ~= 'grading' or tainted or tonumber(turn) ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
   end
 
   -- Beside its rollout's record, in no run's list and no group. Whoever stands in its line waits for graders' sandboxes alone.
   local function openGrader(claim)
-    local sandbox = not anybodyWaits(claim.template) and popReady(claim.template)
-    if not sandbox and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
-    write(claim.id, 'turn', claim.turn)
+    local sandbox = not anybodyWaits(claim.template) and Grant.popReady(claim.template)
+    if not sandbox and Line.staysFull(claim.run) then return refused(claim, 'line_full') end
+    Rollout.write(claim.id, 'turn', claim.turn)
     return sandbox and createHeld(claim, 0, sandbox) or createWaiting(claim, 0)
   end
 
   local function claimGrader(claim)
     if isOver(claim) then return refused(claim, 'grader_failed') end
-    local state, turn = read(claim.id, 'state', 'turn')
-    if state and turn ~= claim.turn then
+    local state, turn = Rollout.read(claim.id, 'state', 'turn')
+    if state and tonumber(turn) ~= claim.turn then
       writeJoined()
-      dropGrader(claim.id)
+      Ending.dropGrader(claim.id)
       state = nil
     end
     return state and claimAgain(claim, state) or openGrader(claim)
@@ -261,9 +257,9 @@ script('claim', function(ARGV)
     if not rowFits(claim) then return refused(claim, 'rows_full') end
 
     -- Whoever stands in line is served first.
-    local sandbox = not claim.recordOnly and not anybodyWaits(claim.template) and popReady(claim.template)
+    local sandbox = not claim.recordOnly and not anybodyWaits(claim.template) and Grant.popReady(claim.template)
     local waits = not sandbox and not claim.recordOnly
-    if waits and lineStaysFull(claim.run) then return refused(claim, 'line_full') end
+    if waits and Line.staysFull(claim.run) then return refused(claim, 'line_full') end
 
     local wave = before < attempt and supersede(claim, before) or enterGroup(claim.id, claim.itemKey)
     if attempt > 1 then
@@ -277,13 +273,13 @@ script('claim', function(ARGV)
   local anybodyUnsure = redis.call('EXISTS', key.unsure, key.nameless) > 0
 
   local function answer(claim)
-    if isGrader(claim.id) then return claimGrader(claim) end
+    if Rollout.isGrader(claim.id) then return claimGrader(claim) end
     local environment, state
-    if anyKnown then environment, state = read(claim.id, 'environment', 'state') end
-    local hasEnded = state and not isOpen(state)
+    if anyKnown then environment, state = Rollout.read(claim.id, 'environment', 'state') end
+    local hasEnded = state and not Rollout.isOpen(state)
     if theRun(claim.run).closed and not hasEnded then return refused(claim, 'run_closed') end
     if not environment then
-      local code = anybodyUnsure and unsureCode(claim.id)
+      local code = anybodyUnsure and Outage.unsureCode(claim.id)
       return code and refused(claim, code) or open(claim)
     end
     if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
@@ -292,11 +288,10 @@ script('claim', function(ARGV)
 
   readBefore()
   local kinds, replies = {}, {}
-  for index = 4, firstClaim - 1, valuesEach do kinds[#kinds + 1] = kindAt(index) end
-  for index = firstClaim, #ARGV, 2 do
-    local claim = kinds[tonumber(ARGV[index + 1])]
-    claim.id, claim.run = ARGV[index], runOf(ARGV[index])
-    local position = #replies + 1
+  for number, said in ipairs(ask.kinds) do kinds[number] = kindOf(said, rowTexts[number]) end
+  for position, asked in ipairs(ask.claims) do
+    local claim = kinds[asked.kind]
+    claim.id, claim.run = asked.key, Rollout.runOf(asked.key)
     claim.lineage, claim.attempt = lineages[position], attempts[position]
     replies[position] = answer(claim)
   end

@@ -6,20 +6,18 @@
 local planKeptMs = 60 * 1000
 
 -- What controllers want of each template, under the digest of all of it: a reservation names that and not thousands of them.
--- By a new one a pool may lack what by the one before it did not. ARGV: the plan, then template and target, as `reserve`
--- reads it, of each.
-script('keep-plan', function(ARGV)
-  local plan = key.plan .. ARGV[2]
+-- By a new one a pool may lack what by the one before it did not. A target is the text that `reserve` reads.
+script('keep-plan', function(ask)
+  local plan = key.plan .. ask.plan
   redis.call('HSET', plan, '', '') -- an empty one is there, too
-  for index = 3, #ARGV, 2 do
-    local template, target = ARGV[index], ARGV[index + 1]
+  for _, each in ipairs(ask.targets) do
+    local template, target = each.template, each.target
     redis.call('HSET', plan, template, target)
     local minReady = tonumber(string.match(target, '^%d+'))
     local coming = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
-    if coming < minReady then mayLack(template) end
+    if coming < minReady then Sandbox.mayLack(template) end
   end
   redis.call('PEXPIRE', plan, planKeptMs)
-  return 1
 end)
 
 -- How many sandboxes are being started, and the templates that may have more to start: those whose pool may lack something,
@@ -28,29 +26,28 @@ script('demand', function()
   local names, there = redis.call('SMEMBERS', key.lacking), {}
   for _, template in ipairs(names) do there[template] = true end
 
-  firstInLine(function(template)
+  Line.firstInLine(function(template)
     if not there[template] then names[#names + 1] = template end
     there[template] = true
     return false -- all of them
   end)
-  return { redis.call('ZCARD', key.starts), names }
+  return { starting = redis.call('ZCARD', key.starts), templates = names }
 end)
 
 -- Pools of these templates lack something, says a controller that has counted all of them.
-script('look-at', function(ARGV)
-  for index = 2, #ARGV do mayLack(ARGV[index]) end
-  return 1
+script('look-at', function(ask)
+  for _, template in ipairs(ask.templates) do Sandbox.mayLack(template) end
 end)
 
 -- What the holder of a blank ticket starts: for waiting rollouts first, round-robin over runs and over each run's
 -- templates; then refill up to the target or what is announced, the emptiest pool first. Starts under way count as there,
 -- so nobody is started for twice.
--- ARGV: ticket, sandbox, start budget, start timeout, the slots for images of rows (model/pull-slots.ts: of one until a
--- sandbox of it stands, of one after that, of all that none stands of), and the plan, in which each template has its
--- minReady, max, the environment version that it was chosen for, or `-`, and the environment that it costs.
-script('reserve', function(ARGV)
-  local ticket, sandbox, startBudget, startTimeoutMs, firstSlots, laterSlots, unprovenSlots, plan = unpack(ARGV, 2)
-  if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return 'no plan' end
+-- `slots`: for images of rows (model/pull-slots.ts: of one until a sandbox of it stands, of one after that, of all that none
+-- stands of). In the plan each template has its minReady, max, the environment version that it was chosen for, or `-`, and the
+-- environment that it costs.
+script('reserve', function(ask)
+  local ticket, sandbox, slots, plan = ask.ticket, ask.sandbox, ask.slots, ask.plan
+  if redis.call('PEXPIRE', key.plan .. plan, planKeptMs) == 0 then return { kind = 'no_plan' } end
 
   local targets = {}
   local function targetOf(template)
@@ -95,42 +92,43 @@ script('reserve', function(ARGV)
 
   local unproven
   local function mayPull(template)
-    local isProven = standing(template) > 0
-    local slots = tonumber(isProven and laterSlots or firstSlots)
-    if redis.call('SCARD', key.starting .. template) >= slots then return false end
+    local isProven = Pool.standing(template) > 0
+    local most = isProven and slots.later or slots.first
+    if redis.call('SCARD', key.starting .. template) >= most then return false end
     if isProven then return true end
-    unproven = unproven or unprovenStarts(isChosen)
-    return unproven < tonumber(unprovenSlots)
+    unproven = unproven or Pool.unprovenStarts(isChosen)
+    return unproven < slots.unproven
   end
 
   local function hasRoom(template)
     local target = targetOf(template)
     if target.version then
-      return mayPull(template) and not environmentIsFull(target) and mayStart(template)
+      return mayPull(template) and not environmentIsFull(target) and Breaker.mayStart(template)
     end
     local ready, starting, held = sizes(template)
-    return ready + starting + held < target.max and mayStart(template)
+    return ready + starting + held < target.max and Breaker.mayStart(template)
   end
 
   -- A template without target is one that this controller cannot create.
   local function isWaitedFor(template)
-    return targetOf(template) and redis.call('SCARD', key.starting .. template) < countGrantable(template) and hasRoom(template)
+    local starting = redis.call('SCARD', key.starting .. template)
+    return targetOf(template) and starting < Line.countGrantable(template) and hasRoom(template)
   end
 
   -- Those of whom one waits are few, and in the order in which they came.
   local function firstGrader()
     for _, id in ipairs(redis.call('ZRANGE', key.graderWaiters, 0, 99)) do
-      local template = read(id, 'template')
-      if template and isWaitedFor(template) then return template, runOf(id) end
+      local template = Rollout.read(id, 'template')
+      if template and isWaitedFor(template) then return template, Rollout.runOf(id) end
     end
   end
 
   local function nextWaitedFor()
     local template, run = firstGrader()
-    if not template then template, run = firstInLine(isWaitedFor) end
+    if not template then template, run = Line.firstInLine(isWaitedFor) end
     if not template then return nil end
-    passTurn(key.launchRuns, run)
-    passTurn(key.launchTemplates .. run, template)
+    Line.passTurn(key.launchRuns, run)
+    Line.passTurn(key.launchTemplates .. run, template)
     return template, 'waiting', run
   end
 
@@ -153,7 +151,7 @@ script('reserve', function(ARGV)
     for _, template in ipairs(lacking()) do
       local target = targetOf(template)
       if target then
-        local announced = announcedOf(template)
+        local announced = Pool.announcedOf(template)
         local minReady = math.min(target.max, math.max(target.minReady, announced))
         local full = minReady > 0 and fullness(template, minReady) or 1
         if full >= 1 then redis.call('SREM', key.lacking, template) end
@@ -165,18 +163,22 @@ script('reserve', function(ARGV)
     return found, reason, ''
   end
 
+  local function started(name, template, reason, run)
+    return { kind = 'start', sandbox = name, template = template, reason = reason, run = run ~= '' and run or nil }
+  end
+
   -- Why, and for which run, is only told to whoever looks: who gets the sandbox is decided when it is ready.
   local function start(template, reason, run)
     redis.call('HSET', key.sandbox .. sandbox, 'template', template, 'phase', 'starting', 'sinceMs', nowMs, 'ticket', ticket,
       'reason', reason, 'run', run, 'environment', targetOf(template).environment)
-    redis.call('ZADD', key.starts, nowMs + startTimeoutMs, sandbox)
+    redis.call('ZADD', key.starts, nowMs + ask.startTimeoutMs, sandbox)
     redis.call('SADD', key.starting .. template, sandbox)
     redis.call('SADD', key.sandboxes, sandbox)
     redis.call('SADD', key.templates, template)
-    redis.call('SET', key.ticket .. ticket, sandbox, 'PX', startTimeoutMs)
-    moved(sandbox)
-    noteStart(template, sandbox)
-    return { sandbox, template, reason, run }
+    redis.call('SET', key.ticket .. ticket, sandbox, 'PX', ask.startTimeoutMs)
+    Sandbox.moved(sandbox)
+    Breaker.noteStart(template, sandbox)
+    return started(sandbox, template, reason, run)
   end
 
   -- A ticket that comes again gets its start again while that is under way; once it is over, the ticket is used.
@@ -184,36 +186,35 @@ script('reserve', function(ARGV)
   if earlier then
     local phase, template, reason, run =
       unpack(redis.call('HMGET', key.sandbox .. earlier, 'phase', 'template', 'reason', 'run'))
-    return phase == 'starting' and { earlier, template, reason or 'refill', run or '' }
+    return phase == 'starting' and started(earlier, template, reason or 'refill', run or '') or { kind = 'none' }
   end
-  if redis.call('EXISTS', key.sandbox .. sandbox) == 1 then return false end
-  if redis.call('ZCARD', key.starts) >= tonumber(startBudget) then return false end
+  if redis.call('EXISTS', key.sandbox .. sandbox) == 1 then return { kind = 'none' } end
+  if redis.call('ZCARD', key.starts) >= ask.startBudget then return { kind = 'none' } end
 
   local template, reason, run = nextWaitedFor()
   if not template then template, reason, run = emptiest() end
-  return template and start(template, reason, run)
+  return template and start(template, reason, run) or { kind = 'none' }
 end)
 
 -- A started sandbox answered: to the next waiter, else to the warm pool. A start that was given up meanwhile stays
 -- given up, and one that is not ours is never adopted. Says whose it is.
-script('ready', function(ARGV)
-  local sandbox, boot, address = unpack(ARGV, 2)
+script('ready', function(ask)
+  local sandbox = ask.sandbox
   local phase, template, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'template', 'owner'))
-  if phase ~= 'starting' then return owner end
+  if phase ~= 'starting' then return owner or nil end
 
-  redis.call('HSET', key.sandbox .. sandbox, 'boot', boot, 'address', address, 'readyAtMs', nowMs)
-  leaveStart(sandbox, template)
-  enterPhase(sandbox, 'ready')
-  noteSuccess(template)
-  local waiter = grantToNext(template, sandbox, 'cold')
+  redis.call('HSET', key.sandbox .. sandbox, 'boot', ask.boot, 'address', ask.address, 'readyAtMs', nowMs)
+  Sandbox.leaveStart(sandbox, template)
+  Sandbox.enterPhase(sandbox, 'ready')
+  Breaker.noteSuccess(template)
+  local waiter = Grant.grantToNext(template, sandbox, 'cold')
   if not waiter then redis.call('ZADD', key.ready .. template, nowMs, sandbox) end
-  return waiter or false
+  return waiter
 end)
 
 -- The launcher says that a start came to nothing.
-script('launch-failed', function(ARGV)
-  local sandbox, code, message = unpack(ARGV, 2)
-  return failStart(sandbox, code, message) and 1 or 0
+script('launch-failed', function(ask)
+  Breaker.failStart(ask.sandbox, ask.code, ask.message)
 end)
 
 -- Starts that hang: their slots go back, and they are destroyed.
@@ -221,7 +222,7 @@ script('overdue-launches', function()
   local portion = 100
   local overdue = redis.call('ZRANGEBYSCORE', key.starts, '-inf', nowMs, 'LIMIT', 0, portion)
   for _, sandbox in ipairs(overdue) do
-    failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
+    Breaker.failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
   end
   return overdue
 end)

@@ -1,64 +1,61 @@
 -- requires: ending, line, outage, presence, rollout, row, run
 -- How long rollouts and runs live: who renews them, who ends them, and what silence means.
 
--- The record of an attempt, or of the newest one when `attempt` is empty: the id comes with its attempt left open.
-script('find', function(ARGV)
-  local before, attempt, role = unpack(ARGV, 2)
-  if attempt == '' then attempt = newestOf(before .. '/' .. role) end
-  local id = before .. '/' .. attempt .. '/' .. role
-  local found = record(id)
-  if not found and unsureCode(id) == 'recovering' then return stillRecovering() end
+-- The record of an attempt, or of the newest one where none is named: the id comes with its attempt left open.
+script('find', function(ask)
+  local attempt = ask.attempt or Rollout.newestOf(ask.before .. '/' .. ask.role)
+  local id = string.format('%s/%d/%s', ask.before, attempt, ask.role)
+  local found = Rollout.record(id)
+  if not found and Outage.unsureCode(id) == 'recovering' then return Outage.stillRecovering() end
   return found
 end)
 
--- The dataset row of a rollout, which its record does not carry.
-reading('read-row', function(ARGV)
-  return readRow(ARGV[2]) or false
+-- The dataset row of a rollout, which its record does not carry, raw; empty where there is none.
+reading('read-row', function(ask)
+  return nil, { Row.read(ask.key) or '' }
 end)
 
 -- Renews a rollout's lease, and its place or grant where it has one.
-script('heartbeat', function(ARGV)
-  local id = ARGV[2]
-  if read(id, 'state') then stillHere(id) end
-  return record(id)
+script('heartbeat', function(ask)
+  local id = ask.key
+  if Rollout.read(id, 'state') then Presence.stillHere(id) end
+  return Rollout.record(id)
 end)
 
 -- Finish and delete win over everything that still runs.
-script('close', function(ARGV)
-  local id, by = unpack(ARGV, 2)
-  local state = read(id, 'state')
-  if state and isOpen(state) then closeRollout(id, 'closed', by) end
-  return record(id)
+script('close', function(ask)
+  local id = ask.key
+  local state = Rollout.read(id, 'state')
+  if state and Rollout.isOpen(state) then Ending.close(id, 'closed', ask.by) end
+  return Rollout.record(id)
 end)
 
 -- The rollout's task cannot run here as it is: closed and discarded, with the reason. A score or an earlier discard stands.
-script('refuse', function(ARGV)
-  local id, unmet = unpack(ARGV, 2)
-  local state, score, discarded = read(id, 'state', 'score', 'discard')
-  if not state or not isOpen(state) or score or discarded then return false end
-  write(id, 'unmet', unmet)
-  discard(id, 'requirements_unmet', false)
-  closeRollout(id, 'closed', 'refused')
-  return record(id)
+script('refuse', function(ask)
+  local id = ask.key
+  local state, score, discarded = Rollout.read(id, 'state', 'score', 'discard')
+  if not state or not Rollout.isOpen(state) or score or discarded then return nil end
+  Rollout.write(id, 'unmet', ask.unmet)
+  Run.discard(id, 'requirements_unmet', false)
+  Ending.close(id, 'closed', 'refused')
+  return Rollout.record(id)
 end)
 
--- A sandbox that no policy has touched shows that a task cannot run in it. 1 if another sandbox of its template has shown the
+-- A sandbox that no policy has touched shows that a task cannot run in it. True if another sandbox of its template has shown the
 -- same within ten minutes, so that it is not the machine of one of them.
-script('shows-again', function(ARGV)
-  local template, what, sandbox = unpack(ARGV, 2)
-  local name, keptMs = key.unmet .. template .. ':' .. what, 10 * 60 * 1000
+script('shows-again', function(ask)
+  local name, keptMs = key.unmet .. ask.template .. ':' .. ask.what, 10 * 60 * 1000
   local before, atMs = unpack(redis.call('HMGET', name, 'sandbox', 'atMs'))
-  redis.call('HSET', name, 'sandbox', sandbox, 'atMs', nowMs)
+  redis.call('HSET', name, 'sandbox', ask.sandbox, 'atMs', nowMs)
   redis.call('PEXPIRE', name, keptMs)
-  return before and before ~= sandbox and nowMs - tonumber(atMs) < keptMs and 1 or 0
+  return before ~= false and before ~= ask.sandbox and nowMs - tonumber(atMs) < keptMs
 end)
 
 -- Closes rollouts whose lease has passed while nothing was dispatched or being graded and somebody could have renewed it,
 -- and all whose hard life is over: their sandboxes end by themselves then.
-script('expire-due', function(ARGV)
-  local limit = tonumber(ARGV[2])
+script('expire-due', function(ask)
   local lookAgainMs = 10 * 1000 -- a rollout that is spared past its lease is looked at again then
-  local inTouch = isInTouch()
+  local inTouch = Outage.isInTouch()
 
   local function isSpared(id, gradeUntilMs)
     return not inTouch or redis.call('SCARD', key.inFlight .. id) > 0 or tonumber(gradeUntilMs or 0) > nowMs
@@ -66,12 +63,12 @@ script('expire-due', function(ARGV)
 
   local expired = {}
   local function expire(id, why)
-    closeRollout(id, 'expired', why)
-    expired[#expired + 1] = record(id) or nil
+    Ending.close(id, 'expired', why)
+    expired[#expired + 1] = Rollout.record(id)
   end
 
-  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, limit)) do
-    local hardEndMs, gradeUntilMs = read(id, 'hardEndMs', 'gradeUntilMs')
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, ask.limit)) do
+    local hardEndMs, gradeUntilMs = Rollout.read(id, 'hardEndMs', 'gradeUntilMs')
     if not hardEndMs then
       redis.call('ZREM', key.leases, id)
     elseif nowMs >= tonumber(hardEndMs) then
@@ -82,7 +79,7 @@ script('expire-due', function(ARGV)
       expire(id, 'idle')
     end
   end
-  forgetPlaces()
+  Line.forgetPlaces()
   return expired
 end)
 
@@ -90,9 +87,9 @@ end)
 -- leases of rollouts and runs, grants and places; and to the time that rollouts have. Returns it. All at once, which for
 -- 10,000 rollouts takes some 100 ms, because what is half done would end the other half; and once an outage.
 -- A Redis that has forgotten when it was last spoken to takes the gateway's own word.
-script('keep-contact', function(ARGV)
-  local ownMs, known = tonumber(ARGV[2]), redis.call('EXISTS', key.contact) == 1
-  local gapMs = known and outageMs() or (ownMs > inTouchMs and ownMs or 0)
+script('keep-contact', function(ask)
+  local known = redis.call('EXISTS', key.contact) == 1
+  local gapMs = known and Outage.outageMs() or (ask.silentMs > Outage.inTouchMs and ask.silentMs or 0)
   redis.call('SET', key.contact, nowMs)
   if gapMs == 0 then return 0 end
 
@@ -105,8 +102,8 @@ script('keep-contact', function(ARGV)
   end
 
   for _, id in ipairs(redis.call('ZRANGE', key.leases, 0, -1)) do
-    local leaseMs, hardEndMs, activeAtMs = read(id, 'leaseUntilMs', 'hardEndMs', 'activeAtMs')
-    if leaseMs then leaseUntil(id, leaseMs + gapMs, hardEndMs) end
+    local leaseMs, hardEndMs, activeAtMs = Rollout.read(id, 'leaseUntilMs', 'hardEndMs', 'activeAtMs')
+    if leaseMs then Rollout.leaseUntil(id, leaseMs + gapMs, hardEndMs) end
     if activeAtMs then redis.call('HINCRBY', key.rollout .. id, 'awayMs', math.min(gapMs, nowMs - activeAtMs)) end
   end
   shift(key.runLeases, math.huge)
@@ -115,34 +112,33 @@ script('keep-contact', function(ARGV)
   return gapMs
 end)
 
--- Renews a run's lease; 0 for a run that is unknown or closed.
-script('renew-run', function(ARGV)
-  local run = ARGV[2]
+-- Renews a run's lease; false for a run that is unknown or closed.
+script('renew-run', function(ask)
+  local run = ask.run
   local rollouts, state = unpack(redis.call('HMGET', key.run .. run, 'rollouts', 'state'))
-  if not rollouts or state == 'closed' then return 0 end
-  if redis.call('SCARD', key.open .. run) > 0 then renewRun(run, 'native') end
-  return 1
+  if not rollouts or state == 'closed' then return false end
+  if redis.call('SCARD', key.open .. run) > 0 then Run.renew(run, 'native') end
+  return true
 end)
 
 -- Closes a run for new rollouts at once and its open ones by portions; says how many are left.
-script('close-run', function(ARGV)
-  local run, limit = ARGV[2], tonumber(ARGV[3])
+script('close-run', function(ask)
+  local run = ask.run
   redis.call('HSET', key.run .. run, 'state', 'closed')
-  redis.call('PEXPIRE', key.run .. run, keptForReportsMs)
+  redis.call('PEXPIRE', key.run .. run, Rollout.keptForReportsMs)
   redis.call('ZREM', key.runLeases, run)
-  for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, limit)) do
-    closeRollout(id, 'closed', 'run_closed')
+  for _, id in ipairs(redis.call('SRANDMEMBER', key.open .. run, ask.limit)) do
+    Ending.close(id, 'closed', 'run_closed')
   end
   return redis.call('SCARD', key.open .. run)
 end)
 
 -- Native runs whose lease is over while rollouts are open. A run without open rollouts holds nothing, so its lease is
 -- dropped: a trainer that pauses between steps does not lose its run.
-script('lapsed-runs', function(ARGV)
-  if not isInTouch() then return {} end
-  local limit = tonumber(ARGV[2])
+script('lapsed-runs', function(ask)
+  if not Outage.isInTouch() then return {} end
   local lapsed = {}
-  for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, limit)) do
+  for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, ask.limit)) do
     if redis.call('SCARD', key.open .. run) == 0 then
       redis.call('ZREM', key.runLeases, run)
     else
@@ -154,15 +150,15 @@ end)
 
 -- Closes open rollouts of the native face in a run whose lease is over, by portions; says how many are left. The run
 -- itself goes on, and so do its rollouts of the other face, which has no such lease. Whoever has renewed it meanwhile keeps the rest.
-script('release-lapsed', function(ARGV)
-  local run, limit = ARGV[2], tonumber(ARGV[3])
+script('release-lapsed', function(ask)
+  local run, limit = ask.run, ask.limit
   local leaseMs = redis.call('ZSCORE', key.runLeases, run)
-  if not isInTouch() or not leaseMs or tonumber(leaseMs) > nowMs then return 0 end
+  if not Outage.isInTouch() or not leaseMs or tonumber(leaseMs) > nowMs then return 0 end
 
   local left = 0
   for _, id in ipairs(redis.call('SMEMBERS', key.open .. run)) do
-    if read(id, 'face') == 'native' then
-      if limit > 0 then closeRollout(id, 'closed', 'run_lapsed') else left = left + 1 end
+    if Rollout.read(id, 'face') == 'native' then
+      if limit > 0 then Ending.close(id, 'closed', 'run_lapsed') else left = left + 1 end
       limit = limit - 1
     end
   end

@@ -2,144 +2,140 @@
 -- Sandboxes as controllers see them: which there are, what has moved, and how each leaves.
 
 -- Every sandbox of the fleet, or those that are named, as far as they are known.
-reading('known-sandboxes', function(ARGV)
+reading('known-sandboxes', function(ask)
   local rows = {}
-  local names = #ARGV > 1 and { unpack(ARGV, 2) } or redis.call('SMEMBERS', key.sandboxes)
-  for _, sandbox in ipairs(names) do
-    local row = knownRow(sandbox)
-    if row[2] then rows[#rows + 1] = row end
+  for _, sandbox in ipairs(ask.sandboxes or redis.call('SMEMBERS', key.sandboxes)) do
+    local row = Sandbox.knownRow(sandbox)
+    if row.phase then rows[#rows + 1] = row end
   end
   return rows
 end)
 
 -- What has moved since a place, and a portion of all sandboxes in turn: a version before tells no moves.
--- ARGV: the place that the last reading gave, or nothing; the portion, which may be 0. A place of another Redis, of one that was written back
+-- `place`: the one that the last reading gave, or empty; the portion may be 0. A place of another Redis, of one that was written back
 -- since, or too long ago begins anew: who reads on from here to the end of the turn has seen all.
-reading('moved-sandboxes', function(ARGV)
-  local place, portion = ARGV[2], tonumber(ARGV[3])
+reading('moved-sandboxes', function(ask, _, redisRun)
   local atOnce = 500 -- moves of one script: a millisecond
 
   local last, beganMs, floor = unpack(redis.call('HMGET', key.moves, 'last', 'beganMs', 'floor'))
   last = tonumber(last or 0)
-  local life = ARGV[1] .. ' ' .. (redis.call('GET', key.recovered) or '-') .. ' ' .. (beganMs or '-')
+  local life = redisRun .. ' ' .. (redis.call('GET', key.recovered) or '-') .. ' ' .. (beganMs or '-')
 
-  local itsLife, number, cursor = string.match(place, '^(.+) (%d+) (%d+)$')
+  local itsLife, number, cursor = string.match(ask.place, '^(.+) (%d+) (%d+)$')
   number = tonumber(number)
   local startsOver = itsLife ~= life or number < tonumber(floor or 0) or number > last
   if startsOver then number, cursor = last, '0' end
 
   local rows, isBehind = {}, false
   local since = redis.call('ZRANGEBYSCORE', key.moved, '(' .. number, '+inf', 'WITHSCORES', 'LIMIT', 0, atOnce)
-  for index = 1, #since, 2 do rows[#rows + 1] = knownRow(since[index]) end
+  for index = 1, #since, 2 do rows[#rows + 1] = Sandbox.knownRow(since[index]) end
   if #since == 2 * atOnce then number, isBehind = tonumber(since[#since]), true else number = last end
 
   local isWhole = false
-  if portion > 0 then
+  if ask.portion > 0 then
     local walked
-    cursor, walked = unpack(redis.call('SSCAN', key.sandboxes, cursor, 'COUNT', portion))
-    for _, sandbox in ipairs(walked) do rows[#rows + 1] = knownRow(sandbox) end
+    cursor, walked = unpack(redis.call('SSCAN', key.sandboxes, cursor, 'COUNT', ask.portion))
+    for _, sandbox in ipairs(walked) do rows[#rows + 1] = Sandbox.knownRow(sandbox) end
     isWhole = cursor == '0'
   end
   return {
-    life .. ' ' .. string.format('%.0f', number) .. ' ' .. cursor,
-    startsOver and 1 or 0, isWhole and 1 or 0, isBehind and 1 or 0, rows,
+    place = life .. ' ' .. string.format('%.0f', number) .. ' ' .. cursor,
+    startsOver = startsOver, isWhole = isWhole, isBehind = isBehind, sandboxes = rows,
   }
 end)
 
 -- Of these sandboxes, those for which nobody was given this errand in the last seconds; whoever asks now is given it. Several
 -- controllers see the same work at the same moment; by the time another may take it, the provider shows that it is done.
--- ARGV: errand, sandboxes.
-script('take-errands', function(ARGV)
-  local errand = ARGV[2]
+script('take-errands', function(ask)
+  local errand = ask.errand
   local takenForMs = 5 * 1000
   local given = {}
-  for index = 3, #ARGV do
-    local box = key.sandbox .. ARGV[index]
+  for _, sandbox in ipairs(ask.sandboxes) do
+    local box = key.sandbox .. sandbox
     local phase, takenMs = unpack(redis.call('HMGET', box, 'phase', errand))
     if not takenMs or nowMs - takenMs >= takenForMs then
       -- One that is forgotten has nothing to be written on.
       if phase then redis.call('HSET', box, errand, nowMs) end
-      given[#given + 1] = ARGV[index]
+      given[#given + 1] = sandbox
     end
   end
   return given
 end)
 
 -- Sandboxes to destroy, the longest waiting first.
-script('draining', function(ARGV)
-  return redis.call('ZRANGE', key.draining, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, ARGV[2])
+script('draining', function(ask)
+  return redis.call('ZRANGE', key.draining, '-inf', '+inf', 'BYSCORE', 'LIMIT', 0, ask.limit)
 end)
 
 -- The provider no longer has the sandbox. One that a rollout still holds stays: its loss goes through the one door first.
-script('forget', function(ARGV)
-  local sandbox = ARGV[2]
-  failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')
+script('forget', function(ask)
+  local sandbox = ask.sandbox
+  Breaker.failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')
   local template, phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'owner'))
-  if not template or (phase == 'ready' and owner) then return 0 end
-  spend(sandbox)
+  if not template or (phase == 'ready' and owner) then return end
+  Sandbox.spend(sandbox)
   redis.call('ZREM', key.ready .. template, sandbox)
   redis.call('ZREM', key.draining, sandbox)
   redis.call('SREM', key.sandboxes, sandbox)
   redis.call('DEL', key.sandbox .. sandbox)
-  moved(sandbox)
-  return 1
+  Sandbox.moved(sandbox)
 end)
 
 -- A sandbox that will not stay where it is gets no new rollout: to draining, if it is nobody's. One that still starts is
 -- given up here, because it may become ready, and be granted, before whoever starts it hears of this.
-script('withdraw-sandbox', function(ARGV)
-  local sandbox, why = unpack(ARGV, 2)
+script('withdraw-sandbox', function(ask)
+  local sandbox = ask.sandbox
   local phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'owner'))
-  if phase == 'starting' then return failStart(sandbox, 'provider_unavailable', why) and 1 or 0 end
-  if phase ~= 'ready' or owner then return 0 end
-  drain(sandbox)
-  return 1
+  if phase == 'starting' then return Breaker.failStart(sandbox, 'provider_unavailable', ask.why) end
+  if phase ~= 'ready' or owner then return false end
+  Sandbox.drain(sandbox)
+  return true
 end)
 
 -- The one door of loss, for whoever knows that a sandbox is gone (without one: `taintAsLost`, lib/ending.lua). Before its rollout's first dispatch it is swapped silently;
 -- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
 -- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do, so it is not asked whether one is in flight.
-script('lose', function(ARGV)
-  local sandbox, boot, cause, evidence, brokenReason = unpack(ARGV, 2)
+script('lose', function(ask)
+  local sandbox, cause, evidence, brokenReason = ask.sandbox, ask.cause, ask.evidence, ask.brokenReason
   local phase, currentBoot, id = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'boot', 'owner'))
 
   -- Already known, another life, or still starting: then its launcher sees it fail and says so.
   local function isNews()
-    return phase == 'ready' and (boot == '' or boot == currentBoot)
+    return phase == 'ready' and (not ask.boot or ask.boot == currentBoot)
   end
 
-  if not isNews() then return { 'none', false } end
+  if not isNews() then return { kind = 'none' } end
   if not id then
-    drain(sandbox)
-    return { 'none', false }
+    Sandbox.drain(sandbox)
+    return { kind = 'none' }
   end
 
-  local state, dispatched, broken, score, tainted = read(id, 'state', 'dispatched', 'broken', 'score', 'taintCode')
+  local state, dispatched, broken, score, tainted = Rollout.read(id, 'state', 'dispatched', 'broken', 'score', 'taintCode')
   -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
-  if state == 'claimed' and isGrader(id) and brokenReason ~= '' then
-    write(id, 'broken', brokenReason)
-    drain(sandbox)
+  if state == 'claimed' and Rollout.isGrader(id) and brokenReason then
+    Rollout.write(id, 'broken', brokenReason)
+    Sandbox.drain(sandbox)
     redis.call('PUBLISH', key.wake, id)
-    return { 'none', false }
+    return { kind = 'none' }
   end
   if state == 'claimed' or (state == 'active' and not dispatched) then
-    write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
-    swapToHead(id)
-    return { 'swapped', record(id) }
+    Rollout.write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
+    Grant.swapToHead(id)
+    return { kind = 'swapped', rollout = Rollout.record(id) }
   end
   -- What its grader looks at is elsewhere. Should that turn end without a score, the loss is found again, and then it is one.
-  local takenTurn, turn, gradeUntilMs = read(id, 'takenTurn', 'gradeTurn', 'gradeUntilMs')
+  local takenTurn, turn, gradeUntilMs = Rollout.read(id, 'takenTurn', 'gradeTurn', 'gradeUntilMs')
   local isSpared = takenTurn and takenTurn == turn and tonumber(gradeUntilMs or 0) > nowMs
-  if state == 'grading' and isSpared and not tainted and not score then return { 'none', false } end
+  if state == 'grading' and isSpared and not tainted and not score then return { kind = 'none' } end
   -- Nothing is left to lose where a score stands, and what the policy broke itself is its own.
-  if tainted or broken or score or not isOpen(state) then
-    drain(sandbox)
-    return { 'none', false }
+  if tainted or broken or score or not Rollout.isOpen(state) then
+    Sandbox.drain(sandbox)
+    return { kind = 'none' }
   end
-  if brokenReason ~= '' and dispatched then
-    breakRollout(id, brokenReason)
-    return { 'broken', record(id) }
+  if brokenReason and dispatched then
+    Ending.breakRollout(id, brokenReason)
+    return { kind = 'broken', rollout = Rollout.record(id) }
   end
-  taintAsLost(id, cause, evidence, false)
-  return { 'tainted', record(id) }
+  Ending.taintAsLost(id, cause, evidence, false)
+  return { kind = 'tainted', rollout = Rollout.record(id) }
 end)

@@ -2,74 +2,70 @@
 -- Templates and their pools: what is announced and chosen, how many there are, and which are too many.
 
 -- A run says how many sandboxes of a template it will need at once; its earlier word for that template is replaced.
--- Answers until when it counts, or false when too many runs announce already.
-script('announce', function(ARGV)
-  local template, run, count, lifeMs = unpack(ARGV, 2)
+-- Answers until when it counts, or nil when too many runs announce already.
+script('announce', function(ask)
+  local template, run, lifeMs = ask.template, ask.run, ask.lifeMs
   local name = key.prewarm .. template
   local untilMs = nowMs + lifeMs
 
-  announcedOf(template) -- lets go of what is over
-  if redis.call('HEXISTS', name, run) == 0 and redis.call('HLEN', name) >= announcersMax then return false end
+  Pool.announcedOf(template) -- lets go of what is over
+  if redis.call('HEXISTS', name, run) == 0 and redis.call('HLEN', name) >= Pool.announcersMax then return nil end
   local held = redis.call('SCARD', key.held .. template)
-  redis.call('HSET', name, run, string.format('%d %.0f %d', count, untilMs, held))
-  if redis.call('PTTL', name) < tonumber(lifeMs) then redis.call('PEXPIRE', name, lifeMs) end
+  redis.call('HSET', name, run, string.format('%d %.0f %d', ask.count, untilMs, held))
+  if redis.call('PTTL', name) < lifeMs then redis.call('PEXPIRE', name, lifeMs) end
   redis.call('SADD', key.templates, template)
-  mayLack(template)
+  Sandbox.mayLack(template)
   redis.call('PUBLISH', key.work, template)
   return untilMs
 end)
 
 -- A dataset row named its image: what controllers need to make the template of it. Chosen again, it starts its life again.
-script('choose', function(ARGV)
-  local template, version, image = unpack(ARGV, 2)
-  redis.call('HSET', key.chosen, template, version .. ' ' .. image)
-  redis.call('ZADD', key.choices, nowMs, template)
-  redis.call('PEXPIRE', key.chosen, choicesKeptMs)
-  redis.call('PEXPIRE', key.choices, choicesKeptMs)
-  return 1
+script('choose', function(ask)
+  redis.call('HSET', key.chosen, ask.template, ask.version .. ' ' .. ask.image)
+  redis.call('ZADD', key.choices, nowMs, ask.template)
+  redis.call('PEXPIRE', key.chosen, Pool.choicesKeptMs)
+  redis.call('PEXPIRE', key.choices, Pool.choicesKeptMs)
 end)
 
--- Templates that rows made: those chosen at ARGV[2] or later, or all. Who asks for all also has the idle ones forgotten.
-script('list-chosen', function(ARGV)
-  local sinceMs = ARGV[2]
-  if sinceMs == '' then forgetIdleChoices() end
+-- Templates that rows made: those chosen at `sinceMs` or later, or all. Who asks for all also has the idle ones forgotten.
+script('list-chosen', function(ask)
+  if not ask.sinceMs then Pool.forgetIdleChoices() end
 
   local rows = {}
-  for _, template in ipairs(redis.call('ZRANGEBYSCORE', key.choices, sinceMs == '' and '-inf' or sinceMs, '+inf')) do
+  for _, template in ipairs(redis.call('ZRANGEBYSCORE', key.choices, ask.sinceMs or '-inf', '+inf')) do
     local version, image = string.match(redis.call('HGET', key.chosen, template) or '', '^(%S+) (.+)$')
-    if version then rows[#rows + 1] = { template, version, image } end
+    if version then rows[#rows + 1] = { template = template, version = version, image = image } end
   end
-  return { nowMs, rows }
+  return { atMs = nowMs, templates = rows }
 end)
 
 -- The pool in numbers, a row for each template asked for.
-script('counts', function(ARGV)
+script('counts', function(ask)
   local runsLookedAt = 200 -- of one template's ring; with more, the oldest of the next ones
 
   -- Whoever stands at the head has a place before all times, and waits since it first came.
   local function oldestWaitMs(template)
     local oldest = nowMs
     for _, run in ipairs(redis.call('ZRANGE', key.turns .. template, 0, runsLookedAt - 1)) do
-      local place = tonumber(redis.call('ZRANGE', lineKey(template, run), 0, 0, 'WITHSCORES')[2] or nowMs)
-      oldest = math.min(oldest, place < 0 and place + headStart or place)
+      local place = tonumber(redis.call('ZRANGE', Line.lineKey(template, run), 0, 0, 'WITHSCORES')[2] or nowMs)
+      oldest = math.min(oldest, place < 0 and place + Line.headStart or place)
     end
     return nowMs - oldest
   end
 
   local rows = {}
-  for index = 2, #ARGV do
-    local template = ARGV[index]
+  for index, template in ipairs(ask.templates) do
     local code, message, atMs = unpack(redis.call('HMGET', key.breaker .. template, 'code', 'message', 'atMs'))
-    rows[index - 1] = {
-      template,
-      redis.call('ZCARD', key.ready .. template),
-      redis.call('SCARD', key.starting .. template),
-      redis.call('SCARD', key.held .. template),
-      countGrantable(template),
-      oldestWaitMs(template),
-      announcedOf(template),
-      breakerState(template),
-      code, message, atMs,
+    rows[index] = {
+      template = template,
+      ready = redis.call('ZCARD', key.ready .. template),
+      launching = redis.call('SCARD', key.starting .. template),
+      held = redis.call('SCARD', key.held .. template),
+      waiting = Line.countGrantable(template),
+      oldestWaitMs = oldestWaitMs(template),
+      announced = Pool.announcedOf(template),
+      breaker = Breaker.breakerState(template),
+      lastFailure = code and { code = code, message = message or '', atMs = tonumber(atMs) } or nil,
     }
   end
   return rows
@@ -80,7 +76,7 @@ script('known-templates', function()
   local known = {}
   for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do
     local members = redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.starting .. template)
-      + redis.call('SCARD', key.held .. template) + countGrantable(template) + announcedOf(template)
+      + redis.call('SCARD', key.held .. template) + Line.countGrantable(template) + Pool.announcedOf(template)
     if members > 0 then
       known[#known + 1] = template
     else
@@ -93,16 +89,16 @@ script('known-templates', function()
 end)
 
 -- Unclaimed sandboxes that are too old, or more than are to be ready, go, the oldest first.
-script('retire', function(ARGV)
-  local template, maxAgeMs, keepReady = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+script('retire', function(ask)
+  local template = ask.template
   local portion = 100
   local ready = key.ready .. template
-  local surplus = redis.call('ZCARD', ready) - math.max(keepReady, announcedOf(template))
+  local surplus = redis.call('ZCARD', ready) - math.max(ask.keepReady, Pool.announcedOf(template))
   local retired = 0
   local oldest = redis.call('ZRANGE', ready, 0, portion - 1, 'WITHSCORES')
   for index = 1, #oldest, 2 do
-    if retired >= surplus and nowMs - oldest[index + 1] < maxAgeMs then break end
-    drain(oldest[index])
+    if retired >= surplus and nowMs - oldest[index + 1] < ask.maxAgeMs then break end
+    Sandbox.drain(oldest[index])
     retired = retired + 1
   end
   return retired

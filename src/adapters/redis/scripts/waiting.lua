@@ -4,7 +4,7 @@
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them. Says who does not just wait any
 -- more, and is to claim again; of the others, who may be hundreds each second, nothing needs to be said.
 -- Of most nothing is new but the time: who stands in line already is renewed together with his neighbours.
-script('renew', function(ARGV)
+script('renew', function(ask)
   local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
   local neighbours, plain, runs, refused, templates = {}, {}, {}, {}, {}
 
@@ -17,53 +17,53 @@ script('renew', function(ARGV)
   -- A lease that is a sixtieth longer than it must be is not written anew each second.
   local function keepLease(id, idleMs, hardEndMs, leaseMs)
     local neededMs = nowMs + idleMs
-    if tonumber(leaseMs) < neededMs then leaseUntil(id, neededMs + math.floor(idleMs / 60), hardEndMs) end
+    if tonumber(leaseMs) < neededMs then Rollout.leaseUntil(id, neededMs + math.floor(idleMs / 60), hardEndMs) end
   end
 
   local function renew(id)
-    local state, template, face, idleMs, hardEndMs, leaseMs, tainted = whoIsHere(id)
+    local state, template, face, idleMs, hardEndMs, leaseMs, tainted = Presence.whoIsHere(id)
     if not template then return end
     templates[template] = true
     local stands = state == 'waiting' and not tainted and redis.call('ZSCORE', key.grantable .. template, id)
     if not stands or anybodyUnsure then
-      refused[id] = stillHere(id)
+      refused[id] = Presence.stillHere(id)
       return
     end
     keepLease(id, idleMs, hardEndMs, leaseMs)
-    runs[runOf(id)] = face
+    runs[Rollout.runOf(id)] = face
     renewWithNeighbours(id, template)
   end
 
-  for index = 2, #ARGV do renew(ARGV[index]) end
-  for run, face in pairs(runs) do renewRun(run, face) end
+  for _, id in ipairs(ask.rollouts) do renew(id) end
+  for run, face in pairs(runs) do Run.renew(run, face) end
   for template, ids in pairs(neighbours) do
     redis.call('ZADD', key.grantable .. template, unpack(ids))
     redis.call('ZADD', key.waiters, unpack(ids))
   end
 
   local anybodyGranted = false
-  for template in pairs(templates) do anybodyGranted = serveLine(template) or anybodyGranted end
+  for template in pairs(templates) do anybodyGranted = Grant.serveLine(template) or anybodyGranted end
 
   local function justWaits(id)
     if refused[id] then return false end
     if plain[id] and not anybodyGranted then return true end
-    local state, taintCode = read(id, 'state', 'taintCode')
+    local state, taintCode = Rollout.read(id, 'state', 'taintCode')
     return state == 'waiting' and not taintCode
   end
 
   local changed = {}
-  for index = 2, #ARGV do
-    if not justWaits(ARGV[index]) then changed[#changed + 1] = ARGV[index] end
+  for _, id in ipairs(ask.rollouts) do
+    if not justWaits(id) then changed[#changed + 1] = id end
   end
   return changed
 end)
 
 -- A sandbox that would not take its rollout is given up. Compare-and-set on the generation, and only before the first
 -- dispatch; whoever comes too late, or too often, gets the current state.
-script('swap', function(ARGV)
-  local id, generation, reason, evidence = unpack(ARGV, 2)
+script('swap', function(ask)
+  local id = ask.key
   local state, current, dispatched, tainted, template =
-    read(id, 'state', 'generation', 'dispatched', 'taintCode', 'template')
+    Rollout.read(id, 'state', 'generation', 'dispatched', 'taintCode', 'template')
 
   -- What every sandbox of a template is given up for would empty its pool as fast as it fills. Above what one lost machine
   -- brings, which has some dozens of sandboxes; who may not swap now asks again.
@@ -82,25 +82,24 @@ script('swap', function(ARGV)
     return true
   end
 
-  if not state then return false end
-  if state == 'claimed' and current == generation and not dispatched and not tainted and mayGiveUp() then
-    write(id, 'swapReason', reason, 'swapEvidence', evidence, 'atHead', 1)
-    swapToHead(id)
+  if not state then return nil end
+  if state == 'claimed' and tonumber(current) == ask.generation and not dispatched and not tainted and mayGiveUp() then
+    Rollout.write(id, 'swapReason', ask.reason, 'swapEvidence', ask.evidence, 'atHead', 1)
+    Grant.swapToHead(id)
   end
-  return claimReply(id)
+  return Presence.claimReply(id)
 end)
 
 -- Grants that nobody dispatched on or renewed in time: the sandbox may have been bound, so it is destroyed; the
 -- rollout keeps its place, silent until somebody asks for it again.
-script('take-back-grants', function(ARGV)
-  if not isInTouch() then return 0 end
-  local afterMs = tonumber(ARGV[2])
+script('take-back-grants', function(ask)
+  if not Outage.isInTouch() then return 0 end
   local takenBackAtOnce = 100
-  local late = redis.call('ZRANGEBYSCORE', key.grants, '-inf', '(' .. (nowMs - afterMs), 'LIMIT', 0, takenBackAtOnce)
+  local late = redis.call('ZRANGEBYSCORE', key.grants, '-inf', '(' .. (nowMs - ask.afterMs), 'LIMIT', 0, takenBackAtOnce)
   for _, id in ipairs(late) do
-    if read(id, 'state') == 'claimed' then
-      giveUpSandbox(id)
-      joinLineSilently(id)
+    if Rollout.read(id, 'state') == 'claimed' then
+      Grant.giveUpSandbox(id)
+      Line.joinSilently(id)
       redis.call('PUBLISH', key.wake, id)
     end
     redis.call('ZREM', key.grants, id)

@@ -1,14 +1,14 @@
 -- requires: breaker, line, pool, rollout
 -- The fleet as a whole, for people, and what processes say of themselves.
 
--- The fleet as a whole, for people: ARGV has how many places of runs in lines are looked at, how many of them and of
--- templates are told, and then the templates whose environments the asker knows. Sandboxes and rollouts are counted by
+-- The fleet as a whole, for people. `mostPlaces`: how many places of runs in lines are looked at; `mostRuns` and `mostTemplates`:
+-- how many of them are told; `known`: templates whose environments the asker knows. Sandboxes and rollouts are counted by
 -- the sizes of their sets and never one by one, so the cost has a bound that the fleet's size is not in.
-reading('watch', function(ARGV)
-  local mostPlaces, mostRuns, mostTemplates, firstKnown = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), 5
+reading('watch', function(ask)
+  local mostPlaces, mostRuns, mostTemplates = ask.mostPlaces, ask.mostRuns, ask.mostTemplates
 
   local isKnown = {}
-  for index = firstKnown, #ARGV do isKnown[ARGV[index]] = true end
+  for _, template in ipairs(ask.known) do isKnown[template] = true end
 
   local templates, isListed, templatesLeftOut = {}, {}, 0
   local function list(template)
@@ -40,25 +40,28 @@ reading('watch', function(ARGV)
     local ring = room > 0 and redis.call('ZRANGE', key.turns .. template, 0, room - 1) or {}
     looked = looked + #ring
     for _, run in ipairs(ring) do
-      local name = lineKey(template, run)
+      local name = Line.lineKey(template, run)
       local first, place = unpack(redis.call('ZRANGE', name, 0, 0, 'WITHSCORES'))
       if first then
         place = tonumber(place)
-        if place < 0 then place = place + headStart end
-        line[#line + 1] = { template, redis.call('ZCARD', name), ahead, first, math.max(0, nowMs - place) }
+        if place < 0 then place = place + Line.headStart end
+        line[#line + 1] = {
+          template = template, waiting = redis.call('ZCARD', name), ahead = ahead, first = first,
+          firstWaitsMs = math.max(0, nowMs - place),
+        }
         ahead = ahead + 1
       end
     end
     runsLeftOut = runsLeftOut + redis.call('ZCARD', key.turns .. template) - #ring
   end
-  table.sort(line, function(one, other) return one[5] > other[5] end)
+  table.sort(line, function(one, other) return one.firstWaitsMs > other.firstWaitsMs end)
   runsLeftOut = runsLeftOut + math.max(0, #line - mostRuns)
   local firstOf = {}
-  for _, row in ipairs(line) do firstOf[row[1]] = firstOf[row[1]] or row[4] end
-  line[mostRuns + 1] = nil -- ends the list for Redis, which tells it up to the first gap
+  for _, row in ipairs(line) do firstOf[row.template] = firstOf[row.template] or row.first end
+  for index = #line, mostRuns + 1, -1 do line[index] = nil end
 
   for _, template in ipairs(redis.call('SMEMBERS', key.templates)) do list(template) end
-  for index = firstKnown, #ARGV do list(ARGV[index]) end
+  for _, template in ipairs(ask.known) do list(template) end
 
   -- Of what environment a template is that the asker does not know: what somebody who waits for it or holds one asked for.
   local function environmentOf(template)
@@ -67,7 +70,7 @@ reading('watch', function(ARGV)
       local sandbox = redis.call('SRANDMEMBER', key.held .. template)
       id = sandbox and redis.call('HGET', key.sandbox .. sandbox, 'owner')
     end
-    return id and read(id, 'environment')
+    return id and Rollout.read(id, 'environment')
   end
 
   local rows = {}
@@ -76,17 +79,16 @@ reading('watch', function(ARGV)
       unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'code', 'atMs'))
     local grantable = key.grantable .. template
     rows[index] = {
-      template,
-      redis.call('ZCARD', key.ready .. template),
-      redis.call('SCARD', key.starting .. template),
-      redis.call('SCARD', key.held .. template),
-      redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
-      (readAnnounced(template)),
-      breakerStateOf(template, failures, probe),
-      code,
-      atMs and nowMs - atMs,
-      not isKnown[template] and environmentOf(template) or false,
-      not isKnown[template] and string.match(redis.call('HGET', key.chosen, template) or '', '^%S+') or false,
+      template = template,
+      ready = redis.call('ZCARD', key.ready .. template),
+      starting = redis.call('SCARD', key.starting .. template),
+      held = redis.call('SCARD', key.held .. template),
+      waiting = redis.call('ZCOUNT', grantable, nowMs - timing.grantableMs, '+inf'),
+      announced = (Pool.readAnnounced(template)),
+      breaker = Breaker.breakerStateOf(template, failures, probe),
+      lastFailure = code and { code = code, agoMs = atMs and nowMs - atMs or 0 } or nil,
+      environment = not isKnown[template] and environmentOf(template) or nil,
+      chosenFor = not isKnown[template] and string.match(redis.call('HGET', key.chosen, template) or '', '^%S+') or nil,
     }
   end
 
@@ -94,17 +96,25 @@ reading('watch', function(ARGV)
   local heard = redis.call('ZRANGE', key.processesHeard, 0, -1, 'WITHSCORES')
   for index = 1, #heard, 2 do
     local word = redis.call('HGET', key.processes, heard[index])
-    if word then processes[#processes + 1] = { nowMs - heard[index + 1], word } end
+    if word then processes[#processes + 1] = { silentMs = nowMs - heard[index + 1], word = word } end
   end
 
   return {
-    { redis.call('ZCARD', key.leases), redis.call('ZCARD', key.waiters), redis.call('ZCARD', key.callDeadlines) },
-    { redis.call('SCARD', key.sandboxes), redis.call('ZCARD', key.starts), redis.call('ZCARD', key.draining) },
-    line,
-    runsLeftOut,
-    rows,
-    templatesLeftOut,
-    processes,
+    rollouts = {
+      open = redis.call('ZCARD', key.leases),
+      inLine = redis.call('ZCARD', key.waiters),
+      callsRunning = redis.call('ZCARD', key.callDeadlines),
+    },
+    sandboxes = {
+      all = redis.call('SCARD', key.sandboxes),
+      starting = redis.call('ZCARD', key.starts),
+      leaving = redis.call('ZCARD', key.draining),
+    },
+    line = line,
+    runsLeftOut = runsLeftOut,
+    templates = rows,
+    templatesLeftOut = templatesLeftOut,
+    processes = processes,
   }
 end)
 
@@ -122,17 +132,15 @@ local function keepWord(words, heard, who, word, keptMs, most)
   redis.call('PEXPIRE', heard, keptMs)
 end
 
--- A process (ARGV[2]) says what it is and has in hand (ARGV[3]); kept for ARGV[4] ms, of at most ARGV[5] processes, which
--- only a start that fails again and again makes.
-script('tell-presence', function(ARGV)
-  keepWord(key.processes, key.processesHeard, ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]))
-  return 1
+-- A process says what it is and has in hand. Of more than `most` processes, which only a start that fails again and again makes,
+-- those silent longest are forgotten.
+script('tell-presence', function(ask)
+  keepWord(key.processes, key.processesHeard, ask.process, ask.word, ask.keptMs, ask.most)
 end)
 
--- A process says where the events of a log (ARGV[2]) are told (ARGV[3]); kept for ARGV[4] ms, of at most ARGV[5] logs.
-script('tell-event-log', function(ARGV)
-  keepWord(key.eventLogs, key.eventLogsHeard, ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5]))
-  return 1
+-- A process says where the events of a log are told.
+script('tell-event-log', function(ask)
+  keepWord(key.eventLogs, key.eventLogsHeard, ask.log, ask.word, ask.keptMs, ask.most)
 end)
 
 -- Every log that somebody told of, the one heard last first: its name, for how long nobody has, and what was said.
@@ -141,7 +149,7 @@ script('list-event-logs', function()
   local heard = redis.call('ZREVRANGE', key.eventLogsHeard, 0, -1, 'WITHSCORES')
   for at = 1, #heard, 2 do
     local word = redis.call('HGET', key.eventLogs, heard[at])
-    if word then logs[#logs + 1] = { heard[at], nowMs - heard[at + 1], word } end
+    if word then logs[#logs + 1] = { log = heard[at], silentMs = nowMs - heard[at + 1], word = word } end
   end
   return logs
 end)

@@ -2,11 +2,10 @@
 -- Starts that fail, and what they do to their template.
 
 -- The breaker of a template: closed until ten starts in a row have failed, then open. While it is open one probe may
--- be out, and a new one every 30 s; one success closes it. Without it a template that cannot start would use up the start
+-- be out, and a new one every 30 s (`breakerProbeMs`); one success closes it. Without it a template that cannot start would use up the start
 -- budget of all others; and nobody has to close it, because a registry or a quota mends without telling anybody here.
 
 local failuresToOpen = 10
-local probeEveryMs = 30 * 1000
 
 -- Not the template's doing: they say nothing about whether the next start will work.
 local notCounted = { unschedulable = true, provider_unavailable = true }
@@ -30,7 +29,7 @@ end
 
 local function noteStart(template, sandbox)
   if breakerState(template) == 'closed' then return end
-  redis.call('HSET', key.breaker .. template, 'probe', sandbox, 'probeAtMs', nowMs + probeEveryMs)
+  redis.call('HSET', key.breaker .. template, 'probe', sandbox, 'probeAtMs', nowMs + timing.breakerProbeMs)
 end
 
 local function noteFailure(template, code, message)
@@ -39,7 +38,7 @@ local function noteFailure(template, code, message)
   redis.call('PEXPIRE', breaker, 24 * 3600 * 1000)
   if notCounted[code] then return end
   local failures = redis.call('HINCRBY', breaker, 'failures', 1)
-  if failures == failuresToOpen then redis.call('HSET', breaker, 'probeAtMs', nowMs + probeEveryMs) end
+  if failures == failuresToOpen then redis.call('HSET', breaker, 'probeAtMs', nowMs + timing.breakerProbeMs) end
 end
 
 -- What failed before a success explains nothing any more.
@@ -57,6 +56,15 @@ local function failStart(sandbox, code, message)
   noteFailure(template, code, message)
   redis.call('ZREM', key.nameless, sandbox)
   redis.call('DEL', key.ticket .. ticket)
-  drain(sandbox)
+  Sandbox.drain(sandbox)
   return true
 end
+
+return {
+  breakerStateOf = breakerStateOf,
+  breakerState = breakerState,
+  mayStart = mayStart,
+  noteStart = noteStart,
+  noteSuccess = noteSuccess,
+  failStart = failStart,
+}

@@ -10,15 +10,13 @@ local answersKept = 16
 -- setup's and the grader's own.
 local callsMax = 4000
 
-local function readCall(id, call)
+local function read(id, call)
   local text = redis.call('HGET', key.calls .. id, call)
-  return text and cjson.decode(text), text
+  return text and cjson.decode(text) or nil
 end
 
-local function writeCall(id, call, summary)
-  local text = cjson.encode(summary)
-  redis.call('HSET', key.calls .. id, call, text)
-  return text
+local function write(id, call, summary)
+  redis.call('HSET', key.calls .. id, call, cjson.encode(summary))
 end
 
 local function isSettled(summary)
@@ -48,7 +46,7 @@ local transcriptBytes, outputBytesMost = 256 * 1024, 192 * 1024
 
 local function keepText(id, field, said, most, before)
   local name = key.transcript .. id
-  if said == '' or redis.call('HEXISTS', name, field) == 1 then return end
+  if not said or said == '' or redis.call('HEXISTS', name, field) == 1 then return end
   local whole, text = string.match(said, '^(%d+) (.*)$')
   local kept = tonumber(redis.call('HGET', name, 'bytes') or 0)
   if kept + #text > most then text = '' end
@@ -77,7 +75,7 @@ local function withdraw(id, call, counted)
   callEnded(id, call)
   forgetArguments(id, call)
   redis.call('HDEL', key.calls .. id, call)
-  if counted == '1' then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
+  if counted then redis.call('HINCRBY', key.rollout .. id, 'calls', -1) end
 end
 
 local function keepAnswer(id, call, answer)
@@ -88,18 +86,18 @@ local function keepAnswer(id, call, answer)
 end
 
 local function countSettled(id, outcome, code)
-  local run = runOf(id)
-  count(run, 'outcome:' .. outcome)
-  if code then count(run, 'code:' .. code) end
+  local run = Rollout.runOf(id)
+  Run.count(run, 'outcome:' .. outcome)
+  if code then Run.count(run, 'code:' .. code) end
 end
 
 -- Settles everything that still runs in the rollout. Nobody can say how far it came: `admitted` stays `unknown`.
 local function settleInFlight(id, outcome, code)
   local running = redis.call('SMEMBERS', key.inFlight .. id)
   for _, call in ipairs(running) do
-    local summary = readCall(id, call)
+    local summary = read(id, call)
     summary[6], summary[7], summary[9] = outcome, code or cjson.null, nowMs - summary[3]
-    writeCall(id, call, summary)
+    write(id, call, summary)
     countSettled(id, outcome, code)
     redis.call('ZREM', key.callDeadlines, overdueName(id, call))
   end
@@ -109,13 +107,30 @@ end
 
 local function whereItRan(id, summary)
   if summary[4] == 0 then return false, false end
-  local sandbox, boot = read(id, 'sandbox', 'boot')
+  local sandbox, boot = Rollout.read(id, 'sandbox', 'boot')
   if sandbox then return sandbox, boot end
   return unpack(redis.call('HMGET', key.details .. id, 'sandbox', 'boot'))
 end
 
--- A call as callers get it.
-local function callReply(id, call, summary, text)
+-- A call as callers get it: `StoredCall` of scripts/shapes.ts.
+local function reply(id, call, summary)
   local sandbox, boot = whereItRan(id, summary)
-  return { call, text, sandbox, boot }
+  return { call = call, stored = summary, sandbox = sandbox or nil, boot = boot or nil }
 end
+
+return {
+  callsMax = callsMax,
+  read = read,
+  write = write,
+  isSettled = isSettled,
+  overdueName = overdueName,
+  callRuns = callRuns,
+  callEnded = callEnded,
+  keepArguments = keepArguments,
+  keepOutput = keepOutput,
+  withdraw = withdraw,
+  keepAnswer = keepAnswer,
+  countSettled = countSettled,
+  settleInFlight = settleInFlight,
+  reply = reply,
+}

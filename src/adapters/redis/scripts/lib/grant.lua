@@ -23,18 +23,18 @@ end
 -- Grants `sandbox` to the next waiter of its template and returns who that is; nil when nobody waits, or while whoever
 -- waits may live in a sandbox that has not answered yet: to a copy that missed the last second it still stood in line.
 local function grantToNext(template, sandbox, launchType)
-  if awaitsNameless() then return nil end
-  local id, run = nextWaiter(template)
+  if Outage.awaitsNameless() then return nil end
+  local id, run = Line.nextWaiter(template)
   if not id then return nil end
-  leaveLine(id, template)
-  passTurn(key.turns .. template, run)
+  Line.leave(id, template)
+  Line.passTurn(key.turns .. template, run)
   local boot, address, environment, readyMs = takeOver(id, sandbox, nowMs)
-  if readyMs > 0 then tellCost(environment, 'ready', readyMs) end
-  mayLack(template)
+  if readyMs > 0 then Sandbox.tellCost(environment, 'ready', readyMs) end
+  Sandbox.mayLack(template)
   redis.call('SADD', key.held .. template, sandbox)
   redis.call('ZADD', key.grants, nowMs, id)
-  moved(sandbox)
-  write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
+  Sandbox.moved(sandbox)
+  Rollout.write(id, 'state', 'claimed', 'sandbox', sandbox, 'boot', boot, 'address', address,
     'launchType', launchType, 'claimedAtMs', nowMs)
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
   redis.call('PUBLISH', key.wake, id)
@@ -43,9 +43,9 @@ end
 
 -- Ready sandboxes to those who wait, in their order. True: somebody was granted one.
 local function serveLine(template)
-  if awaitsNameless() then return false end
+  if Outage.awaitsNameless() then return false end
   for served = 0, servedAtOnce - 1 do
-    if redis.call('ZCARD', key.ready .. template) == 0 or not nextWaiter(template) then return served > 0 end
+    if redis.call('ZCARD', key.ready .. template) == 0 or not Line.nextWaiter(template) then return served > 0 end
     grantToNext(template, popReady(template), 'warm')
   end
   return true
@@ -54,18 +54,27 @@ end
 -- A rollout gives its sandbox up before anything ran in it: the sandbox is destroyed, because it may have been
 -- bound; the rollout waits again.
 local function giveUpSandbox(id)
-  drainOf(id, (read(id, 'sandbox')))
+  Sandbox.drainOf(id, (Rollout.read(id, 'sandbox')))
   redis.call('ZREM', key.grants, id)
   redis.call('HDEL', key.rollout .. id, 'sandbox', 'boot', 'address', 'launchType', 'claimedAtMs', 'activeAtMs', 'awayMs',
     'broken')
-  write(id, 'state', 'waiting')
+  Rollout.write(id, 'state', 'waiting')
   redis.call('HINCRBY', key.rollout .. id, 'generation', 1)
 end
 
 local function swapToHead(id)
-  local template, placedAtMs = read(id, 'template', 'placedAtMs')
+  local template, placedAtMs = Rollout.read(id, 'template', 'placedAtMs')
   giveUpSandbox(id)
-  joinLine(id, template, placedAtMs - headStart)
+  Line.join(id, template, placedAtMs - Line.headStart)
   serveLine(template)
   redis.call('PUBLISH', key.wake, id)
 end
+
+return {
+  takeOver = takeOver,
+  popReady = popReady,
+  grantToNext = grantToNext,
+  serveLine = serveLine,
+  giveUpSandbox = giveUpSandbox,
+  swapToHead = swapToHead,
+}

@@ -3,8 +3,6 @@
 -- is grantable while somebody renews it; a silent one is taken out of the ring but keeps its place in its record.
 -- Silent waiters are put aside when they are met, so that no script has to walk the whole line.
 
-local grantableMs = 10 * 1000      -- three renewals, so that one lost message costs nothing
-local placeKeptMs = 120 * 1000     -- a client that was cut off and comes back finds its place
 local waitersOfRunMax = 2000
 local waitersMax = 10000
 local headStart = 10000000000000   -- longer than any clock has run: whoever gets it stands before all others
@@ -26,7 +24,7 @@ local function passTurn(ring, member)
 end
 
 local function becomeGrantable(id, template, place)
-  local run = runOf(id)
+  local run = Rollout.runOf(id)
   redis.call('ZADD', key.grantable .. template, nowMs, id)
   redis.call('ZADD', lineKey(template, run), place, id)
   joinRing(key.turns .. template, run)
@@ -36,46 +34,46 @@ end
 
 local function becomeSilent(id, template)
   redis.call('ZREM', key.grantable .. template, id)
-  redis.call('ZREM', lineKey(template, runOf(id)), id)
+  redis.call('ZREM', lineKey(template, Rollout.runOf(id)), id)
 end
 
 -- Whoever waits for a grader's sandbox holds another as long: it is launched for before all who wait for their first.
 local function joinGraders(id)
-  if isGrader(id) then redis.call('ZADD', key.graderWaiters, nowMs, id) end
+  if Rollout.isGrader(id) then redis.call('ZADD', key.graderWaiters, nowMs, id) end
 end
 
-local function leaveLine(id, template)
+local function leave(id, template)
   redis.call('ZREM', key.waiters, id)
-  if isGrader(id) then redis.call('ZREM', key.graderWaiters, id) end
-  redis.call('SREM', key.waitersOfRun .. runOf(id), id)
+  if Rollout.isGrader(id) then redis.call('ZREM', key.graderWaiters, id) end
+  redis.call('SREM', key.waitersOfRun .. Rollout.runOf(id), id)
   becomeSilent(id, template)
 end
 
 -- Stands in line at `place`, a time; renewed at this moment, so grantable.
-local function joinLine(id, template, place)
+local function join(id, template, place)
   redis.call('ZADD', key.waiters, nowMs, id)
-  redis.call('SADD', key.waitersOfRun .. runOf(id), id)
+  redis.call('SADD', key.waitersOfRun .. Rollout.runOf(id), id)
   redis.call('SADD', key.templates, template)
-  mayLack(template)
+  Sandbox.mayLack(template)
   becomeGrantable(id, template, place)
   joinGraders(id)
   redis.call('PUBLISH', key.work, template)
 end
 
 -- Stands in line without anybody having asked: its next renewal makes it grantable.
-local function joinLineSilently(id)
-  redis.call('ZADD', key.waiters, nowMs - grantableMs, id)
-  redis.call('SADD', key.waitersOfRun .. runOf(id), id)
+local function joinSilently(id)
+  redis.call('ZADD', key.waiters, nowMs - timing.grantableMs, id)
+  redis.call('SADD', key.waitersOfRun .. Rollout.runOf(id), id)
   joinGraders(id)
 end
 
 -- Those whom nobody renewed within the life of a place are out of the line; their rollouts live on until their lease ends.
 local function forgetPlaces()
-  if not isInTouch() then return end
-  local gone = redis.call('ZRANGEBYSCORE', key.waiters, '-inf', '(' .. (nowMs - placeKeptMs), 'LIMIT', 0, sweepMax)
+  if not Outage.isInTouch() then return end
+  local gone = redis.call('ZRANGEBYSCORE', key.waiters, '-inf', '(' .. (nowMs - timing.placeKeptMs), 'LIMIT', 0, sweepMax)
   for _, id in ipairs(gone) do
-    local template = read(id, 'template')
-    if template then leaveLine(id, template) else redis.call('ZREM', key.waiters, id) end
+    local template = Rollout.read(id, 'template')
+    if template then leave(id, template) else redis.call('ZREM', key.waiters, id) end
   end
 end
 
@@ -85,7 +83,7 @@ local function lineIsFull(run)
 end
 
 -- Full also after those were let go whose place is over.
-local function lineStaysFull(run)
+local function staysFull(run)
   if not lineIsFull(run) then return false end
   forgetPlaces()
   return lineIsFull(run)
@@ -93,7 +91,7 @@ end
 
 local function isGrantable(id, template)
   local renewedMs = redis.call('ZSCORE', key.grantable .. template, id)
-  return renewedMs and nowMs - renewedMs <= grantableMs
+  return renewedMs and nowMs - renewedMs <= timing.grantableMs
 end
 
 -- Who is next: the first grantable waiter of the run whose turn it is. Nil when nobody is.
@@ -115,7 +113,7 @@ end
 
 local function countGrantable(template)
   local grantable = key.grantable .. template
-  local silent = redis.call('ZRANGEBYSCORE', grantable, '-inf', '(' .. (nowMs - grantableMs), 'LIMIT', 0, sweepMax)
+  local silent = redis.call('ZRANGEBYSCORE', grantable, '-inf', '(' .. (nowMs - timing.grantableMs), 'LIMIT', 0, sweepMax)
   for _, id in ipairs(silent) do becomeSilent(id, template) end
   return redis.call('ZCARD', grantable)
 end
@@ -139,7 +137,7 @@ end
 
 -- How many of the template's waiters are served before this one, by the rules above.
 local function aheadOf(id, template)
-  local own = runOf(id)
+  local own = Rollout.runOf(id)
   local rank = redis.call('ZRANK', lineKey(template, own), id)
   if not rank then return redis.call('ZCARD', key.grantable .. template) end
   local ahead, before = rank, true
@@ -152,3 +150,20 @@ local function aheadOf(id, template)
   end
   return ahead
 end
+
+return {
+  headStart = headStart,
+  sweepMax = sweepMax,
+  lineKey = lineKey,
+  passTurn = passTurn,
+  becomeGrantable = becomeGrantable,
+  leave = leave,
+  join = join,
+  joinSilently = joinSilently,
+  forgetPlaces = forgetPlaces,
+  staysFull = staysFull,
+  nextWaiter = nextWaiter,
+  countGrantable = countGrantable,
+  firstInLine = firstInLine,
+  aheadOf = aheadOf,
+}

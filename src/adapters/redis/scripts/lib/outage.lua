@@ -22,9 +22,8 @@ end
 -- is waited for.
 
 local unsureKeptMs = 24 * 3600 * 1000 -- a day: no sandbox and no rollout lives longer
--- How long one silent sandbox without label holds up every unknown rollout. A label is written within seconds, so few
--- are without; what is only slow, or on a lost node, has been heard of by then. A request is held for 540 s: it lives.
-local namelessHoldMs = 30 * 1000
+-- How long that is (`unnamedSandboxMs`): a label is written within seconds, so few are without; what is only slow, or on a
+-- lost node, has been heard of by then. A request is held for longer, so it survives that.
 
 local function awaitsNameless()
   return redis.call('ZCOUNT', key.nameless, nowMs, '+inf') > 0
@@ -40,3 +39,13 @@ end
 local function stillRecovering()
   return redis.error_reply('RECOVERING a sandbox that may be this rollout\'s has not answered since Redis was replaced')
 end
+
+return {
+  inTouchMs = inTouchMs,
+  outageMs = outageMs,
+  isInTouch = isInTouch,
+  unsureKeptMs = unsureKeptMs,
+  awaitsNameless = awaitsNameless,
+  unsureCode = unsureCode,
+  stillRecovering = stillRecovering,
+}

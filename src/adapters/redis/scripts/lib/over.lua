@@ -89,15 +89,14 @@ end
 -- A call as anybody knows of it: of one in a rollout that is over, its digest outlives the rest. An empty digest of its
 -- arguments says that nobody knows them any more.
 local function recall(id, call, state)
-  local summary, text = readCall(id, call)
-  if summary or isOpen(state) then return summary, text end
-  summary = readDigest(id, call)
-  return summary, summary and cjson.encode(summary)
+  local summary = Call.read(id, call)
+  if summary or Rollout.isOpen(state) then return summary end
+  return readDigest(id, call)
 end
 
 local function keepForRepeats(id)
   for _, name in ipairs({ key.details, key.calls, key.answers, key.answerOrder }) do
-    redis.call('PEXPIRE', name .. id, keptForRepeatsMs)
+    redis.call('PEXPIRE', name .. id, timing.keptForRepeatsMs)
   end
 end
 
@@ -112,16 +111,23 @@ local function shrink(id)
   local line, values = digestFields(id), redis.call('HMGET', key.rollout .. id, unpack(fieldsOver))
   for place, field in ipairs(fieldsOver) do add(line, field, values[place]) end
   for _, field in ipairs(shortFieldsOver) do
-    local value = read(id, field)
+    local value = Rollout.read(id, field)
     if value and #value <= packedBytes then add(line, field, value) end
   end
-  local hardLifeMs = read(id, 'hardLifeMs')
+  local hardLifeMs = Rollout.read(id, 'hardLifeMs')
   redis.call('RENAME', key.rollout .. id, key.details .. id)
   redis.call('HSET', key.rollout .. id, unpack(line))
-  local lifeMs = keptForRepeatsMs + (hardLifeMs or aDayMs)
+  local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)
   redis.call('PEXPIRE', key.rollout .. id, lifeMs)
-  local lineage, attempt = lineageOf(id)
-  if newestOf(lineage) == attempt then redis.call('PEXPIRE', key.newest .. lineage, lifeMs) end
+  local lineage, attempt = Rollout.lineageOf(id)
+  if Rollout.newestOf(lineage) == attempt then redis.call('PEXPIRE', key.newest .. lineage, lifeMs) end
   redis.call('DEL', key.transcript .. id)
   keepForRepeats(id)
 end
+
+return {
+  addDigest = addDigest,
+  recall = recall,
+  keepForRepeats = keepForRepeats,
+  shrink = shrink,
+}

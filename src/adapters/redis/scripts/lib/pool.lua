@@ -51,12 +51,12 @@ local function unprovenStarts(isChosen)
 end
 
 local function isOfUse(template)
-  return standing(template) + redis.call('SCARD', key.starting .. template) + countGrantable(template)
+  return standing(template) + redis.call('SCARD', key.starting .. template) + Line.countGrantable(template)
     + announcedOf(template) > 0
 end
 
 local function forgetIdleChoices()
-  local idle = redis.call('ZRANGEBYSCORE', key.choices, '-inf', nowMs - choiceIdleMs, 'LIMIT', 0, sweepMax)
+  local idle = redis.call('ZRANGEBYSCORE', key.choices, '-inf', nowMs - choiceIdleMs, 'LIMIT', 0, Line.sweepMax)
   for _, template in ipairs(idle) do
     if isOfUse(template) then
       redis.call('ZADD', key.choices, nowMs, template)
@@ -66,3 +66,13 @@ local function forgetIdleChoices()
     end
   end
 end
+
+return {
+  announcersMax = announcersMax,
+  readAnnounced = readAnnounced,
+  announcedOf = announcedOf,
+  choicesKeptMs = choicesKeptMs,
+  standing = standing,
+  unprovenStarts = unprovenStarts,
+  forgetIdleChoices = forgetIdleChoices,
+}

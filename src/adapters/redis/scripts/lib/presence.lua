@@ -3,43 +3,49 @@
 
 -- A waiter whose place is over takes a new one, at the end.
 local function standAgain(id, template)
-  if lineStaysFull(runOf(id)) then return 'line_full' end
-  write(id, 'placedAtMs', nowMs)
+  if Line.staysFull(Rollout.runOf(id)) then return 'line_full' end
+  Rollout.write(id, 'placedAtMs', nowMs)
   redis.call('HDEL', key.rollout .. id, 'atHead')
-  joinLine(id, template, nowMs)
+  Line.join(id, template, nowMs)
 end
 
 local function renewPlace(id, template)
-  local placedAtMs, atHead = read(id, 'placedAtMs', 'atHead')
+  local placedAtMs, atHead = Rollout.read(id, 'placedAtMs', 'atHead')
   redis.call('ZADD', key.waiters, nowMs, id)
-  becomeGrantable(id, template, atHead and placedAtMs - headStart or placedAtMs)
+  Line.becomeGrantable(id, template, atHead and placedAtMs - Line.headStart or placedAtMs)
 end
 
 local function whoIsHere(id)
-  return read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs', 'taintCode')
+  return Rollout.read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs', 'taintCode')
 end
 
 -- Renews whatever hangs on somebody asking: the place, the grant, the lease, the run. Returns a code when it may not stand.
 local function stillHere(id)
   local state, template, face, idleMs, hardEndMs, leaseMs, tainted = whoIsHere(id)
-  if not isOpen(state) then return nil end
-  renewRun(runOf(id), face)
-  leaseUntil(id, math.max(tonumber(leaseMs), nowMs + idleMs), hardEndMs)
+  if not Rollout.isOpen(state) then return nil end
+  Run.renew(Rollout.runOf(id), face)
+  Rollout.leaseUntil(id, math.max(tonumber(leaseMs), nowMs + idleMs), hardEndMs)
   if state == 'claimed' then redis.call('ZADD', key.grants, 'XX', nowMs, id) end
   if state ~= 'waiting' or tainted then return nil end
-  local inDoubt = redis.call('HEXISTS', key.unsure, id) == 1 and unsureCode(id)
+  local inDoubt = redis.call('HEXISTS', key.unsure, id) == 1 and Outage.unsureCode(id)
   if inDoubt then return inDoubt end
   if not redis.call('ZSCORE', key.waiters, id) then return standAgain(id, template) end
   renewPlace(id, template)
 end
 
--- { held | waiting | refused, how many are ahead or the code, the record }
+-- What a claim is told: `Claimed` of scripts/shapes.ts.
 local function claimReply(id)
-  local values = record(id)
-  local function of(field) return values[placeInRecord[field]] end
-  local state, template, taintCode, closedBy = of('state'), of('template'), of('taintCode'), of('closedBy')
-  local barred = barredCode(state, taintCode, closedBy)
-  if barred then return { 'refused', barred, values } end
-  if state == 'waiting' then return { 'waiting', aheadOf(id, template), values } end
-  return { 'held', 0, values }
+  local rollout = Rollout.record(id)
+  local barred = Rollout.barredCode(rollout.state, rollout.taintCode, rollout.closedBy)
+  if barred then return { kind = 'refused', code = barred, rollout = rollout } end
+  if rollout.state == 'waiting' then
+    return { kind = 'waiting', ahead = Line.aheadOf(id, rollout.template), rollout = rollout }
+  end
+  return { kind = 'held', rollout = rollout }
 end
+
+return {
+  whoIsHere = whoIsHere,
+  stillHere = stillHere,
+  claimReply = claimReply,
+}

@@ -2,7 +2,6 @@
 -- is therefore a prefix of the id, and nothing has to be looked up to know whose it is.
 
 local keptForReportsMs = 7 * 24 * 3600 * 1000
-local keptForRepeatsMs = 40 * 60 * 1000 -- four requests of 540 s, with room: the longest that a platform repeats
 
 local function runOf(id)
   return string.match(id, '^[^/]+/[^/]+')
@@ -56,16 +55,16 @@ local function addDetails(id, values)
   end
 end
 
--- The record as callers get it: the fields in the order both sides share, then the calls in flight. Without its dataset
--- row, which may be a thousand times as long and is asked for by few.
+-- The record as callers get it: its fields by name, and how many calls are in flight; nil for one that is unknown. Without its
+-- dataset row, which may be a thousand times as long and is asked for by few.
 local function record(id)
   local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
   local state = values[placeInRecord.state]
-  if not state then return false end
+  if not state then return nil end
   if not isOpen(state) then addDetails(id, values) end
-  values[#recordFields + 1] = redis.call('SCARD', key.inFlight .. id)
-  values[#recordFields + 2] = id
-  return values
+  local named = { key = id, inFlight = redis.call('SCARD', key.inFlight .. id) }
+  for place, field in ipairs(recordFields) do named[field] = values[place] or nil end
+  return named
 end
 
 -- Why a rollout may not go on, or nil. A taint outranks its end: it tells the trainer more.
@@ -83,3 +82,20 @@ local function leaseUntil(id, untilMs, hardEndMs)
   write(id, 'leaseUntilMs', untilMs)
   redis.call('ZADD', key.leases, math.min(untilMs, tonumber(hardEndMs)), id)
 end
+
+return {
+  keptForReportsMs = keptForReportsMs,
+  runOf = runOf,
+  isGrader = isGrader,
+  graderOf = graderOf,
+  rolloutOf = rolloutOf,
+  tenantOf = tenantOf,
+  lineageOf = lineageOf,
+  newestOf = newestOf,
+  read = read,
+  write = write,
+  isOpen = isOpen,
+  record = record,
+  barredCode = barredCode,
+  leaseUntil = leaseUntil,
+}

@@ -5,12 +5,12 @@
 -- may open, read and end what the other has opened.
 
 local function rowName(id, digest)
-  return tenantOf(id) .. '/' .. digest
+  return Rollout.tenantOf(id) .. '/' .. digest
 end
 
 -- The row of a rollout, or nil.
-local function readRow(id)
-  local digest = read(id, 'row')
+local function read(id)
+  local digest = Rollout.read(id, 'row')
   return digest and redis.call('GET', key.row .. rowName(id, digest)) or redis.call('GET', key.ownRow .. id)
 end
 
@@ -31,18 +31,18 @@ local function giveBackOwnRow(id)
   local bytes = redis.call('STRLEN', key.ownRow .. id)
   if bytes == 0 then return end
   redis.call('UNLINK', key.ownRow .. id)
-  uncount(tenantOf(id), bytes)
+  uncount(Rollout.tenantOf(id), bytes)
 end
 
 -- The row goes with its last reader: nothing runs for any of them any more, and a repeat gets what is recorded.
-local function giveBackRow(id)
+local function giveBack(id)
   giveBackOwnRow(id)
-  local digest = read(id, 'row')
+  local digest = Rollout.read(id, 'row')
   if not digest or digest == '' then return end
   local name = rowName(id, digest)
   redis.call('HDEL', key.rollout .. id, 'row')
   redis.call('SREM', key.rowReaders .. name, id)
-  if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(tenantOf(id), digest) end
+  if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(Rollout.tenantOf(id), digest) end
 end
 
 -- What was not given back, because a version before this one ended its reader, is over when the hard life of the last
@@ -56,9 +56,17 @@ local function letGoOfRows(tenant)
 end
 
 -- Returns how many bytes more are kept now: none where another reader has brought it.
-local function keepRow(id, digest, text, hardLifeMs)
-  local tenant, name = tenantOf(id), rowName(id, digest)
+local function keep(id, digest, text, hardLifeMs)
+  local tenant, name = Rollout.tenantOf(id), rowName(id, digest)
   redis.call('SADD', key.rowReaders .. name, id)
   redis.call('ZADD', key.rows .. tenant, 'GT', nowMs + hardLifeMs + rowSpareMs, digest)
   return redis.call('SET', key.row .. name, text, 'NX') and #text or 0
 end
+
+return {
+  rowName = rowName,
+  read = read,
+  giveBack = giveBack,
+  letGoOfRows = letGoOfRows,
+  keep = keep,
+}

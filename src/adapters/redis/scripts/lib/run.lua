@@ -2,8 +2,6 @@
 -- Runs and groups: what a trainer is told in sum. Counters live in the run's hash, statistics of a wave in the
 -- group's hash under `<wave>:<field>`.
 
-local runLeaseMs = 5 * 60 * 1000
-local waveStaysOpenMs = 10 * 60 * 1000
 local wavesKept = 32          -- of one item; older waves leave the report
 local rolloutsListed = 20000  -- of one run, newest first to stay
 local groupsListed = 2000     -- of one run
@@ -13,8 +11,8 @@ local function count(run, field)
 end
 
 -- Only the native face has a run lease: on the RFT face silent minutes between steps are normal.
-local function renewRun(run, face)
-  if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + runLeaseMs, run) end
+local function renew(run, face)
+  if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + timing.runLeaseMs, run) end
 end
 
 -- Who is not known any more is listed no longer: two for each that ends keep up with those that come.
@@ -25,7 +23,7 @@ local function delistEnded(list)
 end
 
 -- Cuts the run's lists to their bounds, and lets everything that hangs on the run live for seven days from now.
-local function trimRun(run)
+local function trim(run)
   redis.call('ZREMRANGEBYRANK', key.rollouts .. run, 0, -rolloutsListed - 1)
   redis.call('ZREMRANGEBYRANK', key.discards .. run, 0, -rolloutsListed - 1)
   redis.call('ZREMRANGEBYRANK', key.groups .. run, 0, -groupsListed - 1)
@@ -33,20 +31,20 @@ local function trimRun(run)
   delistEnded(key.discards .. run)
   local runs = key.runs .. string.match(run, '^[^/]+')
   redis.call('ZADD', runs, nowMs, run)
-  redis.call('ZREMRANGEBYSCORE', runs, '-inf', nowMs - keptForReportsMs)
-  redis.call('PEXPIRE', runs, keptForReportsMs)
+  redis.call('ZREMRANGEBYSCORE', runs, '-inf', nowMs - Rollout.keptForReportsMs)
+  redis.call('PEXPIRE', runs, Rollout.keptForReportsMs)
   for _, name in ipairs({ key.run, key.rollouts, key.discards, key.groups }) do
-    redis.call('PEXPIRE', name .. run, keptForReportsMs)
+    redis.call('PEXPIRE', name .. run, Rollout.keptForReportsMs)
   end
 end
 
 local function groupKey(id, item)
-  return key.group .. runOf(id) .. '/' .. item
+  return key.group .. Rollout.runOf(id) .. '/' .. item
 end
 
 -- A wave takes rollouts while one of them is open and the last start is less than ten minutes ago.
 local function takesMore(open, startedMs)
-  return tonumber(open) > 0 and nowMs - startedMs <= waveStaysOpenMs
+  return tonumber(open) > 0 and nowMs - startedMs <= timing.waveStaysOpenMs
 end
 
 -- The current wave of a group, if it takes one more.
@@ -61,8 +59,8 @@ local function openWave(id, name, item)
   for _, field in ipairs({ 'n', 'scored', 'discarded', 'mean', 'm2', 'best' }) do
     redis.call('HDEL', name, (wave - wavesKept) .. ':' .. field)
   end
-  redis.call('PEXPIRE', name, keptForReportsMs)
-  redis.call('ZADD', key.groups .. runOf(id), nowMs, item)
+  redis.call('PEXPIRE', name, Rollout.keptForReportsMs)
+  redis.call('ZADD', key.groups .. Rollout.runOf(id), nowMs, item)
   return { wave = wave, open = 0, n = 0 }
 end
 
@@ -81,12 +79,12 @@ end
 local function leaveGroup(id, item, wave)
   local group = groupKey(id, item)
   if redis.call('HGET', group, 'wave') == wave then redis.call('HINCRBY', group, 'open', -1) end
-  redis.call('PEXPIRE', group, keptForReportsMs)
+  redis.call('PEXPIRE', group, Rollout.keptForReportsMs)
 end
 
 -- Mean and squared distance by Welford: equal scores have a spread of exactly 0.
 local function scoreGroup(id, score)
-  local item, wave = read(id, 'itemKey', 'wave')
+  local item, wave = Rollout.read(id, 'itemKey', 'wave')
   local group = groupKey(id, item)
   local mean, m2, best = unpack(redis.call('HMGET', group, wave .. ':mean', wave .. ':m2', wave .. ':best'))
   local scored = redis.call('HINCRBY', group, wave .. ':scored', 1)
@@ -100,12 +98,27 @@ end
 
 -- The rollout can never be scored, by this code; the first code decides. `counted`: a settled call carried it already.
 local function discard(id, code, counted)
-  local item, wave, ordinal, known = read(id, 'itemKey', 'wave', 'ordinal', 'discard')
+  local item, wave, ordinal, known = Rollout.read(id, 'itemKey', 'wave', 'ordinal', 'discard')
   if known then return end
-  local run = runOf(id)
-  write(id, 'discard', code)
+  local run = Rollout.runOf(id)
+  Rollout.write(id, 'discard', code)
   redis.call('ZADD', key.discards .. run, ordinal, id)
   redis.call('HINCRBY', groupKey(id, item), wave .. ':discarded', 1)
   count(run, 'discarded')
   if not counted then count(run, 'code:' .. code) end
 end
+
+return {
+  wavesKept = wavesKept,
+  count = count,
+  renew = renew,
+  trim = trim,
+  groupKey = groupKey,
+  readGroup = readGroup,
+  openWave = openWave,
+  writeGroup = writeGroup,
+  inheritWave = inheritWave,
+  leaveGroup = leaveGroup,
+  scoreGroup = scoreGroup,
+  discard = discard,
+}

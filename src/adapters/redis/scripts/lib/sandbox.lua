@@ -31,11 +31,13 @@ local function moved(sandbox)
   movedAll({ sandbox })
 end
 
--- What fleet state says of a sandbox; its phase is false where it is forgotten.
+-- What fleet state knows of a sandbox: `KnownSandbox` of scripts/sandboxes.ts. Of one that is forgotten, its name alone.
 local function knownRow(sandbox)
   local phase, sinceMs, owner, template =
     unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'sinceMs', 'owner', 'template'))
-  return { sandbox, phase, sinceMs, owner, template }
+  return {
+    sandbox = sandbox, phase = phase or nil, sinceMs = tonumber(sinceMs), owner = owner or nil, template = template or nil,
+  }
 end
 
 -- Templates whose pool may lack something: whoever takes a sandbox from a pool, or asks more of it, says so here, and a
@@ -55,21 +57,21 @@ end
 
 -- The rollout is over, or can never be scored.
 local function closeCost(id)
-  local ms, environment, score, discarded = read(id, 'sandboxMs', 'environment', 'score', 'discard')
+  local ms, environment, score, discarded = Rollout.read(id, 'sandboxMs', 'environment', 'score', 'discard')
   if not ms then return end
   local state = score and 'scored' or discarded and 'discarded' or 'ungraded'
   redis.call('HDEL', key.rollout .. id, 'sandboxMs')
   tellCost(environment, state, ms)
-  local run = key.run .. runOf(id)
+  local run = key.run .. Rollout.runOf(id)
   if redis.call('EXISTS', run) == 1 then redis.call('HINCRBY', run, 'sandboxMs:' .. state, ms) end
 end
 
 -- Where the record is forgotten, nothing came of it.
 local function chargeRollout(id, environment, ms)
-  local state = read(id, 'state')
+  local state = Rollout.read(id, 'state')
   if not state then return tellCost(environment, 'ungraded', ms) end
   redis.call('HINCRBY', key.rollout .. id, 'sandboxMs', ms)
-  if not isOpen(state) then closeCost(id) end
+  if not Rollout.isOpen(state) then closeCost(id) end
 end
 
 -- For whoever is about to change the sandbox's phase or owner, or to forget it. One that is on its way out, or in doubt
@@ -80,7 +82,7 @@ local function spend(sandbox)
   if phase ~= 'starting' and phase ~= 'ready' then return end
   local ms = math.max(0, nowMs - tonumber(sinceMs))
   if ms == 0 then return end
-  if phase == 'ready' and owner then return chargeRollout(rolloutOf(owner), environment, ms) end
+  if phase == 'ready' and owner then return chargeRollout(Rollout.rolloutOf(owner), environment, ms) end
   tellCost(environment, phase, ms)
 end
 
@@ -111,3 +113,17 @@ end
 local function drainOf(id, sandbox)
   if sandbox and redis.call('HGET', key.sandbox .. sandbox, 'owner') == id then drain(sandbox) end
 end
+
+return {
+  movedAll = movedAll,
+  moved = moved,
+  knownRow = knownRow,
+  mayLack = mayLack,
+  tellCost = tellCost,
+  closeCost = closeCost,
+  spend = spend,
+  leaveStart = leaveStart,
+  enterPhase = enterPhase,
+  drain = drain,
+  drainOf = drainOf,
+}

@@ -1,9 +1,30 @@
 -- requires: time
--- What every script is: a function by its name, run at one moment, on the Redis that is the fleet's. KEYS are not used, and
--- ARGV[1] is the Redis that the caller believes to speak to; what a script is asked begins at ARGV[2].
+-- What every script is: a function by its name, run at one moment, on the Redis that is the fleet's. KEYS are not used. ARGV[1] is
+-- the Redis that the caller believes to speak to, and ARGV[2] what it asks, as JSON. Texts of any size follow raw, because JSON
+-- doubles what they cost. A script returns its reply, which leaves as JSON, and a list of raw texts if it has any. The schemas
+-- of both stand beside the script's name, in scripts/*.ts. What is absent is nil here and missing there, never null.
 
 -- One transition is one moment: the clock is read once when it begins, and everything in it happens at this millisecond.
 local nowMs = 0
+
+local function rawTexts(ARGV)
+  local texts = {}
+  for index = 3, #ARGV do texts[index - 2] = ARGV[index] end
+  return texts
+end
+
+local function replyOf(reply, texts)
+  if type(reply) == 'table' and reply.err then return reply end
+  local json = cjson.encode(reply)
+  return texts and { json, texts } or json
+end
+
+local function asked(run)
+  return function(_, ARGV)
+    nowMs = clock()
+    return replyOf(run(cjson.decode(ARGV[2]), rawTexts(ARGV), ARGV[1]))
+  end
+end
 
 -- Another Redis than the fleet's (restarted, or a promoted replica) may have forgotten claims: nothing is decided on it.
 local function guarded(run)
@@ -11,24 +32,24 @@ local function guarded(run)
     if redis.call('GET', key.redis) ~= ARGV[1] then
       return redis.error_reply('RECOVERING this Redis is not the one that holds the fleet')
     end
-    nowMs = clock()
-    return run(ARGV)
+    return run(_, ARGV)
   end
 end
 
+local function register(name, callback, flags)
+  redis.register_function({ function_name = functionNames[name], callback = callback, flags = flags })
+end
+
 local function script(name, run)
-  redis.register_function(functionNames[name], guarded(run))
+  register(name, guarded(asked(run)), {})
 end
 
 -- Redis itself refuses it every write, and runs it also when its memory is full.
 local function reading(name, run)
-  redis.register_function({ function_name = functionNames[name], callback = guarded(run), flags = { 'no-writes' } })
+  register(name, guarded(asked(run)), { 'no-writes' })
 end
 
 -- For those by which a Redis becomes the fleet's.
 local function unguarded(name, run)
-  redis.register_function(functionNames[name], function(_, ARGV)
-    nowMs = clock()
-    return run(ARGV)
-  end)
+  register(name, asked(run), {})
 end

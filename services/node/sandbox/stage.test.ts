@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { fstabOf, stage } from './build.ts';
+import { fstabOf, stage } from './stage.ts';
 
 it('every folder has a place of its own that all may enter, and all are one table of mounts', () => {
   expect(fstabOf(stage('/run/corral-a', 1024, ['/root/state/run', '/payload']))).toBe(

@@ -1,0 +1,261 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { parse as parseToml } from 'smol-toml';
+import { type Static, Type } from 'typebox';
+import { Value } from 'typebox/value';
+import { parse as parseYaml } from 'yaml';
+import type { UnmetRequirement } from '#src/model/requirements.ts';
+import { longestCommandMs } from '#src/protocol/native/calls.ts';
+import type { RequiresBody } from '#src/protocol/native/requirements.ts';
+import { CommandError } from '#cli/command-error.ts';
+import { digestTask } from './digest-task.ts';
+
+/*
+ * A task in Harbor's format, as far as its demands and its two controls need it. Source of the fields and defaults:
+ * harbor 0.25.0, models/task/config.py.
+ */
+
+const Seconds = Type.Number({ minimum: 0 });
+const Texts = Type.Record(Type.String(), Type.String());
+const User = Type.Union([Type.String(), Type.Integer()]);
+const Network = Type.Union([Type.Literal('public'), Type.Literal('no-network'), Type.Literal('allowlist')]);
+const Size = Type.Union([Type.String({ pattern: String.raw`^\s*[\d.]+\s*[GgMmKk]\s*$` }), Type.Number()]);
+
+const HealthCheck = Type.Object({
+  command: Type.String(),
+  interval_sec: Type.Optional(Seconds),
+  timeout_sec: Type.Optional(Seconds),
+  retries: Type.Optional(Type.Integer({ minimum: 1 })),
+});
+export type HealthCheck = Static<typeof HealthCheck>;
+
+/** Fields that are not here are not read. */
+const TaskToml = Type.Object({
+  metadata: Type.Optional(Type.Object({ max_reward: Type.Optional(Type.Unknown()) })),
+  environment: Type.Optional(
+    Type.Object({
+      docker_image: Type.Optional(Type.String()),
+      os: Type.Optional(Type.String()),
+      cpus: Type.Optional(Type.Number()),
+      memory: Type.Optional(Size),
+      memory_mb: Type.Optional(Type.Integer()),
+      storage: Type.Optional(Size),
+      storage_mb: Type.Optional(Type.Integer()),
+      gpus: Type.Optional(Type.Integer()),
+      network_mode: Type.Optional(Network),
+      allow_internet: Type.Optional(Type.Boolean()),
+      workdir: Type.Optional(Type.String()),
+      env: Type.Optional(Texts),
+      healthcheck: Type.Optional(HealthCheck),
+    }),
+  ),
+  agent: Type.Optional(Type.Object({ timeout_sec: Type.Optional(Seconds), user: Type.Optional(User) })),
+  verifier: Type.Optional(
+    Type.Object({
+      timeout_sec: Type.Optional(Seconds),
+      user: Type.Optional(User),
+      env: Type.Optional(Texts),
+      environment_mode: Type.Optional(Type.String()),
+      environment: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  solution: Type.Optional(Type.Object({ env: Type.Optional(Texts) })),
+  steps: Type.Optional(Type.Array(Type.Unknown())),
+});
+type TaskToml = Static<typeof TaskToml>;
+type EnvironmentToml = NonNullable<TaskToml['environment']>;
+
+export type Task = {
+  readonly name: string;
+  readonly folder: string;
+  readonly digest: string;
+  readonly image: string;
+  readonly requires: RequiresBody;
+  readonly healthCheck: HealthCheck | null;
+  readonly hasSolution: boolean;
+  readonly env: Readonly<Record<string, string>>;
+  readonly solutionEnv: Readonly<Record<string, string>>;
+  readonly verifierEnv: Readonly<Record<string, string>>;
+  readonly solutionTimeoutS: number;
+  readonly verifierTimeoutS: number;
+  /** The reward of a task that is solved: one number, or one by each name. */
+  readonly fullReward: unknown;
+};
+
+/** `unmet`: what no sandbox has, so that nothing needs to be opened. `remarks`: what may differ from a container. */
+export type ReadTask = {
+  readonly name: string;
+  readonly task: Task | null;
+  readonly unmet: readonly UnmetRequirement[];
+  readonly remarks: readonly string[];
+};
+
+/** Harbor's, where a task says nothing. */
+const defaultVerifierTimeoutS = 600;
+/** Where Harbor writes; the environment brings them as `sandbox.folders`, or the image has them. */
+const folders = ['/logs', '/tests', '/solution'];
+
+/** Throws a CommandError for a folder that is not a task. */
+export function readTask(given: string): ReadTask {
+  const folder = resolve(given);
+  const name = basename(folder);
+  const toml = readToml(join(folder, 'task.toml'));
+  const environment = toml.environment ?? {};
+  const unmet = [...cannotBeHad(toml, environment)];
+  const { docker_image: image } = environment;
+  if (image === undefined) unmet.unshift(noImage);
+  const remarks = networkOf(environment) === undefined ? [saysNoNetwork] : [];
+  if (image === undefined || unmet.length > 0) return { name, task: null, unmet, remarks };
+  return { name, task: taskOf(folder, image, toml, environment), unmet, remarks };
+}
+
+function readToml(file: string): TaskToml {
+  if (!existsSync(file)) throw notATask(`${file} does not exist`);
+  const toml = parsed(file);
+  if (Value.Check(TaskToml, toml)) return toml;
+  const [first] = [...Value.Errors(TaskToml, toml)];
+  throw notATask(`${file}: ${first?.instancePath ?? ''} ${first?.message ?? 'is not a task'}`);
+}
+
+function parsed(file: string): unknown {
+  try {
+    return parseToml(readFileSync(file, 'utf8'));
+  } catch (error) {
+    throw notATask(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+const notATask = (what: string) =>
+  new CommandError(what, 'yours', 'give the folder of a task in Harbor’s format, with a task.toml in it');
+
+function taskOf(folder: string, image: string, toml: TaskToml, environment: EnvironmentToml): Task {
+  const { agent = {}, verifier = {}, solution = {}, metadata = {} } = toml;
+  const verifierTimeoutS = verifier.timeout_sec ?? defaultVerifierTimeoutS;
+  const timeouts = [agent.timeout_sec ?? 0, verifierTimeoutS, environment.healthcheck?.timeout_sec ?? 0];
+  const user = [agent.user, verifier.user].find((each) => each !== undefined && !isHarborsRoot(each));
+  return {
+    name: basename(folder),
+    folder,
+    digest: digestTask(folder),
+    image,
+    requires: {
+      ...requiresOf(folder, environment),
+      ...(user !== undefined && { user: String(user) }),
+      command_timeout_s: Math.max(...timeouts),
+    },
+    healthCheck: environment.healthcheck ?? null,
+    hasSolution: existsSync(join(folder, 'solution/solve.sh')),
+    env: filledIn(environment.env),
+    solutionEnv: filledIn(solution.env),
+    verifierEnv: filledIn(verifier.env),
+    solutionTimeoutS: agent.timeout_sec ?? longestCommandMs / 1000,
+    verifierTimeoutS,
+    fullReward: metadata.max_reward ?? 1,
+  };
+}
+
+/** Commands run as the sandbox's one user, and that is whom Harbor means by its own `root`. */
+const isHarborsRoot = (user: string | number): boolean => user === 'root' || String(user) === '0';
+
+/** Only what the task's file says is a demand. */
+function requiresOf(folder: string, environment: EnvironmentToml): RequiresBody {
+  const { workdir, cpus, memory, memory_mb, storage, storage_mb } = environment;
+  const memoryMb = memory_mb ?? megabytes(memory);
+  const storageMb = storage_mb ?? megabytes(storage);
+  const network = networkOf(environment);
+  const services = servicesOf(folder);
+  return {
+    folders,
+    ...(workdir !== undefined && { workdir }),
+    ...(cpus !== undefined && { cpu_milli: Math.round(cpus * 1000) }),
+    ...(memoryMb !== undefined && { memory_bytes: memoryMb * 1024 ** 2 }),
+    ...(storageMb !== undefined && { disk_bytes: storageMb * 1024 ** 2 }),
+    ...(network !== undefined && { network: network === 'no-network' ? 'none' : 'public' }),
+    ...(services > 1 && { services }),
+  };
+}
+
+function networkOf({ network_mode, allow_internet }: EnvironmentToml): Static<typeof Network> | undefined {
+  if (network_mode !== undefined || allow_internet === undefined) return network_mode;
+  return allow_internet ? 'public' : 'no-network';
+}
+
+/** Harbor's older fields: `memory = "2G"`. */
+function megabytes(size: Static<typeof Size> | undefined): number | undefined {
+  if (typeof size !== 'string') return size;
+  const amount = Number.parseFloat(size);
+  const unit = size.trim().at(-1)?.toUpperCase();
+  if (unit === 'G') return Math.trunc(amount * 1024);
+  return unit === 'M' ? Math.trunc(amount) : Math.trunc(amount / 1024);
+}
+
+const Compose = Type.Object({ services: Type.Record(Type.String(), Type.Unknown()) });
+
+/** A file that names no services, or is not YAML, is not one that Harbor could start. */
+function servicesOf(folder: string): number {
+  const file = join(folder, 'environment/docker-compose.yaml');
+  if (!existsSync(file)) return 1;
+  try {
+    const compose: unknown = parseYaml(readFileSync(file, 'utf8'));
+    if (!Value.Check(Compose, compose)) return 1;
+    return new Set(['main', ...Object.keys(compose.services)]).size;
+  } catch {
+    return 1;
+  }
+}
+
+function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<UnmetRequirement> {
+  const { os = 'linux', gpus = 0, network_mode } = environment;
+  if (os.toLowerCase() !== 'linux') {
+    yield {
+      requirement: 'platform',
+      wanted: `the task demands ${os}`,
+      given: 'sandboxes run Linux',
+      fix: 'leave the task out',
+    };
+  }
+  if (gpus > 0) {
+    yield {
+      requirement: 'gpu',
+      wanted: `the task demands ${gpus} GPUs`,
+      given: 'sandboxes have none',
+      fix: 'remove gpus from [environment] in task.toml, or leave the task out',
+    };
+  }
+  if (network_mode === 'allowlist') {
+    yield {
+      requirement: 'network',
+      wanted: 'the task demands a network of listed hosts',
+      given: 'a sandbox has the network that its environment names',
+      fix: 'set network_mode in [environment] of task.toml to public or no-network',
+    };
+  }
+  if (toml.verifier?.environment !== undefined || toml.verifier?.environment_mode === 'separate') {
+    yield {
+      requirement: 'services',
+      wanted: 'the task demands an environment of its own for its verifier',
+      given: 'a trial has one sandbox',
+      fix: 'set environment_mode = "shared" in [verifier] of task.toml',
+    };
+  }
+}
+
+const noImage: UnmetRequirement = {
+  requirement: 'image',
+  wanted: 'the task demands an image built from environment/Dockerfile',
+  given: 'Corral builds no images',
+  fix: 'build it, then name it as docker_image in [environment] of task.toml',
+};
+
+const saysNoNetwork =
+  'task.toml names no network_mode, and a container would have a public network: if the task needs one, its controls fail here';
+
+/** `${VAR}` and `${VAR:-default}` stand for variables of this machine. */
+function filledIn(env: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const fill = (text: string) =>
+    text.replaceAll(
+      /\$\{(\w+)(?::-([^}]*))?\}/g,
+      (_, name: string, fallback: string | undefined) => process.env[name] ?? fallback ?? '',
+    );
+  return Object.fromEntries(Object.entries(env).map(([name, text]) => [name, fill(text)]));
+}

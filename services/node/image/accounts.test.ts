@@ -1,0 +1,79 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { findAccount, readAccountFiles } from './accounts.ts';
+
+const passwd = `root:x:0:0:root:/root:/bin/bash
+broken
+node:x:1000:1000::/home/node:/bin/sh
+dev:x:1005:1005:Developer:/home/dev:/bin/bash
+grader:x:1001:50::/srv/grader:/bin/sh
+`;
+const group = 'root:x:0:\nnode:x:1000:\ndev:x:1005:\nstaff:x:50:dev\ndocker:x:998:other,dev\n';
+const files = { passwd, group };
+const linesOf = (file = '') => file.trimEnd().split('\n');
+
+it.each(['', 'root', '0', '0:0', 'root:staff'])('USER %j is the account of id 1000, as it is', (user) => {
+  expect(findAccount(user, 'user', files)).toEqual({ home: '/home/node', files: {} });
+});
+
+it.each(['node', '1000', 'node:node'])('USER %j needs no other name', (user) => {
+  expect(findAccount(user, 'user', files)).toEqual({ home: '/home/node', files: {} });
+});
+
+it.each(['dev', '1005', 'dev:dev', '1005:1005'])(
+  'USER %j gets the id 1000, and stays a member of its groups',
+  (user) => {
+    const found = findAccount(user, 'user', files);
+    expect(found.home).toBe('/home/dev');
+    expect(linesOf(found.files.passwd)).toEqual([
+      'dev:x:1000:1000:Developer:/home/dev:/bin/bash',
+      'root:x:0:0:root:/root:/bin/bash',
+      'node:x:1000:1000::/home/node:/bin/sh',
+      'grader:x:1001:50::/srv/grader:/bin/sh',
+    ]);
+    expect(linesOf(found.files.group)).toEqual([
+      'dev:x:1000:',
+      'root:x:0:',
+      'node:x:1000:',
+      'staff:x:50:dev',
+      'docker:x:998:other,dev',
+    ]);
+  },
+);
+
+it('a group of the USER is its own, and an id that is a grader’s is changed like all others', () => {
+  expect(linesOf(findAccount('dev:docker', 'user', files).files.group)[0]).toBe('docker:x:1000:other,dev');
+  expect(linesOf(findAccount('grader', 'user', files).files.passwd)[0]).toBe(
+    'grader:x:1000:1000::/srv/grader:/bin/sh',
+  );
+});
+
+it('root has its own home where the environment runs commands as root, whatever the USER is', () => {
+  expect(findAccount('dev', 'root', files)).toEqual({ home: '/root', files: {} });
+});
+
+it('an id without an account has no home, and a name without one fails the start', () => {
+  expect(findAccount('4242', 'user', files)).toEqual({ home: null, files: {} });
+  expect(findAccount('', 'user', { passwd: '', group: '' })).toEqual({ home: null, files: {} });
+  expect(() => findAccount('nobody-here', 'user', files)).toThrow(
+    expect.objectContaining({
+      code: 'start_failed',
+      message: expect.stringContaining('User "nobody-here"') as string,
+    }),
+  );
+});
+
+it('accounts are never those of this machine: links out of the image are not followed', () => {
+  const root = mkdtempSync(join(tmpdir(), 'corral-accounts-'));
+  mkdirSync(join(root, 'etc'));
+  symlinkSync('/etc/passwd', join(root, 'etc/passwd'));
+  writeFileSync(join(root, 'etc/group'), group);
+  symlinkSync('/etc', join(root, 'linked'));
+  expect(readAccountFiles(root)).toEqual({ passwd: '', group });
+  mkdirSync(join(root, 'other'));
+  symlinkSync('/etc', join(root, 'other/etc'));
+  expect(readAccountFiles(join(root, 'other'))).toEqual({ passwd: '', group: '' });
+  rmSync(root, { recursive: true });
+});

@@ -1,0 +1,114 @@
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Failure } from '#src/failure/failure.ts';
+import { policyId } from '../bwrap/places.ts';
+
+/*
+ * Whose name the commands' user has. Its ids stay 1000 whatever the image says: nothing in here belongs to an id of the image
+ * (its files are the host's, and so nobody's), and any other could be sandboxd's or a grader's. So the image's user gets this
+ * id in /etc/passwd and /etc/group. Groups that list it keep doing so; its processes are in their own group alone.
+ */
+
+/** An image's files of accounts. */
+export type AccountFiles = { readonly passwd: string; readonly group: string };
+
+/** Whose home and name commands have. */
+export type Account = {
+  /** Null: the image does not say. */
+  readonly home: string | null;
+  /** What /etc/passwd and /etc/group are to say in place of the image's; nothing where these are right as they are. */
+  readonly files: Partial<AccountFiles>;
+};
+
+/** Those of an image without accounts are empty. A link is not followed: it would lead to this machine's own. */
+export function readAccountFiles(root: string): AccountFiles {
+  const etc = join(root, 'etc');
+  const isFolder = lstatSync(etc, { throwIfNoEntry: false })?.isDirectory() ?? false;
+  const read = (name: string) => (isFolder ? readRegular(join(etc, name)) : '');
+  return { passwd: read('passwd'), group: read('group') };
+}
+
+/** Tables of accounts have some kilobytes. */
+const mostBytes = 1024 * 1024;
+
+function readRegular(path: string): string {
+  const fd = openOrNull(path);
+  if (fd === null) return '';
+  try {
+    const found = fstatSync(fd);
+    return found.isFile() && found.size <= mostBytes ? readFileSync(fd, 'utf8') : '';
+  } finally {
+    closeSync(fd);
+  }
+}
+
+function openOrNull(path: string): number | null {
+  try {
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
+  } catch {
+    return null;
+  }
+}
+
+/** `user`: the image's USER; `runAs`: the environment's. Throws `start_failed` for a user whom the image does not have. */
+export function findAccount(user: string, runAs: 'user' | 'root', files: AccountFiles): Account {
+  const passwd = entriesOf(files.passwd, passwdFields);
+  const [name = '', group = ''] = user.split(':');
+  if (runAs === 'root') return { home: homeOf(find(passwd, 'root')), files: {} };
+  if (isRoot(name)) return { home: homeOf(find(passwd, id)), files: {} };
+  const entry = find(passwd, name);
+  if (entry === null && !isId(name)) throw unknownUser(name);
+  if (entry === null) return { home: null, files: {} };
+  const groups = entriesOf(files.group, groupFields);
+  const primary = find(groups, group === '' ? (entry.fields[3] ?? '') : group);
+  return {
+    home: homeOf(entry),
+    files: {
+      ...(isIt(passwd, entry) && entry.fields[3] === id ? {} : { passwd: renamed(passwd, entry, [2, 3]) }),
+      ...(primary === null || isIt(groups, primary) ? {} : { group: renamed(groups, primary, [2]) }),
+    },
+  };
+}
+
+const id = String(policyId);
+const isId = (text: string) => /^\d+$/.test(text);
+const isRoot = (name: string) => name === '' || name === 'root' || (isId(name) && Number(name) === 0);
+
+/** A line of one of the two files. Both have the name first and the number third. */
+type Entry = { readonly line: string; readonly fields: readonly string[] };
+const passwdFields = 7;
+const groupFields = 4;
+
+function entriesOf(file: string, fields: number): readonly Entry[] {
+  const entries = file.split('\n').map((line): Entry => ({ line, fields: line.split(':') }));
+  return entries.filter((entry) => entry.fields.length === fields);
+}
+
+/** By name, else by number. */
+function find(entries: readonly Entry[], wanted: string): Entry | null {
+  const named = entries.find(({ fields }) => fields[0] === wanted);
+  if (named !== undefined || !isId(wanted)) return named ?? null;
+  return entries.find(({ fields }) => fields[2] === String(Number(wanted))) ?? null;
+}
+
+/** Whether it is what is found by the id that commands have. */
+const isIt = (entries: readonly Entry[], entry: Entry) =>
+  entries.find(({ fields }) => fields[2] === id) === entry;
+
+const homeOf = (entry: Entry | null) => (entry?.fields[5]?.startsWith('/') === true ? entry.fields[5] : null);
+
+/** The file with this entry before all others and under the id that it has in here, so that it is what is found by it. */
+function renamed(entries: readonly Entry[], entry: Entry, at: readonly number[]): string {
+  const own = entry.fields.map((field, index) => (at.includes(index) ? id : field)).join(':');
+  const others = entries.filter((other) => other !== entry).map(({ line }) => line);
+  return `${[own, ...others].join('\n')}\n`;
+}
+
+function unknownUser(name: string): Failure {
+  return new Failure(
+    'start_failed',
+    `the image's configuration says User ${JSON.stringify(name)}, and the image's /etc/passwd has no such user: ` +
+      'correct the User, or give the image its own /etc/passwd',
+    { evidence: { user: name } },
+  );
+}

@@ -1,0 +1,147 @@
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { SourceFolder, Template } from '#src/model/environment.ts';
+import { diskFolderName, type Users } from '../bwrap/arguments.ts';
+import type { LaunchSpec } from '../bwrap/launch.ts';
+import { policyId } from '../bwrap/places.ts';
+import type { Site } from './build.ts';
+import type { EtcPlan } from './own-etc.ts';
+import type { SandboxFolder } from './record.ts';
+
+/** Folders of the host that a sandbox is made of, where its launch finds them. */
+export type Sources = {
+  readonly run: string;
+  readonly payload: string;
+  readonly etc: string;
+  /** The sandbox's own files of it. */
+  readonly ownEtc: string;
+  /** Null: bubblewrap makes its own. */
+  readonly terminals: string | null;
+  readonly image: string | null;
+  /** Its own files of /etc above the image's; null: they are bound one by one. */
+  readonly layers: string | null;
+  readonly data: readonly SourceFolder[];
+};
+
+type Decided = { readonly users: Users; readonly idBase: number | null; readonly etcPlan: EtcPlan };
+
+/** Writes down what the launch is to mount; without root it mounts nothing, and everything is where it is. */
+export function stageSources(
+  template: Template,
+  folder: SandboxFolder,
+  { payloadFolder, etcFolder, stageFolder }: Site,
+  { users, idBase, etcPlan }: Decided,
+): { readonly sources: Sources; readonly mounts: LaunchSpec['mounts'] } {
+  const image = template.image.kind === 'rootfs' ? template.image.path : null;
+  const data = hostFolders(template);
+  const hosts = { run: folder.run, payload: payloadFolder, etc: etcFolder, ownEtc: folder.etc };
+  // Without root there is no mount of ours: bubblewrap makes the disk inside the sandbox's user namespace.
+  if (stageFolder === null)
+    return { sources: { ...hosts, image, data, terminals: null, layers: null }, mounts: null };
+  const from = [
+    ...Object.values(hosts),
+    ...(image === null ? [] : [image]),
+    ...data.map(({ source }) => source),
+  ];
+  const [disk, terminals, ...staged] = stage(stageFolder, template.diskBytes, from);
+  const placeOf = (path: string) => staged[from.indexOf(path)]?.at ?? path;
+  const layers =
+    image !== null && etcPlan === 'layered'
+      ? layersAt(stageFolder, [placeOf(folder.etc), join(placeOf(image), 'etc')])
+      : null;
+  const all = [disk, terminals, ...staged, ...(layers === null ? [] : [layers])];
+  for (const { at } of all) mkdirSync(at, { recursive: true });
+  writeFileSync(folder.fstab, fstabOf(all), { mode: 0o600 });
+  makeDisk(folder.disk, template, users, idBase ?? 0);
+  return {
+    sources: {
+      run: placeOf(hosts.run),
+      payload: placeOf(hosts.payload),
+      etc: placeOf(hosts.etc),
+      ownEtc: placeOf(hosts.ownEtc),
+      terminals: terminals.at,
+      image: image === null ? null : placeOf(image),
+      layers: layers?.at ?? null,
+      data: data.map(({ source, target }) => ({ source: placeOf(source), target })),
+    },
+    mounts: { fstab: folder.fstab, disk: { folder: disk.at, from: folder.disk } },
+  };
+}
+
+/** As the launch copies it into the mounted one. `base`: the host's id of the sandbox's user 0. */
+function makeDisk(folder: string, { folders = [] }: Template, users: Users, base: number): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  // Nobody else's, the grader's neither: it reads as the policy's user what the policy has written.
+  for (const name of ['workspace', ...folders.map((_, index) => diskFolderName(index))]) {
+    makeOwned(join(folder, name), base + (users === 'root' ? 0 : policyId), 0o770);
+  }
+  makeOwned(join(folder, 'tmp'), base, 0o1777);
+}
+
+function makeOwned(folder: string, owner: number, mode: number): void {
+  mkdirSync(folder, { recursive: true });
+  chownSync(folder, owner, owner);
+  chmodSync(folder, mode);
+}
+
+/** What a program made is a folder by now (`data/built-data.ts`), and what an image holds was refused before. */
+export function hostFolders({ data }: Template): readonly SourceFolder[] {
+  return data.filter((folder) => 'source' in folder);
+}
+
+/**
+ * What of this host's folders a sandbox is made of, as its launch sees it. bubblewrap runs under ids that may enter
+ * nothing closed to others, and a state folder, a checkout in /root or a corpus in somebody's home is: so host root
+ * mounts each of them at a place that all may enter, in the launch's own mount namespace, where the host never sees it.
+ */
+export type StagedMount =
+  | { readonly kind: 'folder'; readonly from: string; readonly at: string }
+  | { readonly kind: 'disk'; readonly bytes: number; readonly at: string }
+  | { readonly kind: 'terminals'; readonly at: string }
+  /** Folders of places staged before it, the first above the others, read-only. */
+  | { readonly kind: 'layers'; readonly from: readonly string[]; readonly at: string };
+
+/**
+ * A machine has 4,096 pseudo terminals, of which all sandboxes together get 3,072: without a limit one of them takes
+ * them all, and `script` or `tmux` fails in the others. Far more than one rollout has windows.
+ */
+const mostTerminals = 32;
+
+/** In `stageFolder`, one place for each; the same names for every sandbox, since no launch sees another's. */
+export function stage(stageFolder: string, diskBytes: number, folders: readonly string[]) {
+  const disk: StagedMount = { kind: 'disk', bytes: diskBytes, at: `${stageFolder}/disk` };
+  const terminals: StagedMount = { kind: 'terminals', at: `${stageFolder}/pts` };
+  const staged = folders.map((from, index): StagedMount => ({
+    kind: 'folder',
+    from,
+    at: `${stageFolder}/${index}`,
+  }));
+  return [disk, terminals, ...staged] as const;
+}
+
+/** `folders`: of places that are staged, the first above the others. */
+export const layersAt = (stageFolder: string, folders: readonly string[]): StagedMount => ({
+  kind: 'layers',
+  from: folders,
+  at: `${stageFolder}/etc`,
+});
+
+/** As `mount --all --fstab` reads them: one program mounts them all, where one for each would be dear. */
+export function fstabOf(mounts: readonly StagedMount[]): string {
+  return mounts.map((mount) => `${fstabLine(mount)} 0 0\n`).join('');
+}
+
+function fstabLine(mount: StagedMount): string {
+  const at = fstabWord(mount.at);
+  if (mount.kind === 'folder') return `${fstabWord(mount.from)} ${at} none rbind`;
+  if (mount.kind === 'terminals') {
+    return `corral-pts ${at} devpts newinstance,ptmxmode=0666,mode=0620,max=${mostTerminals},nosuid,noexec`;
+  }
+  // No path in here needs a word of its own for overlay's separators: `tryLayers` has seen to it.
+  if (mount.kind === 'layers') return `corral-layers ${at} overlay ro,lowerdir=${mount.from.join(':')}`;
+  return `corral-disk ${at} tmpfs size=${mount.bytes},mode=0711,nosuid,nodev`;
+}
+
+/** fstab separates by blanks, and a path may hold any. */
+const fstabWord = (path: string) =>
+  path.replaceAll(/[\s\\#]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`);

@@ -1,0 +1,76 @@
+import { Type } from 'typebox';
+import { contract, list, Nothing, orNothing } from './contract.ts';
+import { Rollout, StoredCall } from './shapes.ts';
+
+const key = Type.String();
+const call = Type.String();
+
+export const calls = {
+  /** Raw: its arguments, for a grader. `settled` replies raw its answer. */
+  admit: contract(
+    {
+      key,
+      call,
+      tool: Type.String(),
+      digest: Type.String(),
+      timeoutMs: Type.Integer(),
+      idleMs: Type.Integer(),
+      budget: Type.Optional(Type.Object({ toolCalls: Type.Integer(), rolloutMs: Type.Number() })),
+      activation: Type.Optional(Type.Object({ generation: Type.Integer(), boot: Type.String() })),
+    },
+    Type.Union([
+      Type.Object({
+        kind: Type.Literal('dispatch'),
+        rollout: Rollout,
+        again: Type.Boolean(),
+        activated: Type.Boolean(),
+      }),
+      Type.Object({ kind: Type.Literal('settled'), call: StoredCall }),
+      Type.Object({ kind: Type.Literal('answer_expired'), call: StoredCall }),
+      Type.Object({ kind: Type.Literal('conflict') }),
+      Type.Object({ kind: Type.Literal('refused'), rollout: Rollout, reason: Type.String() }),
+      Type.Object({ kind: Type.Literal('broken'), rollout: Rollout }),
+      Type.Object({ kind: Type.Literal('not_active'), rollout: Type.Optional(Rollout) }),
+      Type.Object({
+        kind: Type.Literal('barred'),
+        rollout: Rollout,
+        code: Type.String(),
+        admitted: Type.String(),
+      }),
+    ]),
+  ),
+  /** Raw: its answer, and for a grader its arguments and its output. One that was settled before replies raw the stored answer. */
+  settle: contract(
+    {
+      key,
+      call,
+      digest: Type.String(),
+      tool: Type.String(),
+      outcome: Type.String(),
+      code: Type.Optional(Type.String()),
+      admitted: Type.String(),
+      exitCode: Type.Optional(Type.Integer()),
+      durationMs: Type.Optional(Type.Integer()),
+      waitedMs: Type.Integer(),
+      outputBytes: Type.Integer(),
+      taint: Type.Optional(Type.Object({ code: Type.String(), evidence: Type.String() })),
+      idleMs: Type.Integer(),
+      ranIn: Type.Optional(Type.String()),
+    },
+    orNothing(Type.Object({ first: Type.Boolean(), tainted: Type.Boolean(), call: StoredCall })),
+  ),
+  'withdraw-call': contract(
+    { key, call, counted: Type.Boolean(), lookAgainAtMs: Type.Number() },
+    Type.Boolean(),
+  ),
+  'unsent-call': contract({ key, call, counted: Type.Boolean() }, Nothing),
+  'overdue-calls': contract(
+    { graceMs: Type.Integer(), lookAgainMs: Type.Integer(), limit: Type.Integer() },
+    list(Type.Object({ rollout: Rollout, call: StoredCall, lookAgainAtMs: Type.Number() })),
+  ),
+  /** Replies raw its answer. */
+  'lookup-call': contract({ key, call }, orNothing(StoredCall)),
+  'list-calls': contract({ key }, list(StoredCall)),
+  /** Replies raw two texts of each call: its arguments, then its output. */
+  'read-transcript': contract({ key }, list(StoredCall)),
+};

@@ -1,0 +1,45 @@
+import { Type } from 'typebox';
+import { contract, Nothing } from './contract.ts';
+import { Rollout } from './shapes.ts';
+
+const key = Type.String();
+const turn = Type.Integer();
+/** As JavaScript prints it: Lua's own number of digits would round it. */
+const score = Type.String();
+
+export const grading = {
+  'begin-grade': contract(
+    {
+      key,
+      by: Type.String(),
+      gradeMs: Type.Integer(),
+      inSandbox: Type.Boolean(),
+      seenIn: Type.Optional(Type.String()),
+    },
+    Type.Union([
+      Type.Object({ kind: Type.Literal('run'), turn, rollout: Rollout }),
+      Type.Object({
+        kind: Type.Literal('wait'),
+        on: Type.Union([Type.Literal('calls'), Type.Literal('grader')]),
+      }),
+      Type.Object({ kind: Type.Literal('scored'), score, rollout: Rollout }),
+      Type.Object({ kind: Type.Literal('waiting') }),
+      Type.Object({ kind: Type.Literal('barred'), code: Type.String(), rollout: Type.Optional(Rollout) }),
+    ]),
+  ),
+  'store-score': contract(
+    { key, turn, score, detail: Type.String() },
+    Type.Union([
+      Type.Object({ kind: Type.Literal('first'), score }),
+      Type.Object({ kind: Type.Literal('later'), score }),
+      Type.Object({ kind: Type.Literal('forgotten') }),
+      Type.Object({ kind: Type.Literal('barred'), code: Type.String() }),
+    ]),
+  ),
+  /** Replies how many turns are left. */
+  'fail-grade': contract({ key, turn, evidence: Type.String() }, Type.Integer()),
+  /** True for whoever is the first to discard it. */
+  'discard-rollout': contract({ key, code: Type.String() }, Type.Boolean()),
+  'artifacts-taken': contract({ key, turn }, Nothing),
+  'release-grader': contract({ grader: Type.String(), turn }, Nothing),
+};

@@ -1,0 +1,39 @@
+import { Type } from 'typebox';
+import { contract, list, Nothing, orNothing } from './contract.ts';
+
+const sandbox = Type.String();
+const template = Type.String();
+
+export const launching = {
+  'keep-plan': contract(
+    { plan: Type.String(), targets: Type.Array(Type.Object({ template, target: Type.String() })) },
+    Nothing,
+  ),
+  demand: contract({}, Type.Object({ starting: Type.Integer(), templates: list(template) })),
+  'look-at': contract({ templates: Type.Array(template) }, Nothing),
+  reserve: contract(
+    {
+      ticket: Type.String(),
+      sandbox,
+      startBudget: Type.Integer(),
+      startTimeoutMs: Type.Integer(),
+      slots: Type.Object({ first: Type.Integer(), later: Type.Integer(), unproven: Type.Integer() }),
+      plan: Type.String(),
+    },
+    Type.Union([
+      Type.Object({
+        kind: Type.Literal('start'),
+        sandbox,
+        template,
+        reason: Type.String(),
+        run: Type.Optional(Type.String()),
+      }),
+      Type.Object({ kind: Type.Literal('none') }),
+      Type.Object({ kind: Type.Literal('no_plan') }),
+    ]),
+  ),
+  /** Replies whose it is now, if it is granted at once. */
+  ready: contract({ sandbox, boot: Type.String(), address: Type.String() }, orNothing(Type.String())),
+  'launch-failed': contract({ sandbox, code: Type.String(), message: Type.String() }, Nothing),
+  'overdue-launches': contract({}, list(sandbox)),
+};

@@ -1,0 +1,43 @@
+import { type Static, type TOptional, type TString, Type } from 'typebox';
+import { type FieldName, recordFields } from '#src/protocol/rollout/fields.ts';
+import { orNothing } from './contract.ts';
+
+type Texts = { [Name in FieldName]: TOptional<TString> };
+
+/** `Rollout.record` of lib/rollout.lua: each field as the hash keeps it. */
+export const Rollout = Type.Object({
+  ...(Object.fromEntries(recordFields.map((name) => [name, Type.Optional(Type.String())])) as Texts),
+  key: Type.String(),
+  inFlight: Type.Integer(),
+});
+export type Rollout = Static<typeof Rollout>;
+
+/** `Call.reply` of lib/call.lua. `stored`: the array that Redis keeps; a place in it cannot be missing, so none is null. */
+export const StoredCall = Type.Object({
+  call: Type.String(),
+  sandbox: Type.Optional(Type.String()),
+  boot: Type.Optional(Type.String()),
+  stored: Type.Tuple([
+    Type.String({ title: 'tool' }),
+    Type.String({ title: 'digest' }),
+    Type.Number({ title: 'startedAtMs' }),
+    Type.Integer({ title: 'dispatched' }),
+    Type.String({ title: 'admitted' }),
+    orNothing(Type.String({ title: 'outcome' })),
+    orNothing(Type.String({ title: 'code' })),
+    orNothing(Type.Number({ title: 'exitCode' })),
+    orNothing(Type.Number({ title: 'durationMs' })),
+    Type.Number({ title: 'waitedMs' }),
+    Type.Number({ title: 'outputBytes' }),
+    Type.Integer({ title: 'answered' }),
+  ]),
+});
+export type StoredCall = Static<typeof StoredCall>;
+
+/** `Presence.claimReply` of lib/presence.lua, and what claims that are refused before it are told. */
+export const Claimed = Type.Union([
+  Type.Object({ kind: Type.Literal('held'), rollout: Rollout }),
+  Type.Object({ kind: Type.Literal('waiting'), ahead: Type.Integer(), rollout: Rollout }),
+  Type.Object({ kind: Type.Literal('refused'), code: Type.String(), rollout: Type.Optional(Rollout) }),
+]);
+export type Claimed = Static<typeof Claimed>;

@@ -1,0 +1,55 @@
+import { Type } from 'typebox';
+import { contract, list, Nothing } from './contract.ts';
+
+const WaitingRun = Type.Object({
+  template: Type.String(),
+  waiting: Type.Integer(),
+  ahead: Type.Integer(),
+  first: Type.String(),
+  firstWaitsMs: Type.Number(),
+});
+
+const WatchedTemplate = Type.Object({
+  template: Type.String(),
+  ready: Type.Integer(),
+  starting: Type.Integer(),
+  held: Type.Integer(),
+  waiting: Type.Integer(),
+  announced: Type.Integer(),
+  breaker: Type.String(),
+  lastFailure: Type.Optional(Type.Object({ code: Type.String(), agoMs: Type.Number() })),
+  environment: Type.Optional(Type.String()),
+  chosenFor: Type.Optional(Type.String()),
+});
+
+export const watch = {
+  watch: contract(
+    {
+      mostPlaces: Type.Integer(),
+      mostRuns: Type.Integer(),
+      mostTemplates: Type.Integer(),
+      known: Type.Array(Type.String()),
+    },
+    Type.Object({
+      rollouts: Type.Object({ open: Type.Integer(), inLine: Type.Integer(), callsRunning: Type.Integer() }),
+      sandboxes: Type.Object({ all: Type.Integer(), starting: Type.Integer(), leaving: Type.Integer() }),
+      line: list(WaitingRun),
+      runsLeftOut: Type.Integer(),
+      templates: list(WatchedTemplate),
+      templatesLeftOut: Type.Integer(),
+      processes: list(Type.Object({ silentMs: Type.Number(), word: Type.String() })),
+    }),
+  ),
+  'tell-presence': contract(
+    { process: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
+    Nothing,
+  ),
+  'tell-event-log': contract(
+    { log: Type.String(), word: Type.String(), keptMs: Type.Integer(), most: Type.Integer() },
+    Nothing,
+  ),
+  'list-event-logs': contract(
+    {},
+    list(Type.Object({ log: Type.String(), silentMs: Type.Number(), word: Type.String() })),
+  ),
+};

@@ -1,0 +1,61 @@
+/** Which files each suite of tests has, and what it proves. `docs/contributing.md` shows this table; `vitest*.config.ts` run it. */
+export type Suite = {
+  readonly command: string;
+  readonly files: readonly string[];
+  readonly without?: readonly string[];
+  readonly promise: string;
+};
+
+/** Slow by their nature: they break processes again and again, fill memory, or play hundreds of worlds. */
+const deep = [
+  'test/e2e/attacks/stop-the-machine.test.ts',
+  'test/e2e/bad-neighbours.test.ts',
+  'test/e2e/faults/{connections,gateway-steps,launches,races,redis,redis-in-production}.test.ts',
+  'test/e2e/faults/{starved-sandbox,stopped-sandbox,two-gateways}.test.ts',
+  'test/e2e/gallery-made.test.ts',
+  'test/e2e/load.test.ts',
+  'test/integration/gateway/heap.test.ts',
+  'test/integration/memory/**/*.test.ts',
+  'test/simulation/many-worlds.test.ts',
+  'test/simulation/planted-bugs.test.ts',
+];
+
+const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'test/alerts/**/*.test.ts'];
+
+export const suites = {
+  unit: {
+    command: 'npm run test:unit',
+    files: ['{src,services,cli,demo,gallery,bench,loadtest,tools,infra,setup}/**/*.test.ts'],
+    promise:
+      'decisions are right: tables of cases, and flows with recording fakes. Without root, within seconds',
+  },
+  whole: {
+    command: 'npm test',
+    files: ['test/**/*.test.ts'],
+    without: [...onClusters, ...deep],
+    promise:
+      'a failure is never a score, by one test for each failure code; no attack escapes; ports, Redis, sandboxes and whole fleets work; 50 simulated worlds. `npm test` plays `unit` first',
+  },
+  deep: {
+    command: 'npm run test:deep',
+    files: deep,
+    promise:
+      'the same promises while processes are killed, Redis is away, connections break, and attacks use all of a machine; planted bugs are found; the gallery is made from scratch; memory and heap stay bounded',
+  },
+  cluster: {
+    command: 'npm run test:cluster',
+    files: ['test/cluster/**/*.test.ts'],
+    promise:
+      'pods, starts and nodes that fail on Kubernetes are told as what they are, and sandboxes are closed there',
+  },
+  chart: {
+    command: 'npm run test:chart',
+    files: ['test/chart/**/*.test.ts'],
+    promise: 'the Helm chart renders, refuses, installs, rolls under load and leaves nothing',
+  },
+  alerts: {
+    command: 'npm run test:alerts',
+    files: ['test/alerts/**/*.test.ts'],
+    promise: 'each fault fires its alerts, blames no other part, and is over when it is fixed',
+  },
+} as const satisfies Readonly<Record<string, Suite>>;
