@@ -26,4 +26,5 @@ async def rewards_of(task: str, agent: str) -> list[float | None]:
 if __name__ == "__main__":
     rewards = asyncio.run(rewards_of(*sys.argv[1:3]))
     kept = [reward for reward in rewards if reward is not None]
-    print(f"rewards {kept}, lost {len(rewards) - len(kept)}, mean {mean(kept)}")
+    average = f", mean {mean(kept)}" if kept else ""
+    print(f"rewards {kept}, without a reward {len(rewards) - len(kept)}{average}")

@@ -16,10 +16,11 @@ from corral.errors import Admitted, Blame
 from corral.failures import MEANINGS
 from corral.results import Outcome, read_call, read_failure, read_grade, read_opened, read_verdict
 from corral.routes import ROUTES, Route
+from corral.standing import read_standing
 
 # What each request of the client holds, as `rollout.py` and `client.py` write it.
 SENT: dict[Route, set[str]] = {
-    routes.OPEN: {"rollout_id", "attempt", "environment", "item", "group", "step", "labels"},
+    routes.OPEN: {"rollout_id", "attempt", "environment", "item", "group", "step", "labels", "requires"},
     routes.CALL: {"call_id", "name", "arguments", "timeout_s"},
     routes.EXEC: {
         "call_id",
@@ -34,7 +35,18 @@ SENT: dict[Route, set[str]] = {
     },
     routes.GRADE: {"sample"},
     routes.FINISH: {"score"},
+    routes.REFUSE: {"requirement", "wanted", "given", "fix"},
     routes.PREWARM: {"environment", "count", "items", "needed_at"},
+    routes.ASK_STANDING: {"run", "environment", "task", "holder", "again"},
+    routes.RECORD_STANDING: {
+        "run",
+        "environment",
+        "task",
+        "holder",
+        "outcome",
+        "reason",
+        "solution_verifier_took_s",
+    },
 }
 READERS: dict[Route, Any] = {
     routes.OPEN: read_opened,
@@ -44,6 +56,8 @@ READERS: dict[Route, Any] = {
     routes.ATTACH: read_call,
     routes.GRADE: read_grade,
     routes.VERDICT: read_verdict,
+    routes.ASK_STANDING: read_standing,
+    routes.RECORD_STANDING: read_standing,
 }
 
 
@@ -89,7 +103,9 @@ def test_each_address_of_the_client_is_one_of_the_gateway(document: Any, route: 
     assert named == set(re.findall(r"{(\w+)}", route.path))
 
 
-@pytest.mark.parametrize("route", [route for route in ROUTES if route in SENT], ids=lambda route: route.path)
+@pytest.mark.parametrize(
+    "route", [route for route in ROUTES if route in SENT], ids=lambda route: f"{route.method} {route.path}"
+)
 def test_each_field_that_is_sent_is_known_and_none_is_missing(document: Any, route: Route):
     body = schema_of(operation(document, route)["requestBody"])
     schema = next(each for each in body.get("anyOf", [body]) if each["type"] == "object")

@@ -5,12 +5,12 @@
         reward = (await rollout.grade({"output_text": answer})).score
 
 `corral.sync` has the same without an event loop. What went wrong of the machinery is a `CorralError`: leave the rollout out
-of its group. `Misuse` is to stop the job.
+of its group. `RequirementsUnmet` concerns its whole task; `Misuse` is to stop the job.
 """
 
 from . import sync
 from .client import Client
-from .errors import CorralError, Discarded, Failure, Misuse, Refused, Unavailable
+from .errors import CorralError, Discarded, Failure, Misuse, Refused, RequirementsUnmet, Unavailable
 from .results import CallResult, Grade, Opened, Truncated, Verdict
 from .rollout import Rollout
 
@@ -24,6 +24,7 @@ __all__ = [
     "Misuse",
     "Opened",
     "Refused",
+    "RequirementsUnmet",
     "Rollout",
     "Truncated",
     "Unavailable",

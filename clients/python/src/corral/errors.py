@@ -1,4 +1,4 @@
-"""Every way in which a rollout can fail that is not the policy's own, as four exceptions.
+"""Every way in which a rollout can fail that is not the policy's own, as five exceptions.
 
 What the policy did is never an exception: exit codes, time-outs, bad arguments and broken sandboxes are results
 (`corral.CallResult`). So whoever catches nothing at all already tells the truth, and whoever catches `CorralError` leaves
@@ -104,3 +104,31 @@ class Refused(CorralError):
     Neither a discard nor a reason to stop the job: whatever the policy can cause must not be a way out of a low score.
     Tell it to the model, or score without the file. `evidence["errno"]` says what a file system said.
     """
+
+
+class RequirementsUnmet(CorralError):
+    """The task demands what its environment does not give, so it was refused before it could be scored.
+
+    Leave the rollout out, and the task too: no other attempt at it can do better. Other tasks of the job go on.
+    """
+
+    @property
+    def requirement(self) -> str:
+        """Which kind of demand: `workdir`, `memory`, `network`, `reward`, …"""
+        return self._text("requirement")
+
+    @property
+    def wanted(self) -> str:
+        return self._text("wanted")
+
+    @property
+    def given(self) -> str:
+        return self._text("given")
+
+    @property
+    def fix(self) -> str:
+        """Which line to change."""
+        return self._text("fix")
+
+    def _text(self, name: str) -> str:
+        return str(self.evidence.get(name) or "")

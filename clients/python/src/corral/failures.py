@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from .errors import CorralError, Discarded, Failure, Misuse, Refused, Unavailable
+from .errors import CorralError, Discarded, Failure, Misuse, Refused, RequirementsUnmet, Unavailable
 
-Meaning = Literal["wait", "lost", "misuse"]
+Meaning = Literal["wait", "lost", "misuse", "unmet"]
 
 MEANINGS: Final[dict[str, Meaning]] = {
     # Trying again may help; when the patience is over, the rollout has no sandbox or no gateway.
@@ -51,6 +51,8 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "call_conflict": "misuse",
     "score_conflict": "misuse",
     "unknown_call": "misuse",
+    # Every attempt at this task fails of it, and no other task.
+    "requirements_unmet": "unmet",
 }
 
 Of = Literal["open", "act", "file", "other"]
@@ -64,6 +66,8 @@ def error_of(failure: Failure, of: Of = "other") -> CorralError:
     if policy_may_have_caused(failure, of):
         return Refused(failure)
     meaning = meaning_of(failure, of)
+    if meaning == "unmet":
+        return RequirementsUnmet(failure)
     if meaning == "misuse":
         return Misuse(failure)
     return Unavailable(failure) if meaning == "wait" and failure.retryable else Discarded(failure)

@@ -13,12 +13,13 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, TypeVar
 
 from .client import Client
-from .errors import CorralError, Discarded, Failure, Misuse, Refused
+from .errors import CorralError, Discarded, Failure, Misuse, Refused, RequirementsUnmet
 from .exchange import Asked, Gateway, Reply, exchange, own_failure
 from .folders import pack, unpack
 from .heartbeat import keep_alive, lease_s_of
 from .leaving import Held, hold, is_held, let_go, prepare_to_leave
 from .pool import Pool, pool_of_loop
+from .refusals import unmet
 from .results import (
     CallResult,
     Grade,
@@ -40,6 +41,7 @@ from .routes import (
     GRADE,
     OPEN,
     READ,
+    REFUSE,
     UPLOAD,
     VERDICT,
     WRITE,
@@ -57,6 +59,8 @@ FINISH_PATIENCE_S: Final = 30.0
 FILE_SILENT_S: Final = 630.0
 # Below what a gateway carries by default (256 MiB): there, more shows as a broken connection, which is no answer.
 LONGEST_FILE_BYTES: Final = 64 * 1024 * 1024
+# Of each sentence of a refusal, in characters.
+LONGEST_REFUSAL_TEXT: Final = 2000
 
 
 class Rollout:
@@ -79,8 +83,11 @@ class Rollout:
         labels: Sequence[str] = (),
         rollout_id: str | None = None,
         attempt: int = 1,
+        requires: Mapping[str, Any] | None = None,
         client: Client | None = None,
     ) -> None:
+        """`requires`: what the task demands of its sandbox; see docs/clients/python.md. The fleet refuses a rollout whose
+        environment gives less (`RequirementsUnmet`)."""
         prepare_to_leave()
         self.environment: Final = environment
         self.rollout_id: Final = rollout_id or f"r-{uuid.uuid4().hex}"
@@ -95,6 +102,7 @@ class Rollout:
             **({} if group is None else {"group": group}),
             **({} if step is None else {"step": step}),
             **({} if not labels else {"labels": list(labels)}),
+            **({} if not requires else {"requires": dict(requires)}),
         }
         self._opened: Opened | None = None
         self._opening: asyncio.Lock | None = None
@@ -212,6 +220,15 @@ class Rollout:
         self._is_over = True
         let_go(self._held)
 
+    async def refuse(self, requirement: str, *, wanted: str, given: str, fix: str) -> None:
+        """Discards the rollout because its environment does not meet the task's requirements, as a failure of the caller.
+        Possible until a score is stored. Every later call raises RequirementsUnmet."""
+        texts = {"wanted": wanted, "given": given, "fix": fix}
+        cut = {name: text[:LONGEST_REFUSAL_TEXT] for name, text in texts.items()}
+        await self._act(self._asked(REFUSE, body={"requirement": requirement, **cut}))
+        self._bar(unmet(requirement, **texts))
+        let_go(self._held)
+
     async def verdict(self) -> Verdict:
         """What the fleet says of it: scorable, or discarded and why."""
         reply = await exchange(await pool_of_loop(), self._gateway, self._asked(VERDICT))
@@ -231,7 +248,7 @@ class Rollout:
         asked = Asked(OPEN, OPEN.path, text=json_text(self._open_body))
         try:
             reply = await self._barring(pool, asked)
-        except (Misuse, Discarded):
+        except (Misuse, Discarded, RequirementsUnmet):
             # It was refused, so there is nothing to let go.
             let_go(self._held)
             raise
@@ -303,7 +320,7 @@ class Rollout:
             return
         try:
             await exchange(await pool_of_loop(), self._gateway, self._asked(FINISH), FINISH_PATIENCE_S)
-        except (Discarded, Misuse) as error:
+        except (Discarded, Misuse, RequirementsUnmet) as error:
             log.debug("the rollout %s had ended: %s", self.rollout_id, error)
             # An open whose answer was never heard may still land: then it is deleted at the end of the process.
             if self._opened is None and error.code == "rollout_unknown":

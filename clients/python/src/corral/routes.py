@@ -49,8 +49,11 @@ GRADE: Final = Route("POST", "/v1/rollouts/{id}/grade", is_held=True)
 HEARTBEAT: Final = Route("POST", "/v1/rollouts/{id}/heartbeat")
 FINISH: Final = Route("POST", "/v1/rollouts/{id}/finish", is_held=True)
 DELETE: Final = Route("DELETE", "/v1/rollouts/{id}")
+REFUSE: Final = Route("POST", "/v1/rollouts/{id}/refuse")
 PREWARM: Final = Route("POST", "/v1/prewarm")
 TOOLS: Final = Route("GET", "/v1/environments/{name}/tools")
+ASK_STANDING: Final = Route("POST", "/v1/controls")
+RECORD_STANDING: Final = Route("PUT", "/v1/controls")
 
 ROUTES: Final = (
     OPEN,
@@ -67,6 +70,9 @@ ROUTES: Final = (
     HEARTBEAT,
     FINISH,
     DELETE,
+    REFUSE,
     PREWARM,
     TOOLS,
+    ASK_STANDING,
+    RECORD_STANDING,
 )

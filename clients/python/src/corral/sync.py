@@ -103,6 +103,7 @@ class Rollout:
         labels: Sequence[str] = (),
         rollout_id: str | None = None,
         attempt: int = 1,
+        requires: Mapping[str, Any] | None = None,
         client: Client | None = None,
     ) -> None:
         self.asynchronous: Final = _rollout.Rollout(
@@ -113,6 +114,7 @@ class Rollout:
             labels=labels,
             rollout_id=rollout_id,
             attempt=attempt,
+            requires=requires,
             client=None if client is None else client.asynchronous,
         )
         self.environment: Final = environment
@@ -192,6 +194,9 @@ class Rollout:
 
     def score(self, score: float) -> None:
         _wait(self.asynchronous.score(score))
+
+    def refuse(self, requirement: str, *, wanted: str, given: str, fix: str) -> None:
+        _wait(self.asynchronous.refuse(requirement, wanted=wanted, given=given, fix=fix))
 
     def verdict(self) -> Verdict:
         return _wait(self.asynchronous.verdict())

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Final
 
-from .errors import CorralError, Misuse, Refused
+from .errors import CorralError, Misuse, Refused, RequirementsUnmet
 
 # The longest that the fleet lets a command run, for frameworks whose commands know no time-out.
 LONGEST_COMMAND_S: Final = 3600.0
 
 
 @contextmanager
-def told_as(lost: type[Exception]) -> Generator[None]:
-    """What was lost leaves as `lost`. `Refused` is the policy's and goes on as it is: whoever scores 0 for a missing file
-    must not catch what was lost."""
+def told_as(lost: type[Exception], refuse: Callable[[RequirementsUnmet], Exception]) -> Generator[None]:
+    """What was lost leaves as `lost`, and a refused task as what `refuse` returns. `Refused` is the policy's and goes on as it
+    is: whoever scores 0 for a missing file must not catch what was lost."""
     try:
         yield
     except Refused:
@@ -23,5 +23,7 @@ def told_as(lost: type[Exception]) -> Generator[None]:
     except Misuse as misuse:
         # An error of one rollout would be one more discard; this one ends the job.
         raise SystemExit(f"corral: {misuse}") from misuse
+    except RequirementsUnmet as unmet:
+        raise refuse(unmet) from unmet
     except CorralError as error:
         raise lost(str(error)) from error

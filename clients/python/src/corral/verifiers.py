@@ -4,16 +4,18 @@ Each episode borrows a sandbox of the fleet, and the model's loop runs here besi
 tools: nothing in the sandbox needs a way to the model, so `network: none` is enough.
 
 What was lost is a `SandboxError`: its trace is not `ok`, has no reward, and prime-rl takes neither of them for its mean. What
-the policy did, its time-outs too, is text for the model, and is scored.
+the policy did, its time-outs too, is text for the model, and is scored. A task that the environment cannot run is refused: its
+episode fails with `RequirementsUnmet`, has no reward and is not retried, and the job goes on.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import verifiers.v1 as vf
 from openai import APIStatusError, AsyncOpenAI, omit
@@ -23,12 +25,33 @@ from verifiers.v1.dialects.chat import message_to_wire
 from verifiers.v1.harnesses.utils.compaction import is_context_overflow
 from verifiers.v1.runtimes.docker import DockerRuntimeInfo
 
+from . import errors
 from .client import Client
 from .errors import Refused
+from .refusals import note_refusal, unmet
 from .rollout import LONGEST_FILE_BYTES, Rollout
 from .telling import LONGEST_COMMAND_S, told_as
 
-__all__ = ["CorralEnv", "CorralEnvConfig", "CorralHarness", "CorralRuntime", "Rows", "grade"]
+__all__ = [
+    "CorralEnv",
+    "CorralEnvConfig",
+    "CorralHarness",
+    "CorralRuntime",
+    "RequirementsUnmet",
+    "RewardMissing",
+    "Rows",
+    "grade",
+]
+
+GIB: Final = 1024**3
+
+
+class RequirementsUnmet(vf.SandboxError):
+    """The task was refused. No retry covers an error of this name; see `CorralEnvConfig`."""
+
+
+class RewardMissing(vf.TaskError):
+    """A reward function of the task did not run to its end, or returned no finite number. That is not a 0."""
 
 
 class CorralEnvConfig(vf.SingleAgentEnvConfig):
@@ -45,6 +68,13 @@ class CorralEnvConfig(vf.SingleAgentEnvConfig):
             data["agent"].setdefault("harness", {"id": "corral_verifiers"})
         return data
 
+    @model_validator(mode="after")
+    def _never_retries_refusals(self) -> Self:
+        rule = vf.RetryRule(type=RequirementsUnmet.__name__, max_retries=0)
+        if rule not in self.retries.rules:
+            self.retries = self.retries.model_copy(update={"rules": [rule, *self.retries.rules]})
+        return self
+
 
 class CorralEnv(vf.Env[CorralEnvConfig]):
     """One agent, one task, one sandbox of the fleet."""
@@ -56,18 +86,24 @@ class CorralEnv(vf.Env[CorralEnvConfig]):
         self._client: Final = Client()
         self._job: dict[str, Any] | None = None
 
+    @property
+    def _is_driven_from_here(self) -> bool:
+        return all(isinstance(harness, CorralHarness) for harness in self._harnesses.values())
+
     async def start(self) -> None:
         """A wrong key or name stops the job here, before any rollout could be discarded for it."""
         self._job = await self._client.tools(self.config.environment)
 
     async def run(self, task: vf.Task, agents: vf.Agents) -> None:
         job = self._job or await self._client.tools(self.config.environment)
-        rollout = Rollout(
-            self.config.environment,
-            item=_row_of(task.data),
-            group=task.key,
-            client=self._client,
-        )
+        with _told(task.data):
+            rollout = Rollout(
+                self.config.environment,
+                item=_row_of(task.data),
+                group=task.key,
+                requires=requires_of(task.data, self._is_driven_from_here),
+                client=self._client,
+            )
         box = CorralRuntime(rollout, job, task.data)
         try:
             await box.start()
@@ -85,13 +121,73 @@ def _row_of(data: vf.TaskData) -> dict[str, Any]:
 async def _ask_the_fleet(box: CorralRuntime, trace: vf.Trace) -> None:
     """A reward that came about without the sandbox, or in spite of it, is none where the fleet discards the rollout."""
     try:
-        await box.account(trace.reward)
-    except vf.SandboxError as lost:
+        if (missing := find_missing(trace)) is not None:
+            raise RewardMissing(f"{missing} left no finite number, and that is not a 0")
+        await box.account(trace.reward if trace.rewards else None)
+    except (vf.SandboxError, RewardMissing) as error:
         trace.rewards.clear()
-        trace.record_error(lost)
+        trace.record_error(error)
 
 
-_told: Final = partial(told_as, vf.SandboxError)
+def find_missing(trace: vf.Trace) -> str | None:
+    """The first reward of the task that is not there: scoring ran out of its time, or the number is not finite."""
+    return next(
+        (name for name, reward in trace.rewards.items() if reward is None or not math.isfinite(reward.value)),
+        None,
+    )
+
+
+def requires_of(data: vf.TaskData, is_driven_from_here: bool) -> dict[str, Any]:
+    """What the task demands of its sandbox, for the fleet. Raises RequirementsUnmet for what no sandbox has."""
+    refusal = _find_refusal(data)
+    if refusal is not None:
+        raise refusal
+    resources, timeout = data.resources, data.timeout
+    # An agent whose loop runs beside the trainer is not one command in the sandbox.
+    agent = None if is_driven_from_here else timeout.agent
+    seconds = [each for each in (timeout.setup, timeout.finalize, timeout.scoring, agent) if each is not None]
+    wanted = {
+        "workdir": data.workdir,
+        "memory_bytes": None if resources.memory is None else round(resources.memory * GIB),
+        "cpu_milli": None if resources.cpu is None else round(resources.cpu * 1000),
+        "disk_bytes": None if resources.disk is None else round(resources.disk * GIB),
+        "command_timeout_s": max(seconds, default=None),
+    }
+    return {name: each for name, each in wanted.items() if each is not None}
+
+
+def _find_refusal(data: vf.TaskData) -> errors.RequirementsUnmet | None:
+    if data.agent_user is not None:
+        return unmet(
+            "user",
+            wanted=f"the task wants its agent to run as {data.agent_user} and its rewards as another user",
+            given="commands run as the sandbox's one user",
+            fix="remove agent_user from the task's data",
+        )
+    if data.resources.gpu is not None:
+        return unmet(
+            "gpu",
+            wanted=f"the task wants the GPU {data.resources.gpu}",
+            given="sandboxes have no accelerators",
+            fix="remove resources.gpu from the task's data",
+        )
+    if "*" not in data.network_allow or data.network_block:
+        return unmet(
+            "network",
+            wanted="the task wants a network policy of its own",
+            given="a sandbox has one network, which the environment names",
+            fix="remove network_allow and network_block from the task's data",
+        )
+    return None
+
+
+def _refuse(data: vf.TaskData, refusal: errors.RequirementsUnmet) -> RequirementsUnmet:
+    note_refusal(str(data.name or data.id or data.idx), refusal)
+    return RequirementsUnmet(f"{refusal.requirement}: {refusal.message}")
+
+
+def _told(data: vf.TaskData) -> AbstractContextManager[None]:
+    return told_as(vf.SandboxError, partial(_refuse, data))
 
 
 class CorralRuntime(vf.Runtime):
@@ -104,6 +200,7 @@ class CorralRuntime(vf.Runtime):
         self.functions: Final[list[Any]] = job["functions"]
         self._is_graded_here: Final = job["grader"] is None
         self._is_graded = False
+        self._data: Final = data
         self._workdir: Final = data.workdir
         image = data.image or rollout.environment
         self.config = vf.DockerConfig(image=image)
@@ -111,14 +208,14 @@ class CorralRuntime(vf.Runtime):
 
     async def start(self) -> None:
         """Returns with a sandbox at hand: its place in line must not count as the agent's time, which ends in a score."""
-        with _told():
+        with self.told():
             await self.rollout.exec(["true"])
 
     async def teardown(self) -> None:
         await self.rollout.finish()
 
     async def run(self, argv: list[str], env: dict[str, str]) -> vf.ProgramResult:
-        with _told():
+        with self.told():
             try:
                 result = await self.rollout.exec(
                     argv, env=self.process_env(env), cwd=self._workdir, timeout_s=LONGEST_COMMAND_S
@@ -128,13 +225,13 @@ class CorralRuntime(vf.Runtime):
         return vf.ProgramResult(result.return_code, result.stdout, result.stderr)
 
     async def _read(self, path: str, max_bytes: int | None = None) -> bytes:
-        with _told():
+        with self.told():
             most = LONGEST_FILE_BYTES if max_bytes is None else max_bytes
             return await self.rollout.read(self._placed(path), most_bytes=most)
 
     async def write(self, path: str, data: bytes) -> None:
         placed = self._placed(path)
-        with _told():
+        with self.told():
             try:
                 await self.rollout.write(placed, data)
             except Refused as refused:
@@ -148,17 +245,21 @@ class CorralRuntime(vf.Runtime):
 
     async def grade(self, sample: Mapping[str, Any] | None = None) -> float:
         """The environment's own grader, for a `@vf.reward`."""
-        with _told():
+        with self.told():
             graded = await self.rollout.grade(sample)
         self._is_graded = True
         return graded.score
 
-    async def account(self, reward: float) -> None:
-        """Brings the reward where the fleet leaves grading to the task; else asks whether there may be one."""
+    def told(self) -> AbstractContextManager[None]:
+        return _told(self._data)
+
+    async def account(self, reward: float | None) -> None:
+        """Brings the reward where the fleet leaves grading to the task; else asks whether there may be one. None: the task has
+        no reward functions."""
         if self._is_graded:
             return
-        with _told():
-            if self._is_graded_here and math.isfinite(reward):
+        with self.told():
+            if self._is_graded_here and reward is not None:
                 await self.rollout.score(reward)
             elif not (verdict := await self.rollout.verdict()).scorable:
                 what = f"{verdict.code}: {verdict.what} [rollout {self.rollout.rollout_id}]"
@@ -214,7 +315,7 @@ class CorralHarness(vf.Harness[vf.HarnessConfig]):
                 messages.append(message.model_dump(exclude_none=True))
                 if not message.tool_calls:
                     return vf.ProgramResult(0, message.content or "", "")
-                messages += [await _called(box.rollout, call) for call in message.tool_calls]
+                messages += [await _called(box, call) for call in message.tool_calls]
 
 
 def _opening(system: str | None, prompt: str | vf.Messages | None) -> list[Any]:
@@ -226,10 +327,10 @@ def _opening(system: str | None, prompt: str | vf.Messages | None) -> list[Any]:
     return [*([] if system is None else [{"role": "system", "content": system}]), *said]
 
 
-async def _called(rollout: Rollout, call: Any) -> dict[str, Any]:
-    with _told():
+async def _called(box: CorralRuntime, call: Any) -> dict[str, Any]:
+    with box.told():
         try:
-            text = (await rollout.call(call.function.name, call.function.arguments)).output
+            text = (await box.rollout.call(call.function.name, call.function.arguments)).output
         except Refused as refused:
             text = f"Error: {refused.message}"
     return {"role": "tool", "tool_call_id": call.id, "content": text}

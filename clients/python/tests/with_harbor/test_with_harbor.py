@@ -19,27 +19,15 @@ from harbor.agents.installed.base import NonZeroAgentExitCodeError
 from harbor.job import Job
 from harbor.models.job.config import JobConfig
 from harbor.models.trial.result import TrialResult
-from rootfs import busybox_root
 from scripted_agent import ScriptedAgent
 
-from corral.harbor import number_in, reward_of
+from corral.harbor import reward_of
 
 APPEND = "for each in $(seq {}); do echo x >> calls; done"
 TEST = "#!/bin/sh\nsleep {}\nwc -l < calls > /logs/verifier/reward.txt\n"
 Disturb = Callable[[str], Awaitable[None]]
 
-
-@pytest.fixture(scope="session")
-def image(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The folders that Harbor writes in are the environment's."""
-    return busybox_root(tmp_path_factory.mktemp("root"))
-
-
-@pytest.fixture(autouse=True)
-def address(fleet: Fleet, run: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"CORRAL_URL": fleet.url, "CORRAL_KEY": fleet.key, "CORRAL_RUN": run}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("HARBOR_TELEMETRY", "0")
+pytestmark = pytest.mark.usefixtures("address")
 
 
 @pytest.fixture
@@ -143,15 +131,9 @@ async def test_the_models_own_time_out_is_an_exit_code_and_scored(fleet: Fleet, 
 
 async def test_a_policy_that_takes_away_what_is_graded_is_no_lost_sandbox(fleet: Fleet, run: str, task: Path):
     [trial] = await play(task, ["rm -rf /logs/* /tests/*; echo x > /logs/verifier; chmod 0 /tests"])
-    assert (trial.reward_valid, await reward_of(trial)) == (False, 0)
-    assert fleet.report(run)["discarded"] == 0
-
-
-@pytest.mark.parametrize(
-    "text", ["[" * 100_000, "1" + "0" * 400, '{"reward": 1e999}', "NaN", "null", "{}", '"one"']
-)
-def test_what_a_policy_may_leave_as_its_reward_is_no_number_and_no_error(text: str):
-    assert (number_in(text, is_json=True), number_in('{"reward": 0.5}', is_json=True)) == (None, 0.5)
+    assert (trial.reward_valid, await reward_of(trial)) == (True, 0)
+    report = fleet.report(run)
+    assert (report["scored"], report["discarded"]) == (1, 0)
 
 
 @pytest.fixture
@@ -197,7 +179,9 @@ def test_the_example_runs_as_its_page_says(fleet: Fleet, run: str, task: Path, t
     played = subprocess.run(
         [sys.executable, example, task, "oracle"], cwd=tmp_path, capture_output=True, text=True
     )
-    assert played.stdout.strip().endswith("rewards [2.0, 2.0, 2.0, 2.0], lost 0, mean 2.0"), played.stderr
+    assert played.stdout.strip().endswith("rewards [2.0, 2.0, 2.0, 2.0], without a reward 0, mean 2.0"), (
+        played.stderr
+    )
     assert fleet.report(run)["scored"] == 4
 
 
@@ -225,9 +209,10 @@ async def test_a_task_that_the_fleet_wrote_is_graded_by_the_fleet(fleet: Fleet, 
     assert [line["item"] for line in report["groups"]] == ["six-by-seven"]
 
 
-def test_a_task_that_the_fleet_wrote_ends_a_job_that_would_grade_it_by_itself(
+async def test_a_task_that_the_fleet_wrote_is_refused_by_a_job_that_would_grade_it_by_itself(
     fleet: Fleet, run: str, written: Path
 ):
-    with pytest.raises(SystemExit, match="CorralVerifier"):
-        asyncio.run(play(written, ["echo forty-two > answer.txt"], environment="asked"))
-    assert fleet.report(run)["scored"] == 0
+    [trial] = await play(written, ["echo forty-two > answer.txt"], environment="asked")
+    assert trial.exception_info is not None
+    assert "CorralVerifier" in trial.exception_info.exception_message
+    assert (ScriptedAgent.seen, await reward_of(trial), fleet.report(run)["scored"]) == ([], None, 0)
