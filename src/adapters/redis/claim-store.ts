@@ -1,12 +1,13 @@
 import { environmentVersion } from '#src/model/ids.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
-import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { ClaimStore, PlaceInLine } from '#src/ports/fleet/claims.ts';
 import { claimReplyOf, unknownRollout, evidenceText, recordOrNull } from './record.ts';
 import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
 import { type Keys, runName } from './keys.ts';
 import type { Messages } from './connection.ts';
-import { listOf, textOf, textOrNull, type RunScript } from './script-runner.ts';
+import { listOf, numberOf, type Reply, type RunScript, textOf, textOrNull } from './script-runner.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;
@@ -30,6 +31,7 @@ export function claimStore(
     },
     row: async (key) => textOrNull(await run('read-row', key)),
     renew: (rollouts) => renew(run, rollouts),
+    place: async (key) => placeOf(await run('place', key)),
     swap: async (key, generation, reason, evidence) => {
       const reply = await run(
         'swap',
@@ -45,6 +47,20 @@ export function claimStore(
       environmentVersion(textOf(await run('pin-version', runName(tenant, ofRun), environment, newest))),
     onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
   };
+}
+
+function placeOf(reply: Reply): PlaceInLine | null {
+  if (reply === null) return null;
+  const [ahead, code, message, alike, atMs] = listOf(reply);
+  const failed = textOrNull(code);
+  const lastFailure = failed && {
+    code: failed as FailureCode,
+    message: textOrNull(message) ?? '',
+    // A version before does not count them.
+    alike: numberOf(alike ?? 1),
+    atMs: numberOf(atMs),
+  };
+  return { ahead: numberOf(ahead), lastFailure: lastFailure || null };
 }
 
 async function renew(run: RunScript, rollouts: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>> {

@@ -20,6 +20,8 @@ import { listOf, numberOf, textOf, textOrNull, type Reply, type RunScript } from
 
 /** What a person reads of a failed start; the rest is in the controller's log. */
 const messageMaxChars = 500;
+/** By which failures are told apart. */
+const reasonMaxChars = 240;
 
 /**
  * A plan of thousands of templates is told once, by name, and not with every reservation; fleet state keeps it for a minute, and
@@ -50,8 +52,9 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     },
     ready: async (sandbox, boot, address) =>
       textOrNull(await run('ready', sandbox, boot, address)) as RolloutKey | null,
-    launchFailed: async (sandbox, code, message) => {
-      await run('launch-failed', sandbox, code, message.slice(0, messageMaxChars));
+    launchFailed: async (sandbox, code, message, reason) => {
+      const told = [message.slice(0, messageMaxChars), (reason ?? '').slice(0, reasonMaxChars)];
+      await run('launch-failed', sandbox, code, ...told);
     },
     overdueLaunches: async () => sandboxesOf(await run('overdue-launches')),
     takeErrands: async (errand, sandboxes) =>

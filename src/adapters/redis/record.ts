@@ -5,7 +5,7 @@ import type { RolloutRecord, Taint } from '#src/ports/fleet/records.ts';
 import { type FieldName, plainFieldsOf, recordFields } from '#src/protocol/rollout/fields.ts';
 import { listOf, numberOf, textOf, textOrNull, type Reply } from './script-runner.ts';
 import { type Evidence, Failure } from '#src/failure/failure.ts';
-import type { ClaimReply } from '#src/ports/fleet/claims.ts';
+import type { ClaimReply, FailingStarts } from '#src/ports/fleet/claims.ts';
 
 /** What `record()` of lib/rollout.lua adds behind the fields. */
 const added = ['inFlight', 'key'] as const;
@@ -71,20 +71,33 @@ export function evidenceOf(text: string | null): Evidence {
   return text === null ? {} : (JSON.parse(text) as Evidence);
 }
 
-/** Decodes `{ held | waiting | refused, ahead or code, record }` of lib/presence.lua. */
+/** Decodes `{ held | waiting | refused, ahead or code, record, failure }` of lib/presence.lua. */
 export function claimReplyOf(reply: Reply): ClaimReply {
-  const [answered, extra, record] = listOf(reply);
+  const [answered, extra, record, failure] = listOf(reply);
   const kind = textOf(answered);
   switch (kind) {
     case 'held':
       return { kind, rollout: recordOf(record) };
     case 'waiting':
-      return { kind, rollout: recordOf(record), ahead: numberOf(extra) };
+      return { kind, rollout: recordOf(record), ahead: numberOf(extra), ...failingOf(failure) };
     case 'refused':
       return { kind, code: textOf(extra) as FailureCode, rollout: recordOrNull(record) };
     default:
       throw new TypeError(`a claim answered ${JSON.stringify(kind)}`);
   }
+}
+
+function failingOf(failure: Reply | undefined): { readonly failing?: FailingStarts } {
+  if (failure === undefined || failure === null) return {};
+  const [code, message, alike, beganMs] = listOf(failure);
+  return {
+    failing: {
+      code: textOf(code) as FailureCode,
+      message: textOf(message),
+      alike: numberOf(alike),
+      beganMs: numberOf(beganMs),
+    },
+  };
 }
 
 export function unknownRollout(key: string): Failure {

@@ -147,7 +147,7 @@ export const scripts = {
     'lose',
   ],
   templates: ['announce', 'choose', 'list-chosen', 'counts', 'known-templates', 'retire'],
-  waiting: ['renew', 'swap', 'take-back-grants'],
+  waiting: ['renew', 'place', 'swap', 'take-back-grants'],
   watch: ['watch', 'tell-presence', 'tell-event-log', 'list-event-logs'],
 } as const;
 

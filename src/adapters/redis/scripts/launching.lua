@@ -210,10 +210,10 @@ script('ready', function(ARGV)
   return waiter or false
 end)
 
--- The launcher says that a start came to nothing.
+-- The launcher says that a start came to nothing. `reason`: as `noteFailure` takes it.
 script('launch-failed', function(ARGV)
-  local sandbox, code, message = unpack(ARGV, 2)
-  return failStart(sandbox, code, message) and 1 or 0
+  local sandbox, code, message, reason = unpack(ARGV, 2)
+  return failStart(sandbox, code, message, reason) and 1 or 0
 end)
 
 -- Starts that hang: their slots go back, and they are destroyed.
@@ -221,7 +221,7 @@ script('overdue-launches', function()
   local portion = 100
   local overdue = redis.call('ZRANGEBYSCORE', key.starts, '-inf', nowMs, 'LIMIT', 0, portion)
   for _, sandbox in ipairs(overdue) do
-    failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
+    failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout', '')
   end
   return overdue
 end)

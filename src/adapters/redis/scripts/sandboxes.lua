@@ -73,7 +73,7 @@ end)
 -- The provider no longer has the sandbox. One that a rollout still holds stays: its loss goes through the one door first.
 script('forget', function(ARGV)
   local sandbox = ARGV[2]
-  failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')
+  failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting', '')
   local template, phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'owner'))
   if not template or (phase == 'ready' and owner) then return 0 end
   spend(sandbox)
@@ -90,7 +90,7 @@ end)
 script('withdraw-sandbox', function(ARGV)
   local sandbox, why = unpack(ARGV, 2)
   local phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'owner'))
-  if phase == 'starting' then return failStart(sandbox, 'provider_unavailable', why) and 1 or 0 end
+  if phase == 'starting' then return failStart(sandbox, 'provider_unavailable', why, '') and 1 or 0 end
   if phase ~= 'ready' or owner then return 0 end
   drain(sandbox)
   return 1

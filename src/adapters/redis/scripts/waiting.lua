@@ -1,8 +1,9 @@
--- requires: grant, line, outage, presence, rollout, run
+-- requires: breaker, grant, line, outage, presence, rollout, run
 -- Rollouts between their claim and their first call: renewed while they wait, moved to another sandbox, or put back in line.
 
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them. Says who does not just wait any
 -- more, and is to claim again; of the others, who may be hundreds each second, nothing needs to be said.
+-- Who waits for a template whose starts fail alike is to claim again, too: the claim's reply has the failure.
 -- Of most nothing is new but the time: who stands in line already is renewed together with his neighbours.
 script('renew', function(ARGV)
   local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
@@ -11,7 +12,7 @@ script('renew', function(ARGV)
   local function renewWithNeighbours(id, template)
     local ids = neighbours[template] or {}
     ids[#ids + 1], ids[#ids + 2] = nowMs, id
-    neighbours[template], plain[id] = ids, true
+    neighbours[template], plain[id] = ids, template
   end
 
   -- A lease that is a sixtieth longer than it must be is not written anew each second.
@@ -41,11 +42,14 @@ script('renew', function(ARGV)
     redis.call('ZADD', key.waiters, unpack(ids))
   end
 
-  local anybodyGranted = false
-  for template in pairs(templates) do anybodyGranted = serveLine(template) or anybodyGranted end
+  local anybodyGranted, inVain = false, {}
+  for template in pairs(templates) do
+    anybodyGranted = serveLine(template) or anybodyGranted
+    inVain[template] = hasFailedAlikeLately(template)
+  end
 
   local function justWaits(id)
-    if refused[id] then return false end
+    if refused[id] or inVain[plain[id]] then return false end
     if plain[id] and not anybodyGranted then return true end
     local state, taintCode = read(id, 'state', 'taintCode')
     return state == 'waiting' and not taintCode
@@ -56,6 +60,16 @@ script('renew', function(ARGV)
     if not justWaits(ARGV[index]) then changed[#changed + 1] = ARGV[index] end
   end
   return changed
+end)
+
+-- Why a rollout still waits: how many are served before it, and the last start of its template that failed.
+reading('place', function(ARGV)
+  local id = ARGV[2]
+  local state, template = read(id, 'state', 'template')
+  if state ~= 'waiting' or not redis.call('ZSCORE', key.waiters, id) then return false end
+  local code, message, alike, atMs =
+    unpack(redis.call('HMGET', key.breaker .. template, 'code', 'message', 'alike', 'atMs'))
+  return { aheadOf(id, template), code, message, alike, atMs }
 end)
 
 -- A sandbox that would not take its rollout is given up. Compare-and-set on the generation, and only before the first

@@ -72,8 +72,8 @@ reading('watch', function(ARGV)
 
   local rows = {}
   for index, template in ipairs(templates) do
-    local failures, probe, code, atMs =
-      unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'code', 'atMs'))
+    local failures, probe, certain, code, atMs =
+      unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'certain', 'code', 'atMs'))
     local grantable = key.grantable .. template
     rows[index] = {
       template,
@@ -82,7 +82,7 @@ reading('watch', function(ARGV)
       redis.call('SCARD', key.held .. template),
       redis.call('ZCOUNT', grantable, nowMs - grantableMs, '+inf'),
       (readAnnounced(template)),
-      breakerStateOf(template, failures, probe),
+      breakerStateOf(template, failures, probe, certain),
       code,
       atMs and nowMs - atMs,
       not isKnown[template] and environmentOf(template) or false,

@@ -1,4 +1,4 @@
--- requires: line
+-- requires: line, sandbox
 -- What is asked of a template's pool: by announced bursts, and by rows that made the template.
 
 -- Announced bursts of a template, by run: `count untilMs heldBefore`. Rollouts that took a sandbox since the first living
@@ -35,10 +35,6 @@ end
 
 local choiceIdleMs = 10 * 60 * 1000
 local choicesKeptMs = 24 * 3600 * 1000 -- where no controller is there to forget them
-
-local function standing(template)
-  return redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.held .. template)
-end
 
 -- Starts under way of chosen templates of which no sandbox stands yet.
 local function unprovenStarts(isChosen)

@@ -1,4 +1,4 @@
--- requires: line, outage, rollout, run
+-- requires: breaker, line, outage, rollout, run
 -- "Still here", said by a claim or a renewal, and what a caller is told about the rollout then.
 
 -- A waiter whose place is over takes a new one, at the end.
@@ -33,13 +33,13 @@ local function stillHere(id)
   renewPlace(id, template)
 end
 
--- { held | waiting | refused, how many are ahead or the code, the record }
+-- { held | waiting | refused, how many are ahead or the code, the record, of one that waits in vain the failure }
 local function claimReply(id)
   local values = record(id)
   local function of(field) return values[placeInRecord[field]] end
   local state, template, taintCode, closedBy = of('state'), of('template'), of('taintCode'), of('closedBy')
   local barred = barredCode(state, taintCode, closedBy)
   if barred then return { 'refused', barred, values } end
-  if state == 'waiting' then return { 'waiting', aheadOf(id, template), values } end
+  if state == 'waiting' then return { 'waiting', aheadOf(id, template), values, certainFailure(template) } end
   return { 'held', 0, values }
 end
