@@ -66,7 +66,7 @@ def error_of(failure: Failure, of: Of = "other") -> CorralError:
     meaning = meaning_of(failure, of)
     if meaning == "misuse":
         return Misuse(failure)
-    return Unavailable(failure) if meaning == "wait" and failure.retryable else Discarded(failure)
+    return Unavailable(failure) if meaning == "wait" else Discarded(failure)
 
 
 def meaning_of(failure: Failure, of: Of) -> Meaning:

@@ -36,6 +36,7 @@ def of_file(path: str) -> str:
 
 
 OPEN: Final = Route("POST", "/v1/rollouts", "open")
+VIEW: Final = Route("GET", "/v1/rollouts/{id}")
 VERDICT: Final = Route("GET", "/v1/rollouts/{id}/verdict")
 CALL: Final = Route("POST", "/v1/rollouts/{id}/calls", "act", is_held=True)
 EXEC: Final = Route("POST", "/v1/rollouts/{id}/exec", "act", is_held=True)
@@ -54,6 +55,7 @@ TOOLS: Final = Route("GET", "/v1/environments/{name}/tools")
 
 ROUTES: Final = (
     OPEN,
+    VIEW,
     VERDICT,
     CALL,
     EXEC,
