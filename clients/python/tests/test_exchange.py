@@ -34,7 +34,9 @@ def after_open(*said: bytes | None) -> Say:
     return say
 
 
-@pytest.mark.parametrize("kind", [corral.Discarded, corral.Unavailable, corral.Misuse, corral.Refused])
+@pytest.mark.parametrize(
+    "kind", [corral.Discarded, corral.Unavailable, corral.Misuse, corral.Refused, corral.RequirementsUnmet]
+)
 def test_no_exception_is_one_that_a_framework_tells_to_the_model(kind: type[corral.CorralError]):
     assert issubclass(kind, corral.CorralError)
     assert not issubclass(kind, OSError | TimeoutError | RuntimeError | ValueError | LookupError)
