@@ -1,5 +1,5 @@
 import { defineConfig } from 'vitest/config';
-import { suites } from './test/suites.ts';
+import { sharingOneFleet, suites } from './test/suites.ts';
 
 export default defineConfig({
   test: {
@@ -8,7 +8,19 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: [...suites.unit.files], isolate: false } },
       {
         extends: true,
-        test: { name: 'whole', include: [...suites.whole.files], exclude: [...suites.whole.without] },
+        test: {
+          name: 'whole',
+          include: [...suites.whole.files],
+          exclude: [...suites.whole.without, ...sharingOneFleet],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'shared',
+          include: sharingOneFleet,
+          globalSetup: ['test/support/start-shared-fleet.ts'],
+        },
       },
       { extends: true, test: { name: 'deep', include: [...suites.deep.files] } },
     ],

@@ -10,18 +10,23 @@ needs_root=
 case "${1:-}" in
   '')
     needs_root=yes
-    set -- --project unit --project whole
+    set -- --project unit --project whole --project shared
     ;;
   unit)
     shift
     kind=unit
     set -- --project unit "$@"
     ;;
-  whole | deep)
-    suite=$1
+  whole)
     shift
     needs_root=yes
-    set -- --project "$suite" "$@"
+    # `shared` is the part of it whose files share one fleet.
+    set -- --project whole --project shared "$@"
+    ;;
+  deep)
+    shift
+    needs_root=yes
+    set -- --project deep "$@"
     ;;
 esac
 

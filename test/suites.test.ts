@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, matchesGlob } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Suite, suites } from './suites.ts';
+import { sharingOneFleet, type Suite, suites } from './suites.ts';
 
 const repository = join(import.meta.dirname, '..');
 const all: readonly (readonly [string, Suite])[] = Object.entries(suites);
@@ -20,6 +20,15 @@ test('every test file is in exactly one suite', () => {
   expect(files.length).toBeGreaterThan(400);
   const odd = files.map((file) => ({ file, in: suitesOf(file) })).filter((one) => one.in.length !== 1);
   expect(odd).toEqual([]);
+});
+
+test('the files that share one fleet are those that ask for it, and all of them are in `whole`', () => {
+  const asking = files.filter(
+    (file) =>
+      file.startsWith('test/e2e/') && readFileSync(join(repository, file), 'utf8').includes('sharedFleet('),
+  );
+  expect(files.filter((file) => matches(file, sharingOneFleet))).toEqual(asking);
+  expect(new Set(asking.flatMap(suitesOf))).toEqual(new Set(['whole']));
 });
 
 test('no pattern of a suite is left without a file', () => {

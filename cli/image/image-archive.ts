@@ -108,7 +108,7 @@ function nameOf(manifest: unknown): string {
 /** Where a descriptor's content is. */
 function blobOf(descriptor: unknown): string {
   const digest = textOf(fieldsOf(descriptor, 'a descriptor')['digest'], 'digest');
-  if (!/^[a-z0-9]+:[a-f0-9]+$/.test(digest)) throw new TarError(`${digest} in it is no digest`);
+  if (!/^sha(?:256|512):[a-f0-9]{64,128}$/.test(digest)) throw new TarError(`${digest} in it is no digest`);
   return `blobs/${digest.replace(':', '/')}`;
 }
 

@@ -6,6 +6,7 @@ import { sampleArguments } from '../proving/made-up.ts';
 import { judgeToolAnswer, readScore } from '../proving/read-answers.ts';
 import type { Row } from '../proving/rows.ts';
 import { gradeUntouched, type TrainingJob, trainRollout } from '../proving/training-job.ts';
+import { checkStart } from './check-start.ts';
 import { type Check, tryOut } from './report.ts';
 
 export type RowUnderTest = {
@@ -21,8 +22,10 @@ export type RowUnderTest = {
   readonly label: string;
 };
 
-/** Every tool and the grader on one dataset row, as a training platform would use them. */
+/** Every tool and the grader on one dataset row, as a training platform would use them; if no sandbox starts, why not. */
 export async function checkRow(under: RowUnderTest): Promise<readonly Check[]> {
+  const start = await checkStart(under);
+  if (!start.ok) return [start];
   const ends = under.job.grader === null ? [await checkBroughtScore(under)] : await checkAnswers(under);
   return [...(await checkTools(under)), ...ends];
 }

@@ -5,6 +5,7 @@ import { environmentIn, harmlessAnswersOf, type Row, type RowChoice, rowsOf } fr
 import { environmentsOf, inOwnRun } from '../proving/stage.ts';
 import { askTrainingJob, type TrainingJob } from '../proving/training-job.ts';
 import { checkRow, type RowUnderTest } from './check-row.ts';
+import { couldNotStart } from './check-start.ts';
 import { checkWay } from './check-way.ts';
 import { checkWritable } from './check-writable.ts';
 import { checkTask } from './task/check-task.ts';
@@ -50,9 +51,11 @@ export function preflight(connection: Connection, plan: PreflightPlan): Promise<
         checks.push(notTried(name, plan.only));
         continue;
       }
-      played.push(name);
       const harmless = await harmlessAnswersOf(name, plan.environmentsDir);
-      checks.push(...(await checkEnvironment({ client, environment: name, job, harmless }, tried, run)));
+      const seen = await checkEnvironment({ client, environment: name, job, harmless }, tried, run);
+      checks.push(...seen);
+      if (seen.some(couldNotStart)) continue;
+      played.push(name);
       const item = tried[0]?.item ?? {};
       const rolloutId = `${run}-${name}-writable`;
       checks.push(await checkWritable({ client, environment: name, item, rolloutId }));

@@ -11,6 +11,7 @@ import type { Caller, RolloutRef } from '#src/claiming/resolve-rollout.ts';
 import type { EnvironmentReference } from '#src/claiming/pinned-environments.ts';
 import type { Prewarm, Prewarmed } from '#src/claiming/prewarm.ts';
 import type { Grade } from '#src/grading/job.ts';
+import type { PlaceInLine } from '#src/ports/fleet/claims.ts';
 import type { ControlReply, Standing } from '#src/ports/fleet/controls.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
@@ -66,6 +67,8 @@ export type RolloutView = {
   readonly verdict: Verdict;
   readonly calls: readonly CallSummary[];
   readonly ahead: number | null;
+  /** Why it still waits, where it does; only `view` looks. */
+  readonly place?: PlaceInLine;
 };
 
 /**

@@ -165,7 +165,9 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       return getFile(deps.calls, await resolveRollout(deps.resolve, caller, ref, null), from);
     },
     async view(caller, ref) {
-      return viewOf(await find(caller, ref));
+      const record = await find(caller, ref);
+      const place = record.state === 'waiting' ? await deps.calls.claims.place(record.key) : null;
+      return { ...(await viewOf(record)), ...(place !== null && { place }) };
     },
     async heartbeat(caller, ref) {
       const record = await find(caller, ref);

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { PrepareReply, PrepareRequest, ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
+import type { Ending, PrepareReply, PrepareRequest, ProbeDepth } from '#src/protocol/sandboxd/wire.ts';
 import { execProcess } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import { type CommandResult, runCommand } from './command/run-command.ts';
@@ -33,9 +33,27 @@ export async function prepare(
 }
 
 function prepareFailed(argv: readonly string[], { ending, stderr }: CommandResult): WireError {
-  const said = stderr.tail.length > 0 ? stderr.tail : stderr.head;
-  const message = `prepare: ${JSON.stringify(argv)} ended with ${JSON.stringify(ending)}: ${said.toString('utf8')}`;
-  return new WireError('prepare_failed', message);
+  const said = (stderr.tail.length > 0 ? stderr.tail : stderr.head).toString('utf8').trim();
+  const how = describeEnding(ending);
+  const message = `prepare failed: ${JSON.stringify(argv)} ${how}${said === '' ? '' : `: ${said}`}`;
+  const errno = ending.kind === 'not_started' ? ending.errno : undefined;
+  const exitCode = ending.kind === 'exited' ? ending.exitCode : undefined;
+  return new WireError('prepare_failed', message, errno, exitCode);
+}
+
+function describeEnding(ending: Ending): string {
+  switch (ending.kind) {
+    case 'exited':
+      return `ended with exit code ${ending.exitCode}`;
+    case 'signalled':
+      return `was killed by ${ending.signal}`;
+    case 'timed_out':
+      return 'did not end before the start timeout';
+    case 'cancelled':
+      return 'was cancelled';
+    case 'not_started':
+      return `did not start: ${ending.message}`;
+  }
 }
 
 /** Starting Node takes a tenth of a second; a sandbox in which it takes so long is not ready. */

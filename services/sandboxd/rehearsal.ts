@@ -32,7 +32,7 @@ const bind: BindRequest = {
 const call: CallRequest = {
   digest: token,
   label: token,
-  action: { kind: 'exec', argv: ['/bin/sh', '-c', ':'] },
+  action: { kind: 'exec', argv: ['sh', '-c', ':'], preferBash: true },
   timeoutMs: longestMs,
   keepBytes: 65_536,
   outputBytes: 1_048_576,

@@ -27,12 +27,14 @@ const statusOf = {
 export class WireError extends Error {
   readonly code: SandboxdError;
   readonly errno: string | undefined;
+  readonly exitCode: number | undefined;
 
-  constructor(code: SandboxdError, message: string, errno?: string) {
+  constructor(code: SandboxdError, message: string, errno?: string, exitCode?: number) {
     super(message);
     this.name = 'WireError';
     this.code = code;
     this.errno = errno;
+    this.exitCode = exitCode;
   }
 
   get status(): number {
@@ -41,6 +43,7 @@ export class WireError extends Error {
 
   toBody(): SandboxdErrorBody {
     const errno = this.errno === undefined ? {} : { errno: this.errno };
-    return { error: { code: this.code, message: this.message, ...errno } };
+    const exitCode = this.exitCode === undefined ? {} : { exitCode: this.exitCode };
+    return { error: { code: this.code, message: this.message, ...errno, ...exitCode } };
   }
 }

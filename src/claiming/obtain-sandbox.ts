@@ -1,6 +1,12 @@
 import { Failure } from '../failure/failure.ts';
 import type { Environment } from '../model/environment.ts';
-import type { ActivationStamp, ClaimReply, ClaimRequest, ClaimStore } from '../ports/fleet/claims.ts';
+import type {
+  ActivationStamp,
+  ClaimReply,
+  ClaimRequest,
+  ClaimStore,
+  FailingStarts,
+} from '../ports/fleet/claims.ts';
 import type { TemplateCounts } from '../ports/fleet/pool.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { rolloutKey } from '../model/rollout.ts';
@@ -40,8 +46,9 @@ export type ObtainDeps = RetryDeps & {
  *   active
  *
  * Nothing was dispatched yet, so a swap is silent. `swaps` are those of the whole request, however often it begins from
- * the top. Throws `capacity_timeout` (or the code of the template's failing starts) when `waitUntil` passes, the claim's
- * own code when it is refused, and for good why the last sandbox would not do, when the request has had all that it may.
+ * the top. Throws `capacity_timeout` (or the code of the template's failing starts) when `waitUntil` passes, the same code
+ * before that when the starts fail alike and nothing of it can pass, the claim's own code when it is refused, and for good
+ * why the last sandbox would not do, when the request has had all that it may.
  */
 export async function obtainSandbox(
   deps: ObtainDeps,
@@ -88,10 +95,40 @@ async function holdInLine(
   let ahead = 0;
   const held = await deps.room.hold(key, waitUntil, async () => {
     const reply = await deps.claims.claim(request);
-    if (reply.kind === 'waiting') ahead = reply.ahead;
+    if (reply.kind === 'waiting') {
+      ahead = reply.ahead;
+      const { failing } = reply;
+      if (failing !== undefined && waitsInVain(request, reply.rollout, failing))
+        throw startsFail(failing, ahead);
+    }
     return heldOrRefused(reply);
   });
   return held ?? (await failWaiting(deps, request, ahead));
+}
+
+/**
+ * Whether the rollout waits for a sandbox that will not come: a start that began after it joined the line has failed, as at
+ * least two before it did. An earlier start does not count, because its cause may be fixed by now.
+ *
+ * Never on the RFT face: its platform repeats an early 503 three times within seconds, drops the rollout, and shows the message
+ * to no person. Held, the rollout lives on if the cause is fixed within the 36 minutes of its requests. Never for a grader's
+ * sandbox: the policy has done its work, and three quick turns without a grade would discard it.
+ */
+function waitsInVain(
+  { face, owner }: ClaimRequest,
+  { placedAtMs }: RolloutRecord,
+  { beganMs }: FailingStarts,
+): boolean {
+  return face !== 'rft' && owner.role === 'policy' && beganMs >= placedAtMs;
+}
+
+/** `retry: 'no'`: a repeat would end in the same failure, until a person has fixed what the message names. */
+function startsFail({ code, message, alike }: FailingStarts, ahead: number): Failure {
+  const said = `${alike} sandboxes in a row failed to start, each for the same reason: ${message}`;
+  return new Failure(code, `${said}; fix that, then try again`, {
+    retry: 'no',
+    evidence: { ahead, starts_failed: alike },
+  });
 }
 
 function heldOrRefused(reply: ClaimReply): RolloutRecord | null {

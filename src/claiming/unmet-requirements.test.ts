@@ -19,7 +19,7 @@ function refusal(wanted: Partial<Requirements>, environment = fakeEnvironment())
 
 test.each([
   ['memory', { memoryBytes: 65 * gibibyte }, '66560 MiB', '256 MiB', 'sandbox.memory'],
-  ['cpu', { cpuMilli: 32_000 }, '32 CPUs', '1 CPUs', 'sandbox.cpu'],
+  ['cpu', { cpuMilli: 32_000 }, '32 cores of CPU', '1 cores', 'sandbox.cpu'],
   ['disk', { diskBytes: gibibyte }, '1024 MiB', '64 MiB', 'sandbox.disk'],
   ['network', { network: 'public' }, 'public network', 'network: none', 'sandbox.network'],
   ['services', { services: 2 }, '2 services', 'one container', 'start the other services'],
@@ -47,7 +47,7 @@ test('demands up to what the environment gives are met', () => {
 
 test('every unmet demand is in the message, the first one in the evidence', () => {
   const failure = refusal({ cpuMilli: 32_000, services: 2 });
-  expect(failure?.message).toMatch(/32 CPUs.*Also: .*2 services/);
+  expect(failure?.message).toMatch(/32 cores.*Also: .*2 services/);
   expect(failure?.evidence['requirement']).toBe('cpu');
 });
 

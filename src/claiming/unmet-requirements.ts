@@ -33,7 +33,7 @@ type Amount = {
 };
 
 const mebibytes = (bytes: number): string => `${Math.round(bytes / 1024 ** 2)} MiB`;
-const cpus = (milli: number): string => `${milli / 1000} CPUs`;
+const cores = (milli: number): string => `${milli / 1000} cores`;
 
 function unmetByEnvironment(
   environment: Environment,
@@ -49,7 +49,7 @@ function unmetByEnvironment(
       given: memory.limitBytes,
       show: mebibytes,
     },
-    { requirement: 'cpu', field: 'sandbox.cpu', wanted: wanted.cpuMilli, given: cpu.limitMilli, show: cpus },
+    { requirement: 'cpu', field: 'sandbox.cpu', wanted: wanted.cpuMilli, given: cpu.limitMilli, show: cores },
     {
       requirement: 'disk',
       field: 'sandbox.disk',
@@ -75,7 +75,7 @@ function tooLittle(
   return [
     {
       requirement,
-      wanted: `the task demands ${show(wanted)} of ${requirement}`,
+      wanted: `the task demands ${show(wanted)} of ${requirement === 'cpu' ? 'CPU' : requirement}`,
       given: `environment ${name} gives ${show(given)}`,
       fix: `raise ${field} of ${name} to ${show(wanted)}, or lower the task's demand`,
     },

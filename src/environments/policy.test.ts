@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cpuMs } from '#test/support/cpu-time.ts';
 import { matchesOne } from './policy.ts';
 
 test.each([
@@ -21,7 +22,7 @@ test.each([
 });
 
 test('many stars over a long text that almost fits are answered at once', () => {
-  const startedMs = performance.now();
+  const startedMs = cpuMs();
   expect(matchesOne([`${'*a'.repeat(30)}*b`], 'a'.repeat(100_000))).toBe(false);
-  expect(performance.now() - startedMs).toBeLessThan(1_000);
+  expect(cpuMs() - startedMs).toBeLessThan(1_000);
 });

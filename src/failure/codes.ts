@@ -192,6 +192,12 @@ export type LossCause =
   | 'out_of_disk'
   | 'expired';
 
+/**
+ * In a failed start's evidence, set by whoever knows it: another sandbox of the template would fail for the same reason, until
+ * a person changes the template or a folder of this machine. Never set for lack of room, pulls, kills, timeouts and lost machines.
+ */
+export const failsEverywhere = { failsEverywhere: true } as const;
+
 /** In a loss's evidence, set by a provider: commands ran under sandboxd's own id, so any of them could end it. */
 export const commandsAsSandboxd = { commandsRunAs: 'sandboxd' } as const;
 

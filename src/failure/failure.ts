@@ -8,6 +8,8 @@ export type FailureOptions = {
   readonly evidence?: Evidence;
   readonly admitted?: Admitted;
   readonly retryAfterMs?: number;
+  /** Only where more is known than the code says: this failure repeats until a person fixes its cause. */
+  readonly retry?: 'no';
   readonly cause?: unknown;
 };
 
@@ -17,6 +19,8 @@ export class Failure extends Error {
   readonly evidence: Evidence;
   readonly admitted: Admitted;
   readonly retryAfterMs: number | undefined;
+  /** May the same request be sent again: as its code says, unless it was created with `retry: 'no'`. */
+  readonly retry: Retry;
 
   constructor(code: FailureCode, message: string, options: FailureOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -25,14 +29,11 @@ export class Failure extends Error {
     this.evidence = options.evidence ?? {};
     this.admitted = options.admitted ?? 'no';
     this.retryAfterMs = options.retryAfterMs;
+    this.retry = options.retry ?? failureRow(code).retry;
   }
 
   get blame(): Blame {
     return failureRow(this.code).blame;
-  }
-
-  get retry(): Retry {
-    return failureRow(this.code).retry;
   }
 
   get taints(): boolean {

@@ -49,7 +49,8 @@ export type Image =
   | { readonly kind: 'image'; readonly reference: string };
 
 /** Where the ENV, WORKDIR and USER of an image stand whose files are in the folder `path`. */
-export const imageConfigFile = (path: string): string => `${path.replace(/\/+$/, '')}.config.json`;
+export const imageConfigFile = (path: string): string =>
+  `${path.endsWith('/') && path !== '/' ? path.slice(0, -1) : path}.config.json`;
 
 /** The image is what the row says in `field`, where it matches a pattern of both lists; `*` is anything. */
 export type ImageOfRow = {

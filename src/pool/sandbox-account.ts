@@ -63,7 +63,7 @@ export class SandboxAccount {
     const address = this.#running.get(sandbox);
     if (address !== undefined) return Promise.resolve(address);
     const end = this.#ends.get(sandbox);
-    const failure = end === undefined ? this.#unable.get(sandbox) : goneBeforeReady(sandbox, end);
+    const failure = end === undefined ? this.#unable.get(sandbox) : goneBeforeReady(end);
     if (failure !== undefined) return Promise.reject(failure);
     if (signal.aborted) return Promise.reject(signal.reason as Error);
     return this.#wait(sandbox, signal);
@@ -103,7 +103,7 @@ export class SandboxAccount {
     this.#ends.set(sandbox, end);
     forgetOldest(this.#ends);
     this.untold.set(sandbox, end);
-    for (const waiter of this.#waiters.get(sandbox) ?? []) waiter.fail(goneBeforeReady(sandbox, end));
+    for (const waiter of this.#waiters.get(sandbox) ?? []) waiter.fail(goneBeforeReady(end));
   }
 
   #cannotStart(sandbox: SandboxId, failure: Failure): void {
@@ -140,19 +140,19 @@ function forgetOldest(map: Map<SandboxId, unknown>): void {
 const missedEnd: End = { cause: 'deleted', evidence: { observed: 'no longer listed by the provider' } };
 
 /** Not its template's failure: it is started again, elsewhere. */
-function startedInVain({ sandbox, why }: Extract<ProviderEvent, { kind: 'leaving' }>): Failure {
-  return new Failure('provider_unavailable', `sandbox ${sandbox} was given up as it started: ${why}`);
+function startedInVain({ why }: Extract<ProviderEvent, { kind: 'leaving' }>): Failure {
+  return new Failure('provider_unavailable', `the sandbox was given up as it started: ${why}`);
 }
 
 function unableToStart(event: Extract<ProviderEvent, { kind: 'cannot_start' }>): Failure {
-  const { sandbox, code, message, evidence } = event;
-  return new Failure(code, `sandbox ${sandbox} cannot start: ${message}`, { evidence });
+  const { code, message, evidence } = event;
+  return new Failure(code, `the sandbox cannot start: ${message}`, { evidence });
 }
 
-function goneBeforeReady(sandbox: SandboxId, { cause, evidence }: End): Failure {
+function goneBeforeReady({ cause, evidence }: End): Failure {
   const lastWords = evidence['lastWords'];
   const said = typeof lastWords === 'string' && lastWords !== '' ? `: ${lastWords}` : '';
-  return new Failure('start_failed', `sandbox ${sandbox} was gone before it was ready (${cause})${said}`, {
+  return new Failure('start_failed', `the sandbox was gone before it was ready (${cause})${said}`, {
     evidence: { ...evidence, cause },
   });
 }

@@ -46,6 +46,7 @@ export type LinkTrouble =
       readonly code: string;
       readonly message: string;
       readonly errno?: string;
+      readonly exitCode?: number;
     };
 
 /** Thrown by every method of {@link SandboxLink}; callers switch on `trouble.kind`. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cpuMs } from '#test/support/cpu-time.ts';
 import { compileSchema } from './parameter-schema.ts';
 
 const texts = (schema: object) =>
@@ -9,10 +10,10 @@ const atOnceMs = 1_000;
 
 test('a pattern on which other engines backtrack for years is answered at once', () => {
   const check = texts({ pattern: '^(a+)+$' });
-  const startedMs = performance.now();
+  const startedMs = cpuMs();
   expect(check({ text: `${'a'.repeat(60_000)}!` })).toHaveLength(1);
   expect(check({ text: 'a'.repeat(60_000) })).toBeNull();
-  expect(performance.now() - startedMs).toBeLessThan(atOnceMs);
+  expect(cpuMs() - startedMs).toBeLessThan(atOnceMs);
 });
 
 test.each([
@@ -52,10 +53,10 @@ test('patterns look at so many characters of one call and no more', () => {
 test('ten thousand items are looked through for repeats at once, whatever order their fields stand in', () => {
   const check = compileSchema({ type: 'array', uniqueItems: true });
   const items = Array.from({ length: 10_000 }, (_, index) => ({ a: index, b: [index] }));
-  const startedMs = performance.now();
+  const startedMs = cpuMs();
   expect(check(items)).toBeNull();
   expect(check([...items, { b: [7], a: 7 }])).toMatchObject([{ keyword: 'uniqueItems' }]);
-  expect(performance.now() - startedMs).toBeLessThan(atOnceMs);
+  expect(cpuMs() - startedMs).toBeLessThan(atOnceMs);
 });
 
 test('what every object inherits is not given', () => {

@@ -27,9 +27,9 @@ export class NotYet extends Error {
 
 /** A failure of what was tried as often as may be: a request around it that began anew would use up as much again. */
 export class GivenUp extends Failure {
-  constructor({ code, message, evidence, admitted, retryAfterMs, cause }: Failure) {
+  constructor({ code, message, evidence, admitted, retryAfterMs, retry, cause }: Failure) {
     const when = retryAfterMs === undefined ? {} : { retryAfterMs };
-    super(code, message, { evidence, admitted, cause, ...when });
+    super(code, message, { evidence, admitted, cause, ...when, ...(retry === 'no' ? { retry } : {}) });
   }
 }
 

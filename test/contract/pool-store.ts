@@ -86,7 +86,7 @@ export function describePoolStore(name: string, open: () => Promise<PoolUnderTes
       expect(await pool.overdueLaunches()).toEqual([]);
       expect(await pool.retire(template, 1_000, 0)).toBe(0);
       await pool.forget(sandboxId('never-was'));
-      await pool.launchFailed(sandboxId('never-was'), 'start_failed', 'exit 1', {});
+      await pool.launchFailed(sandboxId('never-was'), 'start_failed', 'exit 1', null);
     });
 
     it('work is hinted at until nobody listens any more', async () => {

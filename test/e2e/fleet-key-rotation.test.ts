@@ -73,4 +73,4 @@ test('the fleet key is rotated under running rollouts: nothing restarts, every s
   expect(await call('last', 'c1')).toMatchObject(answered('c1'));
   expect(await markOf('last')).toBe(newMark);
   expect(pids()).toEqual(before);
-}, 120_000);
+});

@@ -60,7 +60,7 @@ test('a burst that waits in line is seen by run, with its place and how long it 
   await Promise.all(['first', 'burst', 'other'].map((run) => corral.native.delete(`/v1/runs/${run}`)));
   await Promise.all(held);
   await expect.poll(async () => (await seen()).waiting, soon).toMatchObject({ rollouts: 0, oldest_ms: null });
-}, 90_000);
+});
 
 test('a sandbox that was lost is counted as a failure of infrastructure', async () => {
   await callIn('development', 'lost');
@@ -68,7 +68,7 @@ test('a sandbox that was lost is counted as a failure of infrastructure', async 
   await expect
     .poll(async () => (await seen()).verdicts, soon)
     .toMatchObject({ blame: { infrastructure: 1 }, codes: { sandbox_lost: 1 } });
-}, 60_000);
+});
 
 test('a controller that was killed is told as not heard of, beside the one that took its place', async () => {
   await corral.killPart('controller');
@@ -77,7 +77,7 @@ test('a controller that was killed is told as not heard of, beside the one that 
     .toEqual(new Set(['controller serving', 'controller silent', 'gateway serving']));
   const { printed } = await top();
   expect(printed).toMatch(/^controller {2}not heard of for \d+ s /m);
-}, 60_000);
+});
 
 test('a key that is wrong is told as the caller’s mistake, and nothing of the fleet is shown', async () => {
   const { exitCode, printed, said } = await runCorral([

@@ -4,6 +4,7 @@ import type { Failure } from '#src/failure/failure.ts';
 import { callId, environmentName, rolloutId, runId, tenantId } from '#src/model/ids.ts';
 import { fakeEnvironment, fakeTemplate } from './environment.ts';
 import { fakeRollout } from './rollout-record.ts';
+import type { PlaceInLine } from '#src/ports/fleet/claims.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 
 export type RecordedCall = { readonly method: keyof GatewayCore; readonly args: readonly unknown[] };
@@ -18,6 +19,8 @@ export class FakeGatewayCore implements GatewayCore {
   result: CallResult = aCallResult();
   gradeResult: GradeResult = { score: 0.5, detail: {}, replayed: false };
   created = true;
+  /** Of the rollout that is looked at: why it waits. */
+  place: PlaceInLine | null = null;
   /** What `getFile` gives; an error among the chunks is thrown there. */
   file: Iterable<Uint8Array | Error> = [];
   /** Whether the last `getFile` was read to its end, or let go. */
@@ -43,7 +46,8 @@ export class FakeGatewayCore implements GatewayCore {
   };
   cancel: GatewayCore['cancel'] = (...args) => this.#answer('cancel', args, undefined);
   grade: GatewayCore['grade'] = (...args) => this.#answer('grade', args, this.gradeResult);
-  view: GatewayCore['view'] = (...args) => this.#answer('view', args, aView());
+  view: GatewayCore['view'] = (...args) =>
+    this.#answer('view', args, { ...aView(), ...(this.place === null ? {} : { place: this.place }) });
   heartbeat: GatewayCore['heartbeat'] = (...args) => this.#answer('heartbeat', args, aView());
   finish: GatewayCore['finish'] = (...args) => this.#answer('finish', args, aView());
   refuse: GatewayCore['refuse'] = (...args) => this.#answer('refuse', args, aView());

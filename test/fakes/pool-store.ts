@@ -16,7 +16,12 @@ export type FakePoolStore = PoolStore & {
     readonly boot: BootId;
     readonly address: SandboxAddress;
   }[];
-  readonly failures: { readonly sandbox: SandboxId; readonly code: FailureCode; readonly message: string }[];
+  readonly failures: {
+    readonly sandbox: SandboxId;
+    readonly code: FailureCode;
+    readonly message: string;
+    readonly reason: string | null;
+  }[];
   readonly forgotten: SandboxId[];
   readonly withdrawn: SandboxId[];
   readonly retirements: {
@@ -104,7 +109,7 @@ export function createFakePoolStore(): FakePoolStore {
     knownTemplates: () => answer(answers.counts.map((one) => one.template)),
     reserve: (ticket) => answer(answers.reservations.get(ticket) ?? null),
     ready: (sandbox, boot, address) => noted(readied, { sandbox, boot, address }).then(() => answers.waiter),
-    launchFailed: (sandbox, code, message) => noted(failures, { sandbox, code, message }),
+    launchFailed: (sandbox, code, message, reason) => noted(failures, { sandbox, code, message, reason }),
     overdueLaunches: () => answer(answers.overdue),
     takeErrands: (_errand, sandboxes) => answer(sandboxes),
     draining: (limit) => answer(answers.draining.slice(0, limit)),

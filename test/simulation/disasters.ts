@@ -128,6 +128,7 @@ export function planDisasters(world: World): void {
   strikeGraders(world, chance.fork('graders'));
   cutOff(world, chance.fork('cut off'));
   forgetLeftovers(world, chance.fork('leftovers'));
+  refuseStarts(world, chance.fork('refused starts'));
   const kinds: readonly (keyof typeof disasters)[] = [
     ...(Object.keys(disasters) as (keyof typeof disasters)[]),
     ...likely,
@@ -184,6 +185,21 @@ function cutOff(world: World, chance: Chance): void {
       world.faults.note('sandbox cut off', says, { part: box.sandbox });
       box.cutOffUntilMs = world.scheduler.nowMs + durationMs;
     });
+  });
+}
+
+const refusedShare = 0.25;
+
+/** No sandbox starts for a while: from the beginning, when none is ready, or later. */
+function refuseStarts(world: World, chance: Chance): void {
+  if (!chance.happens(refusedShare)) return;
+  const durationMs = chance.between(5_000, 40_000);
+  const isForGood = chance.happens(0.5);
+  world.scheduler.after(chance.pick([0, chance.between(3_500, 20_000)]), 'fate', 'refuses starts', () => {
+    if (world.faults.over) return;
+    const says = `makes no sandbox for ${seconds(durationMs)}${isForGood ? ': its folder is missing' : ''}`;
+    world.faults.note('starts refused', says, 'anybody', 'engine');
+    world.engine.refuse(world.scheduler.nowMs + durationMs, isForGood);
   });
 }
 

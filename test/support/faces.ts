@@ -38,7 +38,7 @@ export type Faces = {
     get(path: string, headers?: Headers): Promise<Answer>;
     post(path: string, body: unknown, headers?: Headers): Promise<Answer>;
     delete(path: string): Promise<Answer>;
-    /** Opens a rollout; `shell` where no environment is named. */
+    /** Opens a rollout; in the usual environment unless another is named. */
     open(rollout: string, environment?: string, item?: unknown): Promise<Answer>;
     /** A call of the tool `shell`. */
     shell(rollout: string, call: string, command: string): Promise<Answer>;
@@ -47,7 +47,11 @@ export type Faces = {
   raw(path: string, body: string | Buffer<ArrayBuffer>, headers?: Headers): Promise<Answer>;
 };
 
-export function facesOf(url: string, key: string): Faces {
+/** What a test leaves out. */
+export type FaceDefaults = { readonly environment?: string; readonly headers?: Headers };
+
+export function facesOf(url: string, key: string, defaults: FaceDefaults = {}): Faces {
+  const usual = defaults.environment ?? 'shell';
   const sendTo = (
     method: string,
     path: string,
@@ -62,6 +66,7 @@ export function facesOf(url: string, key: string): Faces {
         'content-type': 'application/json',
         // A connection that a killed gateway left half open must not be used again.
         connection: 'close',
+        ...defaults.headers,
         ...headers,
       },
     });
@@ -71,15 +76,14 @@ export function facesOf(url: string, key: string): Faces {
     raw: (path, body, headers) => sendTo('POST', path, body, headers),
     rft: {
       call: (call, headers) =>
-        post(`/rft/${call.environment ?? 'shell'}/tools/${call.tool ?? 'shell'}`, toolCall(call), headers),
-      grade: (grade, headers) =>
-        post(`/rft/${grade.environment ?? 'shell'}/grade`, gradeCall(grade), headers),
+        post(`/rft/${call.environment ?? usual}/tools/${call.tool ?? 'shell'}`, toolCall(call), headers),
+      grade: (grade, headers) => post(`/rft/${grade.environment ?? usual}/grade`, gradeCall(grade), headers),
     },
     native: {
       get: (path, headers) => sendTo('GET', path, null, headers),
       post,
       delete: (path) => sendTo('DELETE', path, null, {}),
-      open: (rollout, environment = 'shell', item = defaultItem) =>
+      open: (rollout, environment = usual, item = defaultItem) =>
         post('/v1/rollouts', { rollout_id: rollout, environment, item }),
       shell: (rollout, call, command) =>
         post(`/v1/rollouts/${rollout}/calls`, { call_id: call, name: 'shell', arguments: { command } }),

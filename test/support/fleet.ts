@@ -1,12 +1,11 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { expect } from 'vitest';
 import type { PartName } from '#cli/fleet/part-process.ts';
 import type { LocalSandbox } from '#cli/fleet/sandbox-list.ts';
 import { type Fleet, startFleet } from '#cli/fleet/start-fleet.ts';
 import type { Timings } from '#src/model/timings.ts';
 import { type Faces, facesOf } from './faces.ts';
+import { fleetFolders, sharedPayload, shellEnvironment } from './fleet-folders.ts';
 import { partsOfFleet } from './parts-of-fleet.ts';
 
 /** A whole fleet of one test file, in a folder of its own, and both faces of it. */
@@ -33,36 +32,7 @@ export type FleetOfTestOptions = {
   readonly timings?: Partial<Timings>;
 };
 
-const repository = join(import.meta.dirname, '../..');
-/** Built once and shared: it is kept by content, and building it is most of a first start. */
-export const sharedPayload = join(repository, 'out/payload');
-
-/** Two sandboxes ready: enough for a test that speaks to one rollout while another starts. */
-export const shellEnvironment = `
-name: shell
-sandbox: { image: host, disk: 64Mi, processes: 64 }
-tools: { shell: { builtin: shell, timeout: 30s } }
-grader: { kind: text, reference: item.answer }
-pool: { min_ready: 2, max: 8 }
-`;
-
-/** An environment folder with these files, the state folder beside it; the caller removes `root`. */
-export async function fleetFolders(
-  environments: Readonly<Record<string, string>>,
-  files: Readonly<Record<string, string>> = {},
-) {
-  const root = await mkdtemp(join(tmpdir(), 'corral-e2e-'));
-  const environmentsDir = join(root, 'environments');
-  await mkdir(environmentsDir);
-  for (const [name, yaml] of Object.entries(environments)) {
-    await writeFile(join(environmentsDir, `${name}.yaml`), yaml);
-  }
-  for (const [name, text] of Object.entries(files)) {
-    await mkdir(dirname(join(environmentsDir, name)), { recursive: true });
-    await writeFile(join(environmentsDir, name), text);
-  }
-  return { root, environmentsDir, stateDir: join(root, 'state') };
-}
+export { fleetFolders, sharedPayload, shellEnvironment };
 
 /** Starts redis, node, controller and gateway; resolves when all answer ready. */
 export async function startFleetOfTest({

@@ -104,8 +104,8 @@ export const elsewhere: readonly Elsewhere[] = [
   {
     part: 'fleet',
     what: 'starts of a template',
-    on: 'ten in a row failed',
-    often: 'one probe every 30 s',
+    on: 'ten in a row failed, or three for the same reason that no other sandbox escapes',
+    often: 'one probe every 30 s; after such three also when a rollout comes to the line',
     until: 'until one succeeds',
     by: ['src/adapters/redis/scripts/lib/breaker.lua'],
   },

@@ -3,7 +3,7 @@ import { systemRandom } from '#src/platform/random.ts';
 import { ControlAnswer } from '#src/protocol/native/requirements.ts';
 import { askNative, type HttpClient } from '#cli/gateway/http-client.ts';
 import { type Check, tryOut } from '../report.ts';
-import { type ControlPlan, type Kind, playControl, type Shown } from './play-control.ts';
+import { type Kind, playControl, type Shown } from './play-control.ts';
 import { type HealthCheck, readTask, type Task } from './read-task.ts';
 import { TaskSandbox } from './task-sandbox.ts';
 
@@ -133,17 +133,18 @@ const describeOutcome = ({ environment }: TaskUnderTest, { name }: Task, { outco
   tookMs: 0,
 });
 
-async function checkControl({ client, environment, run }: TaskUnderTest, task: Task, kind: Kind) {
+async function checkControl(under: TaskUnderTest, task: Task, kind: Kind) {
   let shown: Shown = { state: 'lost', detail: '', verifierTookMs: 0 };
-  const check = await tryOut(environment, `${task.name}: control ${kind}`, async () => {
-    const play = () => {
-      const rolloutId = `${run}-${task.name}-${kind}-${systemRandom.text(6)}`;
-      return playControl({ client, environment, task, rolloutId } satisfies ControlPlan, kind);
-    };
-    shown = await untilSure(play);
+  const check = await tryOut(under.environment, `${task.name}: control ${kind}`, async () => {
+    shown = await untilSure(() => playOnce(under, task, kind));
     return { ok: shown.state === 'passed', detail: shown.detail };
   });
   return { check, shown };
+}
+
+function playOnce({ client, environment, run }: TaskUnderTest, task: Task, kind: Kind): Promise<Shown> {
+  const rolloutId = `${run}-${task.name}-${kind}-${systemRandom.text(6)}`;
+  return playControl({ client, environment, task, rolloutId }, kind);
 }
 
 async function untilSure(play: () => Promise<Shown>): Promise<Shown> {

@@ -252,10 +252,11 @@ const saysNoNetwork =
 
 /** `${VAR}` and `${VAR:-default}` stand for variables of this machine. */
 function filledIn(env: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const fill = (text: string) =>
-    text.replaceAll(
-      /\$\{(\w+)(?::-([^}]*))?\}/g,
-      (_, name: string, fallback: string | undefined) => process.env[name] ?? fallback ?? '',
-    );
-  return Object.fromEntries(Object.entries(env).map(([name, text]) => [name, fill(text)]));
+  return Object.fromEntries(Object.entries(env).map(([name, text]) => [name, fillIn(text)]));
 }
+
+const fillIn = (text: string): string =>
+  text.replaceAll(
+    /\$\{(\w+)(?::-([^}]*))?\}/g,
+    (_, name: string, fallback: string | undefined) => process.env[name] ?? fallback ?? '',
+  );

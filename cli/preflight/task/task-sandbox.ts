@@ -97,10 +97,17 @@ export class TaskSandbox {
     );
   }
 
-  /** A text file; null where it cannot be read. */
+  /** A text file; null: the sandbox refuses to read it. That it does not answer says nothing about the file, and throws. */
   async read(path: string): Promise<string | null> {
-    const answer = await this.#client.send({ method: 'GET', path: `${this.#path}/files${path}` });
-    return answer.status === 200 ? answer.body : null;
+    const answer = await this.#client.send({
+      method: 'GET',
+      path: `${this.#path}/files/${encodeURIComponent(path)}`,
+    });
+    if (answer.status === 200) return answer.body;
+    if (answer.status === 400) return null;
+    throw new Error(
+      `${path} was not read: the gateway answered ${answer.status}: ${answer.body.slice(0, 300)}`,
+    );
   }
 
   async close(): Promise<void> {

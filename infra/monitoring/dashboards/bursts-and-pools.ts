@@ -51,7 +51,8 @@ const headline: Row = {
       queries: one(`${budget('used')} / (${budget('limit')} > 0)`),
     }),
     stat('Templates that start no sandboxes', 'count', {
-      reading: 'Ten starts in a row failed; one try every 30 s finds out when that is over.',
+      reading:
+        'Ten starts in a row failed, or three that could only fail; one try every 30 s finds out when that is over.',
       todo: 'Below is which environment; its image, pull secret or `prepare` is wrong. `corral preflight ENVIRONMENT` shows how.',
       limits: {
         below: 'green',
@@ -156,7 +157,9 @@ const launches: Row = {
       reading:
         'By type: into the pool (`warm`), to somebody who waited (`cold`), or `failed`, with its code.',
       todo: 'Look a code up in docs/failures.md. Of one template show it to its author, of all look at the provider.',
-      limits: { none: 'a failed launch is tried again; ten in a row are told above' },
+      limits: {
+        none: 'a failed launch is tried again; ten in a row, or three that could only fail, are told above',
+      },
       queries: one(thatHappens(['type', 'result'], 'corral_launches_total'), '{{type}} {{result}}'),
     }),
     heatmap('How long do launches take?', 'seconds', {
@@ -187,7 +190,8 @@ const launches: Row = {
     }),
     lines('Which environments start no sandboxes?', 'yesNo', {
       columns: 8,
-      reading: 'Whether launches of the environment’s template are stopped because ten in a row have failed.',
+      reading:
+        'Whether launches of the environment’s template are stopped because ten in a row have failed, or three that could only fail.',
       todo: '`corral preflight ENVIRONMENT` shows its author what is wrong.',
       limits: {
         below: 'green',

@@ -1,4 +1,5 @@
 import type { Verdict } from '#src/failure/verdict.ts';
+import type { PlaceInLine } from '#src/ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 import type { RolloutAnswer, RolloutLine, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
 import { shownFields } from '#src/protocol/rollout/fields.ts';
@@ -11,7 +12,24 @@ export function presentRollout(view: RolloutView): RolloutAnswer {
   return {
     ...presentLine(view.record, view.verdict),
     ahead: view.ahead,
+    waiting: view.place === undefined ? null : presentPlace(view.record, view.place),
     calls: view.calls.map(presentCall),
+  };
+}
+
+function presentPlace(
+  { placedAtMs }: RolloutRecord,
+  { ahead, lastFailure }: PlaceInLine,
+): NonNullable<RolloutAnswer['waiting']> {
+  return {
+    since: instant(placedAtMs),
+    ahead,
+    last_start_failure: lastFailure && {
+      code: lastFailure.code,
+      message: lastFailure.message,
+      count: lastFailure.alike,
+      at: instant(lastFailure.atMs),
+    },
   };
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type DeathFacts, deathOf } from './death.ts';
+import { couldNotMount, type DeathFacts, deathOf } from './death.ts';
 
 const killed = { exitCode: null, signal: 'SIGKILL', lastWords: '' };
 const exited = (exitCode: number) => ({ exitCode, signal: null, lastWords: 'why it ended' });
@@ -7,6 +7,7 @@ const exited = (exitCode: number) => ({ exitCode, signal: null, lastWords: 'why 
 const facts: DeathFacts = {
   ending: killed,
   asked: null,
+  failsEverywhere: false,
   memoryKills: { count: 0, lackedBy: null },
   idsApart: true,
   expiresAtMs: null,
@@ -67,5 +68,32 @@ describe('deathOf', () => {
   it('says nothing against commands where the machine itself was short of memory', () => {
     const short = deathOf({ ...facts, idsApart: false, memoryKills: { count: 1, lackedBy: 'machine' } });
     expect(short.evidence).not.toHaveProperty('commandsRunAs');
+  });
+});
+
+describe('a start that failed over a folder', () => {
+  it('fails every other sandbox of its template, too, but not one that was told to go', () => {
+    const failed = { ...facts, ending: exited(1), failsEverywhere: true };
+    expect(deathOf(failed).evidence).toMatchObject({ failsEverywhere: true });
+    expect(deathOf({ ...failed, asked: 'deleted' }).evidence).not.toHaveProperty('failsEverywhere');
+  });
+
+  it.each([
+    "bwrap: Can't find source path /srv/corpus: No such file or directory",
+    "bwrap: Can't mkdir parents for /data/corpus: Read-only file system",
+    'mount: /run/stage/3: special device /srv/corpus does not exist.\n       dmesg(1) may have more information',
+    'mount: /run/stage/3: mount(2) system call failed: Not a directory.',
+  ])('is known by the words of who mounts it: %s', (words) => {
+    expect(couldNotMount(words)).toBe(true);
+  });
+
+  it.each([
+    '',
+    'bwrap: Creating new namespace failed: No space left on device',
+    "bwrap: Can't fork for pid 1: Resource temporarily unavailable",
+    'mount: /run/stage/disk: mount(2) system call failed: Cannot allocate memory.',
+    'sandboxd cannot start: No such file or directory',
+  ])('is not taken for one by other words: %s', (words) => {
+    expect(couldNotMount(words)).toBe(false);
   });
 });

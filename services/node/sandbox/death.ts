@@ -1,4 +1,4 @@
-import { commandsAsSandboxd, type LossCause } from '#src/failure/codes.ts';
+import { commandsAsSandboxd, failsEverywhere, type LossCause } from '#src/failure/codes.ts';
 import type { Evidence } from '#src/failure/failure.ts';
 import type { MemoryKills } from '#src/platform/memory-account.ts';
 import type { Ending } from '../bwrap/launch.ts';
@@ -18,6 +18,8 @@ export type DeathFacts = {
   /** Null: it never started. */
   readonly ending: Ending | null;
   readonly asked: Asked | null;
+  /** Its start failed in a way that every other sandbox of its template would, too. */
+  readonly failsEverywhere: boolean;
   /**
    * Kills for memory since shortly before sandboxd was last seen alive, so that one of them may have been it; null where
    * they are not counted. Not by the time of its end: on a busy machine that is heard of seconds after a kill.
@@ -51,8 +53,27 @@ export function deathOf(facts: DeathFacts): Death {
       ...(asked === 'deleted' || ending === null || ending.lastWords === ''
         ? {}
         : { lastWords: ending.lastWords }),
+      ...(facts.failsEverywhere && asked === null ? failsEverywhere : {}),
     },
   };
+}
+
+/** What a program that sets a sandbox up says of a folder; a lack of memory, disk or namespaces reads otherwise. */
+const wordsOfFolders = [
+  'No such file or directory',
+  'Not a directory',
+  'Permission denied',
+  'Operation not permitted',
+  'Read-only file system',
+  'does not exist',
+];
+
+/** Whether bubblewrap or `mount` could not mount what the template names: no other sandbox of it can, until a folder changes. */
+export function couldNotMount(lastWords: string): boolean {
+  const said = lastWords
+    .split('\n')
+    .filter((line) => line.startsWith('bwrap: ') || line.startsWith('mount: '));
+  return said.some((line) => wordsOfFolders.some((words) => line.replace(/\.$/, '').endsWith(words)));
 }
 
 function causeOf(facts: DeathFacts): LossCause {

@@ -1,4 +1,5 @@
 import { chmodSync, chownSync } from 'node:fs';
+import { Failure } from '#src/failure/failure.ts';
 import { type MemoryAccount, memoryKillsSince } from '#src/platform/memory-account.ts';
 import type { CreateRequest } from '#src/ports/sandbox-provider.ts';
 import type { Clock } from '#src/ports/clock.ts';
@@ -7,7 +8,7 @@ import type { Ending, Launch, Launched } from '../bwrap/launch.ts';
 import type { Group, Groups } from '../cgroups/groups.ts';
 import type { IdRanges } from '../own-ids.ts';
 import { buildLaunch, groupLimits, type Site, usersOf } from './build.ts';
-import { type Asked, type Death, deathOf } from './death.ts';
+import { type Asked, couldNotMount, type Death, deathOf } from './death.ts';
 import { listening, type SocketFile, socketFileAt } from './listening.ts';
 import {
   childOf,
@@ -103,10 +104,13 @@ export function end(life: Life, reason: Asked): void {
 /** From the line to its removal; resolves when nothing of it is left. Rejects when the host would not let go of it. */
 export async function live(life: Life, tools: LifeTools): Promise<Death> {
   let ending: Ending | null = null;
+  let failsEverywhere = false;
   try {
     ending = await run(life, tools);
+    failsEverywhere = life.phase === 'starting' && couldNotMount(ending?.lastWords ?? '');
   } catch (thrown) {
     ending = { exitCode: null, signal: null, lastWords: messageOf(thrown) };
+    failsEverywhere = thrown instanceof Failure;
   }
   const files = life.group?.memory ?? null;
   const memoryKills = files === null ? null : memoryKillsSince(life.memory.before, files);
@@ -115,6 +119,7 @@ export async function live(life: Life, tools: LifeTools): Promise<Death> {
   return deathOf({
     ending,
     asked: life.asked,
+    failsEverywhere,
     memoryKills,
     idsApart: usersOf(life.request.template, tools.site) === 'two-user',
     expiresAtMs: life.expiresAtMs,

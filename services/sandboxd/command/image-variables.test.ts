@@ -55,8 +55,6 @@ describe('the cache of Python', () => {
   it('stays where it is if the modules are compiled already', () => {
     const cache = join(root, 'lib/python3.99/encodings/__pycache__');
     mkdirSync(cache);
-    expect(cacheIn()).toMatch(/^\/tmp\//);
-    writeFileSync(join(cache, 'utf_8.cpython-399.pyc'), '');
     expect(cacheIn()).toBeUndefined();
     rmSync(cache, { recursive: true });
   });

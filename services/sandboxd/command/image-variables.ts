@@ -1,13 +1,13 @@
-import { accessSync, constants, readdirSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { imageEnvIn } from '#src/protocol/sandboxd/image-env-variable.ts';
 import type { Config } from '../config.ts';
-import { placesOf, policyIds, rights, surelyMay, surelyRuns } from '../programs/permissions.ts';
+import { placesOf, policyIds, rights, surelyMay } from '../programs/permissions.ts';
 import { sanePath } from './command-env.ts';
 
 /**
  * The image's environment together with our own settings: ours as we were started, and above it what is only for commands.
- * Made once: what it looks at is the image's and stays as it is.
+ * Made once: what it looks at is the image's and stays as it is. It is part of each start, so nothing here is looked at that need not be.
  */
 export function imageEnvironment(own: NodeJS.ProcessEnv, config: Config): NodeJS.ProcessEnv {
   const image: NodeJS.ProcessEnv = { ...own, ...imageEnvIn(own) };
@@ -23,7 +23,7 @@ const cacheFolder = '/tmp/.python-cache';
  * unread, and compile all of it once more.
  */
 function pythonCache(config: Config, path: string): NodeJS.ProcessEnv {
-  const modules = modulesOfPython(config, path);
+  const modules = modulesOfPython(path);
   const isFine = modules !== null && (isCompiled(modules) || mayWrite(config, modules));
   return isFine ? {} : { PYTHONPYCACHEPREFIX: cacheFolder };
 }
@@ -32,22 +32,15 @@ function pythonCache(config: Config, path: string): NodeJS.ProcessEnv {
 const firstModules = 'encodings';
 
 /** Of the Python that commands find first; null if they find none that lies as Pythons do. */
-function modulesOfPython(config: Config, path: string): string | null {
-  const who = policyIds(config);
-  const found = placesOf('python3', path, '/').find((place) => surelyRuns(who, place));
+function modulesOfPython(path: string): string | null {
+  const found = placesOf('python3', path, '/').find((place) => existsSync(place));
   if (found === undefined) return null;
   const program = realpathSync.native(found);
   const version = basename(program);
   return /^python3\.\d+$/.test(version) ? join(dirname(program), '../lib', version, firstModules) : null;
 }
 
-function isCompiled(modules: string): boolean {
-  try {
-    return readdirSync(join(modules, '__pycache__')).length > 0;
-  } catch {
-    return false;
-  }
-}
+const isCompiled = (modules: string) => existsSync(join(modules, '__pycache__'));
 
 /** By permissions, and by the mount, which no permission shows. */
 function mayWrite(config: Config, folder: string): boolean {

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { ExecAction } from '#src/protocol/sandboxd/wire.ts';
 import type { Config } from '../config.ts';
 import { placesOf, policyIds, surelyRuns } from '../programs/permissions.ts';
@@ -20,5 +21,5 @@ export function textArgv(
 
 function hasBash(folder: string, path: string, config: Config): boolean {
   const who = policyIds(config);
-  return placesOf('bash', path, folder).some((place) => surelyRuns(who, place));
+  return placesOf('bash', path, folder).some((place) => existsSync(place) && surelyRuns(who, place));
 }

@@ -13,6 +13,7 @@ import {
   WatchLine,
   watchSilenceMs,
 } from '#src/protocol/node/wire.ts';
+import { failsEverywhere } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { createInterface } from 'node:readline';
 import { longestPauseMs } from '#src/waiting/retries.ts';
@@ -118,7 +119,9 @@ function refused(status: number, text: string): Failure {
     const said = error?.message ?? text.slice(0, 200);
     return new Failure('unclassified', `node did not understand us: ${said}`, { evidence: { status } });
   }
-  return new Failure(error.code, error.message, { evidence: { status } });
+  // Node takes back none of these: the same request fails there again.
+  const lasting = status === 422 ? failsEverywhere : {};
+  return new Failure(error.code, error.message, { evidence: { status, ...lasting } });
 }
 
 function parse(text: string): unknown {

@@ -1,6 +1,7 @@
 import { environmentVersion } from '#src/model/ids.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
-import type { ClaimStore } from '#src/ports/fleet/claims.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { ClaimStore, PlaceInLine } from '#src/ports/fleet/claims.ts';
 import { claimReplyOf, unknownRollout, evidenceText, recordOrNull } from './record.ts';
 import { choose } from './environment-store.ts';
 import { joinClaims } from './joined-claims.ts';
@@ -8,6 +9,7 @@ import { type Keys, runName } from './keys.ts';
 import type { Messages } from './connection.ts';
 import { type RunScript, type Scripts, scriptsOver, textOrNull } from './script-runner.ts';
 import { itemsOf } from './scripts/contract.ts';
+import type { Place } from './scripts/waiting.ts';
 
 /** Keeps one script under a few milliseconds, because Redis does nothing else meanwhile. */
 const renewBatch = 250;
@@ -32,6 +34,7 @@ export function claimStore(
     },
     row: async (key) => textOrNull((await exchange('read-row', { key })).texts[0]),
     renew: (rollouts) => renew(ask, rollouts),
+    place: async (key) => placeOf(await ask('place', { key })),
     swap: async (key, generation, reason, evidence) => {
       const reply = await ask('swap', {
         key,
@@ -48,6 +51,13 @@ export function claimStore(
       ),
     onWake: (listener) => messages.listen(keys('wake'), (key) => listener(key as RolloutKey)),
   };
+}
+
+function placeOf(reply: Place | null): PlaceInLine | null {
+  if (reply === null) return null;
+  const { ahead, lastFailure } = reply;
+  const failed = lastFailure && { ...lastFailure, code: lastFailure.code as FailureCode };
+  return { ahead, lastFailure: failed ?? null };
 }
 
 async function renew(ask: Scripts['ask'], rollouts: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>> {

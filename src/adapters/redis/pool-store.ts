@@ -20,6 +20,8 @@ import { itemsOf } from './scripts/contract.ts';
 
 /** What a person reads of a failed start; the rest is in the controller's log. */
 const messageMaxChars = 500;
+/** By which failures are told apart. */
+const reasonMaxChars = 240;
 
 /**
  * A plan of thousands of templates is told once, by name, and not with every reservation; fleet state keeps it for a minute, and
@@ -48,8 +50,9 @@ export function poolStore(run: RunScript, keys: Keys, messages: Messages): PoolS
     },
     ready: async (sandbox, boot, address) =>
       (await ask('ready', { sandbox, boot, address })) as RolloutKey | null,
-    launchFailed: async (sandbox, code, message) => {
-      await ask('launch-failed', { sandbox, code, message: message.slice(0, messageMaxChars) });
+    launchFailed: async (sandbox, code, message, reason) => {
+      const asked = { sandbox, code, message: message.slice(0, messageMaxChars) };
+      await ask('launch-failed', { ...asked, reason: (reason ?? '').slice(0, reasonMaxChars) });
     },
     overdueLaunches: async () => itemsOf(await ask('overdue-launches', {})).map(sandboxId),
     takeErrands: async (errand, sandboxes) =>

@@ -62,12 +62,18 @@ export function evidenceOf(text: string | null): Evidence {
   return text === null ? {} : (JSON.parse(text) as Evidence);
 }
 
+/** Decodes `Claimed` of scripts/shapes.ts. */
 export function claimReplyOf(reply: Claimed): ClaimReply {
   switch (reply.kind) {
     case 'held':
       return { kind: 'held', rollout: recordOf(reply.rollout) };
     case 'waiting':
-      return { kind: 'waiting', rollout: recordOf(reply.rollout), ahead: reply.ahead };
+      return {
+        kind: 'waiting',
+        rollout: recordOf(reply.rollout),
+        ahead: reply.ahead,
+        ...(reply.failing && { failing: { ...reply.failing, code: reply.failing.code as FailureCode } }),
+      };
     case 'refused':
       return { kind: 'refused', code: reply.code as FailureCode, rollout: recordOrNull(reply.rollout) };
   }

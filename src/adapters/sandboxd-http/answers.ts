@@ -25,8 +25,15 @@ export function checkSpeaker(target: SandboxTarget, status: number, headers: Inc
 /** What sandboxd refused, in its own words. */
 export function refusalOf(status: number, body: string): LinkError {
   const { error } = parseJson(body) as Partial<SandboxdErrorBody>;
-  const { code = 'unknown', message = `status ${status}`, errno } = error ?? {};
-  return new LinkError({ kind: 'refused', status, code, message, ...(errno !== undefined && { errno }) });
+  const { code = 'unknown', message = `status ${status}`, errno, exitCode } = error ?? {};
+  return new LinkError({
+    kind: 'refused',
+    status,
+    code,
+    message,
+    ...(errno !== undefined && { errno }),
+    ...(exitCode !== undefined && { exitCode }),
+  });
 }
 
 export function parseJson(text: string): unknown {

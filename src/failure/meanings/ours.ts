@@ -41,9 +41,9 @@ export const noSandbox = {
   start_failed: {
     means: 'The sandbox was refused, or ended before it was ready.',
     evidence:
-      'The message says how. The controller’s log line `launch failed` has the `step` at which it stood and, of a sandbox that died, its `cause` and `lastWords`.',
+      'The message says how. The controller’s log line `launch failed` has the `step` at which it stood and, of a sandbox that died, its `cause` and `lastWords`. `starts_failed`: so many in a row failed alike, see below.',
     operator:
-      'Of one template: show the environment’s author the message. Of all: look at the provider. `corral_launches_total` with `type="failed"` counts them; ten in a row open the breaker.',
+      'Of one template: show the environment’s author the message. Of all: look at the provider. `corral_launches_total` with `type="failed"` counts them; ten in a row open the breaker. If three in a row fail for one reason that every other sandbox has, too (a root or data folder that is missing or cannot be mounted), the breaker opens, and on the native and E2B faces whoever waits is answered at once, with `retryable: false`. Fix the folder: the next rollout is tried for at once.',
   },
   start_timeout: {
     means: 'The sandbox was created and did not answer its no-op within the template’s start timeout.',
@@ -55,9 +55,9 @@ export const noSandbox = {
     means:
       'A command of the environment failed: of `prepare`, before the sandbox was ready, or of `setup`, in one sandbox after another. Or the program that makes its data failed, or a pod’s image did not bring the data along. Or a database of a query of its tools cannot be asked. Or a program that one of its tools always runs is not in the image, or not for the commands’ user, before the first call: that is never told to the model as its own mistake.',
     evidence:
-      '`step`: which one. `seen`: its exit code and the beginning of its stderr. `data`: what is amiss with it. Of a missing program: `image` and `programs`; the message names the tools.',
+      '`step`: which one. `seen`: its exit code and the beginning of its stderr. `data`: what is amiss with it. Of a missing program: `image` and `programs`; the message names the tools. `starts_failed`: so many starts in a row ended with the same exit code of `prepare`, or over the same data.',
     operator:
-      'The environment’s author mends it; `corral preflight` opens one rollout and shows the same. Where only some rollouts fail, the reason is in their dataset rows: `corral preflight --items`.',
+      'The environment’s author mends it; `corral preflight` opens one rollout and shows the same. Where only some rollouts fail, the reason is in their dataset rows: `corral preflight --items`. Of `prepare` and data, three in a row are answered as those of `start_failed` are.',
   },
   sandboxd_unreachable: {
     means:

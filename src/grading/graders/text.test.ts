@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { cpuMs } from '#test/support/cpu-time.ts';
 import type { Json, NumberReading, PartialCredit } from '#src/model/grader.ts';
 import { gradeByText } from './text.ts';
 
@@ -47,9 +48,9 @@ describe('normalised', () => {
   test('an answer many times as long as the reference is not it, whatever its signs unfold to', () => {
     expect(scoreOf(`Paris${'!'.repeat(10_000)}`, 'Paris', { match: 'normalised' })).toBe(1);
     expect(scoreOf(`Paris${'!'.repeat(11_000)}`, 'Paris', { match: 'normalised' })).toBe(0);
-    const startedMs = performance.now();
+    const startedMs = cpuMs();
     expect(scoreOf('\ufdfa'.repeat(1_000_000), 'Paris', { match: 'normalised' })).toBe(0);
-    expect(performance.now() - startedMs).toBeLessThan(500);
+    expect(cpuMs() - startedMs).toBeLessThan(500);
   });
 
   test('the best of several accepted answers counts', () => {

@@ -1,12 +1,17 @@
 import { asFailure, type Evidence, Failure } from '#src/failure/failure.ts';
-import type { FailureCode } from '#src/failure/codes.ts';
-import { LinkError } from '#src/ports/sandbox-link.ts';
+import { type FailureCode, failsEverywhere } from '#src/failure/codes.ts';
+import { LinkError, type LinkTrouble } from '#src/ports/sandbox-link.ts';
 import { DeadlinePassed } from './deadline.ts';
 import type { StartProgress } from './start.ts';
 
 export type LaunchFailure = {
   readonly code: FailureCode;
   readonly message: string;
+  /**
+   * Why another sandbox of the template would fail too, in words that are the same for each; null: another may well start.
+   * Fleet state counts how many in a row have the same.
+   */
+  readonly reason: string | null;
   readonly evidence: Evidence;
 };
 
@@ -26,8 +31,10 @@ export function classifyStart(thrown: unknown, progress: StartProgress): LaunchF
   if (thrown instanceof DeadlinePassed) return tooLate(thrown, progress);
   if (thrown instanceof LinkError) return ofLink(thrown, progress);
   const failure = asFailure(thrown);
+  const { message, evidence } = failure;
   const code = providersOwn.has(failure.code) ? failure.code : 'start_failed';
-  return { code, message: failure.message, evidence: { ...failure.evidence, step: progress.step } };
+  const reason = evidence['failsEverywhere'] === failsEverywhere.failsEverywhere ? message : null;
+  return { code, message, reason, evidence: { ...evidence, step: progress.step } };
 }
 
 // A provider that was away or full all the time, or never said that it will create, says nothing about the template, so the
@@ -38,6 +45,7 @@ function tooLate({ timeoutMs }: DeadlinePassed, { step, waitingOut }: StartProgr
   return {
     code: waitingOut instanceof Failure ? waitingOut.code : silent,
     message: `the sandbox was not ready within ${timeoutMs} ms; it stood at ${step}${last}`,
+    reason: null,
     evidence: { step, timeoutMs, waitingOut: waitingOut?.message ?? null },
   };
 }
@@ -48,7 +56,20 @@ function ofLink(error: LinkError, { step }: StartProgress): LaunchFailure {
   const itsOwn = step === 'prepare' && trouble.kind === 'refused' && trouble.code === 'prepare_failed';
   return {
     code: itsOwn ? 'setup_failed' : 'start_failed',
-    message: itsOwn ? `prepare failed: ${trouble.message}` : error.message,
+    message: itsOwn ? trouble.message : error.message,
+    reason: itsOwn ? reasonOfPrepare(trouble) : null,
     evidence: { step, trouble: trouble.kind },
   };
+}
+
+/** A shell gives 128 and the number of the signal that ended its command, and a kill may not come again. */
+const highestOwnExitCode = 128;
+
+/** What only a change of the image or of the command fixes. A lack of memory or processes is another errno. */
+const errnosOfCommand: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS']);
+
+/** By exit code and not by what the command printed, which may hold a time or a process id. */
+function reasonOfPrepare({ exitCode, errno }: Extract<LinkTrouble, { kind: 'refused' }>): string | null {
+  if (exitCode !== undefined) return exitCode > highestOwnExitCode ? null : `prepare: exit code ${exitCode}`;
+  return errno !== undefined && errnosOfCommand.has(errno) ? `prepare: ${errno}` : null;
 }

@@ -50,6 +50,7 @@ test('what is amiss is the environment’s, in the words of who looked, however 
   await expect(check(withData, () => Promise.reject(refused(said)))).rejects.toMatchObject({
     code: 'setup_failed',
     message: 'the data of the environment is amiss: /data/b is empty; mend the image that holds it',
+    evidence: { failsEverywhere: true },
   });
 });
 

@@ -1,3 +1,4 @@
+import { failsEverywhere } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import type { ImageFolder, Template } from '#src/model/environment.ts';
 import { LinkError, type SandboxLink, type SandboxTarget } from '#src/ports/sandbox-link.ts';
@@ -56,7 +57,7 @@ function amissIn(thrown: unknown): Failure | null {
     'setup_failed',
     `the data of the environment is amiss: ${said}; mend the image that holds it`,
     {
-      evidence: { step: 'prepare', data: said },
+      evidence: { step: 'prepare', data: said, ...failsEverywhere },
       cause: thrown,
     },
   );

@@ -7,6 +7,7 @@ import { createFakeMetrics } from '#test/fakes/metrics.ts';
 import { createFakePoolStore } from '#test/fakes/pool-store.ts';
 import { fakeOwner } from '#test/fakes/rollout-record.ts';
 import type { Template } from '#src/model/environment.ts';
+import { failsEverywhere } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { sandboxId } from '#src/model/ids.ts';
 import { rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
@@ -179,6 +180,57 @@ test.each([
   expect(await run()).toMatchObject({ kind: 'failed', code });
   expect(pool.failures).toMatchObject([{ sandbox, code }]);
   expect(pool.readied).toEqual([]);
+});
+
+const prepareFailed = (detail: { readonly exitCode?: number; readonly errno?: string }) =>
+  new LinkError({ kind: 'refused', status: 422, code: 'prepare_failed', message: 'at 12:04', ...detail });
+const folderMissing = new Failure('start_failed', '/srv/root is no folder', { evidence: failsEverywhere });
+
+test.each([
+  [
+    'a prepare command that ends with an exit code',
+    'prepare',
+    prepareFailed({ exitCode: 4 }),
+    'prepare: exit code 4',
+  ],
+  [
+    'a prepare command whose program is missing',
+    'prepare',
+    prepareFailed({ errno: 'ENOENT' }),
+    'prepare: ENOENT',
+  ],
+  ['a folder that is missing', 'create', folderMissing, '/srv/root is no folder'],
+] as const)('%s fails every other sandbox, too, for the same reason', async (_what, step, thrown, reason) => {
+  const { pool, run, steps } = world();
+  Object.assign(steps, { [step]: () => Promise.reject(thrown) });
+  await run();
+  expect(pool.failures).toMatchObject([{ reason }]);
+});
+
+test.each([
+  ['a prepare command that was killed', 'prepare', prepareFailed({})],
+  ['a prepare command whose shell says that it was killed', 'prepare', prepareFailed({ exitCode: 137 })],
+  ['a prepare command for which there was no memory', 'prepare', prepareFailed({ errno: 'ENOMEM' })],
+  ['a connection that broke', 'prepare', new LinkError({ kind: 'maybe_sent', detail: 'ECONNRESET' })],
+  ['an image that cannot be pulled', 'create', new Failure('image_unavailable', 'no such image')],
+  ['a start that nobody can explain', 'create', new Failure('start_failed', 'exit code 1')],
+] as const)('after %s another sandbox may start', async (_what, step, thrown) => {
+  const { pool, run, steps } = world();
+  Object.assign(steps, { [step]: () => Promise.reject(thrown) });
+  await run();
+  expect(pool.failures).toMatchObject([{ reason: null }]);
+});
+
+test('a sandbox that ended over a missing folder fails every other one, too, in words that name no sandbox', async () => {
+  const { pool, account, run, steps } = world();
+  steps.create = () => Promise.resolve();
+  const ended = run();
+  await settled();
+  const evidence = { lastWords: '/srv/root is no folder', ...failsEverywhere };
+  account.apply({ kind: 'gone', sandbox, cause: 'sandbox_exited', evidence });
+  await ended;
+  const message = 'the sandbox was gone before it was ready (sandbox_exited): /srv/root is no folder';
+  expect(pool.failures).toMatchObject([{ message, reason: message }]);
 });
 
 test('a sandbox that is gone before it is ready fails the start at once, with the cause', async () => {

@@ -84,17 +84,17 @@ async function launchReserved(
 async function failed(
   { pool, metrics, log }: LaunchTools,
   sandbox: SandboxId,
-  { code, message, evidence }: LaunchFailure,
+  { code, message, reason, evidence }: LaunchFailure,
   tookMs: number,
 ): Promise<LaunchEnd> {
   metrics.launchEnded({ type: 'failed', result: code }, tookMs);
   log.warn('launch failed', { sandbox, code, reason: message, ...evidence });
-  await pool.launchFailed(sandbox, code, message, evidence);
+  await pool.launchFailed(sandbox, code, message, reason);
   return { kind: 'failed', code, message };
 }
 
 // Fleet state offers only templates that we named as targets, so this is ours to explain, not a template's failure.
 function unknownTemplate(tools: LaunchTools, { sandbox, template }: LaunchReservation): Promise<LaunchEnd> {
   const message = `no published environment has the template ${template}`;
-  return failed(tools, sandbox, { code: 'start_failed', message, evidence: { template } }, 0);
+  return failed(tools, sandbox, { code: 'start_failed', message, reason: null, evidence: { template } }, 0);
 }

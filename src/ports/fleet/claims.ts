@@ -22,10 +22,34 @@ export type ClaimRequest = Opening & {
 export type ClaimReply =
   /** It has a sandbox: claimed (bind it) or active (use it). Also answered for a rollout in `grading`. */
   | { readonly kind: 'held'; readonly rollout: RolloutRecord }
-  /** It stands in line, or has a record only; `ahead` rollouts of its template stand before it. */
-  | { readonly kind: 'waiting'; readonly rollout: RolloutRecord; readonly ahead: number }
+  /** It stands in line, or has a record only; `ahead` rollouts of its template stand before it. `failing`: the starts of its template. */
+  | {
+      readonly kind: 'waiting';
+      readonly rollout: RolloutRecord;
+      readonly ahead: number;
+      readonly failing?: FailingStarts;
+    }
   /** Tainted, closed, expired, or of another environment: `code` says which. `rollout` null: there is no record (line_full, run_closed). */
   | { readonly kind: 'refused'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };
+
+/** A start that failed: `alike` in a row did with this code, for the same reason. */
+export type StartFailure = {
+  readonly code: FailureCode;
+  readonly message: string;
+  readonly alike: number;
+};
+
+/**
+ * Starts of a template that fail alike, three or more in a row, for a reason that no other sandbox of it escapes. `beganMs`:
+ * when the last of them began. One success ends it.
+ */
+export type FailingStarts = StartFailure & { readonly beganMs: number };
+
+/** Where a waiting rollout stands, and the last start of its template that failed since one succeeded. */
+export type PlaceInLine = {
+  readonly ahead: number;
+  readonly lastFailure: (StartFailure & { readonly atMs: number }) | null;
+};
 
 /**
  * Claiming: rollouts, their sandboxes and the waiting line. Every method is one Redis script, one round trip.
@@ -41,9 +65,11 @@ export interface ClaimStore {
   row(key: RolloutKey): Promise<string | null>;
   /**
    * "Still here" for all of this gateway's waiters in one script, which also grants what can be granted. Returns those who
-   * do not just wait any more and are to claim again: granted, refused, or forgotten.
+   * do not just wait any more and are to claim again: granted, refused, or forgotten; or the starts of their template fail alike.
    */
   renew(keys: readonly RolloutKey[]): Promise<ReadonlySet<RolloutKey>>;
+  /** Why the rollout still waits; null: it does not wait, or is not known. Changes nothing. */
+  place(key: RolloutKey): Promise<PlaceInLine | null>;
   /**
    * Its sandbox would not take it: give it up and stand at the head of the line. Compare-and-set on `generation`,
    * and only while no call was dispatched; a loser gets the current state like everybody else, and

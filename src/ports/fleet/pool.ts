@@ -1,5 +1,4 @@
 import type { FailureCode } from '#src/failure/codes.ts';
-import type { Evidence } from '#src/failure/failure.ts';
 import type {
   BootId,
   EnvironmentName,
@@ -117,7 +116,11 @@ export interface PoolStore {
   ): Promise<LaunchReservation | null>;
   /** The sandbox answered its no-op: ready, and granted at once to who waits. Returns who got it. */
   ready(sandbox: SandboxId, boot: BootId, address: SandboxAddress): Promise<RolloutKey | null>;
-  launchFailed(sandbox: SandboxId, code: FailureCode, message: string, evidence: Evidence): Promise<void>;
+  /**
+   * `reason`: why every other sandbox of the template would fail too, in the same words for each; null: another may well
+   * start. Three in a row with the same one stop its starts, and whoever waits for it is told (`FailingStarts`).
+   */
+  launchFailed(sandbox: SandboxId, code: FailureCode, message: string, reason: string | null): Promise<void>;
   /** Starts whose timeout has passed: gives their slots back and returns them for destruction. */
   overdueLaunches(): Promise<readonly SandboxId[]>;
   /** Sandboxes to destroy: let go by their rollouts, failed to start, or swapped away. */

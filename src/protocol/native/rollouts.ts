@@ -72,10 +72,23 @@ export const RolloutLine = Type.Object({
 });
 export type RolloutLine = Static<typeof RolloutLine>;
 
-/** A rollout by itself. `ahead`: rollouts before it in line, while it waits; told by an open and its repeats only. */
+/** Why a rollout still waits for its sandbox. `count`: starts of its template that failed alike, one after another. */
+const Waiting = Type.Object({
+  since: Type.String(),
+  ahead: Type.Number(),
+  last_start_failure: nullable(
+    Type.Object({ code: Type.String(), message: Type.String(), count: Type.Number(), at: Type.String() }),
+  ),
+});
+
+/**
+ * A rollout by itself. `ahead`: rollouts before it in line, while it waits; told by an open and its repeats only. `waiting`:
+ * told by a GET only.
+ */
 export const RolloutAnswer = Type.Object({
   ...RolloutLine.properties,
   ahead: nullable(Type.Number()),
+  waiting: nullable(Waiting),
   calls: Type.Array(CallLine),
 });
 export type RolloutAnswer = Static<typeof RolloutAnswer>;

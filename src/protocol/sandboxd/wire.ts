@@ -65,13 +65,18 @@ export type SandboxdError =
   | 'protocol_mismatch' // 400
   | 'other_sandbox' // 421
   | 'file_error' // 422: the path's own fault, as its user sees it; `errno` says which
-  | 'prepare_failed' // 422
+  | 'prepare_failed' // 422: a command of `prepare`; its `exitCode`, or the `errno` with which it did not start
   | 'internal' // 500
   | 'journal_full'; // 503: more calls than may wait for room; there is room when others have ended
 
 /** Body of every answer that is not 2xx. */
 export type SandboxdErrorBody = {
-  readonly error: { readonly code: SandboxdError; readonly message: string; readonly errno?: string };
+  readonly error: {
+    readonly code: SandboxdError;
+    readonly message: string;
+    readonly errno?: string;
+    readonly exitCode?: number;
+  };
 };
 
 /** `single-user`: commands run under sandboxd's own id, which they could then read and signal. */

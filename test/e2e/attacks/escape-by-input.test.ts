@@ -81,7 +81,7 @@ describe('arguments of a call', () => {
         body: { outcome: 'refused', code: 'bad_arguments', call_id: `c${index}`, output: told },
       });
     }
-  }, 60_000);
+  });
 
   test('that a lenient schema lets in run as they are', async () => {
     const given = '{"text":"hi","__proto__":{"text":"no"},"constructor":1}';

@@ -122,14 +122,14 @@ describe('many at once', () => {
         body: { output: expect.stringContaining('more than 10000 values') },
       });
     }
-  }, 60_000);
+  });
 
   test('20 bodies of 10 MB are refused in words', async () => {
     const long = `{"command":"${'x'.repeat(10 * mebibyte)}"}`;
     for (const answer of await flood('long', 20, (index) => call(`l${index}`, long))) {
       expect(answer).toMatchObject({ status: 200, body: { output: expect.stringContaining('too long') } });
     }
-  }, 60_000);
+  });
 
   test('300 malformed calls are refused in words', async () => {
     const malformed = ['{"command":1e999}', '[]', '"no JSON"', '{"command":{"__proto__":1}}', 'null'];
@@ -137,7 +137,7 @@ describe('many at once', () => {
     for (const answer of await flood('malformed', 300, sent)) {
       expect(answer).toMatchObject({ status: 200, body: { output: expect.stringMatching(/^Error: /) } });
     }
-  }, 60_000);
+  });
 
   test('1,000 calls of one rollout are answered, each with its own output or that they are too many', async () => {
     const answers = (await flood('calls', 1_000, echo)) as (readonly [number, { readonly body: unknown }])[];

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet();
 
 const conflict = {
   code: 'call_conflict',

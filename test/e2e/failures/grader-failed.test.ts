@@ -1,26 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-const environment = `
-name: shell
-sandbox: { image: host, disk: 64Mi }
-tools: { shell: { builtin: shell } }
-grader:
-  kind: command
-  command: [sh, -c, 'echo splendid > "$CORRAL_SCORE_FILE"']
-  on_exit: discard
-  on_timeout: discard
-  on_out_of_memory: discard
-  on_broken: discard
-pool: { min_ready: 2, max: 4 }
-`;
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet('no-number');
 
 const failed = {
   status: 503,

@@ -1,16 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-const rooted = shellEnvironment
-  .replace('name: shell', 'name: rooted')
-  .replace('host,', 'host, run_as: root,');
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, rooted } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet();
 
 const invalid = {
   code: 'invalid_request',

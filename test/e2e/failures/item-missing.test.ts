@@ -1,22 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-const environment = `
-name: shell
-sandbox: { image: host, disk: 64Mi }
-expose: [repo]
-setup: [[sh, -c, 'echo "$1" > repo', sh, '{item.repo}']]
-tools: { shell: { builtin: shell } }
-grader: { kind: text, reference: item.answer }
-pool: { min_ready: 2, max: 4 }
-`;
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet('exposed-repo');
 
 const missing = {
   code: 'item_missing',
@@ -31,7 +17,11 @@ test('a row without the field that the sandbox is to see: 400, on the RFT face 5
   const message = expect.stringContaining('repo');
   const call = await corral.rft.call({ trace: 'rft', call: 'c1', command: 'cat repo', item });
   expectFailure(call, { ...missing, status: 500, message });
-  expectFailure(await corral.native.open('native', 'shell', item), { ...missing, status: 400, message });
+  expectFailure(await corral.native.open('native', 'exposed-repo', item), {
+    ...missing,
+    status: 400,
+    message,
+  });
 });
 
 test('a row without the reference of the grader: 400, on the RFT face 500, and no score', async () => {
@@ -41,7 +31,7 @@ test('a row without the reference of the grader: 400, on the RFT face 500, and n
   const message = expect.stringContaining('answer');
   const grade = await corral.rft.grade({ trace: 'rft_graded', item });
   expectFailure(grade, { ...missing, status: 500, message });
-  await corral.native.open('native_graded', 'shell', item);
+  await corral.native.open('native_graded', 'exposed-repo', item);
   const native = await corral.native.post('/v1/rollouts/native_graded/grade', { sample: {} });
   expectFailure(native, { ...missing, status: 400, message });
 });

@@ -98,7 +98,7 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
     const ran = await corral.rft.call({ trace, call: 'count', command: 'wc -l < ran; sort -u ran | wc -l' });
     expect(ran).toMatchObject({ status: 200, body: { output: `${callsEach}\n${callsEach}\n` } });
   }
-}, 120_000);
+});
 
 test('a second SIGTERM while it is leaving: whom it holds is told at once, also then with 503', async () => {
   await expect.poll(() => isReady(), { timeout: 20_000 }).toBe(true);
@@ -111,7 +111,7 @@ test('a second SIGTERM while it is leaving: whom it holds is told at once, also 
   process.kill(pid, 'SIGTERM');
   expect(await held).toMatchObject({ status: 503, text: expect.stringContaining('shutting_down') });
   expect(performance.now() - secondAtMs).toBeLessThan(drainDelayMs);
-}, 60_000);
+});
 
 const isReady = () =>
   fetch(`${leaving.url}/readyz`, { headers: { connection: 'close' } }).then(

@@ -1,21 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
-
-const environment = `
-name: shell
-sandbox: { image: host, disk: 64Mi, memory: 64Mi }
-tools: { shell: { builtin: shell, timeout: 1s } }
-limits: { tool_calls: 2 }
-grader: { kind: text, reference: item.answer }
-pool: { min_ready: 2, max: 6 }
-`;
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet('brief-limits');
 
 test('a command that takes too long: 200 with its partial output, and the sandbox stays usable', async () => {
   const slow = await corral.rft.call({ trace: 'slow', call: 'c1', command: 'echo begun; sleep 60' });

@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-const ungraded = `
-name: ungraded
-sandbox: { image: host, disk: 64Mi, processes: 64 }
-grader: { kind: none }
-pool: { min_ready: 1, max: 4 }
-`;
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { ungraded } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet('ungraded');
 
 const conflict = {
   code: 'score_conflict',

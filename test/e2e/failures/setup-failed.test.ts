@@ -1,22 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure, toldNothingRan } from '#test/support/faces.ts';
-import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-/** No warm sandbox: setup would fail in each of them. */
-const environment = `
-name: shell
-sandbox: { image: host, disk: 64Mi }
-setup: [[sh, -c, 'echo "the corpus is not here" >&2; exit 3']]
-tools: { shell: { builtin: shell } }
-grader: { kind: text, reference: item.answer }
-pool: { min_ready: 0, max: 4 }
-`;
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: environment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet('failing-setup');
 
 const failed = {
   ...toldNothingRan,

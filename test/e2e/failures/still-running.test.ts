@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { expect, test } from 'vitest';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet();
 
 test('a call whose request has no time left: 202 with still_running, and the repeat attaches to the same run', async () => {
   await corral.native.open('slow');

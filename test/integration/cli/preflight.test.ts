@@ -26,6 +26,15 @@ grader: { kind: text, answer: output_text, reference: item.answer, match: exact 
 pool: { min_ready: 0, max: 4 }
 `;
 
+/** No sandbox of it starts. */
+const unprepared = `
+name: unprepared
+sandbox: { image: host, disk: 64Mi, prepare: [[sh, -c, 'echo no index >&2; exit 4']] }
+tools: { shell: { builtin: shell } }
+grader: { kind: text, answer: output_text, reference: item.answer, match: exact }
+pool: { min_ready: 0, max: 2 }
+`;
+
 /** Its grader works where the policy never was: an untouched sandbox leaves it nothing, and that is no broken grader. */
 const elsewhere = `
 name: elsewhere
@@ -50,7 +59,7 @@ const sandbox = readFileSync(join(import.meta.dirname, '../../../environments/sa
 let corral: FleetOfTest;
 beforeAll(async () => {
   corral = await startFleetOfTest({
-    environments: { shell: shellEnvironment, broken, lacking, elsewhere, sandbox },
+    environments: { shell: shellEnvironment, broken, lacking, elsewhere, sandbox, unprepared },
   });
 });
 afterAll(() => corral.stop());
@@ -83,6 +92,19 @@ test('an environment in order has every tool, its grader and its closed network 
   expect(report.jobs['shell']).toMatchObject({ tools: [{ name: 'shell' }] });
 });
 
+test('an environment whose sandboxes cannot start is told with the reason, and nothing else of it is tried', async () => {
+  const { exitCode, printed } = await preflight('--json', 'unprepared');
+  expect(exitCode).not.toBe(exitCodes.done);
+  const { checks } = JSON.parse(printed) as PreflightReport;
+  expect(checks).toMatchObject([
+    {
+      what: 'a sandbox',
+      ok: false,
+      detail: expect.stringMatching(/exit code 4: no index.* \(setup_failed\)$/),
+    },
+  ]);
+});
+
 test('an environment whose rows name their images is not tried without rows, and that is said', async () => {
   const { exitCode, printed } = await preflight('sandbox');
   expect(printed).toMatch(/sandbox +an image .* not tried: its rows name their images/);
@@ -107,7 +129,7 @@ test('an environment that is not there is the caller’s mistake, and the ones t
   const { exitCode, said } = await preflight('shall');
   expect(exitCode).toBe(exitCodes.yours);
   expect(said).toMatch(
-    /there is no environment shall\n.*\n.*there is: broken, elsewhere, lacking, sandbox, shell/,
+    /there is no environment shall\n.*\n.*there is: broken, elsewhere, lacking, sandbox, shell, unprepared/,
   );
 });
 

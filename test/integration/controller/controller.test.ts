@@ -80,7 +80,7 @@ test('a controller that was ready stays ready while Redis answers nobody', async
   await eventually('it has seen that', () => log.lines.some(({ message }) => message === 'supply failed'));
   expect(one.missing()).toEqual([]);
   redis.thaw();
-}, 20_000);
+});
 
 test('environments that are others now are supplied at once, and not at the next look at all plans', async () => {
   let now = environments;

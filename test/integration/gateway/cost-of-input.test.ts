@@ -32,7 +32,7 @@ beforeAll(async () => {
   } as const;
   world = await CoreWorld.start({ grader });
   gateway = await startGateway({ core: world.wired.core });
-}, 30_000);
+});
 afterAll(async () => {
   agent.destroy();
   await gateway.stop(1_000);

@@ -62,7 +62,7 @@ beforeAll(async () => {
     const first = call('"{\\"command\\":\\"true\\"}"', 0, `"item":{"answer":"yes"},"trace_id":"${trace}"`);
     expectTold(await post('/rft/plain/tools/sh', first), first, [200]);
   }
-}, 30_000);
+});
 afterAll(async () => {
   await gateway.stop(1_000);
   await world[Symbol.asyncDispose]();
@@ -112,7 +112,7 @@ describe('ten thousand inputs with the YAML of environments, the model’s part 
     await each(fc.oneof(nastyJson, nastyObject({ command: nastyJson })), 2_500, async (written, index) => {
       expectTold(await post('/rft/plain/tools/sh', call(written, index + 1)), written, [200]);
     });
-  }, 120_000);
+  });
 
   it('arguments and names on the native face: 200, always', async () => {
     const name = fc.constantFrom(
@@ -127,7 +127,7 @@ describe('ten thousand inputs with the YAML of environments, the model’s part 
       const body = `{"call_id":"n${index}","name":${tool},"arguments":${written}}`;
       expectTold(await post('/v1/rollouts/rollout/calls', body), body, [200]);
     });
-  }, 120_000);
+  });
 
   it('samples on the RFT face: 200 with a finite score, always', async () => {
     const calls = nastyJson.map(
@@ -147,7 +147,7 @@ describe('ten thousand inputs with the YAML of environments, the model’s part 
       expectTold(answer, sample, [200]);
       expect(JSON.parse(answer.text)).toEqual({ score: expect.any(Number) });
     });
-  }, 120_000);
+  });
 });
 
 describe('the caller’s part of them', () => {
@@ -158,14 +158,14 @@ describe('the caller’s part of them', () => {
       const grade = `{"sample":{"output_text":"yes"},"item":${item},"trace_id":"g${index}"}`;
       expectTold(await post('/rft/plain/grade', grade), item, [200, 500]);
     });
-  }, 120_000);
+  });
 
   it('rows on the native face: opened, or 400', async () => {
     await each(fc.oneof(nastyJson, nastyObject({ answer: nastyJson })), 500, async (item, index) => {
       const body = `{"rollout_id":"o${index}","environment":"plain","item":${item}}`;
       expectTold(await post('/v1/rollouts', body), item, [200, 201, 400]);
     });
-  }, 120_000);
+  });
 
   it('bodies with wounds: 200 or 5xx on the RFT face, told as what they are', async () => {
     const body = call('"{\\"command\\":\\"true\\"}"', 0);
@@ -176,12 +176,12 @@ describe('the caller’s part of them', () => {
       // 503: the answer of the whole one is not kept for ever.
       expectTold(await post('/rft/plain/tools/sh', wounded), wounded, [200, 500, 503]);
     });
-  }, 120_000);
+  });
 
   it('bodies with wounds on the native face: 2xx or 4xx', async () => {
     const body = `{"sample":{"output_text":"yes"}}`;
     await each(mutilated(body), 500, async (wounded) => {
       expectTold(await post('/v1/rollouts/rollout/grade', wounded), wounded, [200, 400]);
     });
-  }, 120_000);
+  });
 });

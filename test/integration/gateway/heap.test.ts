@@ -71,7 +71,7 @@ beforeAll(async () => {
     break;
   }
   gateway.stderr?.resume();
-}, 30_000);
+});
 afterAll(async () => {
   over.abort();
   const exited = once(gateway, 'exit');
@@ -117,7 +117,7 @@ it('130 samples of 330,000 values, held until they can be graded: all are, and t
   );
   expect([...told.keys()]).toEqual(['held']);
   expect(await lives()).toBe(200);
-}, 60_000);
+});
 
 it('130 dataset rows of 330,000 values: some are held, the others told gateway_overloaded, and the gateway lives', async () => {
   const told = await flood(
@@ -128,4 +128,4 @@ it('130 dataset rows of 330,000 values: some are held, the others told gateway_o
   expect(new Set(told.keys())).toEqual(new Set([503, 'held']));
   expect(await lives()).toBe(200);
   expect(gateway.exitCode).toBeNull();
-}, 60_000);
+});

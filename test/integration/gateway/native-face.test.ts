@@ -281,6 +281,29 @@ describe('the life of a rollout', () => {
     expect(gateway.core.calls[0]?.method).toBe(asked);
   });
 
+  it('shows why it waits for its sandbox, and nothing of that where it does not', async () => {
+    expect(await send('GET', '/v1/rollouts/trace_1')).toMatchObject({ body: { waiting: null } });
+    const failed = { code: 'setup_failed', message: 'exit code 4: no index', alike: 2 } as const;
+    gateway.core.place = { ahead: 3, lastFailure: { ...failed, atMs: 1_800_000_000_000 } };
+    expect(await send('GET', '/v1/rollouts/trace_1')).toMatchObject({
+      body: {
+        waiting: {
+          since: expect.stringMatching(/^\d{4}-.*Z$/),
+          ahead: 3,
+          last_start_failure: {
+            code: 'setup_failed',
+            message: 'exit code 4: no index',
+            count: 2,
+            at: '2027-01-15T08:00:00.000Z',
+          },
+        },
+      },
+    });
+    gateway.core.place = { ahead: 0, lastFailure: null };
+    const { body } = await send('GET', '/v1/rollouts/trace_1');
+    expect(body).toMatchObject({ waiting: { ahead: 0, last_start_failure: null } });
+  });
+
   it('finishes with the score of a trainer that grades by itself', async () => {
     const answer = await send('POST', '/v1/rollouts/trace_1/finish?wait_s=10', { score: -0.25 });
     expect(answer.status).toBe(200);

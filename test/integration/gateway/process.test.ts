@@ -143,7 +143,7 @@ it('a process that is started before its Redis waits and says why each second, a
   expect((await fetch(`${url ?? ''}/readyz`)).status).toBe(200);
   expect(await (await fetch(`${url ?? ''}/metrics`)).text()).toMatch(/^corral_redis_up 1$/mu);
   await unlink(late);
-}, 30_000);
+});
 
 it('a process that waits for Redis ends at once when it is told to', async () => {
   const [child] = await start({ CORRAL_REDIS: join(folder, 'never.sock') }, 'waiting for Redis');
@@ -162,4 +162,4 @@ it('a Redis that forgets keys when it is full is refused, with what to do, unles
   const [, { message }] = await start({ CORRAL_REDIS: forgetful.socket, CORRAL_REDIS_MAY_EVICT: '1' });
   expect(message).toBe('listening');
   await forgetful.stop();
-}, 30_000);
+});

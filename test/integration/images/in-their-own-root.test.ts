@@ -20,7 +20,7 @@ beforeAll(async () => {
   root = await mkdtemp(join(tmpdir(), 'corral-image-root-'));
   await unpack(await corralImage(), join(root, 'corral'));
   await unpack(await redisImage(), join(root, 'redis'));
-}, 60_000);
+});
 afterAll(() => rm(root, { recursive: true, force: true }));
 
 async function unpack(image: Image, folder: string): Promise<void> {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type RunningNode, startNode } from '#services/node/wiring.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
+import { failsEverywhere } from '#src/failure/codes.ts';
 import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLogger } from '#src/platform/logging.ts';
@@ -98,6 +99,7 @@ describe('a node whose sandboxes misbehave', () => {
     await provider.create({ sandbox, template: testTemplate({ data }), tokenSha256 });
     const { evidence } = await events.of(sandbox, 'gone');
     expect(evidence['lastWords']).toContain('/no/such/corpus');
+    expect(evidence).toMatchObject(failsEverywhere);
   });
 
   it('an id that was destroyed before its create arrived starts nothing', async () => {

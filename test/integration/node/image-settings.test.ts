@@ -91,7 +91,7 @@ describe('an image with its configuration next to it', () => {
     const record = readFileSync(join(node.stateFolder, 'sandboxes', inside.sandbox, 'record.json'), 'utf8');
     const { init } = JSON.parse(record) as { init: { pid: number } };
     const children = readFileSync(`/proc/${init.pid}/task/${init.pid}/children`, 'utf8').trim().split(' ');
-    const variables = children.map((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0')).flat();
+    const variables = children.flatMap((pid) => readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0'));
     expect(variables).toContain('CORRAL_WORKSPACE=/app');
     expect(variables.filter((each) => /^(?:LD_PRELOAD|GREETING)=/.test(each))).toEqual([]);
   });
@@ -166,10 +166,10 @@ describe('a configuration that cannot be used', () => {
   });
 });
 
-describe('the names that a sandbox knows', () => {
-  const hostsOf = (inside: Inside) =>
-    `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 ${inside.sandbox}\n${inside.sandbox}\n`;
+const hostsOf = (inside: Inside) =>
+  `127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.0.1 ${inside.sandbox}\n${inside.sandbox}\n`;
 
+describe('the names that a sandbox knows', () => {
   it.each([
     ['lacks hosts', { 'os-release': 'x' }, ['group', 'hostname', 'hosts', 'os-release', 'passwd']],
     [
@@ -216,15 +216,15 @@ describe('the names that a sandbox knows', () => {
   });
 });
 
-describe('a text in place of an argv', () => {
-  const inShell = (text: string, stdin?: string) =>
-    ({
-      kind: 'exec',
-      argv: ['sh', '-c', text],
-      preferBash: true,
-      ...(stdin !== undefined && { stdin }),
-    }) as const;
+const inShell = (text: string, stdin?: string) =>
+  ({
+    kind: 'exec',
+    argv: ['sh', '-c', text],
+    preferBash: true,
+    ...(stdin !== undefined && { stdin }),
+  }) as const;
 
+describe('a text in place of an argv', () => {
   it('runs in bash if the image has it, and so does a script that names no program', async () => {
     const root = await rootCalled('with-bash');
     await addProgram(root, '/bin/bash');

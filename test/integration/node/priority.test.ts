@@ -55,4 +55,4 @@ it('loops of the policy hold sandboxd up for half at most of what they would at 
   const besideMs = await msBesideLoops(beside);
   const behindMs = await msBesideLoops(behind);
   expect(behindMs).toBeLessThan(besideMs / 2);
-}, 120_000);
+});

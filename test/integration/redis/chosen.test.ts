@@ -140,7 +140,7 @@ describe('starts of images that rows name', () => {
     for (let failures = 0; failures < 10; failures += 1) {
       const reserved = await reserve([target('broken')]);
       if (reserved === null) throw new Error('nothing was reserved');
-      await world.fleet.pool.launchFailed(reserved.sandbox, 'image_unavailable', 'manifest unknown', {});
+      await world.fleet.pool.launchFailed(reserved.sandbox, 'image_unavailable', 'manifest unknown', null);
     }
     await wait('good', 'fine');
     expect(await reserveAll([target('broken'), target('fine')])).toEqual(['fine']);

@@ -126,7 +126,7 @@ describe('of a sandbox that nobody had', () => {
   test('a start that failed has cost its time', async () => {
     await start('s1');
     await world.step(8 * second);
-    await world.fleet.pool.launchFailed(sandboxId('s1'), 'start_failed', 'no', {});
+    await world.fleet.pool.launchFailed(sandboxId('s1'), 'start_failed', 'no', null);
     expect(await cost()).toEqual({ 'code starting': 8 });
   });
 
@@ -152,7 +152,7 @@ test('however often the end of a sandbox is told, and by whomever, its cost is t
     () => lose('s1'),
     () => world.fleet.lifecycle.close(rollout.key, 'finished'),
     () => world.fleet.lifecycle.close(rollout.key, 'deleted'),
-    () => world.fleet.pool.launchFailed(sandboxOf(rollout), 'start_failed', 'late', {}),
+    () => world.fleet.pool.launchFailed(sandboxOf(rollout), 'start_failed', 'late', null),
     () => becomeReady('s1'),
     () => world.fleet.pool.withdraw(sandboxId('s1'), 'late'),
     () => world.fleet.lifecycle.closeRun(tenant, runId('run-1'), 10),
@@ -174,7 +174,7 @@ test('sandboxes of every end together have cost what they lived', async () => {
     const beganMs = world.nowMs();
     await start(name);
     await world.step((index % 3) * second);
-    if (index % 5 === 0) await world.fleet.pool.launchFailed(sandboxId(name), 'start_failed', 'no', {});
+    if (index % 5 === 0) await world.fleet.pool.launchFailed(sandboxId(name), 'start_failed', 'no', null);
     else {
       await becomeReady(name);
       await world.step((index % 4) * second);

@@ -36,9 +36,15 @@ async function fail(times: number, code: 'start_failed' | 'unschedulable' = 'sta
   for (let index = 0; index < times; index += 1) {
     const reserved = await reserve([target(1)]);
     if (reserved === null) throw new Error('nothing was reserved');
-    await world.fleet.pool.launchFailed(reserved.sandbox, code, 'exit 1', {});
+    await world.fleet.pool.launchFailed(reserved.sandbox, code, 'exit 1', null);
   }
 }
+
+/** What a rollout that joins the line is told of failing starts. */
+const failing = async (name: string) => {
+  const reply = await wait(name);
+  return reply.kind === 'waiting' ? (reply.failing ?? null) : reply.kind;
+};
 
 const announce = (count: number, run = 'run-1', lifeMs = 10 * minute) =>
   world.fleet.pool.announce(template, { tenant, run: runId(run), count, lifeMs });
@@ -123,7 +129,7 @@ describe('a reservation', () => {
     await ready('s-done');
     expect(await world.fleet.pool.reserve('done', sandboxId('x'), [target(5)], 100, minute)).toBeNull();
     await reserve([target(5)], 100, 'failed');
-    await world.fleet.pool.launchFailed(sandboxId('s-failed'), 'start_failed', 'exit 1', {});
+    await world.fleet.pool.launchFailed(sandboxId('s-failed'), 'start_failed', 'exit 1', null);
     const anew = await world.fleet.pool.reserve('failed', sandboxId('y'), [target(5)], 100, minute);
     expect(anew).toMatchObject({ sandbox: 'y' });
   });
@@ -271,6 +277,118 @@ describe('the breaker', () => {
   test('of one template does not stop another', async () => {
     await fail(10);
     expect(await reserve([target(1), target(1, 10, other)])).toMatchObject({ template: other });
+  });
+});
+
+describe('starts that fail alike', () => {
+  const noFolder = 'no folder /srv/root';
+  async function failAlike(
+    times: number,
+    reason: string | null = noFolder,
+    code: 'start_failed' | 'setup_failed' = 'start_failed',
+  ) {
+    for (let index = 0; index < times; index += 1) {
+      const reserved = await reserve([target(1)]);
+      if (reserved === null) throw new Error('nothing was reserved');
+      await world.step(10);
+      await world.fleet.pool.launchFailed(reserved.sandbox, code, `${code} at ${world.nowMs()}`, reason);
+    }
+  }
+  test('stop after three, and who waits is told which and how many', async () => {
+    expect(await failing('a')).toBeNull();
+    await failAlike(2);
+    expect(await failing('a')).toBeNull();
+    const beganMs = world.nowMs();
+    await failAlike(1);
+    expect(await failing('a')).toEqual({
+      code: 'start_failed',
+      message: `start_failed at ${beganMs + 10}`,
+      alike: 3,
+      beganMs,
+    });
+    expect(await counts()).toMatchObject({ breaker: 'open' });
+    expect(await reserve([target(1)])).toBeNull();
+  });
+
+  test.each([
+    ['another reason', 'no folder /srv/data', 'start_failed'],
+    ['another code', noFolder, 'setup_failed'],
+    ['none that is known', null, 'start_failed'],
+  ] as const)('are counted anew after one that failed for %s', async (_what, reason, code) => {
+    await failAlike(2);
+    await failAlike(1, reason, code);
+    await failAlike(2);
+    expect(await failing('a')).toBeNull();
+    await failAlike(1);
+    expect(await failing('a')).toMatchObject({ alike: 3 });
+  });
+
+  test('are never those that another sandbox may escape, however many', async () => {
+    await failAlike(9, null);
+    expect(await failing('a')).toBeNull();
+    expect(await counts()).toMatchObject({ breaker: 'closed' });
+  });
+
+  test('are forgotten after one that succeeds', async () => {
+    await failAlike(2);
+    await reserve([target(1)], 100, 'good');
+    await ready('s-good');
+    await world.fleet.pool.retire(template, 0, 0);
+    await failAlike(2);
+    expect(await failing('a')).toBeNull();
+  });
+
+  test('prove nothing while a sandbox of the template stands: another machine can start it', async () => {
+    await world.supply(1);
+    await held(world.fleet, claimOf('has-it'));
+    await failAlike(5);
+    expect(await failing('a')).toBeNull();
+    await world.fleet.lifecycle.close(keyOf('has-it'), 'finished');
+    await failAlike(1);
+    expect(await failing('a')).toMatchObject({ alike: 6 });
+  });
+
+  test('are looked at again by whoever waits, for two renewals', async () => {
+    await wait('a');
+    await wait('b', 'run-1', other);
+    const looks = async () => [...(await world.fleet.claims.renew([keyOf('a'), keyOf('b')]))];
+    await failAlike(2);
+    expect(await looks()).toEqual([]);
+    await failAlike(1);
+    expect(await looks()).toEqual([keyOf('a')]);
+    await world.step(2 * second);
+    expect(await looks()).toEqual([keyOf('a')]);
+    await world.step(3 * second);
+    expect(await looks()).toEqual([]);
+  });
+
+  test('are tried once more for who comes later, at once, and one success serves all who wait', async () => {
+    await wait('early');
+    await failAlike(3);
+    await wait('early');
+    expect(await reserve([target(0)])).toBeNull();
+    await wait('late');
+    const probe = await reserve([target(0)]);
+    expect(await reserve([target(0)])).toBeNull();
+    if (probe === null) throw new Error('nobody tried');
+    expect(await ready(probe.sandbox)).toBe(keyOf('early'));
+    expect(await failing('late')).toBeNull();
+    expect(await reserve([target(0)])).not.toBeNull();
+  });
+
+  test('are told to whoever asks where a rollout stands, from the first on', async () => {
+    const place = () => world.fleet.claims.place(keyOf('b'));
+    await wait('a');
+    await wait('b');
+    expect(await place()).toEqual({ ahead: 1, lastFailure: null });
+    await failAlike(1);
+    const { atMs, ...failure } = (await place())?.lastFailure ?? { atMs: 0 };
+    expect([failure, atMs]).toEqual([
+      { code: 'start_failed', message: `start_failed at ${world.nowMs()}`, alike: 1 },
+      world.nowMs(),
+    ]);
+    await world.fleet.lifecycle.close(keyOf('b'), 'finished');
+    expect([await place(), await world.fleet.claims.place(keyOf('nobody'))]).toEqual([null, null]);
   });
 });
 

@@ -168,7 +168,7 @@ test('by way of sentinels, of which one is enough; after a failover the successo
   promoted.disconnect();
   await expect.poll(() => state.adoptRedis('persisted').catch(String), settles).toBe('adopted');
   await state.close();
-}, 60_000);
+});
 
 /** A sentinel looks around every ten seconds. */
 const settles = { timeout: 25_000, interval: 200 };

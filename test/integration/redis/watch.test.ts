@@ -104,7 +104,7 @@ describe('templates', () => {
 
   test('a start that failed is told with its code and age, and never in the words of who failed', async () => {
     await world.fleet.pool.reserve('t1', sandboxId('s1'), [{ template, minReady: 1, max: 1 }], 9, minute);
-    await world.fleet.pool.launchFailed(sandboxId('s1'), 'image_unavailable', '\u001b[2Jevil', {});
+    await world.fleet.pool.launchFailed(sandboxId('s1'), 'image_unavailable', '\u001b[2Jevil', null);
     await world.step(12 * second);
     const reading = await read('T');
     expect(reading.templates).toMatchObject([

@@ -97,7 +97,10 @@ describe('sandboxd over its line', () => {
     ];
     expect(await link.prepare(target, good, 5000, signal)).toMatchObject({ ok: true });
     const bad = await troubleOf(link.prepare(target, [['sh', '-c', 'echo why >&2; exit 3']], 5000, signal));
-    expect(bad).toMatchObject({ code: 'prepare_failed', message: expect.stringMatching(/exit 3.*why/s) });
+    const message = 'prepare failed: ["sh","-c","echo why >&2; exit 3"] ended with exit code 3: why';
+    expect(bad).toMatchObject({ code: 'prepare_failed', message, exitCode: 3 });
+    const absent = await troubleOf(link.prepare(target, [['no-such-program']], 5000, signal));
+    expect(absent).toMatchObject({ code: 'prepare_failed', errno: 'ENOENT' });
     await link.bind(target, aBind(), signal);
     expect(await troubleOf(link.prepare(target, good, 5000, signal))).toEqual(refused('already_bound'));
   });

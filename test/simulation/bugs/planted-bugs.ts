@@ -131,6 +131,10 @@ const plantedBugsByName = {
     "if Rollout.isGrader(id) then Ending.taint(Rollout.rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { kind = 'none' } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
+  'a start that may succeed next time is certain to fail': replacing(
+    "reason ~= '' and alike >= alikeToOpen",
+    'alike >= alikeToOpen',
+  ),
   // These were real. The first one was found under load, and the simulator was blind for it.
   'a turn of the grader is lost with its answer': replacing(
     'return gradeBy == by and run() or {',

@@ -8,6 +8,7 @@ import { movesAreTold } from './moves-are-told.ts';
 import { bookkept } from './bookkept.ts';
 import { ended } from './ended.ts';
 import { heardOut } from './heard-out.ts';
+import { toldInVain } from './told-in-vain.ts';
 import { toldTheWhole } from './told-the-whole.ts';
 import { turnsAreRun } from './turns-are-run.ts';
 
@@ -37,6 +38,7 @@ export function createInspector(world: World): Inspector {
     ...heardOut,
     ...turnsAreRun,
     ...toldTheWhole,
+    ...toldInVain,
     ...stateOnlyMovesOn(),
     ...movesAreTold(),
   };

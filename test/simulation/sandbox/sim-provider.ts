@@ -1,4 +1,4 @@
-import type { LossCause } from '#src/failure/codes.ts';
+import { failsEverywhere, type LossCause } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { sandboxId, type SandboxId, type TemplateDigest } from '#src/model/ids.ts';
 import { type Owner, sandboxAddress } from '#src/model/rollout.ts';
@@ -23,6 +23,9 @@ export class Engine {
   readonly #watches: Watches;
   /** A name is used once: what has ended is not started again by a create that comes late. */
   readonly #ended = new Set<SandboxId>();
+  #refusal: { readonly untilMs: number; readonly isForGood: boolean } | null = null;
+  /** When it refused to make a sandbox for a reason that holds for every other one. */
+  readonly refusedForGoodMs: number[] = [];
 
   constructor(world: WireWorld) {
     this.#world = world;
@@ -54,6 +57,11 @@ export class Engine {
   /** Whoever watches hears nothing until then, and first what is true now. */
   fallBehind(untilMs: number): void {
     this.#watches.fallBehind(untilMs);
+  }
+
+  /** Makes no sandbox until then. `isForGood`: for a reason that holds for every sandbox, such as a folder that is missing. */
+  refuse(untilMs: number, isForGood: boolean): void {
+    this.#refusal = { untilMs, isForGood };
   }
 
   providerFor(process: SimProcess): SandboxProvider {
@@ -88,6 +96,8 @@ export class Engine {
         if (creating && faults.strikes('create_fails', 'anybody', sandbox ?? '')) {
           return reject(new Failure('start_failed', 'the engine refused'));
         }
+        const refused = creating ? this.#refused() : null;
+        if (refused !== null) return reject(refused);
         if (creating && sandbox !== null && this.#ended.has(sandbox))
           return reject(new Failure('start_failed', 'it has ended already'));
         const answer = act();
@@ -95,6 +105,14 @@ export class Engine {
         process.hears(() => resolve(answer));
       });
     });
+  }
+
+  #refused(): Failure | null {
+    const { scheduler, faults } = this.#world;
+    if (this.#refusal === null || faults.over || scheduler.nowMs > this.#refusal.untilMs) return null;
+    if (!this.#refusal.isForGood) return new Failure('start_failed', 'its machine refuses it');
+    this.refusedForGoodMs.push(scheduler.nowMs);
+    return new Failure('start_failed', 'its folder is missing', { evidence: failsEverywhere });
   }
 
   #create({ sandbox, template }: CreateRequest): void {

@@ -91,7 +91,8 @@ class Discarded(CorralError):
 
 
 class Unavailable(CorralError):
-    """No sandbox or no gateway within the patience of the client. For a trainer the same as `Discarded`."""
+    """No sandbox or no gateway within the patience of the client, or a sandbox that cannot start: then the fleet says so after
+    three, and `message` has the reason. For a trainer the same as `Discarded`."""
 
 
 class Misuse(CorralError):

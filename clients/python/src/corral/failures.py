@@ -70,7 +70,7 @@ def error_of(failure: Failure, of: Of = "other") -> CorralError:
         return RequirementsUnmet(failure)
     if meaning == "misuse":
         return Misuse(failure)
-    return Unavailable(failure) if meaning == "wait" and failure.retryable else Discarded(failure)
+    return Unavailable(failure) if meaning == "wait" else Discarded(failure)
 
 
 def meaning_of(failure: Failure, of: Of) -> Meaning:

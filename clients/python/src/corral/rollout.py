@@ -47,6 +47,7 @@ from .routes import (
     WRITE,
     Route,
 )
+from .waiting import logging_why
 from .writing import check_command, check_path, json_text, readable
 
 log = logging.getLogger("corral")
@@ -108,6 +109,7 @@ class Rollout:
         self._opening: asyncio.Lock | None = None
         self._finishing: asyncio.Task[None] | None = None
         self._is_over = False
+        self._is_served = False
         self._barred: CorralError | None = None
 
     async def __aenter__(self) -> Self:
@@ -356,7 +358,12 @@ class Rollout:
 
     async def _heard(self, pool: Pool, asked: Asked) -> Reply:
         try:
-            return await exchange(pool, self._gateway, asked)
+            if self._is_served:
+                return await exchange(pool, self._gateway, asked)
+            with logging_why(pool, self._held, self._open_body, asked):
+                reply = await exchange(pool, self._gateway, asked)
+            self._is_served = asked.route is not OPEN
+            return reply
         except asyncio.CancelledError:
             # A trainer's own deadline that ran out while the machinery was away is not the policy's slowness: a framework
             # that goes on and grades would make a low score of it.

@@ -36,6 +36,7 @@ def of_file(path: str) -> str:
 
 
 OPEN: Final = Route("POST", "/v1/rollouts", "open")
+VIEW: Final = Route("GET", "/v1/rollouts/{id}")
 VERDICT: Final = Route("GET", "/v1/rollouts/{id}/verdict")
 CALL: Final = Route("POST", "/v1/rollouts/{id}/calls", "act", is_held=True)
 EXEC: Final = Route("POST", "/v1/rollouts/{id}/exec", "act", is_held=True)
@@ -57,6 +58,7 @@ RECORD_STANDING: Final = Route("PUT", "/v1/controls")
 
 ROUTES: Final = (
     OPEN,
+    VIEW,
     VERDICT,
     CALL,
     EXEC,

@@ -68,7 +68,7 @@ export const sandboxAlerts = {
     // Environments may share a template, so names are the many; a version that is only pinned may have none.
     expr: `(${names} * on (namespace, fleet, template) group_left () (${breaker})) or (${breaker} unless on (namespace, fleet, template) ${names})`,
     for: '1m',
-    when: 'a template’s breaker is open: ten starts in a row have failed',
+    when: 'a template’s breaker is open: ten starts in a row have failed, or three for a reason that no other sandbox escapes',
     summary:
       'Sandboxes of environment {{ $labels.environment }} do not start in fleet {{ $labels.fleet }} (template {{ $labels.template }})',
     description:

@@ -92,7 +92,7 @@ script('reserve', function(ask)
 
   local unproven
   local function mayPull(template)
-    local isProven = Pool.standing(template) > 0
+    local isProven = Sandbox.standing(template) > 0
     local most = isProven and slots.later or slots.first
     if redis.call('SCARD', key.starting .. template) >= most then return false end
     if isProven then return true end
@@ -212,9 +212,9 @@ script('ready', function(ask)
   return waiter
 end)
 
--- The launcher says that a start came to nothing.
+-- The launcher says that a start came to nothing. `reason`: as `noteFailure` takes it.
 script('launch-failed', function(ask)
-  Breaker.failStart(ask.sandbox, ask.code, ask.message)
+  Breaker.failStart(ask.sandbox, ask.code, ask.message, ask.reason)
 end)
 
 -- Starts that hang: their slots go back, and they are destroyed.
@@ -222,7 +222,7 @@ script('overdue-launches', function()
   local portion = 100
   local overdue = redis.call('ZRANGEBYSCORE', key.starts, '-inf', nowMs, 'LIMIT', 0, portion)
   for _, sandbox in ipairs(overdue) do
-    Breaker.failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout')
+    Breaker.failStart(sandbox, 'start_timeout', 'the sandbox did not become ready before its start timeout', '')
   end
   return overdue
 end)

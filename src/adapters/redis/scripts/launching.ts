@@ -34,6 +34,9 @@ export const launching = {
   ),
   /** Replies whose it is now, if it is granted at once. */
   ready: contract({ sandbox, boot: Type.String(), address: Type.String() }, orNothing(Type.String())),
-  'launch-failed': contract({ sandbox, code: Type.String(), message: Type.String() }, Nothing),
+  'launch-failed': contract(
+    { sandbox, code: Type.String(), message: Type.String(), reason: Type.String() },
+    Nothing,
+  ),
   'overdue-launches': contract({}, list(sandbox)),
 };

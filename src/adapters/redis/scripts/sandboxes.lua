@@ -70,7 +70,7 @@ end)
 -- The provider no longer has the sandbox. One that a rollout still holds stays: its loss goes through the one door first.
 script('forget', function(ask)
   local sandbox = ask.sandbox
-  Breaker.failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting')
+  Breaker.failStart(sandbox, 'start_failed', 'the provider lost the sandbox while it was starting', '')
   local template, phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'template', 'phase', 'owner'))
   if not template or (phase == 'ready' and owner) then return end
   Sandbox.spend(sandbox)
@@ -86,7 +86,7 @@ end)
 script('withdraw-sandbox', function(ask)
   local sandbox = ask.sandbox
   local phase, owner = unpack(redis.call('HMGET', key.sandbox .. sandbox, 'phase', 'owner'))
-  if phase == 'starting' then return Breaker.failStart(sandbox, 'provider_unavailable', ask.why) end
+  if phase == 'starting' then return Breaker.failStart(sandbox, 'provider_unavailable', ask.why, '') end
   if phase ~= 'ready' or owner then return false end
   Sandbox.drain(sandbox)
   return true

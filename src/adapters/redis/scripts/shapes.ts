@@ -37,7 +37,14 @@ export type StoredCall = Static<typeof StoredCall>;
 /** `Presence.claimReply` of lib/presence.lua, and what claims that are refused before it are told. */
 export const Claimed = Type.Union([
   Type.Object({ kind: Type.Literal('held'), rollout: Rollout }),
-  Type.Object({ kind: Type.Literal('waiting'), ahead: Type.Integer(), rollout: Rollout }),
+  Type.Object({
+    kind: Type.Literal('waiting'),
+    ahead: Type.Integer(),
+    rollout: Rollout,
+    failing: Type.Optional(
+      Type.Object({ code: Type.String(), message: Type.String(), alike: Type.Integer(), beganMs: Type.Number() }),
+    ),
+  }),
   Type.Object({ kind: Type.Literal('refused'), code: Type.String(), rollout: Type.Optional(Rollout) }),
 ]);
 export type Claimed = Static<typeof Claimed>;

@@ -1,8 +1,9 @@
--- requires: grant, line, outage, presence, rollout, run
+-- requires: breaker, grant, line, outage, presence, rollout, run
 -- Rollouts between their claim and their first call: renewed while they wait, moved to another sandbox, or put back in line.
 
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them. Says who does not just wait any
 -- more, and is to claim again; of the others, who may be hundreds each second, nothing needs to be said.
+-- Who waits for a template whose starts fail alike is to claim again, too: the claim's reply has the failure.
 -- Of most nothing is new but the time: who stands in line already is renewed together with his neighbours.
 script('renew', function(ask)
   local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
@@ -11,7 +12,7 @@ script('renew', function(ask)
   local function renewWithNeighbours(id, template)
     local ids = neighbours[template] or {}
     ids[#ids + 1], ids[#ids + 2] = nowMs, id
-    neighbours[template], plain[id] = ids, true
+    neighbours[template], plain[id] = ids, template
   end
 
   -- A lease that is a sixtieth longer than it must be is not written anew each second.
@@ -41,11 +42,14 @@ script('renew', function(ask)
     redis.call('ZADD', key.waiters, unpack(ids))
   end
 
-  local anybodyGranted = false
-  for template in pairs(templates) do anybodyGranted = Grant.serveLine(template) or anybodyGranted end
+  local anybodyGranted, inVain = false, {}
+  for template in pairs(templates) do
+    anybodyGranted = Grant.serveLine(template) or anybodyGranted
+    inVain[template] = Breaker.hasFailedAlikeLately(template)
+  end
 
   local function justWaits(id)
-    if refused[id] then return false end
+    if refused[id] or inVain[plain[id]] then return false end
     if plain[id] and not anybodyGranted then return true end
     local state, taintCode = Rollout.read(id, 'state', 'taintCode')
     return state == 'waiting' and not taintCode
@@ -56,6 +60,17 @@ script('renew', function(ask)
     if not justWaits(id) then changed[#changed + 1] = id end
   end
   return changed
+end)
+
+-- Why a rollout still waits: how many are served before it, and the last start of its template that failed.
+reading('place', function(ask)
+  local id = ask.key
+  local state, template = Rollout.read(id, 'state', 'template')
+  if state ~= 'waiting' or not redis.call('ZSCORE', key.waiters, id) then return nil end
+  local code, message, alike, atMs =
+    unpack(redis.call('HMGET', key.breaker .. template, 'code', 'message', 'alike', 'atMs'))
+  local failed = code and { code = code, message = message, alike = tonumber(alike or 1), atMs = tonumber(atMs) } or nil
+  return { ahead = Line.aheadOf(id, template), lastFailure = failed }
 end)
 
 -- A sandbox that would not take its rollout is given up. Compare-and-set on the generation, and only before the first

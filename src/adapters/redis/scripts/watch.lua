@@ -75,8 +75,8 @@ reading('watch', function(ask)
 
   local rows = {}
   for index, template in ipairs(templates) do
-    local failures, probe, code, atMs =
-      unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'code', 'atMs'))
+    local failures, probe, certain, code, atMs =
+      unpack(redis.call('HMGET', key.breaker .. template, 'failures', 'probe', 'certain', 'code', 'atMs'))
     local grantable = key.grantable .. template
     rows[index] = {
       template = template,
@@ -85,7 +85,7 @@ reading('watch', function(ask)
       held = redis.call('SCARD', key.held .. template),
       waiting = redis.call('ZCOUNT', grantable, nowMs - timing.grantableMs, '+inf'),
       announced = (Pool.readAnnounced(template)),
-      breaker = Breaker.breakerStateOf(template, failures, probe),
+      breaker = Breaker.breakerStateOf(template, failures, probe, certain),
       lastFailure = code and { code = code, agoMs = atMs and nowMs - atMs or 0 } or nil,
       environment = not isKnown[template] and environmentOf(template) or nil,
       chosenFor = not isKnown[template] and string.match(redis.call('HGET', key.chosen, template) or '', '^%S+') or nil,

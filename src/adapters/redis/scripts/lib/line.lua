@@ -1,4 +1,4 @@
--- requires: outage, rollout, sandbox
+-- requires: breaker, outage, rollout, sandbox
 -- The waiting line of a template: one sorted set of places per run, and a ring of runs by whose turn it is. A waiter
 -- is grantable while somebody renews it; a silent one is taken out of the ring but keeps its place in its record.
 -- Silent waiters are put aside when they are met, so that no script has to walk the whole line.
@@ -25,7 +25,7 @@ end
 
 local function becomeGrantable(id, template, place)
   local run = Rollout.runOf(id)
-  redis.call('ZADD', key.grantable .. template, nowMs, id)
+  if redis.call('ZADD', key.grantable .. template, nowMs, id) == 1 then Breaker.probeAtOnce(template) end
   redis.call('ZADD', lineKey(template, run), place, id)
   joinRing(key.turns .. template, run)
   joinRing(key.launchRuns, run)

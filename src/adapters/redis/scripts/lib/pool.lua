@@ -1,4 +1,4 @@
--- requires: line
+-- requires: line, sandbox
 -- What is asked of a template's pool: by announced bursts, and by rows that made the template.
 
 -- Announced bursts of a template, by run: `count untilMs heldBefore`. Rollouts that took a sandbox since the first living
@@ -36,22 +36,18 @@ end
 local choiceIdleMs = 10 * 60 * 1000
 local choicesKeptMs = 24 * 3600 * 1000 -- where no controller is there to forget them
 
-local function standing(template)
-  return redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.held .. template)
-end
-
 -- Starts under way of chosen templates of which no sandbox stands yet.
 local function unprovenStarts(isChosen)
   local starts = 0
   for _, sandbox in ipairs(redis.call('ZRANGE', key.starts, 0, -1)) do
     local template = redis.call('HGET', key.sandbox .. sandbox, 'template')
-    if template and isChosen(template) and standing(template) == 0 then starts = starts + 1 end
+    if template and isChosen(template) and Sandbox.standing(template) == 0 then starts = starts + 1 end
   end
   return starts
 end
 
 local function isOfUse(template)
-  return standing(template) + redis.call('SCARD', key.starting .. template) + Line.countGrantable(template)
+  return Sandbox.standing(template) + redis.call('SCARD', key.starting .. template) + Line.countGrantable(template)
     + announcedOf(template) > 0
 end
 
@@ -72,7 +68,6 @@ return {
   readAnnounced = readAnnounced,
   announcedOf = announcedOf,
   choicesKeptMs = choicesKeptMs,
-  standing = standing,
   unprovenStarts = unprovenStarts,
   forgetIdleChoices = forgetIdleChoices,
 }

@@ -1,4 +1,4 @@
--- requires: line, outage, rollout, run
+-- requires: breaker, line, outage, rollout, run
 -- "Still here", said by a claim or a renewal, and what a caller is told about the rollout then.
 
 -- A waiter whose place is over takes a new one, at the end.
@@ -39,7 +39,8 @@ local function claimReply(id)
   local barred = Rollout.barredCode(rollout.state, rollout.taintCode, rollout.closedBy)
   if barred then return { kind = 'refused', code = barred, rollout = rollout } end
   if rollout.state == 'waiting' then
-    return { kind = 'waiting', ahead = Line.aheadOf(id, rollout.template), rollout = rollout }
+    return { kind = 'waiting', ahead = Line.aheadOf(id, rollout.template), rollout = rollout,
+      failing = Breaker.certainFailure(rollout.template) }
   end
   return { kind = 'held', rollout = rollout }
 end

@@ -40,6 +40,10 @@ local function knownRow(sandbox)
   }
 end
 
+local function standing(template)
+  return redis.call('ZCARD', key.ready .. template) + redis.call('SCARD', key.held .. template)
+end
+
 -- Templates whose pool may lack something: whoever takes a sandbox from a pool, or asks more of it, says so here, and a
 -- reservation that finds one full takes it out. So nobody walks thousands of templates for the few that changed. A controller
 -- counts all of them every now and then and names those that lack, for what was said to a Redis that has forgotten.
@@ -115,6 +119,7 @@ local function drainOf(id, sandbox)
 end
 
 return {
+  standing = standing,
   movedAll = movedAll,
   moved = moved,
   knownRow = knownRow,

@@ -1,0 +1,41 @@
+import { Value } from 'typebox/value';
+import { ErrorAnswer } from '#src/protocol/native/parts.ts';
+import type { HttpAnswer } from '../gateway/http-client.ts';
+import type { RowUnderTest } from './check-row.ts';
+import { type Check, tryOut } from './report.ts';
+
+const whatStarts = 'a sandbox';
+
+/** Beyond the wait in line, for the answer itself. */
+const deadlineMs = 330_000;
+
+type StartUnderTest = Pick<RowUnderTest, 'client' | 'environment' | 'row' | 'traceId' | 'label'>;
+
+/**
+ * Whether sandboxes of the row can start, asked on the face that answers as soon as that is known. The one of training jobs
+ * holds each request for minutes, because the cause may be fixed meanwhile. Every other trouble is left to the checks that
+ * follow.
+ */
+export function checkStart({ client, environment, row, traceId, label }: StartUnderTest): Promise<Check> {
+  const id = `${traceId}-start`;
+  const path = `/v1/rollouts/${encodeURIComponent(id)}`;
+  const opening = { rollout_id: id, environment, item: row.item };
+  const command = { call_id: 'start', argv: ['true'] };
+  return tryOut(environment, `${label}${whatStarts}`, async () => {
+    await client.send({ method: 'POST', path: '/v1/rollouts', body: opening });
+    const answer = await client.send({ method: 'POST', path: `${path}/exec`, body: command, deadlineMs });
+    await client.send({ method: 'DELETE', path });
+    const why = whyNoneStarts(answer);
+    return { ok: why === null, detail: why ?? 'starts' };
+  });
+}
+
+/** Nothing else of its environment can be tried then. */
+export const couldNotStart = ({ what, ok }: Check): boolean => !ok && what.endsWith(whatStarts);
+
+function whyNoneStarts({ status, body }: HttpAnswer): string | null {
+  const answer: unknown = JSON.parse(status === 503 && body.startsWith('{') ? body : 'null');
+  if (!Value.Check(ErrorAnswer, answer)) return null;
+  const { evidence, message, code } = answer.error;
+  return evidence['starts_failed'] === undefined ? null : `${message} (${code})`;
+}
