@@ -92,10 +92,19 @@ async def test_without_a_solution_the_task_is_unproven_and_its_zero_stands(
     assert "the task is unproven" in caplog.text
 
 
+async def test_a_reward_that_the_policy_wrote_and_locked_is_no_reward(
+    fleet: Fleet, run: str, tmp_path: Path, image: str
+):
+    forged = (
+        f"touch stop; echo 1 > {REWARD}; echo '[' > /logs/verifier/reward.json; chmod -R 500 /logs/verifier"
+    )
+    job = await play_job([write_task(tmp_path, "locked", image)], commands=[forged])
+    assert (await rewards(job), counts(fleet, run)) == ([0], (1, 0, {}))
+
+
 async def test_ten_trials_wait_for_one_run_of_the_controls(
     fleet: Fleet, run: str, tmp_path: Path, image: str
 ):
-    """Longer than a lease of theirs would last unrenewed is for the fleet's own tests; here they only all wait."""
     task = write_task(tmp_path, "proven", image, test=f"sleep 1\n[ -s calls ]; echo $((1 - $?)) > {REWARD}\n")
     job = await play_job([task], commands=["true"] * 10, at_once=10)
     assert await rewards(job) == [0] * 10

@@ -24,7 +24,7 @@ from scripted_agent import ScriptedAgent
 from corral.harbor import reward_of
 
 APPEND = "for each in $(seq {}); do echo x >> calls; done"
-TEST = "#!/bin/sh\nsleep {}\nwc -l < calls > /logs/verifier/reward.txt\n"
+TEST = "#!/bin/sh\nsleep {}\ntouch calls; wc -l < calls > /logs/verifier/reward.txt\n"
 Disturb = Callable[[str], Awaitable[None]]
 
 pytestmark = pytest.mark.usefixtures("address")
@@ -129,6 +129,12 @@ async def test_the_models_own_time_out_is_an_exit_code_and_scored(fleet: Fleet, 
     assert (await reward_of(trial), fleet.report(run)["scored"], fleet.report(run)["discarded"]) == (1, 1, 0)
 
 
+async def test_an_agents_own_timeout_above_an_hour_ends_nothing(fleet: Fleet, run: str, task: Path):
+    [trial] = await play(task, [APPEND.format(2)], timeout_sec=7200)
+    assert ([each.return_code for each in ScriptedAgent.seen], await reward_of(trial)) == ([0], 2)
+    assert fleet.report(run)["scored"] == 1
+
+
 async def test_a_policy_that_takes_away_what_is_graded_is_no_lost_sandbox(fleet: Fleet, run: str, task: Path):
     [trial] = await play(task, ["rm -rf /logs/* /tests/*; echo x > /logs/verifier; chmod 0 /tests"])
     assert (trial.reward_valid, await reward_of(trial)) == (True, 0)
@@ -215,4 +221,6 @@ async def test_a_task_that_the_fleet_wrote_is_refused_by_a_job_that_would_grade_
     [trial] = await play(written, ["echo forty-two > answer.txt"], environment="asked")
     assert trial.exception_info is not None
     assert "CorralVerifier" in trial.exception_info.exception_message
-    assert (ScriptedAgent.seen, await reward_of(trial), fleet.report(run)["scored"]) == ([], None, 0)
+    # Not even opened.
+    assert (ScriptedAgent.seen, await reward_of(trial)) == ([], None)
+    assert "error" in fleet.report(run)

@@ -135,8 +135,10 @@ def judge(trial: TrialResult, kind: Kind, config: TaskConfig, end: str) -> Evide
     if _shows_nothing(trial):
         return Evidence("lost", f"{_name(kind)}: {exceptions_of(trial)[0].exception_message}")
     left = "left no reward" if rewards is None else f"left {rewards} instead of the full reward"
-    said = " ".join(f"{each.exception_type}: {each.exception_message}." for each in exceptions_of(trial))
-    return Evidence("failed", f"{_name(kind)} {left}. {said} The end of the verifier's output: {end}")
+    # That a reward is missing is said already.
+    others = [each for each in exceptions_of(trial) if each.policy.cause != FailureCause.VERIFIER_FAILED]
+    said = "".join(f" {each.exception_type}: {each.exception_message}." for each in others)
+    return Evidence("failed", f"{_name(kind)} {left}.{said} The end of the verifier's output: {end}")
 
 
 def _rewards_of(trial: TrialResult, kind: Kind, config: TaskConfig) -> dict[str, Any] | None:
