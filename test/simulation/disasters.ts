@@ -128,7 +128,7 @@ export function planDisasters(world: World): void {
   strikeGraders(world, chance.fork('graders'));
   cutOff(world, chance.fork('cut off'));
   forgetLeftovers(world, chance.fork('leftovers'));
-  refuseStarts(world, chance.fork('refused starts'));
+  refuseStarts(world, chance.fork('no starts'));
   const kinds: readonly (keyof typeof disasters)[] = [
     ...(Object.keys(disasters) as (keyof typeof disasters)[]),
     ...likely,
@@ -188,14 +188,14 @@ function cutOff(world: World, chance: Chance): void {
   });
 }
 
-const refusedShare = 0.25;
+const refusedShare = 0.15;
 
-/** No sandbox starts for a while: from the beginning, when none is ready, or later. */
+/** No sandbox starts for a while: mostly from the beginning, when none is ready. Only the native face hears of it early. */
 function refuseStarts(world: World, chance: Chance): void {
-  if (!chance.happens(refusedShare)) return;
+  if (!chance.happens(refusedShare) || !world.planned.some(({ face }) => face === 'native')) return;
   const durationMs = chance.between(5_000, 40_000);
   const isForGood = chance.happens(0.5);
-  world.scheduler.after(chance.pick([0, chance.between(3_500, 20_000)]), 'fate', 'refuses starts', () => {
+  world.scheduler.after(chance.pick([0, 0, chance.between(3_500, 20_000)]), 'fate', 'refuses starts', () => {
     if (world.faults.over) return;
     const says = `makes no sandbox for ${seconds(durationMs)}${isForGood ? ': its folder is missing' : ''}`;
     world.faults.note('starts refused', says, 'anybody', 'engine');

@@ -91,7 +91,8 @@ class Waits:
         for waiter in waiters[:LOOKS_OF_A_TASK]:
             reason = await _reason_of(pool, waiter)
             if reason is not None:
-                return self._log(waiter, len(waiters), reason)
+                self._log(waiter, len(waiters), reason)
+                return
             # Its call runs, or it is answered.
             self.remove(waiter)
 

@@ -42,7 +42,12 @@ export const Claimed = Type.Union([
     ahead: Type.Integer(),
     rollout: Rollout,
     failing: Type.Optional(
-      Type.Object({ code: Type.String(), message: Type.String(), alike: Type.Integer(), beganMs: Type.Number() }),
+      Type.Object({
+        code: Type.String(),
+        message: Type.String(),
+        alike: Type.Integer(),
+        beganMs: Type.Number(),
+      }),
     ),
   }),
   Type.Object({ kind: Type.Literal('refused'), code: Type.String(), rollout: Type.Optional(Rollout) }),
