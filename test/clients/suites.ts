@@ -51,9 +51,18 @@ export const core: Suite = {
   isSlow: false,
 };
 
+/** Half of its time goes into controls. */
+const harbor: Suite = {
+  ...adapter('harbor'),
+  parts: [
+    ['tests/with_harbor/test_controls.py'],
+    ['tests/with_harbor', '--ignore=tests/with_harbor/test_controls.py'],
+  ],
+};
+
 export const suites: readonly Suite[] = [
   core,
-  adapter('harbor'),
+  harbor,
   adapter('verifiers'),
   adapter('e2b'),
   overE2b('harbor'),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from fleet import Fleet
+from rootfs import busybox_root
 
 import corral
+import corral.trl
 from corral.refusals import format_summary, unmet
 
 TOO_MUCH = {"memory_bytes": 65 * 1024**3}
@@ -66,6 +70,30 @@ def test_the_synchronous_face_refuses_as_well(fleet: Fleet, run: str):
     with corral.sync.Rollout("own-score", requires=TOO_MUCH, client=client) as rollout:
         with pytest.raises(corral.RequirementsUnmet, match=r"sandbox\.memory"):
             rollout.open()
+
+
+def test_a_trainer_with_trl_has_no_reward_for_a_refused_row_and_goes_on(
+    fleet: Fleet, run: str, tmp_path: Path
+):
+    """Its module needs no TRL. The root's own WORKDIR cannot be written, and no other row is refused."""
+    roots = [tmp_path / "fine", tmp_path / "closed"]
+    for root in roots:
+        root.mkdir()
+    images = [busybox_root(root) for root in roots]
+    (tmp_path / "closed.config.json").write_text('{"WorkingDir": "/etc"}')
+    one = corral.trl.environment("sandbox", client=corral.sync.Client(fleet.url, fleet.key, run))
+    rollouts = [one() for _ in images]
+    for rollout, image in zip(rollouts, images, strict=True):
+        rollout.reset(image=image)
+        with suppress(corral.RequirementsUnmet):
+            rollout._rollout.exec("true")
+
+    def both(**_: object) -> list[float | None]:
+        return [1.0, 1.0]
+
+    score = corral.trl.unless_lost(both)
+    assert score(completions=["", ""], environments=rollouts) == [1.0, None]
+    assert (fleet.report(run)["scored"], fleet.report(run)["blame"]) == (1, {"caller": 1})
 
 
 def test_a_refusal_is_neither_a_loss_nor_the_policys_nor_the_jobs():

@@ -2,9 +2,9 @@
 
     GRPOTrainer(..., environment_factory=corral.trl.environment("shell"), reward_funcs=corral.trl.reward)
 
-A rollout whose sandbox was lost has the reward `None`: TRL leaves it out of its group's mean and gives it no advantage. TRL
-tells every exception of a tool to the model as text, and dies of one in `reset`; so neither raises here, and what was lost is
-remembered until the reward is asked for.
+A rollout whose sandbox was lost, or whose task was refused, has the reward `None`: TRL leaves it out of its group's mean and
+gives it no advantage. TRL tells every exception of a tool to the model as text, and dies of one in `reset`; so neither raises
+here, and what was lost is remembered until the reward is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from functools import cache, partial, wraps
 from typing import Any, ClassVar
 
 from . import sync
-from .errors import CorralError, Discarded, Refused, Unavailable
+from .errors import CorralError, Discarded, Refused, RequirementsUnmet, Unavailable
+from .refusals import note_refusal
 from .rollout import Rollout
 
 __all__ = ["environment", "reward", "unless_lost"]
@@ -78,7 +79,7 @@ def _known(work: Future[float]) -> float | None:
     """What is neither a score nor a discard is the job's mistake, and ends it."""
     try:
         return work.result()
-    except (Discarded, Unavailable):
+    except (Discarded, Unavailable, RequirementsUnmet):
         return None
 
 
@@ -128,6 +129,9 @@ class _Environment:
 async def _graded(rollout: Rollout, answer: str) -> float:
     try:
         return (await rollout.grade({"output_text": answer})).score
+    except RequirementsUnmet as refusal:
+        note_refusal(rollout.environment, refusal)
+        raise
     finally:
         await rollout.finish()
 
@@ -136,6 +140,9 @@ async def _brought(rollout: Rollout, score: float) -> float:
     try:
         await rollout.score(score)
         return score
+    except RequirementsUnmet as refusal:
+        note_refusal(rollout.environment, refusal)
+        raise
     finally:
         await rollout.finish()
 

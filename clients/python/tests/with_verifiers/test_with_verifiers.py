@@ -235,3 +235,36 @@ async def test_rows_that_the_fleet_wrote_are_asked_as_their_prompt_says_and_grad
         ("user", "What is 6 * 7?"),
     ]
     assert len(fleet.report(run)["groups"]) == 1
+
+
+@pytest.mark.parametrize(
+    "requirement", ["memory", "cpu", "disk", "gpu", "workdir", "timeout", "user", "network"]
+)
+async def test_a_demand_that_is_not_met_is_an_episode_without_a_reward_and_is_not_played_again(
+    fleet: Fleet, run: str, model: ScriptedModel, requirement: str
+):
+    def taskset(kind: str) -> dict[str, str]:
+        return {"id": "demanding_tasks", "kind": kind}
+
+    env = environment("own-score", taskset(requirement), retries={"max_retries": 3})
+    [episode] = await play(env, model, [[]])
+    [error] = episode.errors
+    assert (error.type, error.message.split(": ")[0]) == ("RequirementsUnmet", requirement)
+    assert (episode.ok, episode.traces, model.seen) == (False, [], {})
+
+    [healthy] = await play(environment("own-score", taskset("none")), model, [[]])
+    assert rewards([healthy]) == [1]
+    report = fleet.report(run)
+    assert (report["scored"], set(report["blame"]) <= {"caller"}) == (1, True)
+
+
+@pytest.mark.parametrize("kind", ["nan-reward", "slow-reward"])
+async def test_a_reward_that_is_missing_is_not_a_zero(
+    fleet: Fleet, run: str, model: ScriptedModel, kind: str
+):
+    env = environment("own-score", {"id": "demanding_tasks", "kind": kind})
+    [episode] = await play(env, model, [[]])
+    [trace] = episode.traces
+    assert trace.last_error is not None
+    assert (trace.ok, trace.rewards, trace.last_error.type) == (False, {}, "RewardMissing")
+    assert fleet.report(run)["scored"] == 0
