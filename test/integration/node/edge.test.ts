@@ -58,7 +58,9 @@ describe('a node whose sandboxes misbehave', () => {
   beforeEach(async () => {
     stateFolder = await mkdtemp(join(tmpdir(), 'corral-node-'));
     // What else of the payload a launch runs.
-    await writeFile(join(stateFolder, payloadLayout.closeFrom), closeFromProgram(process.arch), { mode: 0o755 });
+    await writeFile(join(stateFolder, payloadLayout.closeFrom), closeFromProgram(process.arch), {
+      mode: 0o755,
+    });
   });
   afterEach(async () => {
     await events.stop();
