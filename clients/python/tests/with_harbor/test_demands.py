@@ -1,4 +1,4 @@
-"""What a task's own file demands, as the fleet is told, and what is refused without asking it."""
+"""What a task's own file demands of the fleet, and what the adapter refuses by itself."""
 
 from __future__ import annotations
 
