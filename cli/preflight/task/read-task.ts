@@ -255,8 +255,15 @@ function filledIn(env: Readonly<Record<string, string>> = {}): Readonly<Record<s
   return Object.fromEntries(Object.entries(env).map(([name, text]) => [name, fillIn(text)]));
 }
 
-const fillIn = (text: string): string =>
-  text.replaceAll(
-    /\$\{(\w+)(?::-([^}]*))?\}/g,
-    (_, name: string, fallback: string | undefined) => process.env[name] ?? fallback ?? '',
-  );
+function fillIn(text: string): string {
+  const [before = '', ...templates] = text.split('${');
+  return before + templates.map(filledTemplate).join('');
+}
+
+/** `template`: what stands behind `${`. One without its end is text. */
+function filledTemplate(template: string): string {
+  const end = template.indexOf('}');
+  if (end === -1) return `\${${template}`;
+  const [name = '', ...fallback] = template.slice(0, end).split(':-');
+  return (process.env[name] ?? fallback.join(':-')) + template.slice(end + 1);
+}

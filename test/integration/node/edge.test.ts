@@ -1,13 +1,15 @@
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { closeFromProgram } from '#infra/payload/close-from.ts';
 import { type RunningNode, startNode } from '#services/node/wiring.ts';
 import { createLocalProvider, type LocalProvider } from '#src/adapters/local/provider.ts';
 import { failsEverywhere } from '#src/failure/codes.ts';
 import { rolloutId, runId, sandboxId, tenantId } from '#src/model/ids.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLogger } from '#src/platform/logging.ts';
+import { payloadLayout } from '#src/protocol/sandboxd/payload-layout.ts';
 import { expectNothingLeft } from '#test/support/left-behind.ts';
 import { askUnix } from '#test/support/ask-unix.ts';
 import { type RecordedEvents, recordEvents } from '#test/support/provider-events.ts';
@@ -55,6 +57,8 @@ describe('a node whose sandboxes misbehave', () => {
   };
   beforeEach(async () => {
     stateFolder = await mkdtemp(join(tmpdir(), 'corral-node-'));
+    // What else of the payload a launch runs.
+    await writeFile(join(stateFolder, payloadLayout.closeFrom), closeFromProgram(process.arch), { mode: 0o755 });
   });
   afterEach(async () => {
     await events.stop();
