@@ -30,7 +30,7 @@ async def test_a_demand_that_is_not_met_names_what_was_wanted_and_which_line_to_
         assert "66560 MiB" in refusal.wanted
         assert "128 MiB" in refusal.given
         assert "sandbox.memory" in refusal.fix
-        # Whoever swallows the first one gets no score either.
+        # Code that swallows the first one gets no score either.
         with pytest.raises(corral.RequirementsUnmet):
             await rollout.score(1.0)
     assert fleet.report(run)["scored"] == 0

@@ -1,4 +1,4 @@
-"""How a task's standing is waited for, beside a gateway that says what a test wants."""
+"""How a process waits for a task's standing, with a gateway that answers what a test wants."""
 
 from __future__ import annotations
 

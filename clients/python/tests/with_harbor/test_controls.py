@@ -17,7 +17,7 @@ from scripted_agent import ScriptedAgent
 from small_tasks import REWARD, SOLUTION, PlayedJob, controls, messages, play_job, write_step, write_task
 
 from corral.harbor import reward_of
-from corral.harbor.check import Row, check_tasks, format_table
+from corral.harbor.check import Row, check_tasks, format_table, main
 from corral.harbor.task_files import digest_task
 from corral.standing import TaskKey, ask_standing, record_outcome
 
@@ -225,6 +225,14 @@ async def test_check_plays_again_what_it_is_told_to(fleet: Fleet, run: str, tmp_
     for again, played in ((False, 2), (False, 2), (True, 4)):
         [row] = await check_tasks([task], "harbor", again=again)
         assert (row, len(controls(fleet, run))) == (Row("proven", "proven"), played)
+
+
+def test_check_says_what_is_not_a_task(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    (tmp_path / "task.toml").write_text("[environment]\ncpus = 'many'\n")
+    for folder in (tmp_path, tmp_path / "absent"):
+        with pytest.raises(SystemExit):
+            main(["check", str(folder), "--environment", "harbor"])
+        assert f"{folder} is not a task of Harbor" in capsys.readouterr().err
 
 
 def test_a_table_has_one_line_for_each_task_whatever_a_verifier_wrote():

@@ -1,12 +1,14 @@
-"""What a task's own file demands, as the fleet is told, and what is refused without asking it."""
+"""What a task's own file demands of the fleet, and what the adapter refuses by itself."""
 
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fleet import REPOSITORY
 from harbor.models.task.config import NetworkMode, NetworkPolicy
 from harbor.models.trial.config import TaskConfig, TrialConfig
 
@@ -158,6 +160,26 @@ def test_the_digest_changes_with_everything_that_decides_a_reward_and_with_nothi
     (folder / "environment/data").write_text("x")
     seen.add(digest_task(folder, trial_of(folder)))
     assert len(seen) == 5
+
+
+def test_preflight_computes_the_same_digest(folder: Path):
+    """Names that sort by their parts, not as text; a link; a character beyond ASCII; a mode."""
+    for name in ("tests/a.b", "tests/a/c", "solution/l\u00f6sung", "environment/\U0001f600"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"\xff\n")
+    (folder / "tests/link").symlink_to("a.b")
+    (folder / "tests/test.sh").chmod(0o755)
+    script = f"import {{ digestTask }} from '{REPOSITORY}/cli/preflight/task/digest-task.ts';"
+    show = "process.stdout.write(digestTask(process.argv[1]));"
+    node = REPOSITORY / "node_modules/.bin/node"
+    played = subprocess.run(
+        [node, "--input-type=module", "-e", script + show, folder],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert played.stdout == digest_task(folder, trial_of(folder))
 
 
 def test_a_solution_is_there_where_each_step_finds_one(folder: Path):

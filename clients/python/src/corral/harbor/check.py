@@ -22,7 +22,7 @@ from ..settling import Played, settle_standing
 from ..standing import TaskKey
 from .controls import ControlledTask, play_controls
 from .demands import AskedTask, find_demands
-from .task_files import digest_task
+from .task_files import digest_task, read_config
 
 IMPORT_PATH: Final = "corral.harbor:CorralEnvironment"
 HEAD: Final = ("task", "standing", "requirement", "reason")
@@ -39,7 +39,13 @@ class Row:
 
 def main(words: Sequence[str]) -> int:
     """0 where every task is proven or unproven, else 1."""
-    chosen = _parser().parse_args(words)
+    parser = _parser()
+    chosen = parser.parse_args(words)
+    for folder in chosen.tasks:
+        try:
+            read_config(folder)
+        except (OSError, ValueError) as error:
+            parser.error(f"{folder} is not a task of Harbor: {error}")
     # Harbor's own log is of each control's trial; the table says what came of it.
     logging.getLogger("harbor").setLevel(logging.CRITICAL)
     folders = [folder.resolve() for folder in chosen.tasks]

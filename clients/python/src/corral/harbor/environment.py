@@ -17,27 +17,25 @@ from harbor.models.trial.config import TrialConfig
 
 from ..client import Client
 from ..errors import CorralError, Refused, RequirementsUnmet
-from ..refusals import note_refusal, unmet
-from ..results import CallResult
+from ..refusals import note_refusal
 from ..rollout import Rollout
 from ..standing import TaskKey
 from .controls import ControlledTask, is_control, play_controls
 from .demands import ANY_USER, AskedTask, Demands, find_demands
 from .failing import refusal_error, told_to_harbor
+from .late_refusals import another_grader, another_user, unhealthy
 from .reward_settling import RewardSettler
 from .rewards import RewardFile
 from .sandbox import SandboxEnvironment
 from .task_files import digest_task, verifier_bounds_s
 from .verifying import PATHS, REMOVES_REWARDS, Verifying, is_verifier_dir
 
-# Beside the instruction, in tasks that `corral rows --for harbor` wrote: the row that the fleet's own grader needs.
+# Next to the instruction, in tasks that `corral rows --for harbor` wrote: the row that the fleet's own grader needs.
 ROW: Final = "row.json"
 # Where such a task tells the agent to leave its last message.
 ANSWER: Final = "/workspace/answer.txt"
 # More than the fleet grades by what it says: it has a score for an answer so long, whatever is in it.
 TOO_LONG: Final = 1_200_000
-# Of a failed health check's output, in characters.
-LONGEST_END: Final = 1200
 
 _warned: set[str] = set()
 
@@ -127,16 +125,9 @@ class CorralEnvironment(SandboxEnvironment):
         return await asyncio.to_thread(lambda: self._key)
 
     def _grader_mismatch(self) -> RequirementsUnmet | None:
-        """The tests of a row's task give no reward, and that would look like the policy's doing."""
         if self._trial.verifier.disable or (self._row is not None) == self._is_graded_by_fleet:
             return None
-        option = "--verifier-import-path corral.harbor:CorralVerifier"
-        return unmet(
-            "reward",
-            wanted="the fleet grades the task" if self._row is not None else "the task's own tests grade it",
-            given="the job grades it otherwise",
-            fix=f"run it {'with' if self._row is not None else 'without'} {option}",
-        )
+        return another_grader(is_row=self._row is not None)
 
     @property
     def _is_graded_by_fleet(self) -> bool:
@@ -192,7 +183,7 @@ class CorralEnvironment(SandboxEnvironment):
             if not self._is_exit_code(error):
                 raise
             raise await self._refuse(
-                _unhealthy(self.task_env_config.healthcheck, self._last_result)
+                unhealthy(self.task_env_config.healthcheck, self._last_result)
             ) from error
 
     def _is_exit_code(self, error: HealthcheckError) -> bool:
@@ -220,7 +211,7 @@ class CorralEnvironment(SandboxEnvironment):
     ) -> ExecResult:
         wanted = self._resolve_user(user)
         if wanted not in ANY_USER and str(wanted) != self._demands.user:
-            raise await self._refuse(_another_user(wanted))
+            raise await self._refuse(another_user(wanted))
         work = partial(
             self._execute, command, cwd or self.task_env_config.workdir, self._merge_env(env), timeout_sec
         )
@@ -318,23 +309,3 @@ class CorralEnvironment(SandboxEnvironment):
             return RewardFile(path.name, path.read_bytes()).number
         except OSError:
             return None
-
-
-def _unhealthy(check: HealthcheckConfig | None, last: CallResult | None) -> RequirementsUnmet:
-    command = "" if check is None else check.command
-    exited, said = ("", "") if last is None else (last.exit_code, (last.stderr or last.stdout).strip())
-    return unmet(
-        "health_check",
-        wanted=f"the task's health check exits with 0: {command}",
-        given=f"it exited with {exited} in two fresh sandboxes and wrote: {said[-LONGEST_END:] or '(nothing)'}",
-        fix="correct command below [environment.healthcheck] in task.toml, or what the image lacks",
-    )
-
-
-def _another_user(wanted: object) -> RequirementsUnmet:
-    return unmet(
-        "user",
-        wanted=f"the agent runs a command as {wanted!r}",
-        given="commands run as the sandbox's one user",
-        fix="use an agent that names no user, or set user below [agent] in task.toml",
-    )

@@ -1,4 +1,4 @@
-"""A trial's reward for whoever takes a mean over trials."""
+"""A trial's reward, for a mean over trials."""
 
 from __future__ import annotations
 
