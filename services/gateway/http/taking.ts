@@ -71,10 +71,18 @@ export function takeItem(item: unknown): Item | null {
   return item as Item;
 }
 
+/** They are part of the rollout's record and of the label in its sandbox, which has 4,096 characters for all fields. */
+const mostSandboxRequirements = 1_000;
+
 /** What a task demands, from what an open says of it. */
 export function takeRequirements(body: RequiresBody): Requirements {
   const { workdir, workdir_access: workdirAccess, folders, user, task } = body;
   const sandbox = given({ workdir, workdirAccess, folders, user });
+  if (JSON.stringify(sandbox).length > mostSandboxRequirements) {
+    throw invalid(
+      `requires names more than ${mostSandboxRequirements} characters of workdir, folders and user; shorten it`,
+    );
+  }
   return {
     sandbox: Object.keys(sandbox).length === 0 ? null : sandbox,
     ...given({

@@ -62,6 +62,13 @@ describe('opening', () => {
     });
   });
 
+  it('refuses more folders than a rollout’s label has room for', async () => {
+    const folders = Array.from({ length: 5 }, (_, index) => `/${'x'.repeat(220)}${index}`);
+    const answer = await send('POST', '/v1/rollouts', { ...body, requires: { folders } });
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
+    expect(gateway.core.calls).toEqual([]);
+  });
+
   it('passes on what the task requires, in the units of the core', async () => {
     const requires = {
       workdir: '/app',
