@@ -68,14 +68,14 @@ async function startOnce({ client, environment, run }: TaskUnderTest, task: Task
   }
 }
 
-/** Null: it passes. */
+/** Null: it passes. Throws if it runs out of time, which says nothing about the task. */
 async function failsHealthCheck(sandbox: TaskSandbox, check: HealthCheck): Promise<string | null> {
   const { command, timeout_sec: timeoutS = 30, interval_sec: intervalS = 5, retries = 3 } = check;
   for (let failures = 1; ; failures += 1) {
     const ended = await sandbox.run({ command, timeoutS });
     if (ended?.exit_code === 0) return null;
-    const how =
-      ended === null ? `no end within ${timeoutS} s` : `exit code ${ended.exit_code}: ${ended.stderr.trim()}`;
+    if (ended === null) throw new Error(`the task's health check did not end in ${timeoutS} s: try again`);
+    const how = `exit code ${ended.exit_code}: ${ended.stderr.trim()}`;
     if (failures >= retries) return `the task's health check failed ${failures} times: ${how}`;
     await systemClock.sleep(intervalS * 1000);
   }
