@@ -47,6 +47,16 @@ test('passed and failed tests are counted, and a failure keeps its exit code', (
   expect(code).toBe(1);
 });
 
+test('skipped tests are counted, so that a green run shows them', () => {
+  const { code, lastLine } = runVitest(`
+    import { test } from 'vitest';
+    test('a', () => {});
+    test.skipIf(true)('b', () => {});
+  `);
+  expect(lastLine).toBe('1 passed, 0 failed, 1 skipped');
+  expect(code).toBe(0);
+});
+
 test('a file that cannot be loaded is one failure', () => {
   const { code, lastLine } = runVitest(`throw new Error('cannot load');`);
   expect(lastLine).toBe('0 passed, 1 failed');

@@ -1,23 +1,26 @@
 import { writeFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
 
-type Counts = { readonly passed: number; readonly failed: number };
+type Counts = { readonly passed: number; readonly failed: number; readonly skipped: number };
 
 /** A file that could not be loaded counts as one failure: no test of it ran. */
 function countModule(module: TestModule): Counts {
   const failed = [...module.children.allTests('failed')].length;
   const passed = [...module.children.allTests('passed')].length;
-  return { passed, failed: failed === 0 && module.state() === 'failed' ? 1 : failed };
+  const skipped = [...module.children.allTests('skipped')].length;
+  return { passed, failed: failed === 0 && module.state() === 'failed' ? 1 : failed, skipped };
 }
 
 /** Errors outside every test (an unhandled rejection, a crashed worker) are failures too. */
 function countTests(modules: readonly TestModule[], strayErrors: number): Counts {
-  return modules
-    .map(countModule)
-    .reduce((total, part) => ({ passed: total.passed + part.passed, failed: total.failed + part.failed }), {
-      passed: 0,
-      failed: strayErrors,
-    });
+  return modules.map(countModule).reduce(
+    (total, part) => ({
+      passed: total.passed + part.passed,
+      failed: total.failed + part.failed,
+      skipped: total.skipped + part.skipped,
+    }),
+    { passed: 0, failed: strayErrors, skipped: 0 },
+  );
 }
 
 /** Where the names of failed files are left, one a line, for whoever plays them again. Nothing is left of an error outside every test. */
@@ -45,12 +48,14 @@ function durationMs(module: TestModule): number {
   return collectDuration + duration;
 }
 
-/** Ends a run with the files that took longest, and one line that a script can read: `12 passed, 0 failed`. */
+/** Ends a run with the slowest files and one line that a script can read: `12 passed, 0 failed`, and skipped tests if there are any. */
 // vitest makes a reporter that is named by its path from the default export of the file.
 export default class CountReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], errors: readonly unknown[]): void {
-    const { passed, failed } = countTests(modules, errors.length);
+    const { passed, failed, skipped } = countTests(modules, errors.length);
     if (failedFiles !== undefined && errors.length === 0) nameFailed(modules, failedFiles);
-    process.stdout.write(`${slowest(modules)}${passed} passed, ${failed} failed\n`);
+    process.stdout.write(
+      `${slowest(modules)}${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
+    );
   }
 }
