@@ -23,7 +23,7 @@ export type ImageLayer = {
 type Part = { readonly at: number; readonly bytes: number; readonly link: string | null };
 type Archive = { readonly file: string; readonly parts: ReadonlyMap<string, Part> };
 
-/** Finds the one image in an archive. Throws `TarError` where it is no such archive, or has several images. */
+/** Finds the image in an archive. Throws `TarError` if the file is not such an archive, or has several images. */
 export async function openImageArchive(file: string): Promise<ImageArchive> {
   if (formatAt(file, { at: 0, bytes: magicBytes, link: null }) !== 'plain')
     throw new TarError('it is compressed as a whole: decompress it first (gunzip, zstd -d)');
@@ -48,7 +48,7 @@ async function partsOf(file: string): Promise<Archive['parts']> {
   )) {
     const name = posix.normalize(path);
     if (kind === 'file') parts.set(name, { at, bytes, link: null });
-    // Archives of before say with a link that two images have the same layer.
+    // Older archives link a layer that two images share.
     if (kind === 'link') parts.set(name, { at, bytes, link: posix.join(posix.dirname(name), target ?? '') });
   }
   return parts;
@@ -65,7 +65,7 @@ function savedImage(archive: Archive): Places {
 const namesOfSaved = (images: readonly unknown[]) =>
   images.flatMap((image) => fieldsOf(image, 'manifest.json')['RepoTags'] ?? []).map(String);
 
-/** Indexes name indexes, one for each machine; not without end. */
+/** An index may list other indexes, one per architecture. Real images nest two. */
 const mostIndexes = 4;
 
 /** `index.json`, as the OCI's image layout has it. */
@@ -83,10 +83,10 @@ function ociImage(archive: Archive): Places {
   throw new TarError('its indexes have no end');
 }
 
-/** What this machine is called in images. */
+/** Names of architectures in images. */
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' };
 
-/** The only one, or the one for this machine; what says how an image was built has an unknown machine. */
+/** The only one, or the one for this machine. Build attestations have the platform `unknown` and do not count. */
 function chosen(manifests: readonly unknown[]): unknown {
   const images = manifests.filter((each) => platformOf(each)['os'] !== 'unknown');
   if (images.length <= 1) return onlyOne(images, []);
@@ -105,10 +105,11 @@ function nameOf(manifest: unknown): string {
   return String(name ?? digest);
 }
 
-/** Where a descriptor's content is. */
+/** The path of a descriptor's content in the archive. */
 function blobOf(descriptor: unknown): string {
   const digest = textOf(fieldsOf(descriptor, 'a descriptor')['digest'], 'digest');
-  if (!/^sha(?:256|512):[a-f0-9]{64,128}$/.test(digest)) throw new TarError(`${digest} in it is no digest`);
+  if (!/^sha(?:256|512):[a-f0-9]{64,128}$/.test(digest))
+    throw new TarError(`${digest} in it is not a digest`);
   return `blobs/${digest.replace(':', '/')}`;
 }
 
@@ -118,7 +119,7 @@ function onlyOne(images: readonly unknown[], names: readonly string[]): unknown 
   throw new TarError(`it has ${images.length} images${told}; save one alone`);
 }
 
-/** A configuration has some kilobytes, and its history some more. */
+/** A configuration with its history has some kilobytes. */
 const mostJsonBytes = 16 * 1024 * 1024;
 
 function textAt(archive: Archive, name: string): string {
@@ -132,7 +133,7 @@ function jsonAt(archive: Archive, name: string): unknown {
     return JSON.parse(textAt(archive, name));
   } catch (error) {
     if (error instanceof TarError) throw error;
-    throw new TarError(`${name} in it is no JSON`, { cause: error });
+    throw new TarError(`${name} in it is not JSON`, { cause: error });
   }
 }
 
@@ -166,7 +167,7 @@ function openPart(file: string, part: Part): Readable {
   }
 }
 
-/** What fails on the way fails for whoever reads the end of it. */
+/** An error of either stream is an error of the returned one. */
 function through(packed: Readable, unpacking: Transform): Readable {
   pipeline(packed, unpacking, () => undefined);
   return unpacking;
@@ -184,15 +185,15 @@ function bytesAt(file: string, at: number, bytes: number): Buffer {
 
 function listOf(value: unknown, name: string): readonly unknown[] {
   if (Array.isArray(value)) return value as readonly unknown[];
-  throw new TarError(`${name} in it is no list`);
+  throw new TarError(`${name} in it is not a list`);
 }
 
 function fieldsOf(value: unknown, name: string): Readonly<Record<string, unknown>> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
-  throw new TarError(`${name} in it is no object`);
+  throw new TarError(`${name} in it is not an object`);
 }
 
 function textOf(value: unknown, name: string): string {
   if (typeof value === 'string') return value;
-  throw new TarError(`${name} in it is no text`);
+  throw new TarError(`${name} in it is not a text`);
 }

@@ -2,7 +2,7 @@ import { lstatSync, mkdirSync, readlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { TarError } from '#src/protocol/sandboxd/tar.ts';
 
-/** As the kernel has it: a path with more of them leads round in circles. */
+/** The kernel's limit. A path with more links is a loop. */
 const mostLinks = 40;
 
 /**
@@ -11,7 +11,7 @@ const mostLinks = 40;
  * names, and no link that it has made before, leads out of the folder. Folders on the way are made if `makes`, else null is
  * returned where one is missing. Throws `TarError`.
  *
- * Only for a folder in which nobody else makes links meanwhile.
+ * Safe only while no other process creates links in the folder.
  */
 export function placeIn(root: string, path: string, makes: boolean): string | null {
   const names = namesIn(path);

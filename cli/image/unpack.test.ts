@@ -340,7 +340,7 @@ describe('what cannot be unpacked', () => {
     });
   });
 
-  it('what an earlier try left is begun anew', async () => {
+  it('a part that an earlier try left is removed first', async () => {
     mkdirSync(join(`${root()}.part`, 'old'), { recursive: true });
     expect(await unpack(saved)).toMatchObject({ exitCode: 0 });
     expect(readdirSync(root())).toEqual(['file']);

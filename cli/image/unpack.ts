@@ -44,7 +44,7 @@ async function unpackTo(
   rmSync(part, { recursive: true, force: true });
   mkdirSync(dirname(part), { recursive: true });
   mkdirSync(part);
-  // What the image says of its root folder comes later, if it says anything.
+  // The image's own mode of the root is set at the end, if a layer has one.
   chmodSync(part, 0o755);
   const tree = new UnpackedTree(realpathSync(part));
   for (const [index, layer] of image.layers.entries()) {
@@ -54,13 +54,13 @@ async function unpackTo(
   addMountPoints(part);
   tree.finish();
   const config = imageConfigFile(to);
-  // First: the folder never stands without it.
+  // First, so that the folder never exists without its configuration.
   writeFileSync(config, image.config);
   renameSync(part, to);
   return { folder: to, config, ...tree.counted };
 }
 
-/** Container engines mount these over files of the image, and a container's export has them, empty. */
+/** Container engines mount over these files, so a container's export has them, empty. */
 function addMountPoints(root: string): void {
   const etc = join(root, 'etc');
   if (lstatSync(etc, { throwIfNoEntry: false })?.isDirectory() !== true) return;
@@ -71,7 +71,7 @@ function addMountPoints(root: string): void {
 }
 
 const saveAgain = 'write the archive again: docker save IMAGE -o FILE';
-/** Of what a decompressor says of broken bytes. */
+/** Error codes of decompressors for corrupt input. */
 const brokenBytes = /^(?:Z_|ZSTD_|ERR_ZSTD|ERR_ZLIB)/;
 
 function explained(error: unknown, file: string, to: string): unknown {

@@ -21,32 +21,32 @@ import { basename, dirname, join } from 'node:path';
 import { type ReadEntry, readTar, TarError } from '#src/protocol/sandboxd/tar.ts';
 import { placeIn } from './place-in.ts';
 
-/** In the name of a file that says that a lower layer's is gone; with the second, that all of the folder's are. */
+/** Prefix of a mark that removes a lower layer's file, and the mark that removes all of a folder's. */
 const whiteout = '.wh.';
 const opaque = '.wh..wh..opq';
-/** What a union file system keeps for itself has such a name, or lies below one. */
+/** Bookkeeping of union file systems, which is not part of the image. */
 const isUnionsOwn = (path: string) =>
   path.split('/').some((name) => name.startsWith(`${whiteout}${whiteout}`) && name !== opaque);
 
-/** Until all layers are laid, whatever their modes are: who is not root could not fill a folder that is closed to itself. */
+/** The mode of every folder until all layers are unpacked: without root, a folder closed to its owner could not be filled. */
 const openFolder = 0o700;
 
-/** What an image's layers make of a folder, one above the other. Owners are kept where we may, which is as root. */
+/** Applies an image's layers to a folder, one after another. Owners are kept only as root. */
 export class UnpackedTree {
   readonly #root: string;
   readonly #keepsOwners = process.getuid?.() === 0;
-  /** What folders are to be in the end, by where they really are. */
+  /** Final modes and times of folders, by real path. */
   readonly #folders = new Map<string, Pick<ReadEntry, 'mode' | 'special' | 'mtimeS'>>();
-  /** What the layer in hand has put anywhere, and the folders above: an opaque folder keeps it. */
+  /** Paths of the current layer and the folders above them: an opaque mark keeps them. */
   #ofLayer = new Set<string>();
   readonly counted = { files: 0, bytes: 0, leftOut: 0 };
 
-  /** `root`: an empty folder that nobody else writes in, without a link on the way. */
+  /** `root`: an empty folder that no other process writes, with no link in its path. */
   constructor(root: string) {
     this.#root = root;
   }
 
-  /** Lays a layer above those before. Throws `TarError` and what the file system says. */
+  /** Applies the next layer. Throws `TarError` and errors of the file system. */
   async add(layer: AsyncIterable<Uint8Array>): Promise<void> {
     this.#ofLayer = new Set();
     for await (const entry of readTar(layer, () => (this.counted.leftOut += 1))) {
@@ -56,7 +56,7 @@ export class UnpackedTree {
     }
   }
 
-  /** Gives folders the modes and times that they are to have. One that has become something else is left. */
+  /** Sets the final modes and times of folders. A path that is no longer a folder is skipped. */
   finish(): void {
     for (const [path, { mode, special, mtimeS }] of [...this.#folders].toReversed()) {
       if (!isRealFolder(path)) continue;
@@ -74,7 +74,7 @@ export class UnpackedTree {
     rmSync(join(dirname(place), gone), { recursive: true, force: true });
   }
 
-  /** What came with this layer stays, in whichever order they are told. */
+  /** Entries of this layer stay, even if they come before the opaque mark. */
   #clear(folder: string): void {
     for (const name of readdirSync(folder)) {
       const path = join(folder, name);
@@ -124,7 +124,7 @@ export class UnpackedTree {
     { content, mode, special, mtimeS, uid, gid, bytes }: ReadEntry,
     path: string,
   ): Promise<void> {
-    // New, and so no link's target.
+    // A new file, so a link cannot redirect it.
     const fd = openSync(path, 'wx', 0o600);
     try {
       for await (const chunk of content) {
@@ -142,12 +142,12 @@ export class UnpackedTree {
   }
 }
 
-/** Mostly nothing is there, and a look is cheaper than a removal. */
+/** Looks first: mostly nothing exists there, and a look is cheaper than a removal. */
 function makeWay(path: string): void {
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) rmSync(path, { recursive: true });
 }
 
-/** Where it is said to be: no link stands on the way, nor in its place. */
+/** A folder at exactly this path: neither it nor a folder above it is a link. */
 function isRealFolder(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true && realpathSync(path) === path;
 }

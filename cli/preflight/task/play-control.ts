@@ -46,7 +46,7 @@ const outOfTime = (what: string): Shown => ({
   verifierTookMs: 0,
 });
 
-/** An image without a Dockerfile gets what is beside it in its working directory. */
+/** As Harbor does for a task without a Dockerfile: uploads `environment/` into the working directory. */
 async function prepare(sandbox: TaskSandbox, { folder, requires }: Task): Promise<void> {
   await sandbox.run({ command: `mkdir -p ${logs} /logs/agent /logs/artifacts`, timeoutS: uploadS });
   const beside = join(folder, 'environment');
@@ -93,7 +93,7 @@ async function verify(sandbox: TaskSandbox, task: Task, kind: Kind): Promise<Sho
   };
 }
 
-/** The end of an output says most. */
+/** The end of an output explains most. */
 const shownCharacters = 1_200;
 
 const describe = (reward: Reward): string =>

@@ -68,7 +68,7 @@ test.each([
   expect(unmet).toMatchObject([{ requirement }]);
 });
 
-test('a folder without a task, and one whose file is not TOML, are the caller’s mistakes', () => {
+test('a folder without task.toml, or with one that is not TOML, is rejected', () => {
   expect(() => readTask(folder)).toThrow(/does not exist/);
   write('not toml');
   expect(() => readTask(folder)).toThrow(/cannot be read/);
@@ -112,7 +112,7 @@ test('the digest is the one that the Python client computes', () => {
 
 const pythonsDigest = 'f6d912d127025768e683ccd8a855830c4dbf5e4596f78371f3a374e241245f0a';
 
-test('a reward that is missing or no finite number is none, and not a zero', () => {
+test('a missing or malformed reward is not a zero', () => {
   expect(readReward(null, null)).toBeNull();
   expect(readReward(null, '')).toBeNull();
   expect(readReward(null, 'nan')).toBeNull();

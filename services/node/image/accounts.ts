@@ -4,15 +4,15 @@ import { Failure } from '#src/failure/failure.ts';
 import { policyId } from '../bwrap/places.ts';
 
 /*
- * Whose name the commands' user has. Its ids stay 1000 whatever the image says: nothing in here belongs to an id of the image
- * (its files are the host's, and so nobody's), and any other could be sandboxd's or a grader's. So the image's user gets this
- * id in /etc/passwd and /etc/group. Groups that list it keep doing so; its processes are in their own group alone.
+ * The name of the commands' user. Its ids stay 1000, whatever the image says: the image's files have unmapped owners here, so its
+ * own id would own nothing, and another id could be sandboxd's or a grader's. So the image's user gets id 1000 in /etc/passwd
+ * and /etc/group. Groups still list it, but its processes are only in their own group.
  */
 
 /** An image's files of accounts. */
 export type AccountFiles = { readonly passwd: string; readonly group: string };
 
-/** Whose home and name commands have. */
+/** Home and name of the commands' user. */
 export type Account = {
   /** Null: the image does not say. */
   readonly home: string | null;
@@ -20,7 +20,7 @@ export type Account = {
   readonly files: Partial<AccountFiles>;
 };
 
-/** Those of an image without accounts are empty. A link is not followed: it would lead to this machine's own. */
+/** Empty for an image without accounts. A link is not followed, because it would lead to this machine's own files. */
 export function readAccountFiles(root: string): AccountFiles {
   const etc = join(root, 'etc');
   const isFolder = lstatSync(etc, { throwIfNoEntry: false })?.isDirectory() ?? false;
@@ -28,7 +28,7 @@ export function readAccountFiles(root: string): AccountFiles {
   return { passwd: read('passwd'), group: read('group') };
 }
 
-/** Tables of accounts have some kilobytes. */
+/** Such files have some kilobytes. */
 const mostBytes = 1024 * 1024;
 
 function readRegular(path: string): string {
@@ -91,13 +91,13 @@ function find(entries: readonly Entry[], wanted: string): Entry | null {
   return entries.find(({ fields }) => fields[2] === String(Number(wanted))) ?? null;
 }
 
-/** Whether it is what is found by the id that commands have. */
+/** Whether a lookup of the commands' id finds this entry. */
 const isIt = (entries: readonly Entry[], entry: Entry) =>
   entries.find(({ fields }) => fields[2] === id) === entry;
 
 const homeOf = (entry: Entry | null) => (entry?.fields[5]?.startsWith('/') === true ? entry.fields[5] : null);
 
-/** The file with this entry before all others and under the id that it has in here, so that it is what is found by it. */
+/** The file with this entry first and under the commands' id, so that a lookup of the id finds it. */
 function renamed(entries: readonly Entry[], entry: Entry, at: readonly number[]): string {
   const own = entry.fields.map((field, index) => (at.includes(index) ? id : field)).join(':');
   const others = entries.filter((other) => other !== entry).map(({ line }) => line);

@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import { Failure } from '#src/failure/failure.ts';
 import { imageConfigFile } from '#src/model/environment.ts';
 
-/** What an image says of the processes that run in it. `docker export` keeps nothing of this. */
+/** An image's settings for its processes. `docker export` drops them. */
 export type ImageConfig = {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute and normal; null: the image names none, or the root. */
@@ -49,7 +49,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Of what a configuration has, enough to know a bare one by; engines write most of them, null or empty. */
+/** Fields by which a bare `Config` object is recognized; engines write most of them, null or empty. */
 const known = ['Env', 'WorkingDir', 'User', 'Cmd', 'Entrypoint', 'Labels', 'ExposedPorts', 'Volumes'];
 
 function configIn(value: unknown): Fields {
@@ -88,7 +88,7 @@ function parseWorkdir(text: string): string | null {
   return workdir === '/' ? null : workdir;
 }
 
-/** Left out and null are empty. What becomes an option of bubblewrap or a variable cannot have a NUL. */
+/** Missing and null are empty. A NUL is rejected, because options of bubblewrap and variables cannot have one. */
 function textOf(value: unknown, name: string): string {
   const text = value ?? '';
   if (typeof text !== 'string' || text.includes('\0')) throw new Error(`its ${name} is not a text`);

@@ -12,10 +12,10 @@ export type ImageSettings = {
   readonly accounts: Partial<AccountFiles>;
 };
 
-/** An image that says nothing, as this machine's programs do. */
+/** For images without a configuration, and for `image: host`. */
 export const noImageSettings: ImageSettings = { env: {}, workdir: null, home: null, accounts: {} };
 
-/** Read anew by each start, since nobody tells us when it changes. Throws `start_failed`. */
+/** Each start reads it again, because a change of the file is not announced. Throws `start_failed`. */
 export function readImage(root: string, runAs: 'user' | 'root'): ImageSettings {
   const config = readImageConfig(root);
   if (config === null) return noImageSettings;

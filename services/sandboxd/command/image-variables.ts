@@ -6,21 +6,20 @@ import { placesOf, policyIds, rights, surelyMay } from '../programs/permissions.
 import { sanePath } from './command-env.ts';
 
 /**
- * The image's environment together with our own settings: ours as we were started, and above it what is only for commands.
- * Made once: what it looks at is the image's and stays as it is. It is part of each start, so nothing here is looked at that need not be.
+ * sandboxd's own environment with the image's variables added, which only commands get. Computed once at the start, because the
+ * image does not change; it is part of every start's cost.
  */
 export function imageEnvironment(own: NodeJS.ProcessEnv, config: Config): NodeJS.ProcessEnv {
   const image: NodeJS.ProcessEnv = { ...own, ...imageEnvIn(own) };
   return { ...pythonCache(config, image['PATH'] ?? sanePath), ...image };
 }
 
-/** Below a folder that all may write, and gone with it. */
+/** Removed with the sandbox. */
 const cacheFolder = '/tmp/.python-cache';
 
 /**
- * Where Python keeps what it has compiled, if it cannot do that beside the image's modules: it would compile its own modules at
- * every start, which takes five times as long as the start. Not if they are compiled already: Python would leave that
- * unread, and compile all of it once more.
+ * A cache folder for Python if it cannot write compiled modules into the image: otherwise it compiles its own modules at every
+ * start, which takes five times as long. Not if the image has them compiled: with a cache folder Python ignores those.
  */
 function pythonCache(config: Config, path: string): NodeJS.ProcessEnv {
   const modules = modulesOfPython(path);
@@ -28,10 +27,10 @@ function pythonCache(config: Config, path: string): NodeJS.ProcessEnv {
   return isFine ? {} : { PYTHONPYCACHEPREFIX: cacheFolder };
 }
 
-/** Python loads these at each start, before all else. */
+/** The first module that every Python loads. */
 const firstModules = 'encodings';
 
-/** Of the Python that commands find first; null if they find none that lies as Pythons do. */
+/** Of the first Python on the PATH; null if there is none with the usual layout. */
 function modulesOfPython(path: string): string | null {
   const found = placesOf('python3', path, '/').find((place) => existsSync(place));
   if (found === undefined) return null;
@@ -42,7 +41,7 @@ function modulesOfPython(path: string): string | null {
 
 const isCompiled = (modules: string) => existsSync(join(modules, '__pycache__'));
 
-/** By permissions, and by the mount, which no permission shows. */
+/** By permissions and by the mount: a read-only mount does not show in permissions. */
 function mayWrite(config: Config, folder: string): boolean {
   try {
     accessSync(folder, constants.W_OK);

@@ -4,9 +4,8 @@ import type { Config } from '../config.ts';
 import { placesOf, policyIds, surelyRuns } from '../programs/permissions.ts';
 
 /**
- * The argv of a text that its caller gave in place of one. Container engines run such a text with bash, and a script without
- * `#!` is then run by bash too. So it is bash here if the command's user finds one on its PATH; permissions show that without a
- * process.
+ * The argv of a command text. Harnesses run such a text with bash in a container, and bash also runs a script without `#!`. So it
+ * is bash here too, if the command's user has one on its PATH; permissions decide that without a process.
  */
 export function textArgv(
   { argv, preferBash }: Pick<ExecAction, 'argv' | 'preferBash'>,
@@ -15,7 +14,7 @@ export function textArgv(
   config: Config,
 ): readonly string[] {
   if (preferBash !== true || !hasBash(folder, PATH, config)) return argv;
-  // Sockets are the stdin of commands here, which bash takes for a login over a network: it would read ~/.bashrc.
+  // Commands have a socket as stdin, which bash takes for a remote login: without --norc it reads ~/.bashrc.
   return ['bash', '--norc', ...argv.slice(1)];
 }
 

@@ -1,12 +1,12 @@
 /**
- * How sandboxd gets the variables of an image that are its commands' alone: as JSON in one of its own, so that an `LD_PRELOAD` or
- * a `NODE_OPTIONS` of the image never reaches sandboxd. A container engine gives them to sandboxd itself, and nothing is here.
+ * Carries an image's variables to sandboxd for its commands only: as JSON in one variable, so that the image's `LD_PRELOAD` or
+ * `NODE_OPTIONS` never reaches sandboxd. In a pod the container engine sets them on sandboxd itself, and this is absent.
  */
 const name = 'CORRAL_IMAGE_ENV';
 
 type Variables = Readonly<Record<string, string>>;
 
-/** For sandboxd's environment; nothing where the image has none. */
+/** For sandboxd's environment; nothing if the image has no variables. */
 export const imageEnvVariable = (variables: Variables): { readonly [name]?: string } =>
   Object.keys(variables).length === 0 ? {} : { [name]: JSON.stringify(variables) };
 
