@@ -6,6 +6,7 @@ import type { CallId } from '../model/ids.ts';
 import type { Timings } from '../model/timings.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
 import type { Written } from '../model/written.ts';
+import { longestCommandMs } from '../protocol/native/calls.ts';
 import type { KeptText } from '../ports/fleet/calls.ts';
 import { brokenDatabaseExit, type CallRequest, maxKeptBytes } from '../protocol/sandboxd/wire.ts';
 import { actionOf } from '../tools/action.ts';
@@ -17,9 +18,9 @@ import type { Todo, Tracked, Work } from './work.ts';
 
 export type CommandBounds = Pick<Timings, 'longestRftCommandMs'>;
 
-/** The longest commands: what fits into one RFT request beside the wait, and an hour where requests can be repeated. */
-function longestCommandMs(face: Face, { longestRftCommandMs }: CommandBounds): number {
-  return face === 'rft' ? longestRftCommandMs : 3_600_000;
+/** On the RFT face one request holds both the wait and the command; on the others requests can be repeated. */
+function longestOnFace(face: Face, { longestRftCommandMs }: CommandBounds): number {
+  return face === 'rft' ? longestRftCommandMs : longestCommandMs;
 }
 const defaultCommandMs = 120_000;
 /** Of each stream: fleet state keeps the answers of a rollout's last sixteen calls. */
@@ -181,7 +182,7 @@ function runTodo(
   askedMs: number,
   timings: CommandBounds,
 ): Extract<Todo, { readonly kind: 'run' }> {
-  const timeoutMs = Math.min(askedMs, longestCommandMs(rollout.claim.face, timings));
+  const timeoutMs = Math.min(askedMs, longestOnFace(rollout.claim.face, timings));
   const keepBytes = Math.min(rollout.environment.limits.outputBytes, maxKeptBytes);
   return { kind: 'run', request: { digest, action, timeoutMs, keepBytes, label } };
 }
