@@ -118,13 +118,14 @@ test('an image that does not start fails its own rollouts alone, and says why', 
   await corral.native.open('gone', 'tasks', rowOf('not-there'));
   const request = { call_id: 'c1', name: 'shell', arguments: { command: 'true' } };
   const [asked, meanwhile] = await Promise.all([
-    corral.native.post('/v1/rollouts/gone/calls?wait_s=6', request),
+    corral.native.post('/v1/rollouts/gone/calls?wait_s=300', request),
     call('meanwhile', rowOf('a')),
   ]);
   expect(meanwhile).toMatchObject({ status: 200 });
   expectFailure(asked, {
     ...toldNothingRan,
     code: 'start_failed',
-    message: expect.stringContaining('could be started'),
+    retryable: false,
+    message: expect.stringContaining('failed to start'),
   });
 });

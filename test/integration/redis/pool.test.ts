@@ -362,6 +362,13 @@ describe('starts that fail alike', () => {
     expect(await looks()).toEqual([]);
   });
 
+  test('are looked at again in the day after a loss of Redis data, too', async () => {
+    await world.fleet.recovery.markLost([keyOf('lost')]);
+    await wait('a');
+    await failAlike(3);
+    expect([...(await world.fleet.claims.renew([keyOf('a')]))]).toEqual([keyOf('a')]);
+  });
+
   test('are tried once more for who comes later, at once, and one success serves all who wait', async () => {
     await wait('early');
     await failAlike(3);

@@ -1,6 +1,6 @@
 import { chmodSync, chownSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { callId } from '#src/model/ids.ts';
 import type { NeededFolder } from '#src/protocol/sandboxd/wire.ts';
 import {
@@ -14,15 +14,9 @@ import {
 
 const signal = AbortSignal.timeout(120_000);
 
-let running: TestSandboxd[] = [];
-afterEach(async () => {
-  await Promise.all(running.map((sandboxd) => sandboxd.stop()));
-  running = [];
-});
-
 async function started(options?: TestSandboxdOptions): Promise<TestSandboxd> {
   const sandboxd = await startSandboxd(options);
-  running.push(sandboxd);
+  onTestFinished(() => sandboxd.stop());
   chownSync(sandboxd.workspace, policyUid, policyUid);
   return sandboxd;
 }

@@ -7,12 +7,12 @@
 -- Of most nothing is new but the time: who stands in line already is renewed together with his neighbours.
 script('renew', function(ask)
   local anybodyUnsure = redis.call('EXISTS', key.unsure) == 1
-  local neighbours, plain, runs, refused, templates = {}, {}, {}, {}, {}
+  local neighbours, plain, runs, refused, templates, templateOf = {}, {}, {}, {}, {}, {}
 
   local function renewWithNeighbours(id, template)
     local ids = neighbours[template] or {}
     ids[#ids + 1], ids[#ids + 2] = nowMs, id
-    neighbours[template], plain[id] = ids, template
+    neighbours[template], plain[id] = ids, true
   end
 
   -- A lease that is a sixtieth longer than it must be is not written anew each second.
@@ -24,7 +24,7 @@ script('renew', function(ask)
   local function renew(id)
     local state, template, face, idleMs, hardEndMs, leaseMs, tainted = Presence.whoIsHere(id)
     if not template then return end
-    templates[template] = true
+    templates[template], templateOf[id] = true, template
     local stands = state == 'waiting' and not tainted and redis.call('ZSCORE', key.grantable .. template, id)
     if not stands or anybodyUnsure then
       refused[id] = Presence.stillHere(id)
@@ -49,7 +49,7 @@ script('renew', function(ask)
   end
 
   local function justWaits(id)
-    if refused[id] or inVain[plain[id]] then return false end
+    if refused[id] or inVain[templateOf[id]] then return false end
     if plain[id] and not anybodyGranted then return true end
     local state, taintCode = Rollout.read(id, 'state', 'taintCode')
     return state == 'waiting' and not taintCode
