@@ -96,8 +96,6 @@ test('a query that its database does not have is found before the first call', a
     ...toldNothingRan,
     code: 'setup_failed',
     rollout_id: 'four',
-    message: expect.stringContaining(
-      'pages.db cannot be asked: exit code 1: Error: no such table: books',
-    ),
+    message: expect.stringContaining('pages.db cannot be asked: exit code 1: Error: no such table: books'),
   });
 });

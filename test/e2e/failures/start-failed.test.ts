@@ -51,7 +51,10 @@ test.concurrent.each(cases)(
   async (_name, environment, code, words, mayPass) => {
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=${mayPass ? 15 : 300}`, call);
+    const native = await corral.native.post(
+      `/v1/rollouts/${environment}/calls?wait_s=${mayPass ? 15 : 300}`,
+      call,
+    );
     const expected = { ...toldNothingRan, code, message: expect.stringContaining(words) };
     expectFailure(native, { ...expected, rollout_id: environment, retryable: mayPass });
     const held = await corral.rft.call({
