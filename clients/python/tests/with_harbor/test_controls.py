@@ -236,6 +236,24 @@ def test_check_names_what_is_refused_and_why_before_a_job_does(tmp_path: Path, i
     assert played.returncode == 1
 
 
+def test_preflight_shows_what_a_failed_solution_wrote_and_an_unreadable_reward(tmp_path: Path, image: str):
+    failing = "echo apt-get: Read-only file system >&2; exit 100\n"
+    tasks = {
+        "refused": write_task(tmp_path, "refused", image, test=LACKS_A_TOOL, solution=failing),
+        "unreadable": write_task(tmp_path, "unreadable", image, test=f"echo not-a-number > {REWARD}\n"),
+    }
+    said = {name: preflight(task) for name, task in tasks.items()}
+    assert "exited with 100, and its output ends with: apt-get: Read-only file system" in said["refused"]
+    assert "no-such-tool is missing" in said["refused"]
+    assert 'left a reward that cannot be read: reward.txt begins with "not-a-number"' in said["unreadable"]
+
+
+def preflight(task: Path) -> str:
+    node, cli = REPOSITORY / "node_modules/.bin/node", REPOSITORY / "cli/main.ts"
+    words = [node, cli, "preflight", "harbor", "--task", task]
+    return subprocess.run(words, capture_output=True, text=True, cwd=REPOSITORY).stdout
+
+
 async def test_check_plays_again_what_it_is_told_to(fleet: Fleet, run: str, tmp_path: Path, image: str):
     task = write_task(tmp_path, "proven", image)
     for again, played in ((False, 2), (False, 2), (True, 4)):
