@@ -27,7 +27,8 @@ export function describePreflight({ url, ok, checks, jobs }: PreflightReport, wi
     ok ? width : Infinity,
   );
   const failed = checks.filter((check) => !check.ok).length;
-  const verdict = ok ? 'Everything is in order.' : `${failed} of ${checks.length} are not in order.`;
+  const verb = failed === 1 ? 'is' : 'are';
+  const verdict = ok ? 'Everything is in order.' : `${failed} of ${checks.length} ${verb} not in order.`;
   return [`preflight of ${url}`, '', lines, '', ...Object.entries(jobs).map(describeJob), verdict].join('\n');
 }
 

@@ -87,12 +87,13 @@ export function describeSummary(summary: UpSummary): string {
     '',
     ...describeLimitations(summary.limitations),
     '',
-    'Try in another terminal:',
-    ...summary.tryThis.map((line) => `  ${line}`),
-    '',
+    ...describeTryThis(summary.tryThis),
     'Ctrl-C stops everything.',
   ].join('\n');
 }
+
+const describeTryThis = (lines: readonly string[]): readonly string[] =>
+  lines.length === 0 ? [] : ['Try in another terminal:', ...lines.map((line) => `  ${line}`), ''];
 
 const describeLimitations = (limitations: readonly string[]): readonly string[] =>
   limitations.length === 0

@@ -103,6 +103,29 @@ test('what the kernel refuses in a sandbox names the folder, the reason and the 
   ]);
 });
 
+test.each([
+  ['/app', 'which the task names', 'correct the path in the task'],
+  [undefined, "WORKDIR of the image's configuration", "correct WORKDIR in the image's configuration"],
+])('a working directory that is absent names where it comes from: %s', (workdir, named, line) => {
+  const environment = fakeEnvironment();
+  const needs = sandboxNeeds(environment, workdir === undefined ? null : { workdir });
+  const lacks = { folders: [{ index: 0, path: '/app', errno: 'ENOENT' }] };
+  expect(unmetInSandbox(environment, needs, lacks)).toMatchObject([
+    {
+      requirement: 'workdir',
+      wanted: expect.stringContaining(named),
+      fix: expect.stringContaining(line),
+    },
+  ]);
+});
+
+test('a working directory that is read-only has three remedies', () => {
+  const environment = fakeEnvironment();
+  const lacks = { folders: [{ index: 0, path: '/app', errno: 'EROFS' }] };
+  const [unmet] = unmetInSandbox(environment, sandboxNeeds(environment, null), lacks);
+  expect(unmet?.fix).toMatch(/sandbox\.folders .*read_only .*leave the task out if it changes files/);
+});
+
 test('an error that says nothing about the image is not the task’s: another sandbox is tried', () => {
   const environment = fakeEnvironment();
   const lacks = { folders: [{ index: 0, path: '/app', errno: 'EIO' }] };

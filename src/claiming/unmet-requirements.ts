@@ -170,11 +170,20 @@ const aboutTheImage: Readonly<Record<string, string>> = {
   EROFS: 'the file system of the image is read-only here',
 };
 
-const fixes: Readonly<Record<string, (environment: string) => string>> = {
-  ENOENT: () => 'create it in the image, or correct the path in the task',
-  ENOTDIR: () => 'make it a folder in the image, or correct the path in the task',
+/** Which line names a needed folder, in words for the person who can change it. */
+type Source = { readonly named: string; readonly line: string };
+
+const fromTask: Source = { named: 'which the task names', line: 'the path in the task' };
+const fromImage: Source = {
+  named: "the WORKDIR of the image's configuration",
+  line: "WORKDIR in the image's configuration (on one machine NAME.config.json next to the image's folder)",
+};
+
+const fixes: Readonly<Record<string, (environment: string, source: Source) => string>> = {
+  ENOENT: (_environment, { line }) => `create it in the image, or correct ${line}`,
+  ENOTDIR: (_environment, { line }) => `make it a folder in the image, or correct ${line}`,
   EROFS: (environment) =>
-    `add it to sandbox.folders of ${environment} if it is empty in the image, or set sandbox.workdir of ${environment} to read_only if the task only reads it`,
+    `add it to sandbox.folders of ${environment} if it is empty in the image, set sandbox.workdir of ${environment} to read_only if the task only reads it, or leave the task out if it changes files of the image there`,
 };
 
 const openIt = (environment: string): string =>
@@ -190,26 +199,31 @@ export function unmetInSandbox(
   { folders, user }: Lacks,
 ): readonly UnmetRequirement[] {
   return [
-    ...folders.map((folder) => unmetFolder(name, folder)),
+    ...folders.map((folder) => unmetFolder(name, needs, folder)),
     ...(user === undefined ? [] : [unmetUser(needs.user ?? '', user)]),
   ];
 }
 
-/** The first of the needed folders is the workdir. */
-function unmetFolder(environment: string, { index, path, errno }: LackingFolder): UnmetRequirement {
+/** The first of the needed folders is the workdir; only the image's own is relative. */
+function unmetFolder(
+  environment: string,
+  needs: SandboxNeeds,
+  { index, path, errno }: LackingFolder,
+): UnmetRequirement {
   const given = aboutTheImage[errno];
   if (given === undefined) {
     const message = `the sandbox could not look at ${path}: ${errno}`;
     throw new Failure('setup_failed', message, { evidence: { path, errno } });
   }
   const isWorkdir = index === 0;
+  const source = needs.folders[index]?.path === '.' ? fromImage : fromTask;
   return {
     requirement: isWorkdir ? 'workdir' : 'folder',
     wanted: isWorkdir
-      ? `the task works in ${path}, its working directory`
+      ? `the task's working directory is ${path}, ${source.named}`
       : `the task writes in the folder ${path}`,
     given: `${given} (${errno})`,
-    fix: (fixes[errno] ?? openIt)(environment),
+    fix: (fixes[errno] ?? openIt)(environment, source),
   };
 }
 
@@ -227,5 +241,5 @@ export const verifierFails = ({ name }: Pick<Environment, 'name'>, reason: strin
   requirement: 'reward',
   wanted: "the task's own solution earns its full reward",
   given: `in environment ${name} it does not, or its verifier leaves no reward: ${reason}`,
-  fix: 'correct the task or the environment, then prove it again: corral preflight, or python -m corral.harbor check',
+  fix: `correct the task or the environment, then prove it again: corral preflight ${name} --task TASK, or python -m corral.harbor check TASK --environment ${name}`,
 });

@@ -66,11 +66,17 @@ describe('an image that its row names', () => {
     'and that its environment does not allow is refused: %s',
     (image) => {
       const message = expect.stringContaining(
-        `says "${image}", and the environment allows ${allow.join(', ')}; correct the row, or add it to sandbox.image.allow`,
+        `says "${image}", and the environment allows ${allow.join(', ')}; correct image in the row, or add the image to sandbox.image.allow`,
       );
       expect(() => choose(image)).toThrow(expect.objectContaining({ code: 'invalid_request', message }));
     },
   );
+
+  test('and that is published: the refusal says that one machine takes only folders', () => {
+    expect(() => choose('debian:12')).toThrow(
+      /on one machine an image can only be a folder \(rootfs:PATH\)$/,
+    );
+  });
 
   test('and that is a folder of this machine is not let in by a pattern for everything', () => {
     const open = { ...environmentOf(), template: fakeOpenTemplate(['*']) };

@@ -71,13 +71,13 @@ type RowsImage =
  * pattern, and goes on as the one value of a field: `*` stands for anything, so a path with `..` in it could match and
  * lead elsewhere.
  */
-function imageOfRow(text: string | null, { allow, permitted }: ImageOfRow): RowsImage {
+function imageOfRow(text: string | null, { field, allow, permitted }: ImageOfRow): RowsImage {
   const image = text === null || text.length > longestText ? null : wellFormed(imageOf(text));
   if (image === null) return refused('which is neither an image reference nor rootfs: and an absolute path');
   const written = imageText(image);
   if (!matchesOne(forKind(image, allow), written)) {
     return refused(
-      `and the environment allows ${listed(allow)}; correct the row, or add it to sandbox.image.allow${hint(image)}`,
+      `and the environment allows ${listed(allow)}; correct ${field} in the row, or add the image to sandbox.image.allow${hint(image)}`,
     );
   }
   if (!matchesOne(permitted, written)) {
@@ -94,7 +94,10 @@ function forKind({ kind }: Image, allow: readonly string[]): readonly string[] {
   return kind === 'rootfs' ? allow.filter((pattern) => pattern.startsWith('rootfs:')) : allow;
 }
 
-const hint = ({ kind }: Image) => (kind === 'rootfs' ? ', as a pattern that begins with rootfs:' : '');
+const hint = ({ kind }: Image) =>
+  kind === 'rootfs'
+    ? ', as a pattern that begins with rootfs:'
+    : '; on one machine an image can only be a folder (rootfs:PATH)';
 
 /** Whoever sends rows may choose among folders and images, never this machine's own programs. */
 function wellFormed(image: Image): Image | null {

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { HttpClient } from '#cli/gateway/http-client.ts';
+import { describeMissing, describeOutputs } from './describe-outputs.ts';
 import { isFull, readReward, type Reward } from './reward.ts';
 import type { Task } from './read-task.ts';
 import { TaskSandbox } from './task-sandbox.ts';
@@ -22,6 +23,7 @@ export type ControlPlan = {
 };
 
 const logs = '/logs/verifier';
+const solutionOutput = '/logs/agent/oracle.txt';
 const uploadS = 60;
 
 /**
@@ -33,8 +35,9 @@ export async function playControl(plan: ControlPlan, kind: Kind): Promise<Shown>
   const sandbox = await TaskSandbox.open(client, environment, task, rolloutId);
   try {
     await prepare(sandbox, task);
-    if (kind === 'solution' && !(await solve(sandbox, task))) return outOfTime('the solution');
-    return await verify(sandbox, task, kind);
+    const solved = kind === 'solution' ? await solve(sandbox, task) : null;
+    if (solved?.timed_out === true) return outOfTime('the solution');
+    return await verify(sandbox, task, solved);
   } finally {
     await sandbox.close();
   }
@@ -56,17 +59,20 @@ async function prepare(sandbox: TaskSandbox, { folder, requires }: Task): Promis
   await sandbox.upload(beside, requires.workdir ?? found?.stdout.trim() ?? '/');
 }
 
-async function solve(sandbox: TaskSandbox, task: Task): Promise<boolean> {
+type Solved = { readonly timed_out: boolean; readonly exit_code: number | null };
+
+async function solve(sandbox: TaskSandbox, task: Task): Promise<Solved> {
   await sandbox.upload(join(task.folder, 'solution'), '/solution');
   const ended = await sandbox.run({
-    command: 'chmod +x /solution/solve.sh; (/solution/solve.sh) > /logs/agent/oracle.txt 2>&1',
+    command: `chmod +x /solution/solve.sh; (/solution/solve.sh) > ${solutionOutput} 2>&1`,
     timeoutS: task.solutionTimeoutS,
     env: { DEBIAN_FRONTEND: 'noninteractive', ...task.solutionEnv },
   });
-  return ended !== null;
+  return ended ?? { timed_out: true, exit_code: null };
 }
 
-async function verify(sandbox: TaskSandbox, task: Task, kind: Kind): Promise<Shown> {
+/** `solved`: null for nop. */
+async function verify(sandbox: TaskSandbox, task: Task, solved: Solved | null): Promise<Shown> {
   await sandbox.run({ command: `rm -f ${logs}/reward.txt ${logs}/reward.json`, timeoutS: uploadS });
   await sandbox.upload(join(task.folder, 'tests'), '/tests');
   const beganMs = performance.now();
@@ -77,24 +83,20 @@ async function verify(sandbox: TaskSandbox, task: Task, kind: Kind): Promise<Sho
   });
   if (ended === null) return outOfTime('the verifier');
   const verifierTookMs = performance.now() - beganMs;
-  const reward = readReward(
-    await sandbox.read(`${logs}/reward.json`),
-    await sandbox.read(`${logs}/reward.txt`),
-  );
-  if (reward !== null && (kind === 'nop' || isFull(reward, task.fullReward))) {
+  const json = await sandbox.read(`${logs}/reward.json`);
+  const text = await sandbox.read(`${logs}/reward.txt`);
+  const reward = readReward(json, text);
+  if (reward !== null && (solved === null || isFull(reward, task.fullReward))) {
     return { state: 'passed', detail: describe(reward), verifierTookMs };
   }
-  const end = (await sandbox.read(`${logs}/test-stdout.txt`))?.trim().slice(-shownCharacters) ?? '';
-  const left = reward === null ? 'left no reward' : `left ${describe(reward)} instead of the full reward`;
-  return {
-    state: 'failed',
-    detail: `${left}. The end of the verifier's output: ${end || '(nothing)'}`,
-    verifierTookMs,
-  };
+  const left =
+    reward === null ? describeMissing(json, text) : `left ${describe(reward)} instead of the full reward`;
+  const outputs = describeOutputs({
+    verifier: await sandbox.read(`${logs}/test-stdout.txt`),
+    solution: solved && { exitCode: solved.exit_code, output: await sandbox.read(solutionOutput) },
+  });
+  return { state: 'failed', detail: `${left}. ${outputs}`, verifierTookMs };
 }
-
-/** The end of an output explains most. */
-const shownCharacters = 1_200;
 
 const describe = (reward: Reward): string =>
   Object.entries(reward)

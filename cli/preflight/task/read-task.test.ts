@@ -68,6 +68,15 @@ test.each([
   expect(unmet).toMatchObject([{ requirement }]);
 });
 
+test.each([
+  ['gpus = 1', 'the task demands 1 GPU'],
+  ['gpus = 2', 'the task demands 2 GPUs'],
+  ['os = "windows"', 'the task demands Windows'],
+])('a task that demands another machine has no remark about its network: %s', (line, wanted) => {
+  write(`[environment]\ndocker_image = "a"\n${line}\n`);
+  expect(readTask(folder)).toMatchObject({ unmet: [{ wanted }], remarks: [] });
+});
+
 test('a folder without task.toml, or with one that is not TOML, is rejected', () => {
   expect(() => readTask(folder)).toThrow(/does not exist/);
   write('not toml');

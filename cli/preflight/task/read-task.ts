@@ -104,7 +104,8 @@ export function readTask(given: string): ReadTask {
   const unmet = [...cannotBeHad(toml, environment)];
   const { docker_image: image } = environment;
   if (image === undefined) unmet.unshift(noImage);
-  const remarks = networkOf(environment) === undefined ? [saysNoNetwork] : [];
+  const isAnotherMachine = unmet.some(({ requirement }) => machines.has(requirement));
+  const remarks = networkOf(environment) === undefined && !isAnotherMachine ? [saysNoNetwork] : [];
   if (image === undefined || unmet.length > 0) return { name, task: null, unmet, remarks };
   return { name, task: taskOf(folder, image, toml, environment), unmet, remarks };
 }
@@ -209,7 +210,7 @@ function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<U
   if (os.toLowerCase() !== 'linux') {
     yield {
       requirement: 'platform',
-      wanted: `the task demands ${os}`,
+      wanted: `the task demands ${os.toLowerCase() === 'windows' ? 'Windows' : os}`,
       given: 'sandboxes run Linux',
       fix: 'leave the task out',
     };
@@ -217,7 +218,7 @@ function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<U
   if (gpus > 0) {
     yield {
       requirement: 'gpu',
-      wanted: `the task demands ${gpus} GPUs`,
+      wanted: `the task demands ${gpus} ${gpus === 1 ? 'GPU' : 'GPUs'}`,
       given: 'sandboxes have none',
       fix: 'remove gpus from [environment] in task.toml, or leave the task out',
     };
@@ -239,6 +240,9 @@ function* cannotBeHad(toml: TaskToml, environment: EnvironmentToml): Generator<U
     };
   }
 }
+
+/** A task that demands another machine does not run here with any network. */
+const machines: ReadonlySet<UnmetRequirement['requirement']> = new Set(['gpu', 'platform']);
 
 const noImage: UnmetRequirement = {
   requirement: 'image',

@@ -105,8 +105,8 @@ def test_a_refusal_is_neither_a_loss_nor_the_policys_nor_the_jobs():
 
 
 def test_the_summary_counts_by_requirement_and_cuts_long_lists():
-    many = Counter({f"task-{number:02}": 1 for number in range(12)})
+    many = Counter({f"task-{number:02}": 1 for number in range(52)})
     lines = format_summary({"network": many, "memory": Counter({"big": 3})}).splitlines()
-    assert lines[0].startswith("corral: 15 rollouts were refused")
+    assert lines[0].startswith("corral: 55 rollouts were refused")
     assert lines[1] == "  memory: 3 (big)"
-    assert lines[2].endswith("task-09 and 2 more)")
+    assert lines[2].endswith("task-49 and 2 more)")

@@ -17,7 +17,7 @@ from .errors import RequirementsUnmet
 from .exchange import own_failure
 
 # Task names that a line of the summary lists.
-LONGEST_LIST: Final = 10
+LONGEST_LIST: Final = 50
 
 
 def unmet(requirement: str, *, wanted: str, given: str, fix: str) -> RequirementsUnmet:

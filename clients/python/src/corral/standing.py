@@ -19,8 +19,8 @@ from .writing import json_text
 Outcome = Literal["proven", "unproven", "refused", "inconclusive"]
 State = Literal["proven", "unproven", "refused", "play", "wait"]
 
-# Of a recorded reason, in characters; a refusal repeats it. The end of a verifier's output explains most.
-LONGEST_REASON: Final = 1500
+# Of a recorded reason, in characters: a refusal repeats it in a sentence of 2,000. The ends of outputs explain most.
+LONGEST_REASON: Final = 1900
 
 
 @dataclass(frozen=True, slots=True)

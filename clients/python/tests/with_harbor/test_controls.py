@@ -41,6 +41,10 @@ def counts(fleet: Fleet, run: str) -> tuple[int, int, Any]:
     return report["scored"], report["discarded"], report["blame"]
 
 
+def verifier_outputs(folder: Path) -> list[str]:
+    return [path.read_text() for path in folder.glob("jobs/*/*/verifier/test-stdout.txt")]
+
+
 async def test_in_a_proven_task_a_missing_reward_is_the_policys_and_a_zero_stands(
     fleet: Fleet, run: str, tmp_path: Path, image: str
 ):
@@ -57,12 +61,16 @@ async def test_in_a_proven_task_a_missing_reward_is_the_policys_and_a_zero_stand
 async def test_a_task_whose_own_solution_gets_a_zero_is_refused_from_then_on(
     fleet: Fleet, run: str, tmp_path: Path, image: str
 ):
-    task = write_task(tmp_path, "refused", image, test=LACKS_A_TOOL)
+    failing = "echo apt-get: Read-only file system >&2; exit 100\n"
+    task = write_task(tmp_path, "refused", image, test=LACKS_A_TOOL, solution=failing)
     job = await play_job([task], commands=["true", "touch stop"])
     assert await rewards(job) == [None, None]
     for said in messages(job.trials):
         assert said.startswith("requirements_unmet: reward: ")
         assert "no-such-tool is missing" in said
+        assert "exited with 100, and its output ends with: apt-get: Read-only file system" in said
+        assert "python -m corral.harbor check TASK --environment harbor" in said
+    assert verifier_outputs(tmp_path) == ["no-such-tool is missing\n"] * 2
     # nop leaves a reward, and the solution is played twice.
     assert (job.starts, len(controls(fleet, run))) == ({"refused": 2}, 3)
     assert counts(fleet, run) == (0, 2, {"caller": 2})
@@ -79,6 +87,14 @@ async def test_a_task_whose_verifier_leaves_nothing_even_to_nop_is_refused(
     job = await play_job([task], commands=["true"])
     assert "left no reward" in messages(job.trials)[0]
     assert (await rewards(job), len(controls(fleet, run))) == ([None], 2)
+
+
+async def test_a_reward_that_is_not_a_number_is_shown_in_the_refusal(tmp_path: Path, image: str):
+    task = write_task(tmp_path, "unreadable", image, test=f"echo not-a-number > {REWARD}\n")
+    [refused] = (await play_job([task], commands=["true"])).trials
+    assert (
+        "left a reward that cannot be read: reward.txt begins with 'not-a-number'" in messages([refused])[0]
+    )
 
 
 async def test_without_a_solution_the_task_is_unproven_and_its_zero_stands(
@@ -218,6 +234,24 @@ def test_check_names_what_is_refused_and_why_before_a_job_does(tmp_path: Path, i
     assert "no-such-tool is missing" in played.stdout
     assert "sandbox.memory" in played.stdout
     assert played.returncode == 1
+
+
+def test_preflight_shows_what_a_failed_solution_wrote_and_an_unreadable_reward(tmp_path: Path, image: str):
+    failing = "echo apt-get: Read-only file system >&2; exit 100\n"
+    tasks = {
+        "refused": write_task(tmp_path, "refused", image, test=LACKS_A_TOOL, solution=failing),
+        "unreadable": write_task(tmp_path, "unreadable", image, test=f"echo not-a-number > {REWARD}\n"),
+    }
+    said = {name: preflight(task) for name, task in tasks.items()}
+    assert "exited with 100, and its output ends with: apt-get: Read-only file system" in said["refused"]
+    assert "no-such-tool is missing" in said["refused"]
+    assert 'left a reward that cannot be read: reward.txt begins with "not-a-number"' in said["unreadable"]
+
+
+def preflight(task: Path) -> str:
+    node, cli = REPOSITORY / "node_modules/.bin/node", REPOSITORY / "cli/main.ts"
+    words = [node, cli, "preflight", "harbor", "--task", task]
+    return subprocess.run(words, capture_output=True, text=True, cwd=REPOSITORY).stdout
 
 
 async def test_check_plays_again_what_it_is_told_to(fleet: Fleet, run: str, tmp_path: Path, image: str):

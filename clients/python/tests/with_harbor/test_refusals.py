@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,34 @@ async def test_each_demand_that_is_not_met_is_refused_by_name_and_the_next_trial
     assert await reward_of(healthy) == 1
     report = fleet.report(run)
     assert (report["scored"], set(report["blame"])) == (1, {"caller"})
+
+
+async def test_an_image_that_is_not_allowed_names_the_line_of_the_task(tmp_path: Path):
+    [refused] = (await play_job([write_task(tmp_path, "published", "debian:12")])).trials
+    [said] = messages([refused])
+    assert said.startswith("requirements_unmet: image: the task names the image debian:12 as docker_image")
+    assert "(rootfs:PATH)" in said
+    assert "correct docker_image below [environment] in task.toml" in said
+
+
+async def test_the_log_names_the_trial_that_is_refused(
+    tmp_path: Path, image: str, caplog: pytest.LogCaptureFixture
+):
+    task = write_task(tmp_path, "demanding", image, **DEMANDS["memory"])
+    with caplog.at_level(logging.WARNING, "harbor"):
+        [refused] = (await play_job([task])).trials
+    assert f"corral: refused trial {refused.trial_name}, neither scored nor retried" in caplog.text
+
+
+async def test_a_root_that_cannot_start_is_one_error_without_logs_to_fetch(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    task = write_task(tmp_path, "rootless", f"rootfs:{tmp_path}/no-such-root")
+    with caplog.at_level(logging.WARNING, "harbor"):
+        [lost] = (await play_job([task], retries=0)).trials
+    assert (str(lost.failure_cause), await reward_of(lost)) == ("sandbox_failed", None)
+    assert "no-such-root" in messages([lost])[0]
+    assert "Failed to download logs" not in caplog.text
 
 
 async def test_a_health_check_says_what_it_wrote_and_which_line_to_change(

@@ -26,7 +26,7 @@ from .task_files import digest_task, read_config
 
 IMPORT_PATH: Final = "corral.harbor:CorralEnvironment"
 HEAD: Final = ("task", "standing", "requirement", "reason")
-LONGEST_REASON: Final = 400
+LONGEST_REASON: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ async def check_task(folder: Path, environment: str, *, again: bool = False) -> 
 
 
 def _row_of(task: str, played: Played) -> Row:
-    """A refusal names its requirement and the line to change; the end of a verifier's output says why a control failed."""
+    """A refusal names its requirement and the line to change; the ends of outputs say why a control failed."""
     requirement = played.requirement if played.outcome == "refused" else ""
     return Row(task, played.outcome, requirement, played.reason)
 

@@ -23,6 +23,7 @@ from harbor.models.trial.result import TimingInfo, TrialResult
 from harbor.trial.trial import Trial
 
 from ..settling import Played
+from .control_outputs import ControlOutputs, read_outputs
 from .failing import REFUSED, exceptions_of, find_refusal_in
 from .rewards import is_full
 from .task_files import has_solution, read_config
@@ -31,8 +32,8 @@ Kind = Literal["nop", "solution"]
 
 FAILURES_TO_REFUSE: Final = 2
 LOSSES_TO_GIVE_UP: Final = 3
-# Of a verifier's output, in characters.
-LONGEST_END: Final = 1200
+# Of an exception's message, in characters.
+LONGEST_MESSAGE: Final = 200
 
 TIMEOUTS: Final = frozenset(
     {"AgentTimeoutError", "AgentSetupTimeoutError", "EnvironmentStartTimeoutError", "VerifierTimeoutError"}
@@ -102,7 +103,7 @@ async def _play_once(task: ControlledTask, kind: Kind) -> Evidence:
     try:
         with tempfile.TemporaryDirectory(prefix="corral-control-") as folder:
             trial = await Trial.create(control_config(task, kind, Path(folder)))
-            return judge(await trial.run(), kind, task.config, _end_of_output(trial.paths.trial_dir))
+            return judge(await trial.run(), kind, task.config, read_outputs(trial.paths.trial_dir))
     finally:
         is_control.reset(token)
 
@@ -125,7 +126,7 @@ def control_config(task: ControlledTask, kind: Kind, folder: Path) -> TrialConfi
     return task.trial.model_copy(update=changed)
 
 
-def judge(trial: TrialResult, kind: Kind, config: TaskConfig, end: str) -> Evidence:
+def judge(trial: TrialResult, kind: Kind, config: TaskConfig, outputs: ControlOutputs) -> Evidence:
     if (refusal := find_refusal_in(trial)) is not None:
         return Evidence("refused", refusal.removeprefix(REFUSED))
     took_s = _longest_s([trial.verifier, *(step.verifier for step in trial.step_results or [])])
@@ -134,11 +135,17 @@ def judge(trial: TrialResult, kind: Kind, config: TaskConfig, end: str) -> Evide
         return Evidence("passed", verifier_took_s=took_s)
     if _shows_nothing(trial):
         return Evidence("lost", f"{_name(kind)}: {exceptions_of(trial)[0].exception_message}")
-    left = "left no reward" if rewards is None else f"left {rewards} instead of the full reward"
+    left = _describe_missing(outputs) if rewards is None else f"left {rewards} instead of the full reward"
     # That a reward is missing is said already.
     others = [each for each in exceptions_of(trial) if each.policy.cause != FailureCause.VERIFIER_FAILED]
-    said = "".join(f" {each.exception_type}: {each.exception_message}." for each in others)
-    return Evidence("failed", f"{_name(kind)} {left}.{said} The end of the verifier's output: {end}")
+    said = "".join(f" {each.exception_type}: {each.exception_message[:LONGEST_MESSAGE]}." for each in others)
+    return Evidence("failed", f"{_name(kind)} {left}.{said} {outputs.describe()}")
+
+
+def _describe_missing(outputs: ControlOutputs) -> str:
+    if outputs.unreadable is None:
+        return "left no reward"
+    return f"left a reward that cannot be read: {outputs.unreadable}"
 
 
 def _rewards_of(trial: TrialResult, kind: Kind, config: TaskConfig) -> dict[str, Any] | None:
@@ -169,9 +176,3 @@ def _longest_s(timings: Sequence[TimingInfo | None]) -> float | None:
 
 def _name(kind: Kind) -> str:
     return "the nop control" if kind == "nop" else "the task's own solution"
-
-
-def _end_of_output(trial_dir: Path) -> str:
-    outputs = sorted(trial_dir.rglob("verifier/test-stdout.txt"), key=lambda path: path.stat().st_mtime)
-    text = outputs[-1].read_text(errors="replace").strip() if outputs else ""
-    return text[-LONGEST_END:] or "(nothing)"

@@ -48,6 +48,7 @@ class CorralEnvironment(SandboxEnvironment):
         self._environment: Final = environment
         self._on_missing: Final = float(on_missing)
         self._is_control: Final = is_control.get()
+        self._has_started = False
         self._has_verified = False
         self._is_refused = False
         super().__init__(*given, **named)
@@ -94,7 +95,9 @@ class CorralEnvironment(SandboxEnvironment):
         """The trial's error for a refusal. Those of controls are counted with the trials that wait for them."""
         if not self._is_control and not self._is_refused:
             note_refusal(self.environment_name, refusal)
-            self.logger.warning(f"corral: refused, neither scored nor retried: {refusal.message}")
+            self.logger.warning(
+                f"corral: refused trial {self._trial.trial_name}, neither scored nor retried: {refusal.message}"
+            )
         self._is_refused = True
         return refusal_error(refusal)
 
@@ -149,6 +152,7 @@ class CorralEnvironment(SandboxEnvironment):
                 )
 
     async def _open(self, attempt: int) -> None:
+        self._has_started = False
         item = self._row or {"id": self.environment_name, "image": self.task_env_config.docker_image}
         # A task whose controls failed is refused at open.
         proof = {"task": (await self._read_key()).digest} if self._has_controls else {}
@@ -165,6 +169,7 @@ class CorralEnvironment(SandboxEnvironment):
             )
         await self.ensure_dirs(self._mount_targets(writable_only=True))
         await self._upload_environment_dir_after_start()
+        self._has_started = True
 
     async def run_healthcheck(self, healthcheck: HealthcheckConfig | None = None) -> None:
         """A check of the whole task that fails in two fresh sandboxes refuses it. A later step's check is of what the policy has
@@ -260,7 +265,15 @@ class CorralEnvironment(SandboxEnvironment):
             with self._told_but_refusals():
                 await settling
         except RequirementsUnmet as refusal:
+            await self._keep_verifier_output()
             raise await self._refuse(refusal) from refusal
+
+    async def _keep_verifier_output(self) -> None:
+        """A refusal discards the sandbox, and Harbor fetches nothing after it."""
+        try:
+            await super().download_dir(str(PATHS.verifier_dir), self.trial_paths.verifier_dir)
+        except (HealthcheckError, OSError) as error:
+            self.logger.warning(f"corral: the verifier's output was not fetched: {error}")
 
     @contextmanager
     def _told_but_refusals(self) -> Generator[None]:
@@ -269,8 +282,9 @@ class CorralEnvironment(SandboxEnvironment):
 
     @property
     def _has_nothing_to_fetch(self) -> bool:
-        """Harbor fetches logs after every error, and would report those that a refused trial does not have."""
-        return self._rollout_or_none is None or self._is_refused
+        """Harbor fetches logs after every error. A refused trial and one whose sandbox did not start have none, and Harbor would
+        report each with a traceback."""
+        return not self._has_started or self._is_refused
 
     async def download_file(self, source_path: str, target_path: Path | str) -> None:
         if not self._has_nothing_to_fetch:

@@ -53,8 +53,15 @@ def _spare_other_tasks() -> Generator[None]:
 
 
 def _refusal_of(misuse: Misuse) -> RequirementsUnmet:
+    if "image" in misuse.evidence:
+        return unmet(
+            "image",
+            wanted=f"the task names the image {misuse.evidence['image']} as docker_image",
+            given=f"the fleet does not accept it: {misuse.message}",
+            fix="correct docker_image below [environment] in task.toml, which is the row's image, or change the environment",
+        )
     return unmet(
-        "image" if "image" in misuse.evidence else "request",
+        "request",
         wanted="a request that this task needs",
         given=f"the fleet does not accept it: {misuse.message}",
         fix="change the task or the environment as the message says",

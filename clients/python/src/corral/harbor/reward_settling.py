@@ -25,12 +25,13 @@ from .verifying import PATHS, Verifying
 KNOWN_WITHIN_S: Final = 5.0
 
 
-def refuse_by_controls(reason: str) -> RequirementsUnmet:
+def refuse_by_controls(reason: str, environment: str) -> RequirementsUnmet:
     return unmet(
         "reward",
         wanted="the verifier leaves a reward, and the task's own solution earns the full one",
         given=f"its controls failed twice in this environment: {reason}",
-        fix="change the task's files or the environment, then run python -m corral.harbor check TASK",
+        fix="change the task's files or the environment, then run "
+        f"python -m corral.harbor check TASK --environment {environment}",
     )
 
 
@@ -51,7 +52,7 @@ class RewardSettler:
         if left.rewards is not None and not is_zero(left.rewards):
             return self.verifying.settle(left)
         played = await self._wait_for_standing()
-        _throw_unless_decided(played)
+        self._throw_unless_decided(played)
         if left.rewards is None:
             return self._give_missing(played)
         if played.outcome == "unproven":
@@ -63,13 +64,17 @@ class RewardSettler:
         less than half of that."""
         played = await self._ask_known_standing()
         if played is not None:
-            _throw_unless_decided(played)
+            self._throw_unless_decided(played)
         took_s = None if played is None or played.outcome != "proven" else played.solution_verifier_took_s
         bound_s = self.verifying.bound_s
         if played is None or took_s is None or took_s >= bound_s / 2:
-            took = "has no known time" if took_s is None else f"took {took_s:.0f} s"
+            usual = (
+                "how long it takes with the task's own solution is not known"
+                if took_s is None
+                else f"with the task's own solution it took {took_s:.0f} s, which is not less than half of that"
+            )
             raise HealthcheckError(
-                f"the verifier ran out of its {bound_s:.0f} s, and with the task's own solution it {took}: no reward"
+                f"the verifier did not end within its {bound_s:.0f} s, and {usual}; so this trial has no reward"
             )
         self._give_missing(played)
 
@@ -109,9 +114,8 @@ class RewardSettler:
         )
         self.verifying.settle(RewardFile(TEXT_NAME, str(self.on_missing).encode()))
 
-
-def _throw_unless_decided(played: Played) -> None:
-    if played.outcome == "refused" and played.requirement == "reward":
-        raise refuse_by_controls(played.reason)
-    if played.outcome in ("refused", "inconclusive"):
-        raise HealthcheckError(f"the task's controls showed nothing: {played.reason}")
+    def _throw_unless_decided(self, played: Played) -> None:
+        if played.outcome == "refused" and played.requirement == "reward":
+            raise refuse_by_controls(played.reason, self.key.environment)
+        if played.outcome in ("refused", "inconclusive"):
+            raise HealthcheckError(f"the task's controls showed nothing: {played.reason}")
