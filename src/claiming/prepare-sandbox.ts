@@ -1,4 +1,4 @@
-import { endsAlike } from '../failure/ends-alike.ts';
+import { exitsAlike, failsToStartAlike } from '../failure/ends-alike.ts';
 import { asFailure, type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
@@ -16,6 +16,7 @@ import {
   type BindRequest,
   type CallAnswer,
   type CallRequest,
+  type Ending,
   protocolVersion,
 } from '../protocol/sandboxd/wire.ts';
 import { type Attempt, type RetryDeps, retrying } from '../waiting/retries.ts';
@@ -233,6 +234,11 @@ function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer 
       : `setup step ${index + 1} of the environment failed`;
   const alike = answer !== 'running' && endsAlike(answer.ending);
   return new SetupFailed(`${what}: ${seen}`, { step: index + 1, seen }, alike);
+}
+
+function endsAlike(ending: Ending): boolean {
+  if (ending.kind === 'exited') return exitsAlike(ending.exitCode);
+  return ending.kind === 'not_started' && failsToStartAlike(ending.errno);
 }
 
 function describeEnding(answer: CallAnswer): string {

@@ -1,5 +1,3 @@
-import type { Ending } from '../protocol/sandboxd/wire.ts';
-
 /** A shell gives 128 and the number of the signal that ended its command, and a kill may not come again. */
 const highestOwnExitCode = 128;
 
@@ -11,9 +9,3 @@ export const exitsAlike = (exitCode: number): boolean => exitCode <= highestOwnE
 
 /** The same of a command that could not be started. */
 export const failsToStartAlike = (errno: string): boolean => errnosOfCommand.has(errno);
-
-/** The same of how it ended. */
-export function endsAlike(ending: Ending): boolean {
-  if (ending.kind === 'exited') return exitsAlike(ending.exitCode);
-  return ending.kind === 'not_started' && failsToStartAlike(ending.errno);
-}

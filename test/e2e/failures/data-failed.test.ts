@@ -95,6 +95,7 @@ test('a query that its database does not have is found before the first call', a
   expectFailure(await corral.native.post('/v1/rollouts/four/calls?wait_s=300', call), {
     ...toldNothingRan,
     code: 'setup_failed',
+    retryable: false,
     rollout_id: 'four',
     message: expect.stringContaining('pages.db cannot be asked: exit code 1: Error: no such table: books'),
   });
