@@ -15,9 +15,9 @@ export function refusal(
 
 function recordedEvidence(rollout: RolloutRecord | null): Evidence {
   if (rollout === null) return {};
-  if (rollout.unmet !== null) return JSON.parse(rollout.unmet) as Evidence;
-  if (rollout.taint === null) return rollout.closedBy === null ? {} : { closed_by: rollout.closedBy };
-  return { ...rollout.taint.evidence, cause: rollout.taint.cause };
+  const { discarded, closedBy } = rollout;
+  const known = { ...discarded?.evidence, ...(discarded?.cause && { cause: discarded.cause }) };
+  return closedBy === null || Object.keys(known).length > 0 ? known : { closed_by: closedBy };
 }
 
 const sentences: Partial<Record<FailureCode, string>> = {
@@ -26,6 +26,8 @@ const sentences: Partial<Record<FailureCode, string>> = {
   dependency_failed: "a tool's own backend failed in this rollout; discard the rollout",
   recovering:
     'Redis was replaced, and a sandbox that may be of this rollout has not answered since; try again shortly',
+  rollout_unknown:
+    'calls of this rollout that the platform names never reached the fleet; discard the rollout',
   line_full: 'the waiting line is at its bound; send fewer rollouts at once or add capacity',
   rows_full:
     "the dataset rows of this tenant's open rollouts fill its share of Redis; let some of them end, send smaller rows, or ask the operator for more",

@@ -29,7 +29,7 @@ test('a taint that Redis forgot comes back: the answer that tainted is judged ag
   await expect(world.core.grade('a', 'yes', ['c1'], other.core)).rejects.toMatchObject({
     code: 'dependency_failed',
   });
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'dependency_failed' }, score: null });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'dependency_failed' }, score: null });
   await other.close();
 });
 
@@ -75,7 +75,7 @@ test('calls that never reached us discard a rollout for good, and the run report
     evidence: { calls_named: 2, calls_unseen: 1, first_unseen: 'c9' },
   };
   await expect(world.core.grade('a', 'yes', ['c1', 'c9'])).rejects.toMatchObject(unseen);
-  expect(await world.record('a')).toMatchObject({ discard: 'rollout_unknown', score: null });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'rollout_unknown' }, score: null });
   await expect(world.core.grade('a', 'yes', ['c1', 'c9'])).rejects.toMatchObject(unseen);
   const verdicts = world.core.events.filter((event) => event.kind === 'verdict');
   expect(verdicts).toMatchObject([{ verdict: { kind: 'discard', code: 'rollout_unknown' } }]);

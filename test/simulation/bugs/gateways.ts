@@ -128,13 +128,13 @@ function madeUpResult(call: Parameters<typeof callId>[0], output: string) {
 export function afterTaint(ports: GatewayWorld): GatewayWorld {
   const begin: GatewayWorld['grades']['begin'] = async (...asked) => {
     const begun = await ports.grades.begin(...asked);
-    if (begun.kind !== 'barred' || begun.rollout === null || begun.rollout.taint === null) return begun;
+    if (begun.kind !== 'barred' || begun.rollout?.discarded == null) return begun;
     return { kind: 'scored', score: 0, rollout: begun.rollout };
   };
   const claim: GatewayWorld['claims']['claim'] = async (request) => {
     const reply = await ports.claims.claim(request);
-    if (reply.kind !== 'refused' || reply.rollout?.taint == null) return reply;
-    return { kind: 'held', rollout: { ...reply.rollout, taint: null } };
+    if (reply.kind !== 'refused' || reply.rollout?.discarded == null) return reply;
+    return { kind: 'held', rollout: { ...reply.rollout, verdict: 'open', discarded: null, barred: null } };
   };
   return {
     ...seesEverything(ports),
