@@ -93,7 +93,7 @@ test('a grade that was under way may be asked for again and is scored once', asy
   await world.forgetAll();
   await world.recover();
   expect(await grades.score(key, 1, 1, {})).toBeNull();
-  expect(await grades.failed(key, 1, {})).toEqual({ turnsLeft: 3 });
+  expect(await grades.failed(key, 1, {})).toMatchObject({ turnsLeft: 3 });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1, replayed: false });
 });
 
