@@ -79,9 +79,9 @@ script('admit', function(ask, texts)
   local known = Over.recall(id, call, state)
   if known then return admitAgain(known) end
 
-  local barred = Verdict.barsCall(id)
+  local barred, verdict = Verdict.barsCall(id)
   if barred then return { kind = 'barred', rollout = Record.read(id), code = barred, admitted = 'no' } end
-  if Verdict.read(id) == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
+  if verdict == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
   if state == 'waiting' or (state == 'claimed' and not activate()) then
     return { kind = 'not_active', rollout = Record.read(id) }
   end

@@ -125,13 +125,14 @@ local function barred(id)
   return barredBy(discarded, Rollout.read(id, 'state', 'closedBy'))
 end
 
--- Why a new call may not go out. From the begin of its grading on, a rollout takes none.
+-- Why a new call may not go out, or nil; and the verdict. From the begin of its grading on, a rollout takes no new call.
 local function barsCall(id)
-  local state, hardEndMs = Rollout.read(id, 'state', 'hardEndMs')
-  local code = barred(id)
-  if code then return code end
-  if state == 'grading' then return 'rollout_closed' end
-  return nowMs >= tonumber(hardEndMs) and 'rollout_expired' or nil
+  local word, discarded = read(id)
+  local state, closedBy, hardEndMs = Rollout.read(id, 'state', 'closedBy', 'hardEndMs')
+  local code = barredBy(discarded, state, closedBy)
+  if not code and state == 'grading' then code = 'rollout_closed' end
+  if not code and nowMs >= tonumber(hardEndMs) then code = 'rollout_expired' end
+  return code, word
 end
 
 -- Why a rollout may not be graded, or a score not be stored.
