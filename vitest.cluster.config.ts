@@ -2,14 +2,36 @@ import { configDefaults, defineConfig } from 'vitest/config';
 
 /** Tests that break a cluster or bring images to its nodes; they need one that `infra/cluster` started. */
 const breaking = process.env['CORRAL_CLUSTER'] === undefined ? ['test/cluster/own/**'] : [];
+const exclude = [...configDefaults.exclude, ...breaking];
+
+/** They mostly wait for the cluster, each in a namespace of its own, and break nothing but their own pods. */
+const peaceful = [
+  'test/cluster/{network-policies,rbac}.test.ts',
+  'test/cluster/own/{data-on-pods,images-of-rows,provider-contract,role-of-controller}.test.ts',
+  'test/cluster/own/failures/{emptied-redis,failing-starts,grader-sandbox,out-of-memory}.test.ts',
+  'test/cluster/own/failures/{rollouts,sandbox-ends,spent-quota}.test.ts',
+];
 
 export default defineConfig({
   test: {
-    include: ['test/cluster/**/*.test.ts'],
-    exclude: [...configDefaults.exclude, ...breaking],
+    projects: [
+      {
+        extends: true,
+        test: { name: 'peaceful', include: peaceful, exclude, maxWorkers: 2, sequence: { groupOrder: 0 } },
+      },
+      // One cluster for all: a file that breaks a node must not meet one that needs it.
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ['test/cluster/**/*.test.ts'],
+          exclude: [...exclude, ...peaceful],
+          maxWorkers: 1,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
     environment: 'node',
-    // One cluster for all: a file that breaks a node must not meet one that needs it.
-    fileParallelism: false,
     // Tests of one file wait for the cluster far more than they work: all of them at once.
     maxConcurrency: 20,
     // A node is given up after 10 s, comes back after up to 13 s, and the machine may be busy.

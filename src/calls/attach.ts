@@ -4,6 +4,7 @@ import type { ResolvedRollout } from '../claiming/resolve-rollout.ts';
 import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import { isOver } from '../model/rollout.ts';
+import type { CallStore } from '../ports/fleet/calls.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 import { LinkError, type SandboxLink } from '../ports/sandbox-link.ts';
 import type { OutputStream } from '../protocol/sandboxd/wire.ts';
@@ -75,10 +76,23 @@ function knownTimeoutMs({ environment, tool }: Tracked): number {
 const longestAttachMs = 3_600_000;
 const cancelMs = 10_000;
 
-/** Stops a running call; it settles as `cancelled` for whoever waits for it. Idempotent. */
-export async function cancelCall(deps: AttachDeps, rollout: RolloutRecord, call: CallId): Promise<void> {
+/**
+ * Stops a running call; it settles as `cancelled` for whoever waits for it. Idempotent. Throws `sandboxd_unreachable` where its
+ * sandbox does not answer: if that is gone, the rollout's state says so soon.
+ */
+export async function cancelCall(
+  deps: { readonly calls: Pick<CallStore, 'lookup'>; readonly link: Pick<SandboxLink, 'cancel'> },
+  rollout: RolloutRecord,
+  call: CallId,
+): Promise<void> {
   const recorded = await deps.calls.lookup(rollout.key, call);
   if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
   if (recorded.summary.state === 'settled') return;
-  await deps.link.cancel(targetOf(rollout), call, AbortSignal.timeout(cancelMs));
+  try {
+    await deps.link.cancel(targetOf(rollout), call, AbortSignal.timeout(cancelMs));
+  } catch (thrown) {
+    if (!(thrown instanceof LinkError)) throw thrown;
+    const message = `call ${call} was not stopped: ${thrown.message}; ask again`;
+    throw sandboxdUnreachable(message, { admitted: 'yes', cause: thrown });
+  }
 }

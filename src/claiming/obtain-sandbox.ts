@@ -13,7 +13,7 @@ import { rolloutKey } from '../model/rollout.ts';
 import { refusal } from './refusal.ts';
 import type { SandboxPreparation } from './prepare-sandbox.ts';
 import type { Deadline } from '../waiting/deadline.ts';
-import { NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
+import { GivenUp, NotYet, type RetryDeps, retrying, type Tries } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import type { WaitingRoom } from './waiting-room.ts';
 
@@ -57,7 +57,7 @@ export async function obtainSandbox(
   waitUntil: Deadline,
   swaps: Tries,
 ): Promise<Occupied> {
-  const occupy = () => occupyOne(deps, environment, request, waitUntil);
+  const occupy = () => occupyOne(deps, environment, request, waitUntil, swaps.failed);
   return retrying(deps, retryPolicies.anotherSandbox, occupy, { until: waitUntil, tries: swaps });
 }
 
@@ -66,6 +66,7 @@ async function occupyOne(
   environment: Environment,
   request: ClaimRequest,
   waitUntil: Deadline,
+  failed: number,
 ): Promise<Occupied> {
   const rollout = await holdInLine(deps, request, waitUntil);
   if (rollout.state !== 'claimed') return { rollout, activation: null, preparedMs: 0 };
@@ -75,9 +76,13 @@ async function occupyOne(
     return { rollout, activation: prepared.activation, preparedMs: deps.clock.monotonicMs() - beganMs };
   const { failure } = prepared;
   if (!prepared.another) throw failure;
+  if (prepared.alike && failed + 1 >= fewAlike && isToldAtOnce(request)) throw inVain(failure, failed + 1);
   const reply = await deps.claims.swap(rollout.key, rollout.generation, failure.message, failure.evidence);
   throw isKept(reply, rollout) ? failure : new NotYet(failure);
 }
+
+/** As many as make starts that fail alike certain: lib/breaker.lua. */
+const fewAlike = 3;
 
 /** The template has had too many swaps of late. */
 function isKept(reply: ClaimReply, { generation }: RolloutRecord): boolean {
@@ -115,12 +120,14 @@ async function holdInLine(
  * sandbox: the policy has done its work, and three quick turns without a grade would discard it.
  */
 function waitsInVain(
-  { face, owner }: ClaimRequest,
+  request: ClaimRequest,
   { placedAtMs }: RolloutRecord,
   { beganMs }: FailingStarts,
 ): boolean {
-  return face !== 'rft' && owner.role === 'policy' && beganMs >= placedAtMs;
+  return isToldAtOnce(request) && beganMs >= placedAtMs;
 }
+
+const isToldAtOnce = ({ face, owner }: ClaimRequest): boolean => face !== 'rft' && owner.role === 'policy';
 
 /** `retry: 'no'`: a repeat would end in the same failure, until a person has fixed what the message names. */
 function startsFail({ code, message, alike }: FailingStarts, ahead: number): Failure {
@@ -129,6 +136,12 @@ function startsFail({ code, message, alike }: FailingStarts, ahead: number): Fai
     retry: 'no',
     evidence: { ahead, starts_failed: alike },
   });
+}
+
+/** The same of a setup that has failed in so many sandboxes of this request. */
+function inVain({ code, message, evidence }: Failure, sandboxes: number): Failure {
+  const said = `setup failed in ${sandboxes} sandboxes in a row: ${message}`;
+  return new GivenUp(new Failure(code, `${said}; fix that, then try again`, { retry: 'no', evidence }));
 }
 
 function heldOrRefused(reply: ClaimReply): RolloutRecord | null {

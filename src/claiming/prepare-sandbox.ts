@@ -1,4 +1,5 @@
-import { asFailure, Failure, sandboxdUnreachable } from '../failure/failure.ts';
+import { endsAlike } from '../failure/ends-alike.ts';
+import { asFailure, type Evidence, Failure, sandboxdUnreachable } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Item } from '../model/grader.ts';
 import type { SandboxRequirements } from '../model/requirements.ts';
@@ -29,8 +30,16 @@ import { placeholdersIn } from '../model/placeholder.ts';
 
 type Prepared =
   | { readonly kind: 'accepted'; readonly activation: ActivationStamp }
-  /** It did not work out. `another`: this sandbox will not do, and another may; else every other would fail likewise. */
-  | { readonly kind: 'refused'; readonly failure: Failure; readonly another: boolean };
+  /**
+   * It did not work out. `another`: this sandbox will not do, and another may; else every other would fail likewise. `alike`: each
+   * other most likely ends the same.
+   */
+  | {
+      readonly kind: 'refused';
+      readonly failure: Failure;
+      readonly another: boolean;
+      readonly alike: boolean;
+    };
 
 /** What a bind showed: programs that are not there, and a task that cannot run here. */
 type Found = { readonly missing: readonly string[]; readonly unmet: Failure | null };
@@ -88,7 +97,7 @@ export class SandboxPreparation {
       const failure = thrown instanceof LinkError ? sandboxRefused(thrown) : asFailure(thrown);
       if (failure.blame === 'caller') throw failure;
       const another = !refusesUs(thrown) || knowsNoQueries(thrown, steps);
-      return { kind: 'refused', failure, another };
+      return { kind: 'refused', failure, another, alike: thrown instanceof SetupFailed && thrown.alike };
     }
     return { kind: 'accepted', activation: { generation: rollout.generation, boot: target.boot } };
   }
@@ -99,7 +108,12 @@ export class SandboxPreparation {
     missing: readonly string[],
   ): Promise<Prepared> {
     const row = isOpenTemplate(environment.template) ? await rowIfKept(this.#deps.claims, rollout) : null;
-    return { kind: 'refused', failure: programsMissing(environment, row, missing), another: false };
+    return {
+      kind: 'refused',
+      failure: programsMissing(environment, row, missing),
+      another: false,
+      alike: false,
+    };
   }
 
   /** In a second fresh sandbox it is the task's or the image's doing; in the first it may be the machine's. Throws it then. */
@@ -107,7 +121,7 @@ export class SandboxPreparation {
     const { lifecycle } = this.#deps;
     const isShownAgain =
       epoch !== null && (await lifecycle.showsAgain(template, failure.message, epoch.sandbox));
-    if (!isShownAgain) return { kind: 'refused', failure, another: true };
+    if (!isShownAgain) return { kind: 'refused', failure, another: true, alike: false };
     await lifecycle.refuse(key, failure.evidence);
     throw failure;
   }
@@ -202,15 +216,23 @@ function succeeded(answer: CallAnswer): boolean {
   return answer.ending.kind === 'exited' && answer.ending.exitCode === 0;
 }
 
-function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer | 'running'): Failure {
+class SetupFailed extends Failure {
+  readonly alike: boolean;
+
+  constructor(message: string, evidence: Evidence, alike: boolean) {
+    super('setup_failed', message, { evidence });
+    this.alike = alike;
+  }
+}
+
+function setupFailed(index: number, { action }: CallRequest, answer: CallAnswer | 'running'): SetupFailed {
   const seen = answer === 'running' ? 'still running' : describeEnding(answer);
   const what =
     action.kind === 'query'
       ? `its database ${action.database} cannot be asked`
       : `setup step ${index + 1} of the environment failed`;
-  return new Failure('setup_failed', `${what}: ${seen}`, {
-    evidence: { step: index + 1, seen },
-  });
+  const alike = answer !== 'running' && endsAlike(answer.ending);
+  return new SetupFailed(`${what}: ${seen}`, { step: index + 1, seen }, alike);
 }
 
 function describeEnding(answer: CallAnswer): string {

@@ -133,8 +133,9 @@ export class CoreWorld implements AsyncDisposable {
     tool: string,
     args: object,
     core = this.wired.core,
+    as = caller,
   ): Promise<CallResult> {
-    return core.toolCall(caller, {
+    return core.toolCall(as, {
       rollout: { rollout: rolloutId(rollout), attempt: null },
       open: { environment: plain, item: { id: 'item-1', answer: 'yes' } },
       call: callId(call),

@@ -25,12 +25,18 @@ export const mostPromised = ({ percent, read }: MemoryRoom): number =>
 /**
  * A sandbox may fill its limit, by processes or by files that outlive them, and then the machine must have that. Throws
  * `unschedulable`, as a cluster without room does, where the limits of all would add up to more than may be promised, or
- * the machine has not what this one may take: a neighbour's end makes room.
+ * the machine has not what this one may take: a neighbour's end makes room. Throws `start_failed` where none would.
  */
 export function refuseWithoutRoom(limitBytes: number, promisedBytes: number, room: MemoryRoom): void {
-  const { availableBytes } = room.read();
+  const { availableBytes, totalBytes } = room.read();
   const mostBytes = mostPromised(room);
   const evidence = { limitBytes, promisedBytes, mostBytes, availableBytes };
+  if (limitBytes > Math.min(mostBytes, totalBytes)) {
+    const sentence = `this sandbox may take ${mib(limitBytes)} of memory, and this machine has ${mib(totalBytes)}, of which ${mib(mostBytes)} may be promised`;
+    throw new Failure('start_failed', `${sentence}: it never starts here; lower its memory limit`, {
+      evidence,
+    });
+  }
   if (promisedBytes + limitBytes > mostBytes) {
     const sentence = `sandboxes of this machine are promised ${mib(promisedBytes)} of the ${mib(mostBytes)} that they may be, and this one's limit is ${mib(limitBytes)}`;
     throw new Failure(

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../clock.ts';
@@ -129,7 +129,7 @@ function explain(errno: string, { argv, cwd }: ProcessSpec): string {
   const program = argv[0] ?? '';
   switch (errno) {
     case 'ENOENT':
-      return `there is no program ${program}, or no folder ${cwd}`;
+      return existsSync(cwd) ? `there is no program ${program}` : `there is no folder ${cwd}`;
     case 'ENOTDIR':
       return `${cwd} is not a folder`;
     case 'EACCES':

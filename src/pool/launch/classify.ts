@@ -1,5 +1,6 @@
 import { asFailure, type Evidence, Failure } from '#src/failure/failure.ts';
 import { type FailureCode, failsEverywhere } from '#src/failure/codes.ts';
+import { exitsAlike, failsToStartAlike } from '#src/failure/ends-alike.ts';
 import { LinkError, type LinkTrouble } from '#src/ports/sandbox-link.ts';
 import { DeadlinePassed } from './deadline.ts';
 import type { StartProgress } from './start.ts';
@@ -62,14 +63,8 @@ function ofLink(error: LinkError, { step }: StartProgress): LaunchFailure {
   };
 }
 
-/** A shell gives 128 and the number of the signal that ended its command, and a kill may not come again. */
-const highestOwnExitCode = 128;
-
-/** What only a change of the image or of the command fixes. A lack of memory or processes is another errno. */
-const errnosOfCommand: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS']);
-
 /** By exit code and not by what the command printed, which may hold a time or a process id. */
 function reasonOfPrepare({ exitCode, errno }: Extract<LinkTrouble, { kind: 'refused' }>): string | null {
-  if (exitCode !== undefined) return exitCode > highestOwnExitCode ? null : `prepare: exit code ${exitCode}`;
-  return errno !== undefined && errnosOfCommand.has(errno) ? `prepare: ${errno}` : null;
+  if (exitCode !== undefined) return exitsAlike(exitCode) ? `prepare: exit code ${exitCode}` : null;
+  return errno !== undefined && failsToStartAlike(errno) ? `prepare: ${errno}` : null;
 }

@@ -10,7 +10,7 @@ sandbox:
   disk: 64Mi
   data:
     - { build: [sh, read-corpus.sh], inputs: [read-corpus.sh], target: /data/corpus }
-tools: { shell: { builtin: shell, timeout: 33s } }
+tools: { shell: { builtin: shell, timeout: 43s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 4 }
 `;
@@ -96,8 +96,6 @@ test('a query that its database does not have is found before the first call', a
     ...toldNothingRan,
     code: 'setup_failed',
     rollout_id: 'four',
-    message: expect.stringContaining(
-      'pages.db cannot be asked: exit code 1: Error: no such table: books',
-    ),
+    message: expect.stringContaining('pages.db cannot be asked: exit code 1: Error: no such table: books'),
   });
 });

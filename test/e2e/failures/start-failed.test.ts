@@ -12,7 +12,7 @@ import { impatientOnRft } from '#test/support/timings.ts';
 const environment = (name: string, sandbox: string) => `
 name: ${name}
 sandbox: ${sandbox}
-tools: { shell: { builtin: shell, timeout: 33s } }
+tools: { shell: { builtin: shell, timeout: 43s } }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 0, max: 2 }
 `;
@@ -44,14 +44,17 @@ const cases = [
 
 /**
  * The native request ends with the third sandbox that fails alike, or when its time is over if the next sandbox may start. The
- * RFT one comes after it, so that a start has failed before it waits for what a command of 33 s leaves of 54 s: 20 s.
+ * RFT one comes after it, so that a start has failed before it waits for what a command of 43 s leaves of 54 s: 10 s.
  */
 test.concurrent.each(cases)(
   'a sandbox that does not start because %s: 503 on both faces, and it says so',
   async (_name, environment, code, words, mayPass) => {
     await corral.native.open(environment, environment);
     const call = { call_id: 'c1', name: 'shell', arguments: { command: 'echo' } };
-    const native = await corral.native.post(`/v1/rollouts/${environment}/calls?wait_s=${mayPass ? 20 : 300}`, call);
+    const native = await corral.native.post(
+      `/v1/rollouts/${environment}/calls?wait_s=${mayPass ? 15 : 300}`,
+      call,
+    );
     const expected = { ...toldNothingRan, code, message: expect.stringContaining(words) };
     expectFailure(native, { ...expected, rollout_id: environment, retryable: mayPass });
     const held = await corral.rft.call({

@@ -44,7 +44,7 @@ test('a call that a sandbox refuses for the gateway’s key is told as nothing o
 test('a template whose sandboxes all fail its setup loses no more than 60 in a minute, however many ask', async () => {
   await using world = await CoreWorld.start({ setup: failing });
   for (let count = 0; count < 100; count += 1) await world.ready();
-  world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 1 } });
+  world.link.behaviour = () => answering({ ending: { kind: 'signalled', signal: 'SIGKILL' } });
   const asked = Array.from({ length: 20 }, (_, index) =>
     world.sh(`trace_${index}`, 'call_1', 'echo').catch((thrown: unknown) => thrown),
   );
@@ -52,6 +52,30 @@ test('a template whose sandboxes all fail its setup loses no more than 60 in a m
   await vi.waitUntil(async () => (await draining(world)) > 0);
   expect(await draining(world)).toBe(60);
 });
+
+test.each([
+  ['ends with an exit code', 'native', { kind: 'exited', exitCode: 1 }, 3, 'no'],
+  ['ends with an exit code', 'rft', { kind: 'exited', exitCode: 1 }, 5, 'yes'],
+  ['is killed', 'native', { kind: 'signalled', signal: 'SIGKILL' }, 5, 'yes'],
+] as const)(
+  'a setup that %s in each sandbox: the %s face is told so',
+  async (_how, face, ending, sandboxes, retry) => {
+    await using world = await CoreWorld.start({ setup: failing });
+    for (let count = 0; count < 6; count += 1) await world.ready();
+    world.link.behaviour = () => answering({ ending });
+    const asked = world.call('trace_1', 'call_1', 'sh', { command: 'echo' }, world.wired.core, {
+      ...caller,
+      face,
+    });
+    const message = retry === 'no' ? /^setup failed in 3 sandboxes in a row: setup step 1/ : /^setup step 1/;
+    await expect(asked).rejects.toMatchObject({
+      code: 'setup_failed',
+      retry,
+      message: expect.stringMatching(message) as unknown,
+    });
+    expect(world.link.binds).toHaveLength(sandboxes);
+  },
+);
 
 const otherLife = { kind: 'other_boot', boot: 'boot-x' } as const;
 

@@ -37,6 +37,17 @@ it('a sandbox whose limit would be promised twice is unschedulable, and starts w
   await events.stop();
 });
 
+it('a sandbox whose limit is more than the machine has never starts, and says so', async () => {
+  node = await startNodeProcess();
+  const { template, ...rest } = requestOf('s-huge');
+  const memory = { requestBytes: 64 * mebibyte, limitBytes: 2 * totalmem() };
+  await expect(node.provider.create({ ...rest, template: { ...template, memory } })).rejects.toMatchObject({
+    code: 'start_failed',
+    message: expect.stringMatching(/it never starts here; lower its memory limit/) as unknown,
+    evidence: { failsEverywhere: true },
+  });
+});
+
 it('the node says how often it promises its memory, and nothing where it does so once', async () => {
   node = await startNodeProcess();
   expect((await node.provider.limitations()).join(' ')).toMatch(/may add up to \d+ MiB.*machine has \d+ MiB/);
