@@ -24,7 +24,7 @@ test('a sandbox that cannot be asked now may be asked again by a repeat', async 
 
 const running: RecordedCall = {
   digest: 'digest',
-  answer: null,
+  repeated: null,
   epoch: null,
   summary: {
     call: callId('c1'),

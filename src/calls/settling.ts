@@ -1,6 +1,6 @@
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { type Evidence, Failure } from '../failure/failure.ts';
+import { Barred, type Evidence, Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
 import type { CallStore, Repeated, Settlement, SettleReply } from '../ports/fleet/calls.ts';
@@ -105,7 +105,8 @@ function withoutOutcome(
   { call, sandbox, admitted }: CallSummary,
 ): Failure {
   const told = refusal(code, rollout, admitted);
-  return new Failure(told.code, told.message, { admitted, evidence: { ...told.evidence, call, sandbox } });
+  const evidence = { ...told.evidence, call, sandbox };
+  return new Barred(told.code, told.message, { admitted, evidence });
 }
 
 /** It did run; whoever would do it again under another id must know that. */

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../failure/codes.ts';
-import { type Evidence, Failure } from '../failure/failure.ts';
+import { Barred, type Evidence, Failure } from '../failure/failure.ts';
 import type { Admitted } from '../model/outcome.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 
@@ -10,7 +10,8 @@ export function refusal(
   admitted: Admitted = 'no',
 ): Failure {
   const message = sentences[code] ?? `the rollout may not go on: ${code}`;
-  return new Failure(code, message, { admitted, evidence: recordedEvidence(rollout) });
+  const options = { admitted, evidence: recordedEvidence(rollout) };
+  return rollout?.barred === code ? new Barred(code, message, options) : new Failure(code, message, options);
 }
 
 function recordedEvidence(rollout: RolloutRecord | null): Evidence {

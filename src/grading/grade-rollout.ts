@@ -1,8 +1,7 @@
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
 import { refusal } from '../claiming/refusal.ts';
-import type { FailureCode } from '../failure/codes.ts';
-import { asFailure, Failure } from '../failure/failure.ts';
+import { asFailure, Barred, Failure } from '../failure/failure.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/grades.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -254,14 +253,5 @@ async function countFailed(
   return 'told';
 }
 
-const endedElsewhere: ReadonlySet<FailureCode> = new Set([
-  'rollout_closed',
-  'rollout_expired',
-  'run_closed',
-  'requirements_unmet',
-]);
-
-/** The rollout was lost or ended by somebody else: its own codes say so, for good. */
-function isVeto({ code, taints }: Failure): boolean {
-  return taints || endedElsewhere.has(code);
-}
+/** The rollout was lost or ended while the grader ran: what bars it says so, for good. */
+const isVeto = (failure: Failure): boolean => failure.taints || failure instanceof Barred;

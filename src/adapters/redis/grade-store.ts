@@ -1,5 +1,5 @@
 import type { FailureCode } from '#src/failure/codes.ts';
-import { Failure } from '#src/failure/failure.ts';
+import { Barred, Failure } from '#src/failure/failure.ts';
 import { suspectedIn } from '#src/failure/verdict.ts';
 import { graderKey } from '#src/model/rollout.ts';
 import type { GradeBegin, GradeStore } from '#src/ports/fleet/grades.ts';
@@ -69,7 +69,7 @@ function scoreOf(reply: Static<(typeof grading)['store-score']['reply']>, key: s
   if (reply.kind === 'forgotten') return null;
   if (reply.kind === 'barred') {
     const code = reply.code as FailureCode;
-    throw new Failure(code, `the score of ${key} came too late to count: ${code}`);
+    throw new Barred(code, `the score of ${key} came too late to count: ${code}`);
   }
   return { first: reply.kind === 'first', score: Number(reply.score) };
 }
