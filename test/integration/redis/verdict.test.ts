@@ -183,6 +183,14 @@ describe('a broken rollout whose lease is over', () => {
     expect(await begin()).toMatchObject({ kind: 'scored', score: 0.5 });
   });
 
+  test('keeps its dataset row until that grade', async () => {
+    await begins.broken();
+    await events.expire();
+    expect(await world.fleet.claims.row(key)).toBe('{"id":"task-1"}');
+    await events.score();
+    expect(await world.fleet.claims.row(key)).toBeNull();
+  });
+
   test('takes no new call', async () => {
     await begins.broken();
     const record = await now();

@@ -1,4 +1,4 @@
--- requires: ending, line, record, rollout, verdict
+-- requires: ending, line, record, rollout, row, verdict
 -- Gradings: one turn at a time, a score is stored once, and what can never be scored says why.
 
 -- Turns of a rollout. A platform asks for a grade three times before it drops the rollout: a grader that failed for a moment has
@@ -86,6 +86,8 @@ script('store-score', function(ask)
   if Rollout.isOpen(state) then
     Rollout.leaseUntil(id, nowMs + idleMs, hardEndMs)
     if face == 'rft' then Ending.close(id, 'closed', 'scored') end
+  else
+    Row.giveBack(id)
   end
   return { kind = 'first', score = score }
 end)

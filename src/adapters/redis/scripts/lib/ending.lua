@@ -33,9 +33,11 @@ local function close(id, state, closedBy)
   Rollout.write(id, 'state', state, 'closedBy', closedBy, 'closedAtMs', nowMs)
   Run.leaveGroup(id, item, wave)
   Sandbox.closeCost(id)
-  Row.giveBack(id)
+  -- A late grade needs the row of a broken rollout, and what its calls said.
+  local isGradedLate = state == 'expired' and Verdict.read(id) == 'broken'
+  if not isGradedLate then Row.giveBack(id) end
   Run.trim(Rollout.runOf(id))
-  Over.shrink(id)
+  Over.shrink(id, isGradedLate)
   redis.call('PUBLISH', key.wake, id)
 end
 
