@@ -15,7 +15,7 @@ import {
 import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
 import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
 import { planBrought, stopWhatRuns, storeBrought, planGrade } from '#src/grading/plan-grade.ts';
-import { verdictOf } from '#src/grading/job.ts';
+import { verdictOf } from '#src/failure/verdict.ts';
 import type { Face } from '#src/model/face.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';

@@ -1,5 +1,4 @@
-import type { FailureCode } from '../failure/codes.ts';
-import { Failure, sandboxdUnreachable } from '../failure/failure.ts';
+import { Barred, sandboxdUnreachable } from '../failure/failure.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { type ObtainDeps, obtainSandbox, type Occupied } from '../claiming/obtain-sandbox.ts';
 import { refusal } from '../claiming/refusal.ts';
@@ -50,19 +49,9 @@ function tellObtained(
   work.obtained(environment, launchType, claimedAtMs - placedAtMs + (occupied?.preparedMs ?? 0));
 }
 
-const overCodes: ReadonlySet<FailureCode> = new Set([
-  'rollout_closed',
-  'rollout_expired',
-  'run_closed',
-  'requirements_unmet',
-  'sandbox_lost',
-  'outcome_unknown',
-  'dependency_failed',
-]);
-
 /** A rollout that is over takes no new call, but a repeat gets its record; only admission knows which of them this is. */
 function unlessOver(thrown: unknown): null {
-  if (thrown instanceof Failure && overCodes.has(thrown.code)) return null;
+  if (thrown instanceof Barred) return null;
   throw thrown;
 }
 

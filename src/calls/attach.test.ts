@@ -24,7 +24,7 @@ test('a sandbox that cannot be asked now may be asked again by a repeat', async 
 
 const running: RecordedCall = {
   digest: 'digest',
-  answer: null,
+  repeated: null,
   epoch: null,
   summary: {
     call: callId('c1'),
@@ -52,8 +52,8 @@ test('a running call whose sandbox does not answer is not stopped, which a repea
 });
 
 test('of a lost rollout the loss is told, and of one that is over that nothing is kept', async () => {
-  const taint = { code: 'sandbox_lost', cause: 'evicted', evidence: {}, atMs: 0 } as const;
-  await expect(ask(away, { ...fakeRollout(), taint })).rejects.toMatchObject({ code: 'sandbox_lost' });
+  const lost = { code: 'sandbox_lost', cause: 'evicted', suspected: null, evidence: {}, atMs: 0 } as const;
+  await expect(ask(away, fakeRollout({ discarded: lost }))).rejects.toMatchObject({ code: 'sandbox_lost' });
   await expect(ask(away, { ...fakeRollout(), state: 'closed' })).rejects.toMatchObject({
     code: 'answer_expired',
   });

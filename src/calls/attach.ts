@@ -31,7 +31,8 @@ export async function attachToCall(
   const recorded = await deps.calls.lookup(known.key, call);
   if (recorded === null) throw new Failure('unknown_call', `the rollout has no call ${call}`);
   const work = trackedCall(known, call, recorded.summary.tool, recorded.digest);
-  if (recorded.summary.state === 'settled') return answerFrom(deps, work, recorded);
+  const { summary, repeated } = recorded;
+  if (repeated !== null) return answerFrom(work, { summary, repeated });
   const target = targetOf(rollout);
   const timeoutMs = knownTimeoutMs(work);
   const ask = (waitMs: number, signal: AbortSignal) => deps.link.attach(target, call, waitMs, signal);
@@ -51,7 +52,7 @@ export async function outputOf(
   call: CallId,
   stream: OutputStream,
 ): Promise<AsyncIterable<Uint8Array>> {
-  if (rollout.taint !== null) throw refusal(rollout.taint.code, rollout, 'yes');
+  if (rollout.discarded !== null) throw refusal(rollout.discarded.code, rollout, 'yes');
   if (isOver(rollout.state)) throw expired(call);
   try {
     return await link.output(targetOf(rollout), call, stream, AbortSignal.timeout(outputMs));

@@ -135,7 +135,7 @@ test('a loss that fleet state cannot be told of until the deadline is no unknown
 
 const lost: RecordedCall = {
   digest: 'digest',
-  answer: null,
+  repeated: { kind: 'barred', code: 'sandbox_lost', admitted: 'unknown', rollout: fakeRollout() },
   epoch: null,
   summary: {
     call: callId('c1'),

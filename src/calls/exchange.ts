@@ -2,7 +2,7 @@ import { noneFailed, NotYet, type RetryDeps, retrying, type Tries } from '../wai
 import { retryPolicies } from '../waiting/retry-policies.ts';
 import { Deadline } from '../waiting/deadline.ts';
 import { asFailure, Failure } from '../failure/failure.ts';
-import type { CallStore } from '../ports/fleet/calls.ts';
+import type { CallStore, Repeated } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
@@ -30,7 +30,7 @@ export type ExchangeDeps = RetryDeps & {
  */
 export type Exchanged =
   | { readonly kind: 'answered'; readonly answer: CallAnswer }
-  | { readonly kind: 'settled_elsewhere'; readonly summary: CallSummary; readonly answer: string | null }
+  | { readonly kind: 'settled_elsewhere'; readonly summary: CallSummary; readonly repeated: Repeated }
   | { readonly kind: 'forgotten' | 'calls_used_up' }
   | { readonly kind: 'unknown' | 'unsent'; readonly tries: number; readonly detail: string };
 
@@ -138,7 +138,8 @@ async function knownSoFar(
 ): Promise<Exchanged | 'elsewhere' | null> {
   const recorded = await orNull(() => deps.calls.lookup(running.work.key, running.work.call));
   if (recorded === null) return (await livesElsewhere(deps, running)) ? 'elsewhere' : null;
-  if (recorded.summary.state === 'settled') return { kind: 'settled_elsewhere', ...recorded };
+  const { summary, repeated } = recorded;
+  if (repeated !== null) return { kind: 'settled_elsewhere', summary, repeated };
   return wasConfirmed(error) ? { kind: 'forgotten' } : null;
 }
 

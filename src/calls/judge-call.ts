@@ -5,7 +5,7 @@ import type { Running, StoredResult, Tracked } from './work.ts';
 import type { ModelFailure } from '../model/outcome.ts';
 
 /**
- * Whose doing a call's end was, decided purely. A rollout that was tainted first has its caller told that: `lossFailure` in
+ * Whose doing a call's end was, decided purely. What a call gives if its rollout was discarded first: `answerFrom` in
  * settling.ts. There is an answer: `judgeAnswer`. There is none: `settlementOfUnknown`, and
  * `settlementOfForgotten`. It never ran, or was broken off, by the model's own doing: `refusedResult`, `brokenResult`; these are
  * answers like every other, in the environment's words, so that the model learns by them and nothing is discarded for them.

@@ -67,7 +67,7 @@ async function admitAndSend(
   const waitedMs = Math.round(deps.clock.monotonicMs() - startedMs);
   switch (admitted.kind) {
     case 'settled':
-      return answerFrom(deps, work, admitted);
+      return answerFrom(work, { summary: admitted.summary, repeated: admitted });
     case 'answer_expired':
       throw answerExpired(admitted.summary);
     case 'conflict':
@@ -144,7 +144,7 @@ async function carryOut(deps: CarryOutDeps, running: Running): Promise<CallResul
     case 'settled_elsewhere':
       if (wentDown(running.work, exchanged.summary))
         deps.record(lostCommandEvent(running.work, deps.clock.nowMs()));
-      return answerFrom(deps, running.work, exchanged);
+      return answerFrom(running.work, exchanged);
     case 'unknown':
       return settleWithoutAnswer(deps, running, settlementOfUnknown(running.work, exchanged));
     case 'unsent':
@@ -200,7 +200,7 @@ async function settleAnswer(
   // What tainted stays in the journal: should Redis forget the taint, whoever asks for the answer judges it again.
   if (judged.result !== null) deps.confirmations.add(targetOf(rollout), work.call, answer);
   if (settled.first && judged.result !== null) return { ...judged.result, waitedMs, replayed: false };
-  return answerFrom(deps, work, settled, !settled.first);
+  return answerFrom(work, settled, !settled.first);
 }
 
 /** Of a call that was only attached to nobody here knows how long it took. */
@@ -221,5 +221,5 @@ async function settleWithoutAnswer(
   settlement: Judged['settlement'],
 ): Promise<CallResult> {
   const settled = await settle(deps, work, { settlement, result: null }, waitedMs, rollout);
-  return answerFrom(deps, work, settled);
+  return answerFrom(work, settled);
 }

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
+import { fakeEnvironment } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { callId } from '../model/ids.ts';
 import type { CallSummary } from '../ports/fleet/records.ts';
-import { lossFailure } from './settling.ts';
+import { repeatedClaim } from '../claiming/claim-request.ts';
+import { trackedCall } from './plan-call.ts';
+import { answerFrom } from './settling.ts';
 
 const summary: CallSummary = {
   call: callId('c1'),
@@ -18,12 +21,35 @@ const summary: CallSummary = {
   startedAtMs: 0,
   sandbox: null,
 };
-const taint = { code: 'sandbox_lost', cause: 'evicted', evidence: {}, atMs: 0 } as const;
+const environment = fakeEnvironment();
+const rollout = fakeRollout();
+const claim = repeatedClaim(rollout, environment, null);
+const known = { key: rollout.key, claim, environment, known: true, keyId: null };
+const work = trackedCall(known, summary.call, 'shell', 'digest');
 
-test.each([
-  ['of a rollout that was tainted, the taint', { ...fakeRollout(), taint }, 'sandbox_lost'],
-  ['of one that has its score, as a repeat is told it, its own', fakeRollout(), 'outcome_unknown'],
-  ['of one that nobody has any more, its own', null, 'outcome_unknown'],
-] as const)('a call without an outcome tells %s', (_, rollout, code) => {
-  expect(lossFailure(rollout, summary)).toMatchObject({ code, admitted: 'unknown' });
+test('a call without an outcome gives the code that fleet state says, with the evidence of its rollout', () => {
+  const discarded = {
+    code: 'sandbox_lost',
+    cause: 'evicted',
+    suspected: null,
+    evidence: {},
+    atMs: 0,
+  } as const;
+  const repeated = { kind: 'barred', code: 'sandbox_lost', admitted: 'unknown' } as const;
+  const told = () =>
+    answerFrom(work, { summary, repeated: { ...repeated, rollout: fakeRollout({ discarded }) } });
+  expect(told).toThrow(
+    expect.objectContaining({
+      code: 'sandbox_lost',
+      admitted: 'unknown',
+      evidence: { cause: 'evicted', call: 'c1', sandbox: null },
+    }) as Error,
+  );
+});
+
+test('an answer that is no longer kept is answer_expired', () => {
+  const repeated = { kind: 'answer_expired' } as const;
+  expect(() => answerFrom(work, { summary, repeated })).toThrow(
+    expect.objectContaining({ code: 'answer_expired' }) as Error,
+  );
 });

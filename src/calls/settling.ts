@@ -1,9 +1,9 @@
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { type Evidence, Failure } from '../failure/failure.ts';
+import { Barred, type Evidence, Failure } from '../failure/failure.ts';
 import { refusal } from '../claiming/refusal.ts';
 import type { FleetEvent, RolloutEvent } from '../ports/event-log.ts';
-import type { CallStore, Settlement, SettleReply } from '../ports/fleet/calls.ts';
+import type { CallStore, Repeated, Settlement, SettleReply } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import { keepsCalls } from '../model/grader-leaves.ts';
@@ -18,7 +18,7 @@ import {
   brokenWhileRunning,
   refusedSettlement,
 } from './judge-call.ts';
-import { blameOf, failureCodes } from '../failure/codes.ts';
+import { blameOf } from '../failure/codes.ts';
 
 export type SettlingDeps = RetryDeps & {
   readonly calls: Pick<CallStore, 'settle' | 'lookup'>;
@@ -76,37 +76,37 @@ export async function settleRefused(deps: SettlingDeps, work: Tracked, result: R
   const settled = await settle(deps, work, { settlement: refusedSettlement(work, result), result }, 0);
   // Of a rollout that is long over nobody knows the arguments any more.
   if (settled.digest !== '' && settled.digest !== work.digest) throw callConflict(work.call);
-  return answerFrom(deps, work, settled, !settled.first);
+  return answerFrom(work, settled, !settled.first);
 }
 
-/** The answer as it was stored, whoever stored it. */
-export async function answerFrom(
-  deps: SettlingDeps,
+/** What a settled call gives, whoever settled it. Fleet state decides what that is, and this words it. */
+export function answerFrom(
   work: Tracked,
-  recorded: Pick<SettleReply, 'answer' | 'summary'>,
+  { summary, repeated }: Pick<SettleReply, 'summary' | 'repeated'>,
   replayed = true,
-): Promise<CallResult> {
-  const { answer, summary } = recorded;
-  if (answer !== null) return { ...(JSON.parse(answer) as StoredResult), replayed };
-  const rollout = await deps.claims.find(work.claim.owner, work.claim.owner.attempt);
-  if (summary.code === 'sandbox_broken')
-    return { ...brokenWhileRunning(work, rollout?.broken ?? unsaid), waitedMs: summary.waitedMs, replayed };
-  if (summary.outcome === 'infrastructure_failure') throw lossFailure(rollout, summary);
-  // Only closing a rollout settles a call as cancelled without an answer.
-  if (summary.outcome === 'cancelled') throw refusal('rollout_closed', rollout, summary.admitted);
-  throw answerExpired(summary);
+): CallResult {
+  switch (repeated.kind) {
+    case 'settled':
+      return { ...(JSON.parse(repeated.answer) as StoredResult), replayed };
+    case 'broken': {
+      const result = brokenWhileRunning(work, repeated.rollout.broken ?? unsaid);
+      return { ...result, waitedMs: summary.waitedMs, replayed };
+    }
+    case 'barred':
+      throw withoutOutcome(repeated, summary);
+    case 'answer_expired':
+      throw answerExpired(summary);
+  }
 }
 
-/**
- * What a caller is told of a call that settled as an infrastructure failure: the code of its rollout's taint, which may be another
- * than the call's own, with the taint's evidence. The call's own is in its summary, and in the event log; it is told where
- * nothing is tainted, as of a rollout that has its score. A repeat is told the same, by `settledReply` in scripts/calls.lua.
- */
-export function lossFailure(rollout: RolloutRecord | null, summary: CallSummary): Failure {
-  const own = failureCodes.find((code) => code === summary.code);
-  const told = refusal(rollout?.taint?.code ?? own ?? 'outcome_unknown', rollout, summary.admitted);
-  const evidence = { ...told.evidence, call: summary.call, sandbox: summary.sandbox };
-  return new Failure(told.code, told.message, { admitted: summary.admitted, evidence });
+/** The failure of a call that has no answer: what bars it, and where it ran. */
+function withoutOutcome(
+  { code, rollout }: Extract<Repeated, { kind: 'barred' }>,
+  { call, sandbox, admitted }: CallSummary,
+): Failure {
+  const told = refusal(code, rollout, admitted);
+  const evidence = { ...told.evidence, call, sandbox };
+  return new Barred(told.code, told.message, { admitted, evidence });
 }
 
 /** It did run; whoever would do it again under another id must know that. */

@@ -1,5 +1,5 @@
 import type { FailureCode } from '../failure/codes.ts';
-import { type Evidence, Failure } from '../failure/failure.ts';
+import { Barred, type Evidence, Failure } from '../failure/failure.ts';
 import type { Admitted } from '../model/outcome.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
 
@@ -10,14 +10,15 @@ export function refusal(
   admitted: Admitted = 'no',
 ): Failure {
   const message = sentences[code] ?? `the rollout may not go on: ${code}`;
-  return new Failure(code, message, { admitted, evidence: recordedEvidence(rollout) });
+  const options = { admitted, evidence: recordedEvidence(rollout) };
+  return rollout?.barred === code ? new Barred(code, message, options) : new Failure(code, message, options);
 }
 
 function recordedEvidence(rollout: RolloutRecord | null): Evidence {
   if (rollout === null) return {};
-  if (rollout.unmet !== null) return JSON.parse(rollout.unmet) as Evidence;
-  if (rollout.taint === null) return rollout.closedBy === null ? {} : { closed_by: rollout.closedBy };
-  return { ...rollout.taint.evidence, cause: rollout.taint.cause };
+  const { discarded, closedBy } = rollout;
+  const known = { ...discarded?.evidence, ...(discarded?.cause && { cause: discarded.cause }) };
+  return closedBy === null || Object.keys(known).length > 0 ? known : { closed_by: closedBy };
 }
 
 const sentences: Partial<Record<FailureCode, string>> = {
@@ -26,6 +27,8 @@ const sentences: Partial<Record<FailureCode, string>> = {
   dependency_failed: "a tool's own backend failed in this rollout; discard the rollout",
   recovering:
     'Redis was replaced, and a sandbox that may be of this rollout has not answered since; try again shortly',
+  rollout_unknown:
+    'calls of this rollout that the platform names never reached the fleet; discard the rollout',
   line_full: 'the waiting line is at its bound; send fewer rollouts at once or add capacity',
   rows_full:
     "the dataset rows of this tenant's open rollouts fill its share of Redis; let some of them end, send smaller rows, or ask the operator for more",

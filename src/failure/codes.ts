@@ -4,9 +4,9 @@ import { modelFailureCodes } from '../model/outcome.ts';
  * Every way in which Corral can fail to give an answer, who is to blame, and who gives its code. The one source for HTTP
  * statuses, retry advice and reports: a code missing from a column does not compile, and what nobody classified is ours.
  *
- * A call's own code is in its summary, as `corral rollout ID` shows it. A trainer whose call went down with its sandbox is told
- * the code of its rollout's taint instead: `lossFailure` in src/calls/settling.ts. No loss, and no failure of ours, is a sandbox
- * that what ran there took down: `brokenBy`, beneath.
+ * A call's own code is in its summary, as `corral rollout ID` shows it. A trainer whose call went down with its sandbox gets the
+ * code that discarded its rollout instead: `reply` in src/adapters/redis/scripts/lib/repeat.lua. A sandbox that was taken down by
+ * what ran there is no loss, and no failure of ours: `brokenBy`, beneath.
  *
  * Failures of the model (exit codes, bad arguments, timeouts of its own commands, a spent budget) are not here:
  * they are answers, 200 on every face. See `model/outcome.ts`.
@@ -76,7 +76,7 @@ export const failures = {
 
   // The rollout's state is gone or unsure: final.
 
-  // `taintAsLost` in src/adapters/redis/scripts/lib/ending.lua, which lists where. Its cause was seen by a gateway,
+  // `lose` in src/adapters/redis/scripts/lib/ending.lua, which lists where. Its cause was seen by a gateway,
   // `nextStep` in src/calls/next-step.ts; on a machine, `deathOf` in services/node/sandbox/death.ts; on a cluster,
   // `endingOf` in src/adapters/kubernetes/truth/ending.ts. One that a controller misses in the provider's list is gone for
   // nobody knows what: `SandboxAccount` in src/pool/sandbox-account.ts
@@ -117,11 +117,11 @@ export const failures = {
 
   // The caller's.
 
-  // `barredCode` in src/adapters/redis/scripts/lib/rollout.lua
+  // `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   rollout_expired: callers(410, 503, 502),
-  // `barredCode` in src/adapters/redis/scripts/lib/rollout.lua
+  // `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   rollout_closed: callers(409, 503, 502),
-  // `barredCode` in src/adapters/redis/scripts/lib/rollout.lua; a new rollout, `answer` in src/adapters/redis/scripts/claim.lua
+  // `barredBy` in src/adapters/redis/scripts/lib/verdict.lua; a new rollout, `answer` in src/adapters/redis/scripts/claim.lua
   run_closed: callers(409, 503, 502),
   // `answerExpired` in src/calls/settling.ts; a kept stream, `outputOf` in src/calls/attach.ts
   answer_expired: callers(410, 503),
@@ -140,7 +140,7 @@ export const failures = {
   // `missing` in src/environments/choose-template.ts, `textOf` in src/tools/exposed-item.ts, `missing` in
   // src/grading/graders/compared.ts
   item_missing: callers(400, 500),
-  // `refused` in src/claiming/unmet-requirements.ts; later, `barredCode` in src/adapters/redis/scripts/lib/rollout.lua
+  // `refused` in src/claiming/unmet-requirements.ts; later, `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   requirements_unmet: callers(422, 500),
   // `notConfigured` in src/calls/plan-call.ts
   tool_not_configured: callers(404, 500),

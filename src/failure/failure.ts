@@ -41,6 +41,13 @@ export class Failure extends Error {
   }
 }
 
+/** What bars a rollout for good: fleet state has discarded it, or it has ended. */
+export class Barred extends Failure {
+  constructor(code: FailureCode, message: string, options: FailureOptions = {}) {
+    super(code, message, { ...options, retry: 'no' });
+  }
+}
+
 /**
  * `sandboxd_unreachable`: nothing came of asking a sandbox, and that decides nothing. Given
  *   where it would not take its rollout          `sandboxRefused` in claiming/prepare-sandbox.ts

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { byPolicy, type ByPolicy, lossByPolicy } from './meanings/by-policy.ts';
-import { suspectedOf } from './verdict.ts';
+import { suspectedOf, verdictOf } from './verdict.ts';
 
 test.each(['sandboxd_killed', 'sandbox_exited', 'boot_changed', 'out_of_memory'] as const)(
   'a sandbox lost by %s may have been broken by a command that left no proof',
@@ -28,4 +28,11 @@ test('what docs/failures.md calls marked is marked, and nothing else', () => {
   expect(marked(lossByPolicy)).toEqual(causes.filter((cause) => suspectedOf('sandbox_lost', cause) !== null));
   // A grader's mark comes with its failure, from whoever saw it.
   expect(marked(byPolicy)).toEqual(['sandbox_lost', 'outcome_unknown', 'grader_failed']);
+});
+
+const lost = { code: 'sandbox_lost', cause: 'sandboxd_killed', suspected: 'command' } as const;
+
+test('a rollout that is not discarded is scorable, and a discard has its code, cause and mark', () => {
+  expect(verdictOf({ discarded: null })).toEqual({ kind: 'scorable' });
+  expect(verdictOf({ discarded: { ...lost, evidence: {}, atMs: 1 } })).toEqual({ kind: 'discard', ...lost });
 });

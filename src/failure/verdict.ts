@@ -12,12 +12,19 @@ export type Verdict =
       readonly suspected?: Suspected;
     };
 
-/** The verdict of a taint: what happened to the rollout's sandbox, and whether its own command may have done it. */
-export function discardFor(
-  code: FailureCode,
-  cause: LossCause | null,
-): Extract<Verdict, { kind: 'discard' }> {
-  const suspected = suspectedOf(code, cause);
+/** Why a rollout can never be scored, as fleet state recorded it. Null: not known. */
+export type Discarded = {
+  readonly code: FailureCode;
+  readonly cause: LossCause | null;
+  readonly suspected: Suspected | null;
+  readonly evidence: Evidence;
+  readonly atMs: number | null;
+};
+
+/** The verdict of a rollout in the words of reports, events and trainers. Fleet state has decided it. */
+export function verdictOf({ discarded }: { readonly discarded: Discarded | null }): Verdict {
+  if (discarded === null) return { kind: 'scorable' };
+  const { code, cause, suspected } = discarded;
   return {
     kind: 'discard',
     code,

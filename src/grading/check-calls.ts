@@ -1,4 +1,5 @@
-import { asFailure, Failure } from '../failure/failure.ts';
+import { refusal } from '../claiming/refusal.ts';
+import { asFailure, type Evidence, Failure } from '../failure/failure.ts';
 import { type CallId, isIdText } from '../model/ids.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { CallStore } from '../ports/fleet/calls.ts';
@@ -8,7 +9,7 @@ import type { RecoveryStore } from '../ports/fleet/recovery.ts';
 import type { Deadline } from '../waiting/deadline.ts';
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
-import { gradedEvent, type GradeWork, readSample } from './job.ts';
+import { discardEvent, type GradeWork, readSample } from './job.ts';
 import type { Environment } from '../model/environment.ts';
 import type { Json } from '../model/grader.ts';
 import { checkArguments, parseArguments } from '../tools/arguments.ts';
@@ -45,16 +46,18 @@ export async function checkNamedCalls(
   rollout: RolloutRecord,
 ): Promise<number> {
   const named = namedCalls(readSample(work.sample)).length;
-  if (named === 0 || rollout.score !== null) return 0;
+  if (named === 0 || rollout.verdict === 'scored') return 0;
   const recorded = await deps.calls.list(rollout.key);
   const unseen = unseenCalls(readSample(work.sample), work.environment.tools, recorded);
   if (unseen.length === 0) return 0;
   const adoptedAtMs = await deps.recovery.adoptedAtMs();
   if (mayReport(work, rollout, adoptedAtMs)) return unseen.length;
   const reason = `the platform names ${unseen.length} calls of rollout ${rollout.owner.rollout} that never reached us, so it is not scored`;
-  await discard(deps, work, rollout, reason);
   const evidence = { calls_named: named, calls_unseen: unseen.length, first_unseen: unseen[0] ?? null };
-  throw new Failure('rollout_unknown', reason, { evidence });
+  const now = await discard(deps, work, rollout, reason, evidence);
+  if (now?.verdict === 'scored') return 0;
+  const code = now?.barred ?? 'rollout_unknown';
+  throw code === 'rollout_unknown' ? new Failure(code, reason, { evidence }) : refusal(code, now);
 }
 
 /**
@@ -71,20 +74,21 @@ function mayReport(
   return placedAtMs - adoptedAtMs > environment.limits.hardLifeMs;
 }
 
-const unscored = { score: null, suspected: null } as const;
-
+/** Returns the rollout as it stands then: what it had come to before stays. Null: fleet state has forgotten it. */
 async function discard(
   deps: CheckCallsDeps,
   work: GradeWork,
   rollout: RolloutRecord,
   reason: string,
-): Promise<void> {
-  const code = 'rollout_unknown';
-  const first = await deps.grades.discard(rollout.key, code);
-  const job = { ...work, rollout, turn: 0 };
-  if (!first) return;
-  const why = deps.whyNot(work, reason);
-  deps.record(gradedEvent(job, { kind: 'discard', code }, { ...unscored, why }, deps.clock.nowMs()));
+  evidence: Evidence,
+): Promise<RolloutRecord | null> {
+  const { first, rollout: now } = await deps.grades.discard(rollout.key, 'rollout_unknown', evidence);
+  if (first && now?.discarded != null) {
+    const job = { ...work, rollout, turn: 0 };
+    const why = deps.whyNot(work, reason);
+    deps.record(discardEvent(job, now.discarded, { why }, deps.clock.nowMs()));
+  }
+  return now;
 }
 
 /**

@@ -92,7 +92,9 @@ async function evaluateWith(
     story,
     costs: () => inTime(deps, job, () => readCosts(deps.calls, job.rollout.key)),
     runCommand: async (leaf) => {
-      const whole = leaf.readsRollout ? wholeRollout(job, await story()) : null;
+      // `on_broken` scores a broken rollout, whatever its calls said.
+      const isRead = leaf.readsRollout && job.rollout.broken === null;
+      const whole = isRead ? wholeRollout(job, await story()) : null;
       const ended =
         isFresh(leaf) && artifacts !== null
           ? await gradeElsewhere(deps, job, leaf, whole, artifacts)

@@ -1,9 +1,7 @@
 import { type ObtainDeps, obtainSandbox } from '../claiming/obtain-sandbox.ts';
 import { rowOf } from '../claiming/dataset-row.ts';
 import { refusal } from '../claiming/refusal.ts';
-import type { FailureCode } from '../failure/codes.ts';
-import { asFailure, Failure } from '../failure/failure.ts';
-import { suspectedIn } from '../failure/verdict.ts';
+import { asFailure, Barred, Failure } from '../failure/failure.ts';
 import type { FleetEvent, ToldWhy } from '../ports/event-log.ts';
 import type { GradeBegin, GradeStore } from '../ports/fleet/grades.ts';
 import type { RolloutRecord } from '../ports/fleet/records.ts';
@@ -15,7 +13,7 @@ import { retryPolicies } from '../waiting/retry-policies.ts';
 import { type CheckCallsDeps, checkNamedCalls, settleOpenCalls } from './check-calls.ts';
 import type { Evaluation, Scored } from './graders/evaluation.ts';
 import type { Keep } from './keep-rollout.ts';
-import { type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
+import { discardEvent, type Grade, gradedEvent, type GradeJob, type GradeWork } from './job.ts';
 import { needsSandbox } from '../model/grader-leaves.ts';
 import { checkStillThere, type StillThereDeps } from './still-there.ts';
 
@@ -69,9 +67,11 @@ async function withItsSandbox(deps: GradeDeps, work: GradeWork, deadline: Deadli
 }
 
 /** What a stored score or the policy's own doing has decided does not depend on the sandbox any more. */
-function isToBeThere({ epoch, score, state, broken }: RolloutRecord): boolean {
-  return epoch !== null && score === null && broken === null && state !== 'closed';
+function isToBeThere(rollout: RolloutRecord): boolean {
+  return rollout.epoch !== null && rollout.state !== 'closed' && !needsNoSandbox(rollout);
 }
+
+const needsNoSandbox = ({ verdict }: RolloutRecord): boolean => verdict === 'scored' || verdict === 'broken';
 
 /** Rollouts without calls have no sandbox yet: a grader that works in one gets a fresh one, the others claim none. */
 async function withSandboxIfNeeded(
@@ -82,7 +82,7 @@ async function withSandboxIfNeeded(
   const needed = needsSandbox(work.environment.grader);
   const reply = await deps.claims.claim(needed ? work.claim : { ...work.claim, recordOnly: true });
   if (reply.kind === 'refused') {
-    if (reply.rollout?.score != null) return reply.rollout;
+    if (reply.rollout !== null && needsNoSandbox(reply.rollout)) return reply.rollout;
     throw refusal(reply.code, reply.rollout);
   }
   if (!needed || reply.rollout.state === 'active') return reply.rollout;
@@ -132,7 +132,7 @@ async function takeTurn(
 ): Promise<Grade | null> {
   const { begun, deadline } = await begin(deps, work, rollout, callsUntil);
   if (begun.kind === 'scored') return { score: begun.score, detail: {}, replayed: true };
-  if (begun.kind === 'barred') throw refusal(begun.code, begun.rollout);
+  if (begun.kind === 'barred') throw barredFrom(deps, work, rollout, begun);
   const item = work.item ?? (await rowOf(deps.claims, begun.rollout));
   const job = { ...work, item, rollout: begun.rollout, turn: begun.turn, deadline };
   const beganMs = deps.clock.monotonicMs();
@@ -147,6 +147,22 @@ async function takeTurn(
   } finally {
     deps.work.graded(work.environment.name, deps.clock.monotonicMs() - beganMs);
   }
+}
+
+/** The last turn may have ended with its process; then nothing else has written down that this discards the rollout. */
+function barredFrom(
+  deps: GradeDeps,
+  work: GradeWork,
+  rollout: RolloutRecord,
+  { code, first, rollout: now }: Extract<GradeBegin, { kind: 'barred' }>,
+): Failure {
+  const discarded = now?.discarded ?? null;
+  if (first && discarded !== null) {
+    const job = { ...work, rollout, turn: mostTurns };
+    const why = deps.whyNot(work, 'each turn of the grader ended without a word of it');
+    deps.record(discardEvent(job, discarded, { evidence: {}, why }, deps.clock.nowMs()));
+  }
+  return refusal(code, now);
 }
 
 /** Begins a turn as soon as calls and other graders are done. Its `deadline` is never later than the one in fleet state. */
@@ -226,25 +242,16 @@ async function countFailed(
   if (isVeto(failure) || failure.code === 'state_unavailable' || failure.code === 'recovering') return 'told';
   const evidence = { ...failure.evidence, code: failure.code, message: failure.message };
   const count = () => deps.grades.failed(job.rollout.key, job.turn, evidence);
-  const { turnsLeft } = await retrying(deps, retryPolicies.gradingStep, count, { until: job.deadline });
+  const { turnsLeft, rollout } = await retrying(deps, retryPolicies.gradingStep, count, {
+    until: job.deadline,
+  });
   if (turnsLeft === mostTurns) return 'forgotten';
-  if (turnsLeft === 0) {
-    const suspected = suspectedIn(failure.evidence);
-    const verdict = { kind: 'discard', code: 'grader_failed', ...(suspected && { suspected }) } as const;
+  if (turnsLeft === 0 && rollout?.discarded?.code === 'grader_failed') {
     const why = known ?? deps.whyNot(job, failure.message);
-    deps.record(gradedEvent(job, verdict, { score: null, suspected, evidence, why }, deps.clock.nowMs()));
+    deps.record(discardEvent(job, rollout.discarded, { evidence, why }, deps.clock.nowMs()));
   }
   return 'told';
 }
 
-const endedElsewhere: ReadonlySet<FailureCode> = new Set([
-  'rollout_closed',
-  'rollout_expired',
-  'run_closed',
-  'requirements_unmet',
-]);
-
-/** The rollout was lost or ended by somebody else: its own codes say so, for good. */
-function isVeto({ code, taints }: Failure): boolean {
-  return taints || endedElsewhere.has(code);
-}
+/** The rollout was lost or ended while the grader ran: what bars it says so, for good. */
+const isVeto = (failure: Failure): boolean => failure.taints || failure instanceof Barred;

@@ -7,7 +7,7 @@ import type { Deadline } from '../waiting/deadline.ts';
 import type { Tries } from '../waiting/retries.ts';
 import type { Sample } from './graders/evaluation.ts';
 import type { Evidence } from '../failure/failure.ts';
-import { type Suspected, type Verdict, discardFor } from '../failure/verdict.ts';
+import { type Discarded, type Suspected, type Verdict, verdictOf } from '../failure/verdict.ts';
 import type { RolloutEvent, ToldWhy } from '../ports/event-log.ts';
 
 /**
@@ -96,15 +96,13 @@ export function gradedEvent(
   };
 }
 
-/**
- * What the trainer may do with a rollout as it stands. Fleet state lets it have a taint or a score, whichever was first: a
- * taint is final and bars the score, a stored score was told and stands. In a record that has both, as one that a version
- * before wrote may, the loss is the truth.
- */
-export function verdictOf(rollout: RolloutRecord): Verdict {
-  const { taint, state, score, discard } = rollout;
-  if (taint !== null) return discardFor(taint.code, taint.cause);
-  if (discard !== null) return { kind: 'discard', code: discard };
-  if (state === 'expired' && score === null) return { kind: 'discard', code: 'rollout_expired' };
-  return { kind: 'scorable' };
+/** The same line for a verdict that is a discard, as fleet state recorded it. */
+export function discardEvent(
+  job: Omit<GradeJob, 'deadline'>,
+  discarded: Discarded,
+  graded: Pick<Graded, 'evidence' | 'why'>,
+  atMs: number,
+): RolloutEvent {
+  const { suspected } = discarded;
+  return gradedEvent(job, verdictOf({ discarded }), { score: null, suspected, ...graded }, atMs);
 }

@@ -45,7 +45,7 @@ export async function checkStillThere(
   } catch (thrown) {
     if (!(thrown instanceof LinkError)) throw thrown;
     const now = await recordAfterTrouble(deps, rollout, thrown);
-    if (now.broken !== null || now.score !== null) return;
+    if (now.verdict === 'broken' || now.verdict === 'scored') return;
     const message = 'the sandbox does not answer, so its rollout is not graded for now';
     throw sandboxdUnreachable(message, { evidence: { sandbox: target.sandbox } });
   }
@@ -132,11 +132,9 @@ async function recordNow({ claims }: TroubleDeps, rollout: RolloutRecord): Promi
   }
 }
 
-function barsGrading({ taint, state, score }: RolloutRecord): FailureCode | null {
-  if (taint !== null) return taint.code;
-  if (score !== null) return null;
-  if (state === 'expired') return 'rollout_expired';
-  return state === 'closed' ? 'rollout_closed' : null;
+/** A score that stands, and one that a broken sandbox still gets, do not depend on it. */
+function barsGrading({ verdict, barred }: RolloutRecord): FailureCode | null {
+  return verdict === 'scored' || verdict === 'broken' ? null : barred;
 }
 
 function swapped({ epoch }: RolloutRecord): Failure {

@@ -10,7 +10,13 @@ import type { CallSummary } from '../ports/fleet/records.ts';
 import { recordEnds, recordTaints } from './record-ends.ts';
 
 const sandbox = sandboxId('sandbox-1');
-const taint = { code: 'sandbox_lost', cause: 'evicted', evidence: { node: 'n1' }, atMs: 5 } as const;
+const taint = {
+  code: 'sandbox_lost',
+  cause: 'evicted',
+  suspected: null,
+  evidence: { node: 'n1' },
+  atMs: 5,
+} as const;
 
 const settled = (call: string, changes: Partial<CallSummary> = {}): CallSummary => ({
   call: callId(call),
@@ -45,7 +51,10 @@ test.each([
   ['evicted', null],
 ] as const)('the verdict of a loss by %s is marked as suspected: %s', async (cause, suspected) => {
   const { store, events, lose } = world();
-  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint: { ...taint, cause } }) };
+  store.answers.effect = {
+    kind: 'tainted',
+    rollout: fakeRollout({ discarded: { ...taint, cause, suspected } }),
+  };
   await lose();
   // Nobody asked for it.
   expect(events).toMatchObject([{ kind: 'verdict', suspected, keyId: null }]);
@@ -58,7 +67,7 @@ test('a loss that taints is written as a verdict, after the calls that it settle
     admitted: 'unknown',
   });
   const { store, events, lose } = world([settled('c1'), lost]);
-  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint }) };
+  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ discarded: taint }) };
   await lose();
   expect(events).toMatchObject([
     { kind: 'call_settled', summary: { call: 'c2' }, blame: 'infrastructure' },
@@ -89,7 +98,7 @@ test('a loss that was known, or swapped silently, is not written', async () => {
 
 test('the verdict is written also when the calls cannot be read', async () => {
   const { store, events, lose } = world(new Failure('state_unavailable', 'Redis is away'));
-  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ taint }) };
+  store.answers.effect = { kind: 'tainted', rollout: fakeRollout({ discarded: taint }) };
   expect(await lose()).toMatchObject({ kind: 'tainted' });
   expect(events).toMatchObject([{ kind: 'verdict' }]);
 });
@@ -100,11 +109,12 @@ test('an expiry is written unless the rollout had its verdict before', async () 
   const of = (name: string, changes: object) =>
     fakeRollout({ owner: fakeOwner(name), ...expired, ...changes });
   store.answers.expired = [
-    of('silent', { discard: 'rollout_expired' }),
-    of('scored', { score: 1 }),
-    of('lost', { taint, discard: 'sandbox_lost' }),
+    of('silent', { discarded: { ...taint, code: 'rollout_expired', cause: null } }),
+    of('scored', { verdict: 'scored', score: 1 }),
+    of('broken', { verdict: 'broken', broken: 'memory' }),
+    of('lost', { discarded: taint }),
   ];
-  expect(await lifecycle.expireDue(10)).toHaveLength(3);
+  expect(await lifecycle.expireDue(10)).toHaveLength(4);
   expect(events).toMatchObject([
     {
       key: expect.stringContaining('silent'),
@@ -118,17 +128,19 @@ const failed = { outcome: 'infrastructure_failure', code: 'dependency_failed' } 
 const backendTaint = {
   code: 'dependency_failed',
   cause: null,
+  suspected: null,
   evidence: { exit_code: 75 },
   atMs: 5,
 } as const;
 
+const unanswered = { kind: 'answer_expired' } as const;
 const unused = () => Promise.reject(new Error('not asked for here'));
 
 /** A store whose settlements taint, or not, of a rollout whose calls are these. */
 function settling(tainted: boolean, summaries: readonly CallSummary[]) {
   const events: FleetEvent[] = [];
   const own = settled('c1', failed);
-  const rollout = fakeRollout({ taint: backendTaint });
+  const rollout = fakeRollout({ discarded: backendTaint });
   const store: CallStore = {
     admit: unused,
     overdue: unused,
@@ -137,7 +149,7 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
     lookup: unused,
     list: async () => [own, ...summaries],
     transcript: unused,
-    settle: async () => ({ first: true, answer: null, summary: own, digest: 'd', tainted }),
+    settle: async () => ({ first: true, repeated: unanswered, summary: own, digest: 'd', tainted }),
   };
   const record = (event: FleetEvent) => void events.push(event);
   const claims = { find: async () => rollout };

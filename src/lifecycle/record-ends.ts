@@ -2,7 +2,7 @@ import { blameOf, type FailureCode } from '../failure/codes.ts';
 import type { Evidence } from '../failure/failure.ts';
 import type { CallId } from '../model/ids.ts';
 import { ownerOf } from '../model/rollout.ts';
-import { discardFor } from '../failure/verdict.ts';
+import { verdictOf } from '../failure/verdict.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement } from '../ports/fleet/calls.ts';
@@ -31,14 +31,17 @@ export function recordEnds(lifecycle: LifecycleStore, recorder: EndRecorder): Li
     },
     refuse: async (key, unmet) => {
       const refused = await lifecycle.refuse(key, unmet);
-      if (refused !== null) recorder.record(refusalEvent(refused, unmet, recorder.clock.nowMs()));
+      if (refused !== null) recorder.record(discardEvent(refused, unmet, recorder.clock.nowMs()));
       return refused;
     },
     expireDue: async (limit) => {
       const expired = await lifecycle.expireDue(limit);
       // One that was scored or discarded before has its verdict already.
-      const undecided = expired.filter(({ discard }) => discard === 'rollout_expired');
-      for (const rollout of undecided) recorder.record(expiryEvent(rollout, recorder.clock.nowMs()));
+      const undecided = expired.filter(({ discarded }) => discarded?.code === 'rollout_expired');
+      for (const rollout of undecided) {
+        const evidence = { closed_by: rollout.closedBy, calls: rollout.calls };
+        recorder.record(discardEvent(rollout, evidence, recorder.clock.nowMs()));
+      }
       return expired;
     },
   };
@@ -69,9 +72,10 @@ async function recordTaint(
 ): Promise<void> {
   const owner = ownerOf(key);
   const rollout = await recorder.claims.find(owner, owner.attempt).catch(() => null);
-  if (rollout === null || rollout.taint === null) return;
-  await recordEndedWith(recorder, rollout, rollout.taint.code, cause);
-  recorder.record({ ...taintEvent(rollout, recorder.clock.nowMs()), keyId });
+  if (rollout === null || rollout.discarded === null) return;
+  const { code, evidence } = rollout.discarded;
+  await recordEndedWith(recorder, rollout, code, cause);
+  recorder.record({ ...discardEvent(rollout, evidence, recorder.clock.nowMs()), keyId });
 }
 
 async function recordLoss(recorder: EndRecorder, effect: LossEffect): Promise<void> {
@@ -83,7 +87,8 @@ async function recordLoss(recorder: EndRecorder, effect: LossEffect): Promise<vo
     effect.kind === 'broken' ? 'sandbox_broken' : 'sandbox_lost',
     null,
   );
-  if (effect.kind === 'tainted') recorder.record(taintEvent(rollout, recorder.clock.nowMs()));
+  if (effect.kind === 'broken') return;
+  recorder.record(discardEvent(rollout, { ...rollout.discarded?.evidence }, recorder.clock.nowMs()));
 }
 
 /** Calls in flight that fleet state settled with the rollout, but for the one whose own settlement did it. */
@@ -100,7 +105,7 @@ async function recordEndedWith(
 }
 
 function callEvent(rollout: RolloutRecord, summary: CallSummary, atMs: number): FleetEvent {
-  const evidence = { ...rollout.taint?.evidence };
+  const evidence = { ...rollout.discarded?.evidence };
   return {
     kind: 'call_settled',
     ...commonOf(rollout, atMs),
@@ -112,40 +117,14 @@ function callEvent(rollout: RolloutRecord, summary: CallSummary, atMs: number): 
   };
 }
 
-function taintEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
-  const { code, cause, evidence } = rollout.taint ?? { code: 'sandbox_lost', cause: null, evidence: {} };
-  const verdict = discardFor(code, cause);
+function discardEvent(rollout: RolloutRecord, evidence: Evidence, atMs: number): FleetEvent {
   return {
     kind: 'verdict',
     ...commonOf(rollout, atMs),
-    verdict,
+    verdict: verdictOf(rollout),
     score: null,
-    suspected: verdict.suspected ?? null,
+    suspected: rollout.discarded?.suspected ?? null,
     evidence,
-    openedAtMs: rollout.placedAtMs,
-  };
-}
-
-function refusalEvent(rollout: RolloutRecord, unmet: Evidence, atMs: number): FleetEvent {
-  return {
-    kind: 'verdict',
-    ...commonOf(rollout, atMs),
-    verdict: { kind: 'discard', code: 'requirements_unmet' },
-    score: null,
-    suspected: null,
-    evidence: unmet,
-    openedAtMs: rollout.placedAtMs,
-  };
-}
-
-function expiryEvent(rollout: RolloutRecord, atMs: number): FleetEvent {
-  return {
-    kind: 'verdict',
-    ...commonOf(rollout, atMs),
-    verdict: { kind: 'discard', code: 'rollout_expired' },
-    score: null,
-    suspected: null,
-    evidence: { closed_by: rollout.closedBy, calls: rollout.calls },
     openedAtMs: rollout.placedAtMs,
   };
 }

@@ -77,6 +77,12 @@ export type Epoch = { readonly sandbox: SandboxId; readonly boot: BootId };
  */
 export type RolloutState = 'waiting' | 'claimed' | 'active' | 'grading' | 'closed' | 'expired';
 
+/**
+ * What a rollout has come to. `broken`: the policy broke its own sandbox, and there is no score yet. The table of what changes it
+ * is in adapters/redis/scripts/lib/verdict.lua.
+ */
+export type RolloutVerdict = 'open' | 'broken' | 'scored' | 'discarded';
+
 /** Nothing runs for it any more. */
 export const isOver = (state: RolloutState): boolean => state === 'closed' || state === 'expired';
 

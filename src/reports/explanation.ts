@@ -145,13 +145,10 @@ export type Told = {
  */
 function toldOf({ calls }: RolloutStory, code: FailureCode): readonly Told[] {
   const cutOff = calls.filter(({ outcome }) => outcome === 'infrastructure_failure');
-  return [...cutOff.map(({ callId }) => told(`call ${callId}`, code)), told(everyLater(code), code)];
-}
-
-function everyLater(code: FailureCode): string {
-  return code === 'grader_failed' || code === 'rollout_unknown'
-    ? 'every grade'
-    : 'every later call and grade';
+  return [
+    ...cutOff.map(({ callId }) => told(`call ${callId}`, code)),
+    told('every later call and grade', code),
+  ];
 }
 
 function told(to: string, code: FailureCode): Told {

@@ -119,8 +119,8 @@ test('a rollout that its trainer ends without a verdict has a root, and one that
     const store = { ...createFakeLifecycleStore(), close: () => Promise.resolve(closed) };
     return tracedLifecycle(store, tracer).close(closed.key, 'finished');
   };
-  await closing({ score: 1 });
-  await closing({ discard: 'sandbox_lost' });
+  await closing({ verdict: 'scored', score: 1 });
+  await closing({ verdict: 'discarded' });
   expect(tracer.told).toEqual([]);
   await closing({});
   await closing({});

@@ -71,8 +71,7 @@ export function tracedLifecycle(lifecycle: LifecycleStore, tracer: Tracer): Life
   };
 }
 
-const isUntold = ({ score, taint, discard }: RolloutRecord) =>
-  score === null && taint === null && discard === null;
+const isUntold = ({ verdict }: RolloutRecord) => verdict === 'open' || verdict === 'broken';
 
 /** A repeat writes the same span again, to the millisecond. */
 function closed(tracer: Tracer, rollout: RolloutRecord): void {

@@ -72,9 +72,9 @@ describe('the records of tests', () => {
     expectTrueRecord(aRecord({ state }));
   });
 
-  test('hold together with a taint', () => {
-    const taint = { code: 'sandbox_lost', cause: 'evicted', evidence: {}, atMs: 1 } as const;
-    expectTrueRecord(fakeRollout({ taint }));
+  test('hold together with a discard', () => {
+    const lost = { code: 'sandbox_lost', cause: 'evicted', suspected: null, evidence: {}, atMs: 1 } as const;
+    expectTrueRecord(fakeRollout({ discarded: lost }));
   });
 
   test('have the fields of real ones and no others', async () => {

@@ -4,7 +4,7 @@ import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 
 /** What holds between the fields of a record, whoever made it. */
 export function expectTrueRecord(record: RolloutRecord): void {
-  const { state, epoch, taint, discard } = record;
+  const { state, epoch, verdict, discarded } = record;
   expect(record.key).toBe(rolloutKey(record.owner));
   // It has a sandbox from its claim on, and one that was there stays in the record.
   const hasSandbox = state === 'claimed' || state === 'active' || state === 'grading';
@@ -17,6 +17,8 @@ export function expectTrueRecord(record: RolloutRecord): void {
   const isOver = state === 'closed' || state === 'expired';
   expect(record.closedBy !== null).toBe(isOver);
   expect(record.closedAtMs !== null).toBe(isOver);
-  if (taint !== null) expect(discard).toBe(taint.code);
-  if (taint !== null) expect(record.score).toBeNull();
+  expect(discarded !== null).toBe(verdict === 'discarded');
+  expect(record.score !== null).toBe(verdict === 'scored');
+  if (verdict === 'broken') expect(record.broken).not.toBeNull();
+  if (discarded !== null) expect(record.barred).toBe(discarded.code);
 }

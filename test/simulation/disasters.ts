@@ -126,6 +126,7 @@ export function planDisasters(world: World): void {
   const chance = new Chance(`seed ${world.seed}`).fork('disasters');
   strikeBeforeGrades(world, chance.fork('before grades'));
   strikeGraders(world, chance.fork('graders'));
+  strikeAfterDiscards(world, chance.fork('after discards'));
   cutOff(world, chance.fork('cut off'));
   forgetLeftovers(world, chance.fork('leftovers'));
   refuseStarts(world, chance.fork('no starts'));
@@ -168,6 +169,24 @@ function strikeGraders(world: World, chance: Chance): void {
       if (world.faults.over || world.sandboxes.find(sandbox) === undefined) return;
       world.faults.note('grader lost', `ends under a grader: ${cause}`, 'nobody', sandbox);
       world.engine.end(sandbox, cause);
+    });
+  };
+}
+
+/** How often the sandbox of a rollout whose grader gave up ends before the rollout does. */
+const lostAfterShare = 0.7;
+
+/** It hurts nobody: there is a verdict. */
+function strikeAfterDiscards(world: World, chance: Chance): void {
+  world.verdictWritten = ({ key, verdict }) => {
+    if (verdict.kind !== 'discard' || verdict.code !== 'grader_failed') return;
+    const box = world.sandboxes.all().find(({ daemon }) => ownerText(daemon.identity().owner) === key);
+    if (box === undefined || world.faults.over || !chance.happens(lostAfterShare)) return;
+    const cause = chance.pick(lossCauses);
+    world.scheduler.after(chance.between(100, 5_000), 'fate', 'ends a sandbox after its verdict', () => {
+      if (world.faults.over || world.sandboxes.find(box.sandbox) === undefined) return;
+      world.faults.note('discarded, then lost', `ends after its verdict: ${cause}`, 'nobody', box.sandbox);
+      world.engine.end(box.sandbox, cause);
     });
   };
 }

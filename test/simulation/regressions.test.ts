@@ -8,6 +8,11 @@ import { verdictLines } from './tell.ts';
  * look for new seeds with the product as it was before its fix, or with the bug planted.
  */
 const regressions = [
+  { seed: 325, was: 'a late grade found that the dataset row had gone with the lease' },
+  {
+    seed: 78,
+    was: 'a rollout that had broken its sandbox was discarded because Redis had lost what its calls said',
+  },
   { seed: 5, was: 'wrong arguments under the id of a refused call got its answer, not a conflict' },
 ] as const;
 

@@ -2,6 +2,7 @@ import type { ControllerPorts } from '#services/controller/ports.ts';
 import type { GatewayCore } from '#services/gateway/core-interface.ts';
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
 import type { Post } from '#src/adapters/judge-http/ask-once.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { GradeStore } from '#src/ports/fleet/grades.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import { Chance } from './engine/chance.ts';
@@ -42,6 +43,12 @@ function shareOfTroubles(seed: number): number {
   return [0, 0.5, 1, 0.2, 0.8][seed % 5] ?? 1;
 }
 
+/** When it was written, on the world's own clock. */
+export type VerdictEvent = Pick<
+  Extract<FleetEvent, { kind: 'verdict' }>,
+  'key' | 'verdict' | 'score' | 'atMs'
+>;
+
 export type WorldOptions = {
   readonly seed: number;
   readonly rollouts: number;
@@ -64,10 +71,14 @@ export class World {
   readonly queue: TicketQueue;
   /** Who asked for a turn of a grader, by the name that it asked under, and whether it has heard that it has one. */
   readonly turns = new Map<string, { readonly asker: SimProcess; readonly heard: boolean }>();
+  /** Verdicts in the event logs of all processes. */
+  readonly verdicts: VerdictEvent[] = [];
   /** Errors that a gateway or a controller noted and nobody was told of. */
   readonly troubles: unknown[] = [];
   /** Told of every policy that begins to think of its last words. */
   lastThought: (plan: PlannedRollout) => void = () => undefined;
+  /** Told of every verdict as it is written into an event log. */
+  verdictWritten: (event: VerdictEvent) => void = () => undefined;
   /** Told of every grader that begins in a sandbox of its own. */
   graderBegins: (sandbox: string) => void = () => undefined;
   /** What the judge did to whom; see `judgePost`. */
@@ -139,6 +150,7 @@ export class World {
       link: this.#link(process),
       post: this.#judge(process),
       chance: this.#chance.fork(process.name),
+      record: this.#record,
       onTrouble: (thrown: unknown) => void this.troubles.push(thrown),
     };
     const ports = { ...gatewayWorld(parts), grades: this.#watchTurns(parts.fleet.grades, process) };
@@ -158,6 +170,7 @@ export class World {
       provider: this.engine.providerFor(process),
       queue: this.queue.queueFor(process),
       chance: this.#chance.fork(process.name),
+      record: this.#record,
     });
     runController(this.#planted.controller?.(ports, this) ?? ports);
     this.#controllers.push(process);
@@ -180,6 +193,17 @@ export class World {
       lastThought: (plan) => this.lastThought(plan),
     };
   }
+
+  readonly #record = (event: FleetEvent): void => {
+    if (event.kind !== 'verdict') return;
+    this.verdicts.push({
+      key: event.key,
+      verdict: event.verdict,
+      score: event.score,
+      atMs: this.scheduler.nowMs,
+    });
+    this.verdictWritten(this.verdicts.at(-1) as VerdictEvent);
+  };
 
   #process(kind: 'gateway' | 'controller', lateness: number): SimProcess {
     this.#started += 1;

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { Failure } from '#src/failure/failure.ts';
-import { verdictOf } from '#src/grading/job.ts';
+import { verdictOf } from '#src/failure/verdict.ts';
 import type { Environment } from '#src/model/environment.ts';
 import { callId } from '#src/model/ids.ts';
 import type { ReportStore } from '#src/ports/fleet/reports.ts';

@@ -3,7 +3,6 @@ import { refusal } from '#src/claiming/refusal.ts';
 import { type Environment, isOpenTemplate } from '#src/model/environment.ts';
 import type { Item } from '#src/model/grader.ts';
 import { itemKey, type ItemKey, rolloutId, type RolloutId } from '#src/model/ids.ts';
-import { isOver } from '#src/model/rollout.ts';
 import type { Random } from '#src/ports/random.ts';
 import type { NewSandbox, SandboxAnswer } from '#src/protocol/e2b/control.ts';
 import type { Caller, OpenRequest, RolloutView } from '../core-interface.ts';
@@ -76,17 +75,12 @@ function labelsOf(metadata: Readonly<Record<string, string>>, hasVariables: bool
 }
 
 /** Its commands are still taken. */
-export const isAlive = ({ record, verdict }: RolloutView): boolean =>
-  !isOver(record.state) && verdict.kind === 'scorable';
+export const isAlive = ({ record }: RolloutView): boolean => record.barred === null;
 
 /** Throws what its commands would be told, where they are taken no more. */
-export function checkAlive({ record, verdict }: RolloutView): void {
-  if (verdict.kind === 'discard') throw refusal(record.taint?.code ?? endOf(record), record);
-  if (isOver(record.state)) throw refusal(endOf(record), record);
+export function checkAlive({ record }: RolloutView): void {
+  if (record.barred !== null) throw refusal(record.barred, record);
 }
-
-const endOf = ({ state }: RolloutView['record']) =>
-  state === 'expired' ? 'rollout_expired' : 'rollout_closed';
 
 /**
  * Which of E2B's daemons we are taken for: the first to take files as they are, and none that keeps metadata with files, which

@@ -1,3 +1,4 @@
+import { failureRow } from '#src/failure/codes.ts';
 import type { Verdict } from '#src/failure/verdict.ts';
 import type { PlaceInLine } from '#src/ports/fleet/claims.ts';
 import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
@@ -40,7 +41,7 @@ export function presentLine(record: RolloutRecord, verdict: Verdict): RolloutLin
     run: record.owner.run,
     ...shownFields(record),
     verdict,
-    taint: presentTaint(record.taint),
+    taint: presentTaint(record),
     epoch: record.epoch,
     step: record.tags.step,
     labels: [...record.tags.labels],
@@ -48,9 +49,11 @@ export function presentLine(record: RolloutRecord, verdict: Verdict): RolloutLin
   };
 }
 
-function presentTaint(taint: RolloutRecord['taint']): RolloutLine['taint'] {
-  if (taint === null) return null;
-  return { code: taint.code, cause: taint.cause, evidence: { ...taint.evidence }, at: instant(taint.atMs) };
+/** A discard whose state was lost. */
+function presentTaint({ discarded, placedAtMs }: RolloutRecord): RolloutLine['taint'] {
+  if (discarded === null || !failureRow(discarded.code).taints) return null;
+  const { code, cause, evidence, atMs } = discarded;
+  return { code, cause, evidence: { ...evidence }, at: instant(atMs ?? placedAtMs) };
 }
 
 function presentCall(call: CallSummary): RolloutAnswer['calls'][number] {
@@ -119,12 +122,12 @@ function storyOf({ record, verdict, calls }: RolloutView): RolloutStory {
     openedAtMs: record.placedAtMs,
     claimedAtMs: record.claimedAtMs,
     closedAtMs: record.closedAtMs,
-    discardedAtMs: record.taint?.atMs ?? null,
+    discardedAtMs: record.discarded?.atMs ?? null,
     verdict,
     score: record.score,
     suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
     broken: record.broken,
-    evidence: record.taint?.evidence ?? {},
+    evidence: record.discarded?.evidence ?? {},
     why: null,
     calls: calls.map(callStoryOf),
     // Fleet state does not keep who asked; the event log does.

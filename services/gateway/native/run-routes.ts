@@ -1,6 +1,6 @@
 import { failureCodes } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
-import { verdictOf } from '#src/grading/job.ts';
+import { verdictOf } from '#src/failure/verdict.ts';
 import { runId, type RunId } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';

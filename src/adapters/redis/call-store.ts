@@ -5,6 +5,7 @@ import type {
   AdmitRequest,
   CallStore,
   KeptText,
+  Repeated,
   Settlement,
   SpentReason,
   ToldCall,
@@ -31,9 +32,10 @@ export function callStore(run: RunScript): CallStore {
       const raw = [answer ?? '', keptAs(said), keptAs(output)];
       const { reply, texts } = await exchange('settle', settleAsk(settlement), ...raw);
       if (reply === null) throw unknownRollout(settlement.key);
-      const { first, tainted, call } = reply;
+      const { first, tainted, call, repeated } = reply;
       const { summary, digest } = callOf(call);
-      return { first, tainted, summary, digest, answer: first ? answer : textOrNull(texts[0]) };
+      const kept = first ? answer : texts[0];
+      return { first, tainted, summary, digest, repeated: repeatedOf(repeated, kept) };
     },
     overdue: async (graceMs, lookAgainMs, limit) =>
       itemsOf(await ask('overdue-calls', { graceMs, lookAgainMs, limit })).map(
@@ -49,7 +51,9 @@ export function callStore(run: RunScript): CallStore {
     },
     lookup: async (key, call) => {
       const { reply, texts } = await exchange('lookup-call', { key, call });
-      return reply === null ? null : { ...callOf(reply), answer: textOrNull(texts[0]) };
+      if (reply === null) return null;
+      const repeated = reply.repeated === undefined ? null : repeatedOf(reply.repeated, texts[0]);
+      return { ...callOf(reply.call), repeated };
     },
     list: async (key) => {
       const listed = itemsOf(await ask('list-calls', { key })).map((call) => callOf(call).summary);
@@ -81,7 +85,7 @@ function admitAsk(request: AdmitRequest) {
 const keptAs = (text: KeptText | undefined): string =>
   text === undefined ? '' : `${text.whole} ${text.text}`;
 
-function admitReplyOf(reply: Static<typeof calls.admit.reply>, answer: string | undefined): AdmitReply {
+function admitReplyOf(reply: AdmitWire, answer: string | undefined): AdmitReply {
   switch (reply.kind) {
     case 'dispatch':
       return dispatchOf(recordOf(reply.rollout), reply);
@@ -97,16 +101,34 @@ function admitReplyOf(reply: Static<typeof calls.admit.reply>, answer: string | 
       return { kind: 'broken', rollout: recordOf(reply.rollout) };
     case 'not_active':
       return { kind: 'not_active', rollout: recordOrNull(reply.rollout) };
-    case 'barred': {
-      const { code, admitted } = reply;
-      return {
-        kind: 'barred',
-        code: code as FailureCode,
-        rollout: recordOf(reply.rollout),
-        admitted: admitted as Admitted,
-      };
-    }
+    case 'barred':
+      return barredOf(reply);
   }
+}
+
+type AdmitWire = Static<typeof calls.admit.reply>;
+type RepeatedWire = NonNullable<Static<typeof calls.settle.reply>>['repeated'];
+
+function repeatedOf(repeated: RepeatedWire, answer: string | null | undefined): Repeated {
+  switch (repeated.kind) {
+    case 'settled':
+      return { kind: 'settled', answer: answer ?? '' };
+    case 'answer_expired':
+      return repeated;
+    case 'broken':
+      return { kind: 'broken', rollout: recordOf(repeated.rollout) };
+    case 'barred':
+      return barredOf(repeated);
+  }
+}
+
+function barredOf({ code, admitted, rollout }: Extract<AdmitWire, { kind: 'barred' }>) {
+  return {
+    kind: 'barred',
+    code: code as FailureCode,
+    rollout: recordOf(rollout),
+    admitted: admitted as Admitted,
+  } as const;
 }
 
 function dispatchOf(

@@ -36,7 +36,7 @@ import type { Log } from '#src/ports/log.ts';
 import { type RetryDeps, retrying } from '#src/waiting/retries.ts';
 import { retryPolicies } from '#src/waiting/retry-policies.ts';
 
-type FleetStateOptions = ConnectionOptions & {
+export type FleetStateOptions = ConnectionOptions & {
   /** Its name is part of every key: fleets share a Redis without seeing each other. */
   readonly fleet: string;
   /** Most bytes that dataset rows of one tenant's open rollouts may have; never more than a quarter of what Redis may hold. Only who claims gives it. */

@@ -1,5 +1,6 @@
 import type { FailureCode } from '#src/failure/codes.ts';
-import { Failure } from '#src/failure/failure.ts';
+import { Barred, Failure } from '#src/failure/failure.ts';
+import { suspectedIn } from '#src/failure/verdict.ts';
 import { graderKey } from '#src/model/rollout.ts';
 import type { GradeBegin, GradeStore } from '#src/ports/fleet/grades.ts';
 import { evidenceText, recordOf, recordOrNull } from './record.ts';
@@ -21,16 +22,26 @@ export function gradeStore(run: RunScript): GradeStore {
       const asked = { key, turn, score: String(score), detail: evidenceText(detail) };
       return scoreOf(await ask('store-score', asked), key);
     },
-    discard: (key, code) => ask('discard-rollout', { key, code }),
+    discard: async (key, code, evidence) => {
+      const { first, rollout } = await ask('discard-rollout', {
+        key,
+        code,
+        evidence: evidenceText(evidence),
+      });
+      return { first, rollout: recordOrNull(rollout) };
+    },
     artifactsTaken: async (key, turn) => {
       await ask('artifacts-taken', { key, turn });
     },
     releaseGrader: async (key, turn) => {
       await ask('release-grader', { grader: graderKey(key), turn });
     },
-    failed: async (key, turn, evidence) => ({
-      turnsLeft: await ask('fail-grade', { key, turn, evidence: evidenceText(evidence) }),
-    }),
+    failed: async (key, turn, evidence) => {
+      const suspected = suspectedIn(evidence) ?? undefined;
+      const asked = { key, turn, evidence: evidenceText(evidence), suspected };
+      const { turnsLeft, rollout } = await ask('fail-grade', asked);
+      return { turnsLeft, rollout: recordOrNull(rollout) };
+    },
   };
 }
 
@@ -45,7 +56,12 @@ function beginOf(reply: Static<(typeof grading)['begin-grade']['reply']>): Grade
     case 'waiting':
       return { kind: 'waiting' };
     case 'barred':
-      return { kind: 'barred', code: reply.code as FailureCode, rollout: recordOrNull(reply.rollout) };
+      return {
+        kind: 'barred',
+        code: reply.code as FailureCode,
+        first: reply.first,
+        rollout: recordOrNull(reply.rollout),
+      };
   }
 }
 
@@ -53,7 +69,7 @@ function scoreOf(reply: Static<(typeof grading)['store-score']['reply']>, key: s
   if (reply.kind === 'forgotten') return null;
   if (reply.kind === 'barred') {
     const code = reply.code as FailureCode;
-    throw new Failure(code, `the score of ${key} came too late to count: ${code}`);
+    throw new Barred(code, `the score of ${key} came too late to count: ${code}`);
   }
   return { first: reply.kind === 'first', score: Number(reply.score) };
 }

@@ -1,7 +1,8 @@
 import type { FailureCode, LossCause } from '#src/failure/codes.ts';
 import { bootId, sandboxId } from '#src/model/ids.ts';
 import { type Epoch, ownerOf, type RolloutKey } from '#src/model/rollout.ts';
-import type { RolloutRecord, Taint } from '#src/ports/fleet/records.ts';
+import { type Discarded, suspectedIn, suspectedOf } from '#src/failure/verdict.ts';
+import type { RolloutRecord } from '#src/ports/fleet/records.ts';
 import { plainFieldsOf } from '#src/protocol/rollout/fields.ts';
 import { textOrNull } from './script-runner.ts';
 import type { Claimed, Rollout } from './scripts/shapes.ts';
@@ -16,11 +17,12 @@ export function recordOrNull(reply: Rollout | null | undefined): RolloutRecord |
 export function recordOf(reply: Rollout): RolloutRecord {
   const key = reply.key as RolloutKey;
   return {
-    ...plainFieldsOf((field) => textOrNull(reply[field])),
+    ...plainFieldsOf((field) => textOrNull(field === 'discarded' ? undefined : reply[field])),
     key,
     owner: ownerOf(key),
     epoch: epochOf(reply.sandbox, reply.boot),
-    taint: taintOf(reply),
+    discarded: discardedOf(reply),
+    barred: textOrNull(reply.barred) as FailureCode | null,
     inFlight: reply.inFlight,
   };
 }
@@ -30,14 +32,17 @@ export function epochOf(sandbox: string | undefined, boot: string | undefined): 
   return where === null || which === null ? null : { sandbox: sandboxId(where), boot: bootId(which) };
 }
 
-function taintOf({ taintCode, taintCause, taintEvidence, taintAtMs }: Rollout): Taint | null {
-  const code = textOrNull(taintCode);
-  if (code === null) return null;
+/** The mark of a loss follows from its cause, and is not stored. */
+function discardedOf({ discarded }: Rollout): Discarded | null {
+  if (discarded === undefined) return null;
+  const code = discarded.code as FailureCode;
+  const cause = textOrNull(discarded.cause) as LossCause | null;
   return {
-    code: code as FailureCode,
-    cause: textOrNull(taintCause) as LossCause | null,
-    evidence: evidenceOf(textOrNull(taintEvidence)),
-    atMs: Number(taintAtMs),
+    code,
+    cause,
+    suspected: suspectedIn({ suspected: discarded.suspected ?? null }) ?? suspectedOf(code, cause),
+    evidence: evidenceOf(textOrNull(discarded.evidence)),
+    atMs: discarded.atMs ?? null,
   };
 }
 

@@ -17,7 +17,7 @@ import { templates } from './scripts/templates.ts';
 import { waiting } from './scripts/waiting.ts';
 import { watch } from './scripts/watch.ts';
 import { productionTimings, type Timings } from '#src/model/timings.ts';
-import { claimedFields, fieldsOver, recordFields } from '#src/protocol/rollout/fields.ts';
+import { claimedFields, decidingFields, fieldsOver, recordFields } from '#src/protocol/rollout/fields.ts';
 
 export type ScriptLibrary = {
   /** What Redis is given once: a library of functions. */
@@ -73,7 +73,7 @@ export function givenLua(keys: Keys, hash: string, timings: Timings = production
 local key = { ${names.join(', ')} }
 local timing = { ${durations.join(', ')} }
 local recordFields, placeInRecord = ${list(recordFields)}, { ${places.join(', ')} }
-local claimedFields = ${list(claimedFields)}
+local claimedFields, decidingFields = ${list(claimedFields)}, ${list(decidingFields)}
 local fieldsOver, shortFieldsOver = ${list(fieldsOver.always)}, ${list(fieldsOver.ifShort)}`;
 }
 

@@ -32,6 +32,22 @@ export type AdmitRequest = {
 /** Why a call that is in order is not let in: the model's own doing. */
 export type SpentReason = 'budget_spent' | 'too_many_at_once' | 'time_spent';
 
+/** What a repeat of a settled call gets, by its own outcome and the verdict of its rollout. */
+export type Repeated =
+  | { readonly kind: 'settled'; readonly answer: string }
+  /** Its bytes are no longer kept. */
+  | { readonly kind: 'answer_expired' }
+  /** It went down with the sandbox that the policy broke. */
+  | { readonly kind: 'broken'; readonly rollout: RolloutRecord }
+  /** It has no answer, for this reason. */
+  | {
+      readonly kind: 'barred';
+      readonly code: FailureCode;
+      readonly rollout: RolloutRecord;
+      /** Whether an earlier try of this call may have run. */
+      readonly admitted: Admitted;
+    };
+
 export type AdmitReply =
   /** Send it. `again`: it was dispatched before (a repeat, or another gateway): the journal attaches it. */
   | {
@@ -55,7 +71,7 @@ export type AdmitReply =
   | { readonly kind: 'broken'; readonly rollout: RolloutRecord }
   /** Not active here: never claimed, waiting, claimed with another generation. Claim, then come back. */
   | { readonly kind: 'not_active'; readonly rollout: RolloutRecord | null }
-  /** Tainted, closed, expired or grading: `code` says which. `admitted`: whether an earlier try of this call may have run. */
+  /** Discarded, closed, expired or grading: `code` says which. `admitted`: whether an earlier try of this call may have run. */
   | {
       readonly kind: 'barred';
       readonly code: FailureCode;
@@ -77,7 +93,7 @@ export type Settlement = {
   readonly outputBytes: number;
   /** What a repeat gets, face-independent JSON; null for infrastructure failures. */
   readonly answer: string | null;
-  /** An infrastructure failure that taints the rollout. */
+  /** An infrastructure failure that leaves the state of the rollout unknown. */
   readonly taint: { readonly code: FailureCode; readonly evidence: Evidence } | null;
   /** Where it ran, as far as is known. */
   readonly ranIn?: SandboxId;
@@ -92,14 +108,14 @@ export type Settlement = {
 /** `first` is true for exactly one settle of a call; everybody else gets what was stored then. */
 export type SettleReply = {
   readonly first: boolean;
-  readonly answer: string | null;
   readonly summary: CallSummary;
+  readonly repeated: Repeated;
   /**
    * Of the call as it is recorded: where it is another than the settlement's, the id had other arguments, and nothing changed.
    * Empty: nobody knows them any more.
    */
   readonly digest: string;
-  /** This settlement tainted the rollout: true for one settlement of a rollout at most. */
+  /** This settlement discarded the rollout: true for one settlement of a rollout at most. */
   readonly tainted: boolean;
 };
 
@@ -115,8 +131,9 @@ export type OverdueCall = {
 export type RecordedCall = {
   readonly summary: CallSummary;
   readonly digest: string;
-  readonly answer: string | null;
   readonly epoch: Epoch | null;
+  /** Null: it has not settled yet. */
+  readonly repeated: Repeated | null;
 };
 
 /** A call with what it said. Null: nobody has told it, or fleet state has forgotten it. */

@@ -26,14 +26,25 @@ export interface GradeStore {
     score: number,
     detail: Evidence,
   ): Promise<{ readonly first: boolean; readonly score: number } | null>;
-  /** It can never be scored, by this code; a stored score stands. True for the first to say so. */
-  discard(key: RolloutKey, code: FailureCode): Promise<boolean>;
+  /**
+   * Calls that the platform names never arrived, so it can never be scored; a verdict that stands stays. `first`: this has decided it.
+   * `rollout` null: it is not known.
+   */
+  discard(
+    key: RolloutKey,
+    code: FailureCode,
+    evidence: Evidence,
+  ): Promise<{ readonly first: boolean; readonly rollout: RolloutRecord | null }>;
   /** What the graders of this turn look at is taken: while it lasts, a loss of the rollout's sandbox is none. */
   artifactsTaken(key: RolloutKey, turn: number): Promise<void>;
   /** This turn is done with its grader's sandbox, or its place in line. Again, and too late, is fine. */
   releaseGrader(key: RolloutKey, turn: number): Promise<void>;
-  /** This turn failed; another may run, three at most. */
-  failed(key: RolloutKey, turn: number, evidence: Evidence): Promise<{ readonly turnsLeft: number }>;
+  /** This turn failed; another may run, three at most. The last one discards the rollout. */
+  failed(
+    key: RolloutKey,
+    turn: number,
+    evidence: Evidence,
+  ): Promise<{ readonly turnsLeft: number; readonly rollout: RolloutRecord | null }>;
 }
 
 export type GradeBegin =
@@ -43,5 +54,13 @@ export type GradeBegin =
   | { readonly kind: 'scored'; readonly score: number; readonly rollout: RolloutRecord }
   /** It does not live there, or not any more: obtain its sandbox, then come back. */
   | { readonly kind: 'waiting' }
-  /** The veto: tainted (its code), expired, closed without a score, or three turns used up (`grader_failed`). */
-  | { readonly kind: 'barred'; readonly code: FailureCode; readonly rollout: RolloutRecord | null };
+  /**
+   * The veto: discarded (its code), expired, or closed without a score. `first`: the last turn ended without a word, and this has
+   * discarded the rollout.
+   */
+  | {
+      readonly kind: 'barred';
+      readonly code: FailureCode;
+      readonly first: boolean;
+      readonly rollout: RolloutRecord | null;
+    };

@@ -1,17 +1,9 @@
-import type { FailureCode, LossCause } from '#src/failure/codes.ts';
-import type { Evidence } from '#src/failure/failure.ts';
+import type { FailureCode } from '#src/failure/codes.ts';
+import type { Discarded } from '#src/failure/verdict.ts';
 import type { CallId, SandboxId } from '#src/model/ids.ts';
 import type { Admitted, Outcome } from '#src/model/outcome.ts';
 import type { Epoch, Owner, RolloutKey } from '#src/model/rollout.ts';
 import type { PlainFields } from '#src/protocol/rollout/fields.ts';
-
-/** Why a rollout can never be scored. */
-export type Taint = {
-  readonly code: FailureCode;
-  readonly cause: LossCause | null;
-  readonly evidence: Evidence;
-  readonly atMs: number;
-};
 
 /**
  * A rollout as fleet state has it. Times are Redis' own clock, milliseconds; null = not yet. Of one that is over, 40 minutes
@@ -22,7 +14,10 @@ export type RolloutRecord = PlainFields & {
   readonly key: RolloutKey;
   readonly owner: Owner;
   readonly epoch: Epoch | null;
-  readonly taint: Taint | null;
+  /** Why it can never be scored, if its verdict is `discarded`. */
+  readonly discarded: Discarded | null;
+  /** Why its calls and grades may not go on; null: they may. */
+  readonly barred: FailureCode | null;
   readonly inFlight: number;
 };
 

@@ -1,5 +1,4 @@
 import { type Static, type TSchema, Type } from 'typebox';
-import type { FailureCode, LossCause } from '#src/failure/codes.ts';
 import type { Face } from '#src/model/face.ts';
 import {
   bootId,
@@ -9,7 +8,13 @@ import {
   sandboxId,
   templateDigest,
 } from '#src/model/ids.ts';
-import { noTags, type RolloutState, type RolloutTags, sandboxAddress } from '#src/model/rollout.ts';
+import {
+  noTags,
+  type RolloutState,
+  type RolloutTags,
+  type RolloutVerdict,
+  sandboxAddress,
+} from '#src/model/rollout.ts';
 
 /**
  * Every field of a rollout that more than scripts read, a row each. A field is added here, and nowhere else: Redis' hash, the
@@ -26,7 +31,7 @@ type Goes = {
    */
   readonly claimed?: 'of_request' | 'of_row';
   /** It is no field of the record itself: a part of that is made of it and others, or only scripts read it. */
-  readonly apart?: 'in_epoch' | 'in_taint' | 'for_scripts';
+  readonly apart?: 'in_epoch' | 'in_verdict' | 'for_scripts';
   /** Told to the sandbox at bind, by this schema, and written back from there when Redis has forgotten the rollout. */
   readonly told?: TSchema;
   /** Outlives the rollout with its line (KEYS.md): in any case, or where it is no longer than what Redis packs. */
@@ -177,16 +182,25 @@ export const rolloutFields = {
   address: { ...wordOrNull(sandboxAddress) },
   launchType: { ...wordOrNull((text) => text as 'warm' | 'cold'), view: 'launch_type' },
 
-  // What has become of it. Four fields are its taint.
+  // What has become of it: its place, and its verdict.
   state: { ...word((text) => text as RolloutState), over: 'always', view: 'state' },
   /** Why it closed: finished, deleted, scored, superseded, run closed, idle, hard life. */
   closedBy: { ...wordOrNull(String), over: 'always', view: 'closed_by' },
-  taintCode: { ...wordOrNull((text) => text as FailureCode), apart: 'in_taint', over: 'always' },
-  taintCause: { ...wordOrNull((text) => text as LossCause), apart: 'in_taint', over: 'always' },
-  taintEvidence: { ...wordOrNull(String), apart: 'in_taint' },
-  taintAtMs: { ...timeOrNull, apart: 'in_taint', over: 'always' },
+  /** Decided by lib/verdict.lua alone, which also reads what the release before has written. */
+  verdict: { ...word((text) => text as RolloutVerdict), over: 'always' },
   /** The policy broke its own sandbox; later calls answer 200 with this reason. */
   broken: { ...wordOrNull(String), over: 'always', view: 'broken' },
+  score: { ...numberOrNull, over: 'always', view: 'score' },
+  /** Why it can never be scored, as JSON. */
+  discarded: { ...wordOrNull(String), apart: 'in_verdict' },
+  /** The mark of that, which outlives the rest of it. */
+  suspected: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
+  /** The same for the release before: its code, and a taint that bars the rollout there. */
+  discard: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
+  taintCode: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
+  taintCause: { ...wordOrNull(String), apart: 'in_verdict', over: 'always' },
+  taintEvidence: { ...wordOrNull(String), apart: 'in_verdict' },
+  taintAtMs: { ...timeOrNull, apart: 'in_verdict', over: 'always' },
   /** Distinct tool calls counted against the budget. */
   calls: { ...number, over: 'always', view: 'call_count' },
   /** The trainer ran a command or wrote a file here itself, so what runs may be anybody's, the policy's too. */
@@ -196,11 +210,6 @@ export const rolloutFields = {
   activeAtMs: { ...timeOrNull, view: 'active_at' },
   closedAtMs: { ...timeOrNull, over: 'always', view: 'closed_at' },
   leaseUntilMs: { ...time, over: 'always', view: 'lease_until' },
-  /** The evidence of why its task cannot run here, as JSON: it was refused. */
-  unmet: wordOrNull(String),
-  score: { ...numberOrNull, over: 'always', view: 'score' },
-  /** The code by which it can never be scored, with or without a taint. */
-  discard: { ...wordOrNull((text) => text as FailureCode), over: 'always' },
 } as const satisfies Readonly<Record<string, Kind & Goes>>;
 
 type Fields = typeof rolloutFields;
@@ -221,6 +230,8 @@ const namesOf = (is: (row: Goes) => boolean): readonly FieldName[] =>
 
 /** Of which a record is made, in the order in which scripts answer them. */
 export const recordFields = namesOf(({ apart }) => apart !== 'for_scripts');
+/** Of these, those that only say what its verdict is. */
+export const decidingFields = namesOf(({ apart }) => apart === 'in_verdict');
 /** What a claim brings, in the order in which the script is given them. */
 export const claimedFields = namesOf(({ claimed }) => claimed !== undefined);
 export const toldFields = namesOf(({ told }) => told !== undefined) as readonly (keyof Told)[];

@@ -20,7 +20,7 @@ test('a grader that gives no number: 503 and no score, three times, then the rol
   const view = await corral.native.get('/v1/rollouts/rft');
   expect(view.body).toMatchObject({ score: null, verdict: { kind: 'discard', code: 'grader_failed' } });
   const fourth = await corral.rft.grade({ trace: 'rft', sample: { output_tools: [{ id: 'c1' }] } });
-  expectFailure(fourth, { ...failed, admitted: 'no', retryable: true });
+  expectFailure(fourth, { ...failed, admitted: 'no', retryable: false });
 });
 
 test('the same on the native face: 503', async () => {

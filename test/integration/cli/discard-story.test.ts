@@ -85,7 +85,7 @@ test('the run tells what the discard cost its wave, and which command is suspect
   expect(scrape.body).not.toContain('sleep 60');
 });
 
-test('a rollout that its grader discards is told with how the grader ended, though fleet state has kept only the code', async () => {
+test('a rollout that its grader discards is told with how the grader ended', async () => {
   const trace = { trace: 't3', environment: 'escaped' };
   expect((await corral.rft.call({ ...trace, call: 'c1', command: 'echo break it' })).status).toBe(200);
   for (let turn = 1; turn <= 3; turn += 1) expect((await corral.rft.grade(trace)).status).toBe(503);
@@ -93,6 +93,6 @@ test('a rollout that its grader discards is told with how the grader ended, thou
   const story = await screen('rollout', 't3');
   expect(story).toContain('verdict      discard: grader_failed, suspected: command');
   expect(story).toContain('last command: {"command":"echo break it"}');
-  expect(story).toMatch(/every grade +503 +503 +grader_failed/);
+  expect(story).toMatch(/every later call and grade +503 +503 +grader_failed/);
   expect(story).not.toContain('afterwards');
 });

@@ -51,7 +51,7 @@ test('a call that was never sent taints nothing and costs nothing when its train
   await expect(world.sh('trace_1', 'call_2', 'hello', core)).rejects.toMatchObject({ code: 'still_running' });
   await vi.waitUntil(async () => (await view(world)).record.inFlight === 0, { timeout: 5_000 });
   world.link.accept(sandbox);
-  expect((await view(world)).record).toMatchObject({ calls: 1, taint: null });
+  expect((await view(world)).record).toMatchObject({ calls: 1, discarded: null });
   expect(await world.grade('trace_1', 'yes')).toMatchObject({ score: 1 });
 });
 
@@ -79,7 +79,7 @@ test('a call that another gateway was told to send meanwhile is not withdrawn, a
   world.link.accept(sandbox);
   expect(await Promise.all([first, second])).toMatchObject([{ output: 'hello' }, { output: 'hello' }]);
   expect(world.link.ran).toEqual(['call_1', 'call_2']);
-  expect((await view(world)).record).toMatchObject({ calls: 2, taint: null });
+  expect((await view(world)).record).toMatchObject({ calls: 2, discarded: null });
 });
 
 test('a sandbox that has had as many calls as it takes: the model is told at once, and nothing waits', async () => {
@@ -96,5 +96,5 @@ test('a sandbox that has had as many calls as it takes: the model is told at onc
     code: 'budget_spent',
     replayed: true,
   });
-  expect((await view(world)).record).toMatchObject({ inFlight: 0, taint: null });
+  expect((await view(world)).record).toMatchObject({ inFlight: 0, discarded: null });
 });

@@ -58,7 +58,9 @@ test('at four fifths of its memory what closed rollouts had left goes, open ones
   expect(await admission('closed')).toBe('answer_expired');
   expect(await recordOf(world.fleet, keyOf('closed'))).toMatchObject({ state: 'closed' });
   expect(await admission('open')).toBe('settled');
-  expect(await world.fleet.calls.lookup(keyOf('open'), callId('call-1'))).toMatchObject({ answer });
+  expect(await world.fleet.calls.lookup(keyOf('open'), callId('call-1'))).toMatchObject({
+    repeated: { answer },
+  });
   expect(log.lines).toMatchObject([{ fields: { details: 1, summaries: 1, answers: 1 } }]);
 });
 

@@ -102,7 +102,7 @@ test('a sandbox that cannot be asked: nobody can say whether it ran, and the ver
   await using world = await abandoned();
   expect(await world.settleOverdue({ ...boundLink(world), attach: refusing })).toEqual({ settled: 1 });
   expect(await world.settleOverdue()).toEqual({});
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'outcome_unknown' }, inFlight: 0 });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'outcome_unknown' }, inFlight: 0 });
   expect(settlements(world)).toMatchObject([{ summary: { code: 'outcome_unknown', admitted: 'unknown' } }]);
   expect(verdicts(world)).toMatchObject([{ verdict: { kind: 'discard', code: 'outcome_unknown' } }]);
 });
@@ -112,7 +112,9 @@ test('another life of the sandbox: lost through the one door', async () => {
   const { sandbox } = targetOf(await world.record('a'));
   world.link.start(sandbox, 'boot-other');
   expect(await world.settleOverdue()).toEqual({ lost: 1 });
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'boot_changed' } });
+  expect(await world.record('a')).toMatchObject({
+    discarded: { code: 'sandbox_lost', cause: 'boot_changed' },
+  });
   expect(verdicts(world)).toMatchObject([{ verdict: { code: 'sandbox_lost' } }]);
 });
 
@@ -121,7 +123,7 @@ test('an answer that says that the tool’s backend failed taints, as it would h
   world.link.behaviour = () => answering({ ending: { kind: 'exited', exitCode: 75 } });
   await sent(world, 'look_up');
   expect(await world.settleOverdue()).toEqual({ settled: 1 });
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'dependency_failed' } });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'dependency_failed' } });
   expect(verdicts(world)).toMatchObject([{ verdict: { code: 'dependency_failed' } }]);
 });
 
@@ -129,7 +131,7 @@ test('a call whose environment nobody knows any more is settled too, as what nob
   await using world = await abandoned();
   await sent(world);
   expect(await world.settleOverdue(world.link, false)).toEqual({ settled: 1 });
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'outcome_unknown' }, inFlight: 0 });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'outcome_unknown' }, inFlight: 0 });
 });
 
 test('a file transfer whose gateway died holds its rollout no longer', async () => {
@@ -148,7 +150,7 @@ test('a file transfer whose gateway died holds its rollout no longer', async () 
     activation: null,
   });
   expect(await world.settleOverdue()).toEqual({ settled: 1 });
-  expect(await world.record('a')).toMatchObject({ inFlight: 0, taint: null });
+  expect(await world.record('a')).toMatchObject({ inFlight: 0, discarded: null });
   expect(await world.core.grade('a', 'yes', ['c1'])).toMatchObject({ score: 1 });
 });
 
@@ -171,7 +173,7 @@ test('a call that runs on after Redis forgot it is in flight, and settled when i
   end.resolve();
   await running;
   expect(await world.settleOverdue()).toEqual({ settled: 1 });
-  expect(await world.record('a')).toMatchObject({ inFlight: 0, taint: null });
+  expect(await world.record('a')).toMatchObject({ inFlight: 0, discarded: null });
 });
 
 const refusing = () => Promise.reject(new LinkError({ kind: 'not_sent', detail: 'connection refused' }));

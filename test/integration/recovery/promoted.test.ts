@@ -31,7 +31,7 @@ test('restarted with its append-only file it has kept everything, but what ended
   await expect(world.core.state.pool.known()).rejects.toMatchObject({ code: 'recovering' });
   expect(await world.recover()).toEqual({ live: 1 });
   expect(await world.core.sh('a', 'c1', 'echo')).toEqual({ ...first, replayed: true });
-  expect(await world.record('b')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'deleted' } });
+  expect(await world.record('b')).toMatchObject({ discarded: { code: 'sandbox_lost', cause: 'deleted' } });
 });
 
 test('a call that it missed is not run again', async () => {
@@ -100,7 +100,7 @@ test('a dispatch that it missed, in a sandbox that does not answer: the rollout 
   const swapped = await world.core.state.claims.swap(record.key, record.generation, 'no answer', {});
   expect(swapped).toMatchObject({ rollout: { epoch: { sandbox } } });
   await world.core.state.lifecycle.lose(sandbox, null, 'evicted', {});
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'evicted' } });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'sandbox_lost', cause: 'evicted' } });
 });
 
 /** To the copy the sandbox is being started, and its rollout stands in line. */
@@ -146,7 +146,7 @@ describe('a start and its grant that it missed, in a sandbox that does not answe
     world.provider.end(sandbox, 'evicted');
     await world.recheck();
     await expect(world.core.sh('a', 'c2', 'echo')).rejects.toMatchObject({ code: 'sandbox_lost' });
-    expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost' } });
+    expect(await world.record('a')).toMatchObject({ discarded: { code: 'sandbox_lost' } });
   });
 
   test('nobody’s after all, it ends as a start does that never answers', async () => {
@@ -168,7 +168,7 @@ test('a rollout whose sandbox is not in the list any more is lost, through the o
   world.provider.end(spare, 'deleted');
   await world.promote(async () => undefined);
   await world.recover();
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost' } });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'sandbox_lost' } });
   expect(await world.counts()).toMatchObject({ ready: 0, held: 0 });
 });
 
@@ -179,6 +179,6 @@ test('a taint that it kept stays, although the sandbox still answers', async () 
   await world.core.call('a', 'c1', 'look_up', { command: 'x' }).catch(() => undefined);
   await world.promote(async () => undefined);
   await world.recover();
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'dependency_failed' } });
+  expect(await world.record('a')).toMatchObject({ discarded: { code: 'dependency_failed' } });
   expect(await world.core.state.pool.draining(10)).toEqual([sandbox]);
 });

@@ -161,7 +161,9 @@ test('a rollout that was opened anew meanwhile is lost when its first sandbox an
   expect(await world.core.sh('a', 'c2', 'echo two')).toMatchObject({ epoch: { sandbox: second } });
   world.silent.clear();
   await world.recheck();
-  expect(await world.record('a')).toMatchObject({ taint: { code: 'sandbox_lost', cause: 'pod_replaced' } });
+  expect(await world.record('a')).toMatchObject({
+    discarded: { code: 'sandbox_lost', cause: 'pod_replaced' },
+  });
   expect(new Set(await world.core.state.pool.draining(10))).toEqual(new Set([first, second]));
   await expect(world.core.grade('a', 'yes', [])).rejects.toMatchObject({ code: 'sandbox_lost' });
 });

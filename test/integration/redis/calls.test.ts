@@ -174,7 +174,7 @@ describe('a settlement', () => {
       Array.from({ length: 10 }, (_, index) => settle('call-1', { answer: `{"n":${index}}` })),
     );
     expect(replies.filter(({ first }) => first)).toHaveLength(1);
-    expect(new Set(replies.map(({ answer }) => answer)).size).toBe(1);
+    expect(new Set(replies.map(({ repeated }) => JSON.stringify(repeated))).size).toBe(1);
   });
 
   test('begins the idle time at the last end, also when the deadline was later', async () => {
@@ -196,7 +196,10 @@ describe('a settlement', () => {
     const rollout = await held(world.fleet, claimOf('a'));
     const told = settlementOf(keyOf('a'), 'call-1', { ranIn: sandboxOf(rollout) });
     expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: false });
-    expect(await world.fleet.claims.find(rollout.owner, 1)).toMatchObject({ state: 'active', taint: null });
+    expect(await world.fleet.claims.find(rollout.owner, 1)).toMatchObject({
+      state: 'active',
+      discarded: null,
+    });
   });
 
   test('and in another sandbox loses the rollout: neither of its lives has all of its state', async () => {
@@ -204,7 +207,7 @@ describe('a settlement', () => {
     const told = settlementOf(keyOf('a'), 'call-1', { ranIn: sandboxId('forgotten') });
     expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: true });
     expect(await world.fleet.claims.find(rollout.owner, 1)).toMatchObject({
-      taint: { code: 'sandbox_lost', cause: 'pod_replaced' },
+      discarded: { code: 'sandbox_lost', cause: 'pod_replaced' },
     });
   });
 
@@ -212,7 +215,7 @@ describe('a settlement', () => {
     const key = await scoredNatively('a');
     const told = settlementOf(key, 'call-1', { ranIn: sandboxId('forgotten') });
     expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: false });
-    expect(await recordOf(world.fleet, key)).toMatchObject({ score: 0.5, taint: null, discard: null });
+    expect(await recordOf(world.fleet, key)).toMatchObject({ score: 0.5, discarded: null });
   });
 
   test('and in another sandbox while it is graded leaves no score to store', async () => {
@@ -220,7 +223,10 @@ describe('a settlement', () => {
     await world.fleet.grades.begin(key, gradeAsk());
     await world.fleet.calls.settle(settlementOf(key, 'call-1', { ranIn: sandboxId('forgotten') }));
     await expect(world.fleet.grades.score(key, 1, 0.5, {})).rejects.toMatchObject({ code: 'sandbox_lost' });
-    expect(await recordOf(world.fleet, key)).toMatchObject({ score: null, taint: { code: 'sandbox_lost' } });
+    expect(await recordOf(world.fleet, key)).toMatchObject({
+      score: null,
+      discarded: { code: 'sandbox_lost' },
+    });
   });
 
   test('and in another sandbox after a taint, or after the policy broke its own, leaves that as it is', async () => {
@@ -232,8 +238,8 @@ describe('a settlement', () => {
       const told = settlementOf(key, 'call-9', { ranIn: sandboxId('forgotten') });
       expect(await world.fleet.calls.settle(told)).toMatchObject({ first: true, tainted: false });
     }
-    expect((await recordOf(world.fleet, tainted.key)).taint).toMatchObject({ cause: 'evicted' });
-    expect(await recordOf(world.fleet, broken.key)).toMatchObject({ taint: null, discard: null });
+    expect((await recordOf(world.fleet, tainted.key)).discarded).toMatchObject({ cause: 'evicted' });
+    expect(await recordOf(world.fleet, broken.key)).toMatchObject({ discarded: null });
   });
 
   test('with a taint bars the rollout, settles what else runs with the code, and destroys the sandbox', async () => {
@@ -241,7 +247,7 @@ describe('a settlement', () => {
     await admit('call-2');
     const taint = { code: 'dependency_failed', evidence: { exit: 75 } } as const;
     await settle('call-1', { outcome: 'infrastructure_failure', code: taint.code, answer: null, taint });
-    expect((await recordOf(world.fleet, keyOf('a'))).taint).toMatchObject(taint);
+    expect((await recordOf(world.fleet, keyOf('a'))).discarded).toMatchObject(taint);
     const [first, other] = await world.fleet.calls.list(keyOf('a'));
     expect([first?.code, other?.code]).toEqual(['dependency_failed', 'dependency_failed']);
     expect(await drainingOf(world.fleet)).toEqual([rollout.epoch?.sandbox]);
@@ -257,7 +263,7 @@ describe('a settlement', () => {
     expect(await world.fleet.calls.lookup(keyOf('a'), callId('c1'))).toMatchObject({
       epoch: null,
       digest: 'd'.repeat(64),
-      answer: '{"output":"of c1"}',
+      repeated: { kind: 'settled', answer: '{"output":"of c1"}' },
       summary: { sandbox: null, state: 'settled', outcome: 'refused', exitCode: null },
     });
   });

@@ -30,7 +30,7 @@ describe('finish and delete', () => {
     expect((await world.fleet.calls.list(keyOf('a')))[0]).toMatchObject({ outcome: 'cancelled' });
     expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
     const late = await world.fleet.calls.settle(settlementOf(keyOf('a'), 'call-1'));
-    expect(late).toMatchObject({ first: false, answer: null });
+    expect(late).toMatchObject({ first: false, repeated: { kind: 'barred', code: 'rollout_closed' } });
   });
 
   test('a repeat of a call that was cancelled by them is rollout_closed', async () => {
@@ -66,14 +66,13 @@ describe('a refusal', () => {
     expect(await refuse('a')).toMatchObject({
       state: 'closed',
       closedBy: 'refused',
-      discard: 'requirements_unmet',
-      unmet: JSON.stringify(unmet),
+      discarded: { code: 'requirements_unmet', evidence: unmet },
     });
     expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
     expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({
       kind: 'refused',
       code: 'requirements_unmet',
-      rollout: { unmet: JSON.stringify(unmet) },
+      rollout: { discarded: { evidence: unmet } },
     });
     expect(await world.fleet.grades.begin(keyOf('a'), gradeAsk())).toMatchObject({
       kind: 'barred',
@@ -88,7 +87,7 @@ describe('a refusal', () => {
     await world.fleet.grades.begin(keyOf('a'), gradeAsk());
     await world.fleet.grades.score(keyOf('a'), 1, 0.5, {});
     expect(await refuse('a')).toBeNull();
-    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ score: 0.5, discard: null });
+    expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ score: 0.5, discarded: null });
     await world.fleet.claims.claim(claimOf('b'));
     await world.fleet.lifecycle.close(keyOf('b'), 'deleted');
     expect(await refuse('b')).toBeNull();

@@ -121,7 +121,7 @@ describe('the loss of a grader’s sandbox', () => {
     const effect = await world.fleet.lifecycle.lose(sandboxOf(grader), null, 'sandboxd_killed', {});
     expect(effect).toMatchObject({ kind: 'swapped' });
     expect(await graderNow()).toMatchObject({ state: 'waiting', epoch: null });
-    expect(await recordOf(world.fleet, key)).toMatchObject({ state: 'grading', taint: null, discard: null });
+    expect(await recordOf(world.fleet, key)).toMatchObject({ state: 'grading', discarded: null });
     const [another] = await world.supply(1, graders);
     expect(await held(world.fleet, graderClaim(1))).toMatchObject({ epoch: { sandbox: another } });
     expect(await world.fleet.grades.score(key, 1, 1, {})).toEqual({ first: true, score: 1 });
@@ -136,7 +136,7 @@ describe('the loss of a grader’s sandbox', () => {
       state: 'claimed',
       broken: 'a command used up all of its memory',
     });
-    expect(await recordOf(world.fleet, key)).toMatchObject({ taint: null, broken: null });
+    expect(await recordOf(world.fleet, key)).toMatchObject({ discarded: null, broken: null });
   });
 });
 

@@ -30,7 +30,7 @@ test('a sandbox lost before the first dispatch is swapped silently for another',
   const [lost, other] = await world.supply(2);
   await held(world.fleet, claimOf('a'));
   const effect = await lose(lost ?? '');
-  expect(effect).toMatchObject({ kind: 'swapped', rollout: { state: 'claimed', taint: null } });
+  expect(effect).toMatchObject({ kind: 'swapped', rollout: { state: 'claimed', discarded: null } });
   expect((await recordOf(world.fleet, keyOf('a'))).epoch?.sandbox).toBe(other);
 });
 
@@ -68,9 +68,10 @@ test('a sandbox lost after the first dispatch taints, with cause and evidence, f
   const rollout = await world.active('a');
   expect(await lose(sandboxOf(rollout))).toMatchObject({ kind: 'tainted' });
   const record = await recordOf(world.fleet, keyOf('a'));
-  expect(record.taint).toEqual({
+  expect(record.discarded).toEqual({
     code: 'sandbox_lost',
     cause: 'evicted',
+    suspected: null,
     evidence: { node: 'n1' },
     atMs: world.nowMs(),
   });
@@ -91,7 +92,11 @@ test('calls in flight at the loss settle as sandbox_lost; a settlement that come
     });
   }
   const late = await world.fleet.calls.settle(settlementOf(keyOf('a'), 'c1'));
-  expect(late).toMatchObject({ first: false, answer: null, summary: { code: 'sandbox_lost' } });
+  expect(late).toMatchObject({
+    first: false,
+    repeated: { kind: 'barred', code: 'sandbox_lost' },
+    summary: { code: 'sandbox_lost' },
+  });
 });
 
 test('a call settled just before the loss keeps its answer', async () => {
@@ -118,7 +123,7 @@ test('a settlement and a loss at once settle the call once, whichever wins', asy
   ]);
   const [summary] = await world.fleet.calls.list(keyOf('a'));
   expect(summary?.outcome).toBe(settled.first ? 'completed' : 'infrastructure_failure');
-  expect((await recordOf(world.fleet, keyOf('a'))).taint?.code).toBe('sandbox_lost');
+  expect((await recordOf(world.fleet, keyOf('a'))).discarded?.code).toBe('sandbox_lost');
 });
 
 test('the loss of another life of the sandbox changes nothing', async () => {
@@ -133,7 +138,7 @@ test('the loss of a sandbox that the model broke does not taint', async () => {
   const rollout = await world.running('a');
   await runOutOfMemory(rollout);
   expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
-  expect((await recordOf(world.fleet, keyOf('a'))).taint).toBeNull();
+  expect((await recordOf(world.fleet, keyOf('a'))).discarded).toBeNull();
   expect(await drainingOf(world.fleet)).toEqual([sandboxOf(rollout)]);
 });
 
@@ -141,7 +146,7 @@ test('a sandbox that runs out of memory while a call runs is broken by it: settl
   await world.supply(1);
   const rollout = await world.running('a', 'c1');
   await world.fleet.calls.admit(admitOf(rollout, 'c2'));
-  expect(await runOutOfMemory(rollout)).toMatchObject({ kind: 'broken', rollout: { taint: null } });
+  expect(await runOutOfMemory(rollout)).toMatchObject({ kind: 'broken', rollout: { discarded: null } });
   for (const summary of await world.fleet.calls.list(keyOf('a'))) {
     expect(summary).toMatchObject({ outcome: 'completed', code: 'sandbox_broken', admitted: 'unknown' });
   }
@@ -165,7 +170,7 @@ test('a sandbox that runs out of memory while no call runs is broken by what a c
   await world.supply(1);
   expect(await runOutOfMemory(await world.active('a'))).toMatchObject({
     kind: 'broken',
-    rollout: { taint: null, broken: 'a command used up all of its memory' },
+    rollout: { discarded: null, broken: 'a command used up all of its memory' },
   });
   expect(await world.fleet.grades.begin(keyOf('a'), gradeAsk({ gradeMs: 1_000 }))).toMatchObject({
     kind: 'run',
@@ -183,7 +188,7 @@ test('the loss of a sandbox whose score is stored does not taint', async () => {
   await world.fleet.grades.begin(keyOf('a'), gradeAsk({ gradeMs: 1_000 }));
   await world.fleet.grades.score(keyOf('a'), 1, 0.5, {});
   expect(await lose(sandboxOf(rollout))).toEqual({ kind: 'none' });
-  expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ taint: null, score: 0.5 });
+  expect(await recordOf(world.fleet, keyOf('a'))).toMatchObject({ discarded: null, score: 0.5 });
 });
 
 test('an unclaimed sandbox that is lost leaves the pool', async () => {

@@ -145,12 +145,12 @@ async function checkInvariants(everOwned: Map<string, RolloutKey>, tainted: Set<
     if (record === null) continue;
     if (record.state === 'claimed' || record.state === 'active') {
       const box = known.get(sandboxOf(record));
-      const alive = record.taint === null;
+      const alive = record.discarded === null;
       if (alive) expect(box, `${record.key} in ${record.state}`).toMatchObject({ owner: record.key });
     }
     if (record.state === 'waiting') expect(record.epoch).toBeNull();
-    if (record.taint !== null) tainted.add(record.key);
-    if (tainted.has(record.key)) expect([record.taint === null, record.score]).toEqual([false, null]);
+    if (record.discarded !== null) tainted.add(record.key);
+    if (tainted.has(record.key)) expect([record.discarded === null, record.score]).toEqual([false, null]);
     const calls = await world.fleet.calls.list(record.key);
     expect(calls.filter(({ state }) => state === 'dispatched')).toHaveLength(record.inFlight);
     if (record.state === 'closed' || record.state === 'expired') expect(record.inFlight).toBe(0);

@@ -6,7 +6,7 @@ import type { AdmitReply } from '#src/ports/fleet/calls.ts';
 import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 import type { GradeBegin } from '#src/ports/fleet/grades.ts';
 import type { RolloutRecord } from '#src/ports/fleet/records.ts';
-import { verdictOf } from '#src/grading/job.ts';
+import { verdictOf } from '#src/failure/verdict.ts';
 import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
 import {
   admitOf,
@@ -87,11 +87,21 @@ describe.each(Object.keys(ends))('the line of a rollout that was %s', (name) => 
     await ends[name]?.();
     const whole = await recordOf(world.fleet, key);
     await repeatsAreOver(world.redis);
-    const { taint, epoch: _, address: _1, launchType: _2, claimedAtMs: _3, activeAtMs: _4, ...rest } = whole;
+    const {
+      discarded,
+      epoch: _,
+      address: _1,
+      launchType: _2,
+      claimedAtMs: _3,
+      activeAtMs: _4,
+      ...rest
+    } = whole;
     const line = await recordOf(world.fleet, key);
     expect(line).toMatchObject({ ...rest, hadRow: false, epoch: null });
     expect(verdictOf(line)).toEqual(verdictOf(whole));
-    expect(line.taint).toEqual(taint && { ...taint, evidence: {} });
+    // When it was discarded for its end is when it ended.
+    const atMs = discarded?.code === 'rollout_expired' ? null : discarded?.atMs;
+    expect(line.discarded).toEqual(discarded && { ...discarded, evidence: {}, atMs });
   });
 
   test('refuses whoever would open it again, and any call, by the same code', async () => {
@@ -127,7 +137,7 @@ describe('a score', () => {
     await repeatsAreOver(world.redis);
     expect(await begin()).toMatchObject(told);
     expect(await world.fleet.grades.score(key, 2, 0.9, {})).toEqual({ first: false, score: 0.1 + 0.2 });
-    expect(await world.fleet.grades.failed(key, 1, {})).toEqual({ turnsLeft: 3 });
+    expect(await world.fleet.grades.failed(key, 1, {})).toMatchObject({ turnsLeft: 3 });
   });
 });
 
@@ -179,7 +189,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
     await finish();
     await repeatsAreOver(world.redis);
     expect(await lookup('call-1')).toMatchObject({
-      answer: null,
+      repeated: { kind: 'answer_expired' },
       summary: { state: 'settled', outcome: 'completed', admitted: 'yes' },
     });
     expect(await lookup('never')).toBeNull();
@@ -193,7 +203,7 @@ describe('a repeat of a call, long after the end of its rollout,', () => {
     expect(await world.fleet.calls.settle(settlementOf(key, 'late', late))).toMatchObject({ first: true });
     await repeatsAreOver(world.redis);
     const again = await world.fleet.calls.settle(settlementOf(key, 'call-1', { answer: 'another' }));
-    expect(again).toMatchObject({ first: false, answer: null });
+    expect(again).toMatchObject({ first: false, repeated: { kind: 'answer_expired' } });
     expect(await world.fleet.calls.settle(settlementOf(key, 'late', late))).toMatchObject({ first: false });
     expect(await lifeOf()).toBeGreaterThan(159 * minute);
   });

@@ -1,6 +1,10 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach } from 'vitest';
-import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
+import {
+  connectFleetState,
+  type FleetState,
+  type FleetStateOptions,
+} from '#src/adapters/redis/fleet-state.ts';
 import { keysOf } from '#src/adapters/redis/keys.ts';
 import {
   bootId,
@@ -32,6 +36,8 @@ const timeLua = `local function clock() return tonumber(redis.call('GET', '${clo
 const startMs = 1_800_000_000_000;
 
 export type World = {
+  /** How another process of the fleet connects. */
+  readonly options: FleetStateOptions;
   readonly fleet: FleetState;
   readonly redis: Redis;
   /** Moves the clock of all scripts; gateways have been in touch all the time. */
@@ -54,14 +60,15 @@ export type World = {
 export async function startWorld(): Promise<World> {
   const server = await startRedis();
   const redis = new Redis(server.socket);
-  const fleet = await connectFleetState({
+  const options = {
     url: server.socket,
     fleet: 'test',
     // Two thousand claims at once take a busy machine longer than a fleet would wait.
     commandTimeoutMs: 60_000,
     onTrouble: () => undefined,
     timeLua,
-  });
+  };
+  const fleet = await connectFleetState(options);
   let clockMs = startMs;
   let sandboxes = 0;
 
@@ -85,6 +92,7 @@ export async function startWorld(): Promise<World> {
     return reply.rollout;
   };
   return {
+    options,
     fleet,
     redis,
     supply,

@@ -1,6 +1,6 @@
 import type { GatewayWorld } from '#services/gateway/core-wiring.ts';
 import type { GatewayCore } from '#services/gateway/core-interface.ts';
-import { asFailure } from '#src/failure/failure.ts';
+import { asFailure, Failure } from '#src/failure/failure.ts';
 import { callId } from '#src/model/ids.ts';
 import { type RolloutKey, rolloutKey } from '#src/model/rollout.ts';
 import { LinkError } from '#src/ports/sandbox-link.ts';
@@ -128,13 +128,13 @@ function madeUpResult(call: Parameters<typeof callId>[0], output: string) {
 export function afterTaint(ports: GatewayWorld): GatewayWorld {
   const begin: GatewayWorld['grades']['begin'] = async (...asked) => {
     const begun = await ports.grades.begin(...asked);
-    if (begun.kind !== 'barred' || begun.rollout === null || begun.rollout.taint === null) return begun;
+    if (begun.kind !== 'barred' || begun.rollout?.discarded == null) return begun;
     return { kind: 'scored', score: 0, rollout: begun.rollout };
   };
   const claim: GatewayWorld['claims']['claim'] = async (request) => {
     const reply = await ports.claims.claim(request);
-    if (reply.kind !== 'refused' || reply.rollout?.taint == null) return reply;
-    return { kind: 'held', rollout: { ...reply.rollout, taint: null } };
+    if (reply.kind !== 'refused' || reply.rollout?.discarded == null) return reply;
+    return { kind: 'held', rollout: { ...reply.rollout, verdict: 'open', discarded: null, barred: null } };
   };
   return {
     ...seesEverything(ports),
@@ -172,6 +172,17 @@ export function taintsTheUnsent(ports: GatewayWorld): GatewayWorld {
     });
   };
   return { ...ports, calls: { ...ports.calls, unsent } };
+}
+
+/** What the grader looks at is gone with a sandbox that the policy broke, and its turn fails for that. */
+export function missesArtifacts(ports: GatewayWorld): GatewayWorld {
+  const score: GatewayWorld['grades']['score'] = async (key, turn, ...graded) => {
+    const { grades, lifecycle } = ports;
+    const rollout = await lifecycle.heartbeat(key);
+    if (rollout?.verdict !== 'broken') return grades.score(key, turn, ...graded);
+    throw new Failure('grader_failed', 'the artifacts are not there');
+  };
+  return { ...ports, grades: { ...ports.grades, score } };
 }
 
 /** Finish and delete say that they have been heard. */

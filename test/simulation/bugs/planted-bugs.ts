@@ -9,6 +9,7 @@ import {
   failedJudgeIsZero,
   lostGraderIsZero,
   madeUpExit,
+  missesArtifacts,
   seesEverything,
   taintsTheUnsent,
   takesAllForScorable,
@@ -33,19 +34,21 @@ const plantedBugsByName = {
     "if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow",
     'if true then forgetRow',
   ),
-  'a line forgets its score': replacing(
-    "'placedAtMs', 'closedAtMs', 'leaseUntilMs', 'score'",
-    "'placedAtMs', 'closedAtMs', 'leaseUntilMs'",
-  ),
+  'a line forgets its score': replacing("'score', 'suspected'", "'suspected'"),
   'a line ends with what stands beside it': replacing(
     'local lifeMs = timing.keptForRepeatsMs + (hardLifeMs or aDayMs)',
     'local lifeMs = timing.keptForRepeatsMs',
   ),
   'the journal is forgotten between two tries': { makeDaemon: forgetsItsJournal },
-  'a taint is not written': replacing("Ending.taint(id, ask.taint.code, '', ask.taint.evidence, true)", ''),
+  'a taint is not written': replacing(
+    'ask.taint and Ending.taint(id, ask.taint.code, ask.taint.evidence)',
+    'false',
+  ),
   'a taint is lost when the state changes': replacing(
-    "write(id, 'taintCode', code, 'taintCause', cause,",
-    "write(id, 'taintCause', cause,",
+    "'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)",
+    "'verdict', 'open')",
+    "'taintCode', what.code, 'taintCause',",
+    "'taintCause',",
   ),
   'waiting is charged to the command': { gateway: chargesTheWait },
   'a score does not ask whether its sandbox is still there': { gateway: seesEverything },
@@ -125,10 +128,23 @@ const plantedBugsByName = {
     "texts['a ' .. flat[1]] or",
   ),
   'a verdict does not ask for the taint': { core: takesAllForScorable },
+  'a second verdict overwrites the first': replacing(
+    'local to = becomes[word][event]',
+    'local to = becomes.open[event]',
+  ),
+  'a loss changes a discard': replacing('  discarded = {},\n}', "  discarded = { lose = 'discarded' },\n}"),
+  'a broken rollout is discarded for its artifacts': {
+    ...replacing("if word == 'broken' and event == 'give_up' and not what.suspected then", 'if false then'),
+    gateway: missesArtifacts,
+  },
+  'a broken rollout is discarded before its late grade': replacing(
+    "broken = { score = 'scored',",
+    "broken = { expire = 'discarded', score = 'scored',",
+  ),
   'a grant is told to nobody who reads what moved': replacing('movedAll(granted)', ''),
   'the loss of a grader’s sandbox is the loss of its rollout': replacing(
     '-- What the policy left behind did it, as it ran under its grader',
-    "if Rollout.isGrader(id) then Ending.taint(Rollout.rolloutOf(id), 'sandbox_lost', cause, evidence, false) return { kind = 'none' } end\n  --",
+    "if Rollout.isGrader(id) then Ending.lose(Rollout.rolloutOf(id), cause, evidence, false) return { kind = 'none' } end\n  --",
   ),
   'a grader whose sandbox was lost gives a zero': { gateway: lostGraderIsZero },
   'a start that may succeed next time is certain to fail': replacing(

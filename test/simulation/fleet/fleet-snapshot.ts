@@ -8,7 +8,11 @@ export type RolloutRow = {
   readonly state: string;
   readonly sandbox: string;
   readonly boot: string;
-  readonly taint: string;
+  /** Empty while it is open. */
+  readonly verdict: string;
+  /** The code that discarded it; empty: none has. */
+  readonly discard: string;
+  readonly suspected: string;
   readonly score: string;
   readonly dispatched: boolean;
   /** When it got its sandbox, on Redis' clock. */
@@ -79,15 +83,15 @@ for _, run in ipairs({ ${runs} }) do
   end
   for _, id in ipairs(redis.call('ZRANGE', '${keys('rollouts')}' .. run, 0, -1)) do
     local function read(name)
-      return redis.call('HMGET', name .. id, 'state', 'sandbox', 'boot', 'taintCode', 'score', 'dispatched',
-        'claimedAtMs', 'broken', 'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs')
+      return redis.call('HMGET', name .. id, 'state', 'sandbox', 'boot', 'discard', 'score', 'dispatched',
+        'claimedAtMs', 'broken', 'closedBy', 'closedAtMs', 'gradeBy', 'gradeUntilMs', 'verdict', 'suspected')
     end
     local values = read('${keys('rollout')}')
     for place, value in ipairs(read('${keys('details')}')) do values[place] = values[place] or value end
     local inFlight = redis.call('SCARD', '${keys('inFlight')}' .. id)
     calls = calls + settled(id, values[1]) - inFlight
     add('r', id, values[1], values[2], values[3], values[4], values[5], values[6], values[7], inFlight, values[8],
-      values[9], values[10], values[11], values[12])
+      values[9], values[10], values[11], values[12], values[13], values[14])
   end
 end
 local boxes = redis.call('SMEMBERS', '${keys('sandboxes')}')
@@ -128,15 +132,17 @@ export function readState(text: string, before: FleetSnapshot | null): FleetSnap
 }
 
 function rolloutRow(values: readonly string[]): RolloutRow {
-  const [, key = '', state = '', sandbox = '', boot = '', taint = '', score = '', dispatched = ''] = values;
+  const [, key = '', state = '', sandbox = '', boot = '', discard = '', score = '', dispatched = ''] = values;
   const [claimedAtMs = '0', inFlight = '0', broken = '', closedBy = '', closedAtMs = ''] = values.slice(8);
-  const [by = '', untilMs = '0'] = values.slice(13);
+  const [by = '', untilMs = '0', verdict = '', suspected = ''] = values.slice(13);
   return {
     key,
     state,
     sandbox,
     boot,
-    taint,
+    verdict,
+    discard,
+    suspected,
     score,
     dispatched: dispatched !== '',
     claimedAtMs: Number(claimedAtMs),

@@ -35,8 +35,8 @@ function rolloutNews(was: RolloutRow | undefined, is: RolloutRow): readonly stri
   if (was?.state !== is.state) news.push(stateWords(is));
   else if (was.sandbox !== is.sandbox)
     news.push(is.sandbox === '' ? 'stands in line again' : `moves to ${is.sandbox}`);
-  if (is.taint !== '' && was?.taint !== is.taint)
-    news.push(`is tainted by ${is.taint}: it can never be scored`);
+  if (is.discard !== '' && was?.discard !== is.discard)
+    news.push(`is discarded by ${is.discard}: it can never be scored`);
   if (is.broken && was?.broken !== true)
     news.push("has broken its own sandbox: the model's failure, and scorable");
   if (is.score !== '' && was?.score !== is.score) news.push(`is scored ${is.score}, for good`);

@@ -32,7 +32,7 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
     const { rollouts } = redis.scripts.state;
     const unwritten = ledger.requests.find(
       (request) =>
-        isTaint(request) && rollouts.get(ownerKey(request.rollout.run, request.rollout.name))?.taint === '',
+        isTaint(request) && rollouts.get(ownerKey(request.rollout.run, request.rollout.name))?.discard === '',
     );
     return unwritten === undefined || redis.replacedMs.length > 0
       ? null
@@ -41,10 +41,10 @@ export const bookkept: Readonly<Record<string, Invariant>> = {
 
   'only a ready sandbox is granted': ({ redis }) => {
     const { rollouts, sandboxes } = redis.scripts.state;
-    for (const { key, state, sandbox, taint } of rollouts.values()) {
+    for (const { key, state, sandbox, discard } of rollouts.values()) {
       const phase = sandboxes.get(sandbox)?.phase ?? 'unknown';
       // One that is lost for what it had run elsewhere gives up what it was granted since.
-      if (state === 'claimed' && taint === '' && phase !== 'ready')
+      if (state === 'claimed' && discard === '' && phase !== 'ready')
         return `${key} has claimed ${sandbox}, which is ${phase}`;
     }
     return null;

@@ -1,4 +1,4 @@
-import type { FleetSnapshot } from '../fleet/fleet-snapshot.ts';
+import type { FleetSnapshot, RolloutRow } from '../fleet/fleet-snapshot.ts';
 import type { World } from '../world.ts';
 import type { Invariant } from './inspector.ts';
 
@@ -11,7 +11,7 @@ export function stateOnlyMovesOn(): Readonly<Record<string, Invariant>> {
   const owners = new Map<string, string>();
   let replaced = 0;
   return {
-    'a taint, a score, an end and an owner stay': ({ redis }: World) => {
+    'a verdict, an end and an owner stay': ({ redis }: World) => {
       const now = redis.scripts.state;
       if (redis.replacedMs.length > replaced) {
         replaced = redis.replacedMs.length;
@@ -29,11 +29,9 @@ function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
   for (const [key, was] of before.rollouts) {
     const is = now.rollouts.get(key);
     if (is === undefined) return `${key} is forgotten`;
-    if (was.taint !== '' && is.taint !== was.taint)
-      return `${key} was tainted by ${was.taint}, now "${is.taint}"`;
-    if (was.score !== '' && is.score !== was.score)
-      return `${key} was scored ${was.score}, now "${is.score}"`;
-    if (is.score !== '' && is.taint !== '') return `${key} is tainted by ${is.taint} and scored ${is.score}`;
+    if (was.verdict !== '' && !mayBecome(was, is)) return `${key} was ${wordsOf(was)}, now ${wordsOf(is)}`;
+    if (is.score !== '' && is.discard !== '')
+      return `${key} is discarded by ${is.discard} and scored ${is.score}`;
     const ended = was.state === 'closed' || was.state === 'expired';
     if (ended && is.state !== was.state) return `${key} was ${was.state}, now ${is.state}`;
     // What is over forgets where it was before it forgets how it ended.
@@ -42,6 +40,15 @@ function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
   }
   return null;
 }
+
+/** A broken rollout is scored, or discarded for what its platform or its judge did. */
+function mayBecome(was: RolloutRow, is: RolloutRow): boolean {
+  if (was.verdict !== 'broken') return wordsOf(was) === wordsOf(is);
+  if (is.verdict !== 'discarded') return is.broken;
+  return is.discard === 'rollout_unknown' || (is.discard === 'grader_failed' && is.suspected !== '');
+}
+
+const wordsOf = ({ verdict, discard, score }: RolloutRow): string => `${verdict} ${discard}${score}`;
 
 function reowned(owners: Map<string, string>, now: FleetSnapshot): string | null {
   for (const { sandbox, owner } of now.sandboxes.values()) {

@@ -3,6 +3,7 @@ import { noTracer } from '#src/ports/tracer.ts';
 import { startController } from '#services/controller/controller.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
 import { createSandboxTokens } from '#src/platform/tokens.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { FleetMemory } from '#src/ports/fleet/server.ts';
 import type { LaunchQueue } from '#src/ports/launch-queue.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
@@ -21,6 +22,7 @@ export type ControllerParts = {
   readonly provider: SandboxProvider;
   readonly queue: Pick<LaunchQueue, 'offer' | 'work'>;
   readonly chance: Chance;
+  readonly record: (event: FleetEvent) => void;
 };
 
 /** Sandboxes that may be starting at once. */
@@ -37,7 +39,7 @@ const boundless: FleetMemory = {
 
 /** The ports of one controller, which a test may change before it is started. */
 export function controllerPorts(parts: ControllerParts): ControllerPorts {
-  const { process, fleet, link, provider, queue, chance } = parts;
+  const { process, fleet, link, provider, queue, chance, record } = parts;
   return {
     ...fleet,
     memory: boundless,
@@ -51,7 +53,7 @@ export function controllerPorts(parts: ControllerParts): ControllerPorts {
     tracer: noTracer,
     metrics: createFakeMetrics(),
     log: createFakeLog(),
-    record: () => undefined,
+    record,
   };
 }
 

@@ -3,6 +3,7 @@ import { createGatewayCore, type GatewayWorld } from '#services/gateway/core-wir
 import type { Post } from '#src/adapters/judge-http/ask-once.ts';
 import { createJudge } from '#src/adapters/judge-http/http-judge.ts';
 import { productionTimings } from '#src/model/timings.ts';
+import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { SandboxLink } from '#src/ports/sandbox-link.ts';
 import { offered } from '#test/fakes/offered.ts';
 import { createFakeWorkMetrics } from '#test/fakes/work-metrics.ts';
@@ -19,11 +20,20 @@ export type GatewayParts = {
   readonly link: SandboxLink;
   readonly post: Post;
   readonly chance: Chance;
+  readonly record: (event: FleetEvent) => void;
   readonly onTrouble: (thrown: unknown) => void;
 };
 
 /** The world of one gateway, which a test may change before the production core is made over it. */
-export function gatewayWorld({ process, fleet, link, post, chance, onTrouble }: GatewayParts): GatewayWorld {
+export function gatewayWorld({
+  process,
+  fleet,
+  link,
+  post,
+  chance,
+  record,
+  onTrouble,
+}: GatewayParts): GatewayWorld {
   return {
     ...fleet,
     published: fleet.environments,
@@ -35,7 +45,7 @@ export function gatewayWorld({ process, fleet, link, post, chance, onTrouble }: 
     work: createFakeWorkMetrics(),
     timings: productionTimings,
     secret: () => undefined,
-    record: () => undefined,
+    record,
     onTrouble,
   };
 }

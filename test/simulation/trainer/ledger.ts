@@ -6,7 +6,13 @@ import type { PlannedCall, PlannedRollout } from './plan.ts';
 export type Told =
   | { readonly kind: 'answer'; readonly output: string; readonly replayed: boolean }
   | { readonly kind: 'score'; readonly score: number }
-  | { readonly kind: 'view'; readonly state: RolloutState; readonly verdict: 'scorable' | 'discard' }
+  | {
+      readonly kind: 'view';
+      readonly state: RolloutState;
+      readonly verdict: 'scorable' | 'discard';
+      /** Of a discard. */
+      readonly code: FailureCode | null;
+    }
   | {
       readonly kind: 'failure';
       readonly status: number;

@@ -36,6 +36,7 @@ export async function driveNative(session: TrainerSession): Promise<Ending> {
   }
   world.lastThought(plan);
   await think(session, plan.waves.length);
+  await session.gradeLate();
   return graded(session);
 }
 

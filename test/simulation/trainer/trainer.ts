@@ -51,6 +51,7 @@ class Platform {
     }
     world.lastThought(plan);
     await this.#think(plan.waves.length);
+    await this.#session.gradeLate();
     const told = await this.#session.withRetries(() => this.#grade());
     return told.kind === 'score'
       ? { kind: 'scored', score: told.score }

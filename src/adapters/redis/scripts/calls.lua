@@ -1,4 +1,4 @@
--- requires: call, ending, outage, over, rollout, run
+-- requires: call, ending, outage, over, record, repeat, rollout, run, verdict
 -- Tool calls: received → dispatched → settled, once each.
 
 -- May this call be sent? received → dispatched. A recorded call gets its record, whatever the rollout has come to
@@ -6,7 +6,7 @@
 script('admit', function(ask, texts)
   local id, call, tool, digest, timeoutMs, idleMs = ask.key, ask.call, ask.tool, ask.digest, ask.timeoutMs, ask.idleMs
   local budget, activation, arguments = ask.budget, ask.activation, texts[1]
-  local state, face, taintCode, closedBy, broken = Rollout.read(id, 'state', 'face', 'taintCode', 'closedBy', 'broken')
+  local state, face = Rollout.read(id, 'state', 'face')
   if not state then return { kind = 'not_active' } end
 
   -- A running command cannot idle its rollout out.
@@ -16,30 +16,20 @@ script('admit', function(ask, texts)
     Run.renew(Rollout.runOf(id), face)
   end
 
-  local function settledReply(summary)
-    local reply = Call.reply(id, call, summary)
-    if summary[7] == 'sandbox_broken' and summary[12] == 0 then return { kind = 'broken', rollout = Rollout.record(id) } end
-    if summary[6] == 'completed' and summary[12] == 0 then return { kind = 'answer_expired', call = reply } end
-    if summary[12] == 0 then
-      local own = summary[7] ~= cjson.null and summary[7]
-      local code = taintCode or own or Rollout.barredCode(state, taintCode, closedBy) or 'outcome_unknown'
-      return { kind = 'barred', rollout = Rollout.record(id), code = code, admitted = summary[5] }
-    end
-    local answer = redis.call('HGET', key.answers .. id, call)
-    if not answer then return { kind = 'answer_expired', call = reply } end
-    return { kind = 'settled', call = reply }, { answer }
-  end
-
   local function admitAgain(summary)
     if summary[2] ~= '' and summary[2] ~= digest then return { kind = 'conflict' } end
-    if Call.isSettled(summary) then return settledReply(summary) end
+    if Call.isSettled(summary) then
+      local reply, texts = Repeat.reply(id, call, summary)
+      reply.call = Call.reply(id, call, summary)
+      return reply, texts
+    end
     summary[4] = summary[4] + 1
     Call.write(id, call, summary)
     Call.keepArguments(id, call, arguments)
     -- A repeat may be sent with a shorter time than the call that it attaches to has.
     redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, Call.overdueName(id, call))
     extendLease()
-    return { kind = 'dispatch', rollout = Rollout.record(id), again = true, activated = false }
+    return { kind = 'dispatch', rollout = Record.read(id), again = true, activated = false }
   end
 
   -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
@@ -83,23 +73,21 @@ script('admit', function(ask, texts)
       Rollout.write(id, 'dispatched', 1, 'trainerActed', 1)
     end
     extendLease()
-    return { kind = 'dispatch', rollout = Rollout.record(id), again = false, activated = activated }
+    return { kind = 'dispatch', rollout = Record.read(id), again = false, activated = activated }
   end
 
   local known = Over.recall(id, call, state)
   if known then return admitAgain(known) end
 
-  local barred = Rollout.barredCode(state, taintCode, closedBy)
-  if not barred and state == 'grading' then barred = 'rollout_closed' end
-  if not barred and nowMs >= tonumber((Rollout.read(id, 'hardEndMs'))) then barred = 'rollout_expired' end
-  if barred then return { kind = 'barred', rollout = Rollout.record(id), code = barred, admitted = 'no' } end
-  if broken then return { kind = 'broken', rollout = Rollout.record(id) } end
+  local barred, verdict = Verdict.barsCall(id)
+  if barred then return { kind = 'barred', rollout = Record.read(id), code = barred, admitted = 'no' } end
+  if verdict == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
   if state == 'waiting' or (state == 'claimed' and not activate()) then
-    return { kind = 'not_active', rollout = Rollout.record(id) }
+    return { kind = 'not_active', rollout = Record.read(id) }
   end
 
   local reason = spent()
-  if reason then return { kind = 'refused', rollout = Rollout.record(id), reason = reason } end
+  if reason then return { kind = 'refused', rollout = Record.read(id), reason = reason } end
   return dispatch()
 end)
 
@@ -112,8 +100,8 @@ script('settle', function(ask, texts)
   if not state then return Outage.unsureCode(id) == 'recovering' and Outage.stillRecovering() or nil end
 
   local function storedReply(summary)
-    local reply = { first = false, tainted = false, call = Call.reply(id, call, summary) }
-    return reply, { redis.call('HGET', key.answers .. id, call) or '' }
+    local repeated, texts = Repeat.reply(id, call, summary)
+    return { first = false, tainted = false, call = Call.reply(id, call, summary), repeated = repeated }, texts
   end
 
   -- Refusals of a spent budget cost no budget; other mistakes of the model do.
@@ -140,18 +128,9 @@ script('settle', function(ask, texts)
 
   local taintedNow = false
 
-  -- A taint is final, a stored score was told and stands, and what the model broke is not ours to taint.
-  local function isDecided()
-    local tainted, alreadyBroken, score = Rollout.read(id, 'taintCode', 'broken', 'score')
-    return tainted or alreadyBroken or score
-  end
-
   -- What the call did to its rollout.
   local function applyConsequence()
-    if isDecided() then return end
-    if not ask.taint then return end
-    Ending.taint(id, ask.taint.code, '', ask.taint.evidence, true)
-    taintedNow = true
+    if ask.taint and Ending.taint(id, ask.taint.code, ask.taint.evidence) then taintedNow = true end
   end
 
   -- Admitted before Redis forgot it, and ran after its sandbox was asked: only this settlement tells that something ran.
@@ -160,12 +139,11 @@ script('settle', function(ask, texts)
   local function rememberDispatch()
     if ask.admitted == 'no' or outcome == 'refused' then return end
     Rollout.write(id, 'dispatched', 1)
-    if isDecided() then return end
+    if Verdict.read(id) ~= 'open' then return end
     local sandbox = Rollout.read(id, 'sandbox')
     if ranIn and ranIn ~= sandbox then
       local evidence = cjson.encode({ ran_in = ranIn, now_in = sandbox or cjson.null })
-      Ending.taintAsLost(id, 'pod_replaced', evidence, true)
-      taintedNow = true
+      taintedNow = Ending.lose(id, 'pod_replaced', evidence, true)
     elseif state == 'claimed' then
       Rollout.write(id, 'state', 'active', 'activeAtMs', nowMs)
       redis.call('ZREM', key.grants, id)
@@ -176,8 +154,10 @@ script('settle', function(ask, texts)
   -- The id with other arguments is a conflict: whatever it came to, this is not its end.
   if known and (Call.isSettled(known) or known[2] ~= ask.digest) then return storedReply(known) end
 
+  -- An answer that was brought just now needs no way back.
   local function settledReply(summary)
-    return { first = true, tainted = taintedNow, call = Call.reply(id, call, summary) }
+    local repeated = answer ~= '' and { kind = 'settled' } or Repeat.reply(id, call, summary)
+    return { first = true, tainted = taintedNow, call = Call.reply(id, call, summary), repeated = repeated }
   end
 
   local summary = fill(known or { ask.tool, ask.digest, nowMs, 0 })
@@ -232,7 +212,7 @@ script('overdue-calls', function(ask)
     if summary and redis.call('SISMEMBER', key.inFlight .. id, call) == 1 then
       redis.call('ZADD', key.callDeadlines, lookAgainAtMs, name)
       rows[#rows + 1] =
-        { rollout = Rollout.record(id), call = Call.reply(id, call, summary), lookAgainAtMs = lookAgainAtMs }
+        { rollout = Record.read(id), call = Call.reply(id, call, summary), lookAgainAtMs = lookAgainAtMs }
     else
       redis.call('ZREM', key.callDeadlines, name)
     end
@@ -245,7 +225,11 @@ script('lookup-call', function(ask)
   local id, call = ask.key, ask.call
   local summary = Over.recall(id, call, (Rollout.read(id, 'state')))
   if not summary then return nil end
-  return Call.reply(id, call, summary), { redis.call('HGET', key.answers .. id, call) or '' }
+  local recorded = { call = Call.reply(id, call, summary) }
+  if not Call.isSettled(summary) then return recorded end
+  local texts
+  recorded.repeated, texts = Repeat.reply(id, call, summary)
+  return recorded, texts
 end)
 
 -- All recorded calls of a rollout, at most `callsMax`.

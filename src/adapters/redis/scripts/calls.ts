@@ -5,6 +5,22 @@ import { Rollout, StoredCall } from './shapes.ts';
 const key = Type.String();
 const call = Type.String();
 
+const barred = Type.Object({
+  kind: Type.Literal('barred'),
+  rollout: Rollout,
+  code: Type.String(),
+  admitted: Type.String(),
+});
+const broken = Type.Object({ kind: Type.Literal('broken'), rollout: Rollout });
+
+/** `Repeat.reply` of lib/repeat.lua. */
+const Repeated = Type.Union([
+  Type.Object({ kind: Type.Literal('settled') }),
+  Type.Object({ kind: Type.Literal('answer_expired') }),
+  broken,
+  barred,
+]);
+
 export const calls = {
   /** Raw: its arguments, for a grader. `settled` replies raw its answer. */
   admit: contract(
@@ -29,14 +45,9 @@ export const calls = {
       Type.Object({ kind: Type.Literal('answer_expired'), call: StoredCall }),
       Type.Object({ kind: Type.Literal('conflict') }),
       Type.Object({ kind: Type.Literal('refused'), rollout: Rollout, reason: Type.String() }),
-      Type.Object({ kind: Type.Literal('broken'), rollout: Rollout }),
+      broken,
       Type.Object({ kind: Type.Literal('not_active'), rollout: Type.Optional(Rollout) }),
-      Type.Object({
-        kind: Type.Literal('barred'),
-        rollout: Rollout,
-        code: Type.String(),
-        admitted: Type.String(),
-      }),
+      barred,
     ]),
   ),
   /** Raw: its answer, and for a grader its arguments and its output. One that was settled before replies raw the stored answer. */
@@ -57,7 +68,14 @@ export const calls = {
       idleMs: Type.Integer(),
       ranIn: Type.Optional(Type.String()),
     },
-    orNothing(Type.Object({ first: Type.Boolean(), tainted: Type.Boolean(), call: StoredCall })),
+    orNothing(
+      Type.Object({
+        first: Type.Boolean(),
+        tainted: Type.Boolean(),
+        call: StoredCall,
+        repeated: Repeated,
+      }),
+    ),
   ),
   'withdraw-call': contract(
     { key, call, counted: Type.Boolean(), lookAgainAtMs: Type.Number() },
@@ -69,7 +87,10 @@ export const calls = {
     list(Type.Object({ rollout: Rollout, call: StoredCall, lookAgainAtMs: Type.Number() })),
   ),
   /** Replies raw its answer. */
-  'lookup-call': contract({ key, call }, orNothing(StoredCall)),
+  'lookup-call': contract(
+    { key, call },
+    orNothing(Type.Object({ call: StoredCall, repeated: Type.Optional(Repeated) })),
+  ),
   'list-calls': contract({ key }, list(StoredCall)),
   /** Replies raw two texts of each call: its arguments, then its output. */
   'read-transcript': contract({ key }, list(StoredCall)),

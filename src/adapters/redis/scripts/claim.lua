@@ -1,4 +1,4 @@
--- requires: ending, grant, line, outage, presence, rollout, row, run, sandbox
+-- requires: ending, grant, line, outage, presence, record, rollout, row, run, sandbox, verdict
 -- Calls of rollouts claim sandboxes: creates a rollout at its first call, grants a ready sandbox when nobody stands
 -- before it, else puts it in line. Every repeat follows the first.
 -- Claims of the same moment share one run of this script. What they write to the same key goes out together at the
@@ -121,7 +121,7 @@ script('claim', function(ask, rowTexts)
   end
 
   local function refused(claim, code)
-    return { kind = 'refused', code = code, rollout = Rollout.record(claim.id) }
+    return { kind = 'refused', code = code, rollout = Record.read(claim.id) }
   end
 
   -- One that another rollout has brought costs nothing more.
@@ -163,9 +163,10 @@ script('claim', function(ask, rowTexts)
   local function supersede(claim, lower)
     writeJoined()
     local lowerId = string.gsub(claim.id, '/%d+/([^/]+)$', '/' .. lower .. '/%1')
-    local state, wave, itemKey, score, discarded = Rollout.read(lowerId, 'state', 'wave', 'itemKey', 'score', 'discard')
+    local state, wave, itemKey = Rollout.read(lowerId, 'state', 'wave', 'itemKey')
+    local verdict = Verdict.read(lowerId)
     if state and Rollout.isOpen(state) then Ending.close(lowerId, 'closed', 'superseded') end
-    if not state or itemKey ~= claim.itemKey or score or discarded then return nil end
+    if not state or itemKey ~= claim.itemKey or verdict == 'scored' or verdict == 'discarded' then return nil end
     return Run.inheritWave(claim.id, itemKey, wave)
   end
 
@@ -223,9 +224,9 @@ script('claim', function(ask, rowTexts)
 
   -- Of a grader only the turn that lasts may claim: one that was given up meanwhile would take a later one's sandbox.
   local function isOver(claim)
-    local state, turn, gradeUntilMs, tainted =
-      Rollout.read(Rollout.rolloutOf(claim.id), 'state', 'gradeTurn', 'gradeUntilMs', 'taintCode')
-    return state ~= 'grading' or tainted or tonumber(turn) ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
+    local id = Rollout.rolloutOf(claim.id)
+    local state, turn, gradeUntilMs = Rollout.read(id, 'state', 'gradeTurn', 'gradeUntilMs')
+    return state ~= 'grading' or Verdict.barred(id) or tonumber(turn) ~= claim.turn or tonumber(gradeUntilMs or 0) <= nowMs
   end
 
   -- Beside its rollout's record, in no run's list and no group. Whoever stands in its line waits for graders' sandboxes alone.

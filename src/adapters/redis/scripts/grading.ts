@@ -24,7 +24,13 @@ export const grading = {
       }),
       Type.Object({ kind: Type.Literal('scored'), score, rollout: Rollout }),
       Type.Object({ kind: Type.Literal('waiting') }),
-      Type.Object({ kind: Type.Literal('barred'), code: Type.String(), rollout: Type.Optional(Rollout) }),
+      /** `first`: all turns were used up, and this has discarded the rollout. */
+      Type.Object({
+        kind: Type.Literal('barred'),
+        code: Type.String(),
+        first: Type.Boolean(),
+        rollout: Type.Optional(Rollout),
+      }),
     ]),
   ),
   'store-score': contract(
@@ -36,10 +42,15 @@ export const grading = {
       Type.Object({ kind: Type.Literal('barred'), code: Type.String() }),
     ]),
   ),
-  /** Replies how many turns are left. */
-  'fail-grade': contract({ key, turn, evidence: Type.String() }, Type.Integer()),
-  /** True for whoever is the first to discard it. */
-  'discard-rollout': contract({ key, code: Type.String() }, Type.Boolean()),
+  'fail-grade': contract(
+    { key, turn, evidence: Type.String(), suspected: Type.Optional(Type.String()) },
+    Type.Object({ turnsLeft: Type.Integer(), rollout: Type.Optional(Rollout) }),
+  ),
+  /** `first`: this has discarded it. */
+  'discard-rollout': contract(
+    { key, code: Type.String(), evidence: Type.String() },
+    Type.Object({ first: Type.Boolean(), rollout: Type.Optional(Rollout) }),
+  ),
   'artifacts-taken': contract({ key, turn }, Nothing),
   'release-grader': contract({ grader: Type.String(), turn }, Nothing),
 };

@@ -1,4 +1,4 @@
--- requires: call, ending, grant, line, outage, rollout, run, sandbox
+-- requires: call, ending, grant, line, outage, rollout, run, sandbox, verdict
 -- A Redis that may have forgotten: what sandboxes tell is written back, then it is made the fleet's.
 
 -- Unguarded: it is what decides whether this Redis is the fleet's.
@@ -115,7 +115,7 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
     if not unsureOwner then return end
     redis.call('HSET', key.unsure, unsureOwner, 'gone')
     -- To the copy it stood in line: whatever it had run is gone with its sandbox.
-    if (Rollout.read(unsureOwner, 'state')) == 'waiting' then Ending.taintAsLost(unsureOwner, 'deleted', '{}', false) end
+    if (Rollout.read(unsureOwner, 'state')) == 'waiting' then Ending.lose(unsureOwner, 'deleted', '{}', false) end
   end
 
   if adopted and phase ~= 'unsure' then return end
@@ -232,18 +232,17 @@ unguarded('restore-rollout', function(found, _, redisRun)
   end
 
   local newest = Rollout.newestOf(lineage)
-  local state, current, generation, dispatched, taintCode, broken, score =
-    Rollout.read(id, 'state', 'sandbox', 'generation', 'dispatched', 'taintCode', 'broken', 'score')
-  local isDecided = taintCode or broken or score
+  local state, current, generation, dispatched = Rollout.read(id, 'state', 'sandbox', 'generation', 'dispatched')
+  local verdict = Verdict.read(id)
   -- Something ran in another sandbox since: the rollout was opened anew while this one did not answer. Neither has all
   -- of its state, so it is lost, through the one door; then this one is told of again.
   local ranInBoth = current and current ~= sandbox and dispatched and found.dispatched
-  if adopted and ranInBoth and Rollout.isOpen(state) and not isDecided then return 'two_lives' end
+  if adopted and ranInBoth and Rollout.isOpen(state) and verdict == 'open' then return 'two_lives' end
   local toldLost = not state and redis.call('HGET', key.unsure, id) == 'gone'
   takeSandbox()
   if toldLost then return giveUp() end
   redis.call('HDEL', key.unsure, id)
-  if newest > attempt or taintCode or broken or (state and not Rollout.isOpen(state)) then return giveUp() end
+  if newest > attempt or verdict == 'discarded' or verdict == 'broken' or (state and not Rollout.isOpen(state)) then return giveUp() end
   if newest < attempt then
     local lower = string.gsub(id, '/%d+/([^/]+)$', '/' .. newest .. '/%1')
     if Rollout.isOpen((Rollout.read(lower, 'state'))) then Ending.close(lower, 'closed', 'superseded') end

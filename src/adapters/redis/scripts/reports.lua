@@ -1,4 +1,4 @@
--- requires: rollout, run
+-- requires: record, rollout, run, verdict
 -- What trainers and people are told of runs.
 
 -- A run in sum: its counters, how many are undecided, and its items by the start of their newest wave. What became of their
@@ -37,16 +37,16 @@ script('list-rollouts', function(ask)
   local list = (wantsDiscarded and key.discards or key.rollouts) .. run
 
   local function matches(id)
-    local discarded = Rollout.read(id, 'discard')
+    local _, discarded = Verdict.read(id)
     if verdict == 'scorable' and discarded then return false end
     if verdict == 'discard' and not discarded then return false end
-    return not code or discarded == code
+    return not code or (discarded and discarded.code == code)
   end
 
   local found = {}
   local page = redis.call('ZRANGEBYSCORE', list, '(' .. ask.cursor, '+inf', 'WITHSCORES', 'LIMIT', 0, lookedAt)
   for index = 1, #page, 2 do
-    local values = matches(page[index]) and Rollout.record(page[index])
+    local values = matches(page[index]) and Record.read(page[index])
     if values then found[#found + 1] = values end
     if #found == pageMax then return { rollouts = found, cursor = page[index + 1] } end
   end

@@ -1,11 +1,11 @@
--- requires: ending, line, outage, presence, rollout, row, run
+-- requires: ending, line, outage, presence, record, rollout, row, run, verdict
 -- How long rollouts and runs live: who renews them, who ends them, and what silence means.
 
 -- The record of an attempt, or of the newest one where none is named: the id comes with its attempt left open.
 script('find', function(ask)
   local attempt = ask.attempt or Rollout.newestOf(ask.before .. '/' .. ask.role)
   local id = string.format('%s/%d/%s', ask.before, attempt, ask.role)
-  local found = Rollout.record(id)
+  local found = Record.read(id)
   if not found and Outage.unsureCode(id) == 'recovering' then return Outage.stillRecovering() end
   return found
 end)
@@ -19,7 +19,7 @@ end)
 script('heartbeat', function(ask)
   local id = ask.key
   if Rollout.read(id, 'state') then Presence.stillHere(id) end
-  return Rollout.record(id)
+  return Record.read(id)
 end)
 
 -- Finish and delete win over everything that still runs.
@@ -27,18 +27,16 @@ script('close', function(ask)
   local id = ask.key
   local state = Rollout.read(id, 'state')
   if state and Rollout.isOpen(state) then Ending.close(id, 'closed', ask.by) end
-  return Rollout.record(id)
+  return Record.read(id)
 end)
 
--- The rollout's task cannot run here as it is: closed and discarded, with the reason. A score or an earlier discard stands.
+-- The rollout's task cannot run here as it is: closed and discarded, with the reason. Nil if its verdict stays.
 script('refuse', function(ask)
   local id = ask.key
-  local state, score, discarded = Rollout.read(id, 'state', 'score', 'discard')
-  if not state or not Rollout.isOpen(state) or score or discarded then return nil end
-  Rollout.write(id, 'unmet', ask.unmet)
-  Run.discard(id, 'requirements_unmet', false)
+  if not Rollout.read(id, 'state') then return nil end
+  if not Verdict.change(id, 'refuse', { code = 'requirements_unmet', evidence = ask.unmet }) then return nil end
   Ending.close(id, 'closed', 'refused')
-  return Rollout.record(id)
+  return Record.read(id)
 end)
 
 -- A sandbox that no policy has touched shows that a task cannot run in it. True if another sandbox of its template has shown the
@@ -64,7 +62,7 @@ script('expire-due', function(ask)
   local expired = {}
   local function expire(id, why)
     Ending.close(id, 'expired', why)
-    expired[#expired + 1] = Rollout.record(id)
+    expired[#expired + 1] = Record.read(id)
   end
 
   for _, id in ipairs(redis.call('ZRANGEBYSCORE', key.leases, '-inf', nowMs, 'LIMIT', 0, ask.limit)) do

@@ -1,4 +1,4 @@
--- requires: breaker, ending, grant, rollout, sandbox
+-- requires: breaker, ending, grant, record, rollout, sandbox, verdict
 -- Sandboxes as controllers see them: which there are, what has moved, and how each leaves.
 
 -- Every sandbox of the fleet, or those that are named, as far as they are known.
@@ -92,8 +92,8 @@ script('withdraw-sandbox', function(ask)
   return true
 end)
 
--- The one door of loss, for whoever knows that a sandbox is gone (without one: `taintAsLost`, lib/ending.lua). Before its rollout's first dispatch it is swapped silently;
--- after it the rollout is tainted, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
+-- The one door of loss, for whoever knows that a sandbox is gone (without one: `Ending.lose`). Before its rollout's first dispatch it is swapped silently;
+-- after it the rollout is discarded, for good. `brokenReason`: this cause is the doing of what its calls ran, by `brokenBy` in
 -- failure/codes.ts, which the store asks whoever tells of the loss; what they left running in the background does it as well as they do, so it is not asked whether one is in flight.
 script('lose', function(ask)
   local sandbox, cause, evidence, brokenReason = ask.sandbox, ask.cause, ask.evidence, ask.brokenReason
@@ -110,7 +110,8 @@ script('lose', function(ask)
     return { kind = 'none' }
   end
 
-  local state, dispatched, broken, score, tainted = Rollout.read(id, 'state', 'dispatched', 'broken', 'score', 'taintCode')
+  local state, dispatched = Rollout.read(id, 'state', 'dispatched')
+  local verdict = Verdict.read(id)
   -- What the policy left behind did it, as it ran under its grader: no other sandbox is to be broken by it.
   if state == 'claimed' and Rollout.isGrader(id) and brokenReason then
     Rollout.write(id, 'broken', brokenReason)
@@ -118,24 +119,23 @@ script('lose', function(ask)
     redis.call('PUBLISH', key.wake, id)
     return { kind = 'none' }
   end
-  if state == 'claimed' or (state == 'active' and not dispatched) then
+  local isUnused = state == 'claimed' or (state == 'active' and not dispatched)
+  if verdict == 'open' and isUnused then
     Rollout.write(id, 'swapReason', cause, 'swapEvidence', evidence, 'atHead', 1)
     Grant.swapToHead(id)
-    return { kind = 'swapped', rollout = Rollout.record(id) }
+    return { kind = 'swapped', rollout = Record.read(id) }
   end
   -- What its grader looks at is elsewhere. Should that turn end without a score, the loss is found again, and then it is one.
   local takenTurn, turn, gradeUntilMs = Rollout.read(id, 'takenTurn', 'gradeTurn', 'gradeUntilMs')
   local isSpared = takenTurn and takenTurn == turn and tonumber(gradeUntilMs or 0) > nowMs
-  if state == 'grading' and isSpared and not tainted and not score then return { kind = 'none' } end
-  -- Nothing is left to lose where a score stands, and what the policy broke itself is its own.
-  if tainted or broken or score or not Rollout.isOpen(state) then
-    Sandbox.drain(sandbox)
-    return { kind = 'none' }
-  end
+  local isUndecided = verdict == 'open' or verdict == 'broken'
+  if state == 'grading' and isSpared and isUndecided then return { kind = 'none' } end
   if brokenReason and dispatched then
-    Ending.breakRollout(id, brokenReason)
-    return { kind = 'broken', rollout = Rollout.record(id) }
+    if Ending.breakRollout(id, brokenReason) then return { kind = 'broken', rollout = Record.read(id) } end
+  elseif Ending.lose(id, cause, evidence, false) then
+    return { kind = 'tainted', rollout = Record.read(id) }
   end
-  Ending.taintAsLost(id, cause, evidence, false)
-  return { kind = 'tainted', rollout = Rollout.record(id) }
+  -- Nothing is left to lose once the verdict stands.
+  Sandbox.drain(sandbox)
+  return { kind = 'none' }
 end)

@@ -1,12 +1,28 @@
 import { type Static, type TOptional, type TString, Type } from 'typebox';
-import { type FieldName, recordFields } from '#src/protocol/rollout/fields.ts';
+import { decidingFields, type FieldName, recordFields } from '#src/protocol/rollout/fields.ts';
 import { orNothing } from './contract.ts';
 
-type Texts = { [Name in FieldName]: TOptional<TString> };
+type Texts = { [Name in Exclude<FieldName, 'discarded'>]: TOptional<TString> };
 
-/** `Rollout.record` of lib/rollout.lua: each field as the hash keeps it. */
+const text = Type.Optional(Type.String());
+
+/** Why a rollout can never be scored. `evidence`: JSON. */
+const Discarded = Type.Object({
+  code: Type.String(),
+  cause: text,
+  suspected: text,
+  evidence: text,
+  atMs: Type.Optional(Type.Number()),
+});
+
+const plainNames = recordFields.filter((name) => !decidingFields.includes(name));
+
+/** `Record.read` of lib/record.lua: each field as the hash keeps it, and what lib/verdict.lua makes of those that decide. */
 export const Rollout = Type.Object({
-  ...(Object.fromEntries(recordFields.map((name) => [name, Type.Optional(Type.String())])) as Texts),
+  ...(Object.fromEntries(plainNames.map((name) => [name, text])) as Texts),
+  discarded: Type.Optional(Discarded),
+  /** Why it may not go on. */
+  barred: text,
   key: Type.String(),
   inFlight: Type.Integer(),
 });

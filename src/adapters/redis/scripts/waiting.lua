@@ -1,4 +1,4 @@
--- requires: breaker, grant, line, outage, presence, rollout, run
+-- requires: breaker, grant, line, outage, presence, rollout, run, verdict
 -- Rollouts between their claim and their first call: renewed while they wait, moved to another sandbox, or put back in line.
 
 -- "Still here" for many waiters at once, then ready sandboxes to those who may have them. Says who does not just wait any
@@ -22,10 +22,11 @@ script('renew', function(ask)
   end
 
   local function renew(id)
-    local state, template, face, idleMs, hardEndMs, leaseMs, tainted = Presence.whoIsHere(id)
+    local state, template, face, idleMs, hardEndMs, leaseMs = Presence.whoIsHere(id)
     if not template then return end
     templates[template], templateOf[id] = true, template
-    local stands = state == 'waiting' and not tainted and redis.call('ZSCORE', key.grantable .. template, id)
+    -- A discarded rollout has left its line.
+    local stands = state == 'waiting' and redis.call('ZSCORE', key.grantable .. template, id)
     if not stands or anybodyUnsure then
       refused[id] = Presence.stillHere(id)
       return
@@ -51,8 +52,7 @@ script('renew', function(ask)
   local function justWaits(id)
     if refused[id] or inVain[templateOf[id]] then return false end
     if plain[id] and not anybodyGranted then return true end
-    local state, taintCode = Rollout.read(id, 'state', 'taintCode')
-    return state == 'waiting' and not taintCode
+    return Rollout.read(id, 'state') == 'waiting' and not Verdict.barred(id)
   end
 
   local changed = {}
@@ -77,8 +77,7 @@ end)
 -- dispatch; whoever comes too late, or too often, gets the current state.
 script('swap', function(ask)
   local id = ask.key
-  local state, current, dispatched, tainted, template =
-    Rollout.read(id, 'state', 'generation', 'dispatched', 'taintCode', 'template')
+  local state, current, dispatched, template = Rollout.read(id, 'state', 'generation', 'dispatched', 'template')
 
   -- What every sandbox of a template is given up for would empty its pool as fast as it fills. Above what one lost machine
   -- brings, which has some dozens of sandboxes; who may not swap now asks again.
@@ -98,7 +97,7 @@ script('swap', function(ask)
   end
 
   if not state then return nil end
-  if state == 'claimed' and tonumber(current) == ask.generation and not dispatched and not tainted and mayGiveUp() then
+  if state == 'claimed' and tonumber(current) == ask.generation and not dispatched and not Verdict.barred(id) and mayGiveUp() then
     Rollout.write(id, 'swapReason', ask.reason, 'swapEvidence', ask.evidence, 'atHead', 1)
     Grant.swapToHead(id)
   end

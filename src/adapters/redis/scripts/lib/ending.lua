@@ -1,5 +1,6 @@
--- requires: call, line, over, rollout, row, run, sandbox
--- Ends of rollouts. A taint is not an end: the rollout stays where it is, barred, until it is closed or its lease is over.
+-- requires: call, line, over, rollout, row, run, sandbox, verdict
+-- Ends of rollouts, and what follows from a verdict. A discard is not an end: the rollout stays where it is, barred, until it is
+-- closed or its lease is over.
 
 local function leaveOpenSets(id, template)
   Line.leave(id, template)
@@ -24,55 +25,79 @@ end
 local function close(id, state, closedBy)
   if Rollout.isGrader(id) then return dropGrader(id) end
   dropGrader(Rollout.graderOf(id))
-  local template, sandbox, item, wave, score = Rollout.read(id, 'template', 'sandbox', 'itemKey', 'wave', 'score')
+  local template, sandbox, item, wave = Rollout.read(id, 'template', 'sandbox', 'itemKey', 'wave')
+  if state == 'expired' then Verdict.change(id, 'expire', { code = 'rollout_expired' }) end
   Call.settleInFlight(id, 'cancelled', nil)
   leaveOpenSets(id, template)
   Sandbox.drainOf(id, sandbox)
   Rollout.write(id, 'state', state, 'closedBy', closedBy, 'closedAtMs', nowMs)
   Run.leaveGroup(id, item, wave)
-  if state == 'expired' and not score then Run.discard(id, 'rollout_expired', false) end
   Sandbox.closeCost(id)
-  Row.giveBack(id)
+  -- A late grade needs the row of a broken rollout, and what its calls said.
+  local isGradedLate = state == 'expired' and Verdict.read(id) == 'broken'
+  if not isGradedLate then Row.giveBack(id) end
   Run.trim(Rollout.runOf(id))
-  Over.shrink(id)
+  Over.shrink(id, isGradedLate)
   redis.call('PUBLISH', key.wake, id)
 end
 
--- Final: the rollout can never be scored. Everything in flight ran in the same lost state and settles with the code.
-local function taint(id, code, cause, evidence, counted)
-  if Rollout.isGrader(id) then return dropGrader(id) end
-  dropGrader(Rollout.graderOf(id))
-  Rollout.write(id, 'taintCode', code, 'taintCause', cause, 'taintEvidence', evidence, 'taintAtMs', nowMs)
-  local settled = Call.settleInFlight(id, 'infrastructure_failure', code)
-  Run.discard(id, code, counted or settled > 0)
-  local state, template, sandbox = Rollout.read(id, 'state', 'template', 'sandbox')
-  -- To a Redis that had forgotten what ran it may stand in line again, or hold what nothing ran in.
+-- It waits for nothing any more. To a Redis that had forgotten what ran, it may stand in line again, or hold what nothing ran in.
+local function stopWaiting(id)
+  local state, template = Rollout.read(id, 'state', 'template')
   if state == 'waiting' then Line.leave(id, template) end
   redis.call('ZREM', key.grants, id)
-  Sandbox.drainOf(id, sandbox)
-  Sandbox.closeCost(id)
   redis.call('PUBLISH', key.wake, id)
 end
 
--- `sandbox_lost`: the state of a rollout went with its sandbox. Whoever sees one go says so to `lose` of sandboxes.lua; seen later,
--- a call ran in two sandboxes (`rememberDispatch` of calls.lua), or Redis forgot a rollout whose sandbox is gone (`forget` of
--- recovery.lua; `unsureCode` of lib/outage.lua refuses to open it anew).
-local function taintAsLost(id, cause, evidence, counted)
-  taint(id, 'sandbox_lost', cause, evidence, counted)
+-- Discards a rollout for its grading; false if its verdict stays.
+local function discard(id, event, what)
+  if not Verdict.change(id, event, what) then return false end
+  stopWaiting(id)
+  return true
 end
 
--- What ran took the sandbox down with it: the model's own failure, final. Later calls are told so, and it can be scored.
+-- Discards a rollout whose state is lost; false if its verdict stays. Everything in flight ran in that state and settles with the code.
+local function discardLost(id, event, what)
+  if Rollout.isGrader(id) then
+    dropGrader(id)
+    return false
+  end
+  what.counted = what.counted or redis.call('SCARD', key.inFlight .. id) > 0
+  if not Verdict.change(id, event, what) then return false end
+  dropGrader(Rollout.graderOf(id))
+  Call.settleInFlight(id, 'infrastructure_failure', what.code)
+  Sandbox.drainOf(id, (Rollout.read(id, 'sandbox')))
+  Sandbox.closeCost(id)
+  stopWaiting(id)
+  return true
+end
+
+-- `sandbox_lost`: the state of a rollout went with its sandbox. A sandbox that goes is reported to `lose` of sandboxes.lua. A loss may
+-- be found later: a call ran in two sandboxes (`rememberDispatch` of calls.lua), or Redis forgot a rollout whose sandbox is gone
+-- (`forget` of recovery.lua; `unsureCode` of lib/outage.lua refuses to open it again).
+local function lose(id, cause, evidence, counted)
+  return discardLost(id, 'lose', { code = 'sandbox_lost', cause = cause, evidence = evidence, counted = counted })
+end
+
+-- A call leaves the state of its rollout unknown, by the code that it settles with.
+local function taint(id, code, evidence)
+  return discardLost(id, 'taint', { code = code, evidence = evidence, counted = true })
+end
+
+-- What ran took the sandbox down: the model's own failure. Later calls get that as their answer, and the rollout can be scored.
 local function breakRollout(id, reason)
-  Rollout.write(id, 'broken', reason)
+  if not Verdict.change(id, 'breaks', { reason = reason }) then return false end
   Call.settleInFlight(id, 'completed', 'sandbox_broken')
   Sandbox.drainOf(id, (Rollout.read(id, 'sandbox')))
   redis.call('PUBLISH', key.wake, id)
+  return true
 end
 
 return {
   dropGrader = dropGrader,
   close = close,
+  discard = discard,
+  lose = lose,
   taint = taint,
-  taintAsLost = taintAsLost,
   breakRollout = breakRollout,
 }

@@ -107,7 +107,7 @@ local function add(list, name, value)
 end
 
 -- A platform may go on with a rollout that is over for as long as it might have lived, and repeat its last request then.
-local function shrink(id)
+local function shrink(id, isGradedLate)
   local line, values = digestFields(id), redis.call('HMGET', key.rollout .. id, unpack(fieldsOver))
   for place, field in ipairs(fieldsOver) do add(line, field, values[place]) end
   for _, field in ipairs(shortFieldsOver) do
@@ -121,7 +121,11 @@ local function shrink(id)
   redis.call('PEXPIRE', key.rollout .. id, lifeMs)
   local lineage, attempt = Rollout.lineageOf(id)
   if Rollout.newestOf(lineage) == attempt then redis.call('PEXPIRE', key.newest .. lineage, lifeMs) end
-  redis.call('DEL', key.transcript .. id)
+  if isGradedLate then
+    redis.call('PEXPIRE', key.transcript .. id, timing.keptForRepeatsMs)
+  else
+    redis.call('DEL', key.transcript .. id)
+  end
   keepForRepeats(id)
 end
 

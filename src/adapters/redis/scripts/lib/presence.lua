@@ -1,4 +1,4 @@
--- requires: breaker, line, outage, rollout, run
+-- requires: breaker, line, outage, record, rollout, run, verdict
 -- "Still here", said by a claim or a renewal, and what a caller is told about the rollout then.
 
 -- A waiter whose place is over takes a new one, at the end.
@@ -16,17 +16,17 @@ local function renewPlace(id, template)
 end
 
 local function whoIsHere(id)
-  return Rollout.read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs', 'taintCode')
+  return Rollout.read(id, 'state', 'template', 'face', 'idleMs', 'hardEndMs', 'leaseUntilMs')
 end
 
 -- Renews whatever hangs on somebody asking: the place, the grant, the lease, the run. Returns a code when it may not stand.
 local function stillHere(id)
-  local state, template, face, idleMs, hardEndMs, leaseMs, tainted = whoIsHere(id)
+  local state, template, face, idleMs, hardEndMs, leaseMs = whoIsHere(id)
   if not Rollout.isOpen(state) then return nil end
   Run.renew(Rollout.runOf(id), face)
   Rollout.leaseUntil(id, math.max(tonumber(leaseMs), nowMs + idleMs), hardEndMs)
   if state == 'claimed' then redis.call('ZADD', key.grants, 'XX', nowMs, id) end
-  if state ~= 'waiting' or tainted then return nil end
+  if state ~= 'waiting' or Verdict.barred(id) then return nil end
   local inDoubt = redis.call('HEXISTS', key.unsure, id) == 1 and Outage.unsureCode(id)
   if inDoubt then return inDoubt end
   if not redis.call('ZSCORE', key.waiters, id) then return standAgain(id, template) end
@@ -35,9 +35,8 @@ end
 
 -- What a claim is told: `Claimed` of scripts/shapes.ts.
 local function claimReply(id)
-  local rollout = Rollout.record(id)
-  local barred = Rollout.barredCode(rollout.state, rollout.taintCode, rollout.closedBy)
-  if barred then return { kind = 'refused', code = barred, rollout = rollout } end
+  local rollout = Record.read(id)
+  if rollout.barred then return { kind = 'refused', code = rollout.barred, rollout = rollout } end
   if rollout.state == 'waiting' then
     return { kind = 'waiting', ahead = Line.aheadOf(id, rollout.template), rollout = rollout,
       failing = Breaker.certainFailure(rollout.template) }

@@ -48,35 +48,6 @@ local function isOpen(state)
   return state == 'waiting' or state == 'claimed' or state == 'active' or state == 'grading'
 end
 
--- One that is over has a line only, which outlives every retry; what else was known of it stands beside for a while.
-local function addDetails(id, values)
-  for place, value in ipairs(redis.call('HMGET', key.details .. id, unpack(recordFields))) do
-    values[place] = values[place] or value
-  end
-end
-
--- The record as callers get it: its fields by name, and how many calls are in flight; nil for one that is unknown. Without its
--- dataset row, which may be a thousand times as long and is asked for by few.
-local function record(id)
-  local values = redis.call('HMGET', key.rollout .. id, unpack(recordFields))
-  local state = values[placeInRecord.state]
-  if not state then return nil end
-  if not isOpen(state) then addDetails(id, values) end
-  local named = { key = id, inFlight = redis.call('SCARD', key.inFlight .. id) }
-  for place, field in ipairs(recordFields) do named[field] = values[place] or nil end
-  return named
-end
-
--- Why a rollout may not go on, or nil. A taint outranks its end: it tells the trainer more.
-local function barredCode(state, taintCode, closedBy)
-  if taintCode then return taintCode end
-  if state == 'expired' then return 'rollout_expired' end
-  if closedBy == 'refused' then return 'requirements_unmet' end
-  local withItsRun = closedBy == 'run_closed' or closedBy == 'run_lapsed'
-  if state == 'closed' then return withItsRun and 'run_closed' or 'rollout_closed' end
-  return nil
-end
-
 -- Moves the end of the lease; the hard life bounds every lease.
 local function leaseUntil(id, untilMs, hardEndMs)
   write(id, 'leaseUntilMs', untilMs)
@@ -95,7 +66,5 @@ return {
   read = read,
   write = write,
   isOpen = isOpen,
-  record = record,
-  barredCode = barredCode,
   leaseUntil = leaseUntil,
 }

@@ -8,9 +8,14 @@ local function rowName(id, digest)
   return Rollout.tenantOf(id) .. '/' .. digest
 end
 
+-- That of a rollout that is over, and may still be graded, is among its details.
+local function digestOf(id)
+  return Rollout.read(id, 'row') or redis.call('HGET', key.details .. id, 'row')
+end
+
 -- The row of a rollout, or nil.
 local function read(id)
-  local digest = Rollout.read(id, 'row')
+  local digest = digestOf(id)
   return digest and redis.call('GET', key.row .. rowName(id, digest)) or redis.call('GET', key.ownRow .. id)
 end
 
@@ -37,10 +42,11 @@ end
 -- The row goes with its last reader: nothing runs for any of them any more, and a repeat gets what is recorded.
 local function giveBack(id)
   giveBackOwnRow(id)
-  local digest = Rollout.read(id, 'row')
+  local digest = digestOf(id)
   if not digest or digest == '' then return end
   local name = rowName(id, digest)
   redis.call('HDEL', key.rollout .. id, 'row')
+  redis.call('HDEL', key.details .. id, 'row')
   redis.call('SREM', key.rowReaders .. name, id)
   if redis.call('EXISTS', key.rowReaders .. name) == 0 then forgetRow(Rollout.tenantOf(id), digest) end
 end

@@ -96,12 +96,15 @@ local function scoreGroup(id, score)
   redis.call('HSET', group, wave .. ':mean', exact(nextMean), wave .. ':m2', exact(nextM2), wave .. ':best', exact(best))
 end
 
--- The rollout can never be scored, by this code; the first code decides. `counted`: a settled call carried it already.
-local function discard(id, code, counted)
-  local item, wave, ordinal, known = Rollout.read(id, 'itemKey', 'wave', 'ordinal', 'discard')
-  if known then return end
+local function countScore(id, score)
+  scoreGroup(id, score)
+  count(Rollout.runOf(id), 'scored')
+end
+
+-- `counted`: a settled call carried the code already.
+local function countDiscard(id, code, counted)
+  local item, wave, ordinal = Rollout.read(id, 'itemKey', 'wave', 'ordinal')
   local run = Rollout.runOf(id)
-  Rollout.write(id, 'discard', code)
   redis.call('ZADD', key.discards .. run, ordinal, id)
   redis.call('HINCRBY', groupKey(id, item), wave .. ':discarded', 1)
   count(run, 'discarded')
@@ -119,6 +122,6 @@ return {
   writeGroup = writeGroup,
   inheritWave = inheritWave,
   leaveGroup = leaveGroup,
-  scoreGroup = scoreGroup,
-  discard = discard,
+  countScore = countScore,
+  countDiscard = countDiscard,
 }

@@ -1,4 +1,4 @@
--- requires: rollout
+-- requires: rollout, verdict
 -- A sandbox: starting → ready → draining → gone (no key). `owner` is set by its one grant and never again: a sandbox
 -- that has had a rollout can only be destroyed.
 
@@ -61,9 +61,10 @@ end
 
 -- The rollout is over, or can never be scored.
 local function closeCost(id)
-  local ms, environment, score, discarded = Rollout.read(id, 'sandboxMs', 'environment', 'score', 'discard')
+  local ms, environment = Rollout.read(id, 'sandboxMs', 'environment')
   if not ms then return end
-  local state = score and 'scored' or discarded and 'discarded' or 'ungraded'
+  local verdict = Verdict.read(id)
+  local state = (verdict == 'scored' or verdict == 'discarded') and verdict or 'ungraded'
   redis.call('HDEL', key.rollout .. id, 'sandboxMs')
   tellCost(environment, state, ms)
   local run = key.run .. Rollout.runOf(id)

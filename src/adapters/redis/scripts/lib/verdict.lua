@@ -1,0 +1,154 @@
+-- requires: rollout, run
+-- The verdict of a rollout: open, broken (the policy broke its own sandbox), scored, or discarded. Its place (waiting, claimed,
+-- active, grading, closed, expired) is a second state, independent of this one. Only `change` writes a verdict.
+
+-- What each event makes of each verdict. An event that is not listed changes nothing, so every reader gets the first verdict.
+--   score    the grader's score, or the trainer's own
+--   breaks   what the policy ran took the sandbox down
+--   lose     the sandbox is gone, and the rollout's state with it
+--   taint    a call ended so that the rollout's state is unknown
+--   give_up  the grader failed in each of its turns. A broken rollout is scored by `on_broken` instead, unless the policy may have
+--            made the grader fail: `suspected`
+--   unseen   calls that the platform names never arrived
+--   refuse   the task cannot run here
+--   expire   its lease or its life is over. A broken rollout is still scored by a late grade.
+-- An end by the trainer (finish, delete, run closed, superseded) is no event: the verdict stays, and nothing changes it later.
+local becomes = {
+  open = {
+    score = 'scored', breaks = 'broken', lose = 'discarded', taint = 'discarded', give_up = 'discarded', unseen = 'discarded',
+    refuse = 'discarded', expire = 'discarded',
+  },
+  broken = { score = 'scored', give_up = 'discarded', unseen = 'discarded' },
+  scored = {},
+  discarded = {},
+}
+
+-- The release before this one has no `verdict`: it reads and writes `discard` and four fields of a taint. Both forms are written
+-- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
+local fields = {
+  'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
+}
+
+local function wordOf(has)
+  if has.verdict == 'scored' or has.verdict == 'discarded' then return has.verdict end
+  if has.discard or has.taintCode then return 'discarded' end
+  if has.score then return 'scored' end
+  return has.broken and 'broken' or 'open'
+end
+
+local function present(text)
+  return text and text ~= '' and text or nil
+end
+
+-- `discard` has the first code that decided. A taint by another code came later.
+local function discardOfBefore(has)
+  local code = has.discard or has.taintCode
+  if has.taintCode ~= code then return { code = code, suspected = present(has.suspected) } end
+  return {
+    code = code, cause = present(has.taintCause), suspected = present(has.suspected), evidence = present(has.taintEvidence),
+    atMs = tonumber(has.taintAtMs),
+  }
+end
+
+-- The verdict in these fields, and what is known of its discard: `Discarded` of scripts/shapes.ts.
+local function of(has)
+  local word = wordOf(has)
+  if word ~= 'discarded' then return word end
+  return word, has.discarded and cjson.decode(has.discarded) or discardOfBefore(has)
+end
+
+local function read(id)
+  local has = {}
+  for place, value in ipairs(redis.call('HMGET', key.rollout .. id, unpack(fields))) do has[fields[place]] = value or nil end
+  return of(has)
+end
+
+-- A broken rollout whose lease is over is still graded: its sandbox is gone in any case.
+local function isGradedLate(word, state)
+  return word == 'broken' and state == 'expired'
+end
+
+local function mayChange(word, event, what, state)
+  if word == 'broken' and event == 'give_up' and not what.suspected then return false end
+  return Rollout.isOpen(state) or isGradedLate(word, state)
+end
+
+local write = {}
+
+-- Turns of its grader that failed before it broke are no turns of a grader that knows it.
+function write.broken(id, what)
+  Rollout.write(id, 'verdict', 'broken', 'broken', what.reason, 'turnsBefore', Rollout.read(id, 'gradeTurn') or 0)
+end
+
+function write.scored(id, what)
+  Rollout.write(id, 'verdict', 'scored', 'score', what.score, 'scoreDetail', what.detail)
+  Run.countScore(id, tonumber(what.score))
+end
+
+-- A discard that closes its rollout needs no taint to bar it in the release before.
+local closesItself = { expire = true, refuse = true }
+
+function write.discarded(id, what, event)
+  local discarded = {
+    code = what.code, cause = what.cause, suspected = what.suspected, evidence = what.evidence, atMs = nowMs,
+  }
+  Rollout.write(id, 'verdict', 'discarded', 'discarded', cjson.encode(discarded), 'discard', what.code)
+  if what.suspected then Rollout.write(id, 'suspected', what.suspected) end
+  if not closesItself[event] then
+    Rollout.write(id, 'taintCode', what.code, 'taintCause', what.cause or '', 'taintEvidence', what.evidence or '{}', 'taintAtMs', nowMs)
+  end
+  Run.countDiscard(id, what.code, what.counted)
+end
+
+-- The one place that changes a verdict; true if it did. `what` of a discard: `code`, `cause`, `suspected`, `evidence`, and
+-- `counted`, if a call that settled with the code was counted already.
+local function change(id, event, what)
+  local word = read(id)
+  local to = becomes[word][event]
+  if not to or not mayChange(word, event, what, (Rollout.read(id, 'state'))) then return false end
+  write[to](id, what, event)
+  return true
+end
+
+local endsWithRun = { run_closed = true, run_lapsed = true }
+
+-- Why a rollout may not go on; nil if it may. A discard outranks its end because it says more.
+local function barredBy(discarded, state, closedBy)
+  if discarded then return discarded.code end
+  if state == 'expired' then return 'rollout_expired' end
+  if state == 'closed' then return endsWithRun[closedBy] and 'run_closed' or 'rollout_closed' end
+  return nil
+end
+
+local function barred(id)
+  local _, discarded = read(id)
+  return barredBy(discarded, Rollout.read(id, 'state', 'closedBy'))
+end
+
+-- Why a new call may not go out, or nil; and the verdict. From the begin of its grading on, a rollout takes no new call.
+local function barsCall(id)
+  local word, discarded = read(id)
+  local state, closedBy, hardEndMs = Rollout.read(id, 'state', 'closedBy', 'hardEndMs')
+  local code = barredBy(discarded, state, closedBy)
+  if not code and state == 'grading' then code = 'rollout_closed' end
+  if not code and nowMs >= tonumber(hardEndMs) then code = 'rollout_expired' end
+  return code, word
+end
+
+-- Why a rollout may not be graded, or a score not be stored.
+local function barsGrade(id)
+  local word, discarded = read(id)
+  local state, closedBy = Rollout.read(id, 'state', 'closedBy')
+  if isGradedLate(word, state) then return nil end
+  return barredBy(discarded, state, closedBy)
+end
+
+return {
+  of = of,
+  read = read,
+  change = change,
+  barredBy = barredBy,
+  barred = barred,
+  barsCall = barsCall,
+  barsGrade = barsGrade,
+}

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { runId } from '#src/model/ids.ts';
+import { type FleetBefore, type ReleaseBefore, unpackReleaseBefore } from '#test/support/release-before.ts';
+import { gradeAsk, keyOf, minute, recordOf, sandboxOf, tenant, worldOfTests } from './world.ts';
+
+const world = worldOfTests(1);
+const key = keyOf('a');
+
+const release: ReleaseBefore | null = await unpackReleaseBefore();
+let before: FleetBefore;
+
+beforeAll(async () => {
+  if (release !== null) before = await release.connect(world.options);
+});
+
+afterAll(async () => {
+  await before?.close();
+  await release?.remove();
+});
+
+const fleetOf = { old: () => before, new: (): FleetBefore => world.fleet };
+type Release = keyof typeof fleetOf;
+
+async function takeTurn(fleet: FleetBefore, end: (turn: number) => Promise<unknown>): Promise<void> {
+  const begun = await fleet.grades.begin(key, gradeAsk());
+  if (begun.kind === 'run') await end(begun.turn).catch(() => undefined);
+}
+
+async function lose(fleet: FleetBefore, cause: 'evicted' | 'out_of_memory'): Promise<void> {
+  await fleet.lifecycle.lose(sandboxOf(await recordOf(world.fleet, key)), null, cause, {});
+}
+
+const events = {
+  lose: (fleet: FleetBefore) => lose(fleet, 'evicted'),
+  grade: (fleet: FleetBefore) => takeTurn(fleet, (turn) => fleet.grades.score(key, turn, 0.5, {})),
+  break: (fleet: FleetBefore) => lose(fleet, 'out_of_memory'),
+  expire: async (fleet: FleetBefore) => {
+    await world.step(16 * minute);
+    await fleet.lifecycle.expireDue(10);
+  },
+  'give up': async (fleet: FleetBefore) => {
+    for (let turn = 0; turn < 3; turn += 1)
+      await takeTurn(fleet, (number) => fleet.grades.failed(key, number, {}));
+  },
+};
+type Event = keyof typeof events;
+const names = Object.keys(events) as readonly Event[];
+
+const orders: readonly (readonly [Release, Release])[] = [
+  ['old', 'new'],
+  ['new', 'old'],
+];
+const pairs = orders.flatMap(([one, other]) =>
+  names.flatMap((first) => names.map((second) => ({ one, first, other, second }))),
+);
+
+/** What both have stored, as each of them reads it. */
+async function verdicts() {
+  const record = await recordOf(world.fleet, key);
+  const [taint, discard, score] = await world.redis.hmget(
+    `corral:{test}:rollout:${key}`,
+    'taintCode',
+    'discard',
+    'score',
+  );
+  return { record, old: { bar: taint ?? null, discard: discard ?? null, score: score ?? null } };
+}
+
+describe.skipIf(release === null)('with a gateway and a controller of the release before', () => {
+  test.each(pairs)('$first by the $one one, then $second by the $other one: one verdict', async (pair) => {
+    await world.active('a', { face: 'native' });
+    await events[pair.first](fleetOf[pair.one]());
+    const { record: decided } = await verdicts();
+    await events[pair.second](fleetOf[pair.other]());
+    const { record, old } = await verdicts();
+    if (decided.verdict === 'scored' || decided.verdict === 'discarded')
+      expect([record.verdict, record.discarded?.code]).toEqual([decided.verdict, decided.discarded?.code]);
+    expectOneVerdict(record, old);
+    const { discarded, scored } = (await world.fleet.reports.run(tenant, runId('run-1'))) ?? {};
+    expect([scored, discarded]).toEqual([
+      record.verdict === 'scored' ? 1 : 0,
+      record.verdict === 'discarded' ? 1 : 0,
+    ]);
+  });
+
+  test.each(names)('what $0 made, every later event of either leaves one verdict', async (first) => {
+    await world.active('a', { face: 'native' });
+    await events[first](before);
+    for (const event of names) {
+      for (const fleet of [world.fleet, before]) {
+        await events[event](fleet);
+        const { record, old } = await verdicts();
+        expectOneVerdict(record, old);
+      }
+    }
+  });
+});
+
+type Verdicts = Awaited<ReturnType<typeof verdicts>>;
+
+/** Never a score next to a discard, and the same in both forms. */
+function expectOneVerdict(record: Verdicts['record'], old: Verdicts['old']): void {
+  expect(old.discard !== null && old.score !== null).toBe(false);
+  expect(old.discard).toBe(record.discarded?.code ?? null);
+  expect(old.score === null ? null : Number(old.score)).toBe(record.score);
+  if (old.bar !== null) expect(old.bar).toBe(record.discarded?.code);
+}

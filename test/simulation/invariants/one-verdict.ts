@@ -1,0 +1,73 @@
+import { failureRow } from '#src/failure/codes.ts';
+import type { Request } from '../trainer/ledger.ts';
+import type { World } from '../world.ts';
+import type { Invariant } from './inspector.ts';
+import { ownerKey } from './owner-key.ts';
+
+/** What an answer or an event says that its rollout has come to, for good, and when that was said. */
+type Word = { readonly says: string; readonly by: string; readonly atMs: number };
+
+/** Calls, grades, views, events and fleet state give one verdict of a rollout. */
+export const oneVerdict: Readonly<Record<string, Invariant>> = {
+  'any two answers about a rollout give the same verdict': (world) => {
+    for (const { run, name } of world.planned) {
+      const words = wordsOf(world, ownerKey(run, name), name);
+      for (const [index, first] of words.entries()) {
+        const other = words.slice(index + 1).find((word) => contradicts(world, first, word));
+        if (other !== undefined)
+          return `${name} was ${first.says} by its ${first.by}, and ${other.says} by its ${other.by}`;
+      }
+    }
+    return null;
+  },
+
+  'a broken rollout is discarded only for its judge': (world) => {
+    for (const { run, name, environment } of world.planned) {
+      const row = world.redis.scripts.state.rollouts.get(ownerKey(run, name));
+      if (row?.broken === true && row.discard === 'grader_failed' && environment !== 'judged')
+        return `${name} broke its sandbox, and was discarded by its ${environment} grader`;
+    }
+    return null;
+  },
+};
+
+function wordsOf(world: World, owner: string, name: string): readonly Word[] {
+  const told = world.ledger.of(name).flatMap((request) => {
+    const says = saidBy(request);
+    return says === null ? [] : [{ says, by: request.call, atMs: request.toldMs }];
+  });
+  const written = world.verdicts
+    .filter(({ key }) => key === owner)
+    .map(({ verdict, score, atMs }) => ({
+      says: verdict.kind === 'discard' ? discardedBy(verdict.code) : scored(score ?? NaN),
+      by: 'event log',
+      atMs,
+    }));
+  const row = world.redis.scripts.state.rollouts.get(owner);
+  const { nowMs } = world.scheduler;
+  const stored =
+    row?.verdict === 'discarded'
+      ? [{ says: discardedBy(row.discard), by: 'record', atMs: nowMs }]
+      : row?.verdict === 'scored'
+        ? [{ says: scored(Number(row.score)), by: 'record', atMs: nowMs }]
+        : [];
+  return [...told, ...written, ...stored].toSorted((one, other) => one.atMs - other.atMs);
+}
+
+const discardedBy = (code: string) => `discarded by ${code}`;
+const scored = (score: number) => `scored ${score}`;
+
+/** Null: the answer leaves it open. A grader may fail, and an id may be unknown, for the moment. */
+function saidBy({ told }: Request): string | null {
+  if (told?.kind === 'score') return scored(told.score);
+  if (told?.kind === 'view' && told.code !== null) return discardedBy(told.code);
+  return told?.kind === 'failure' && failureRow(told.code).taints ? discardedBy(told.code) : null;
+}
+
+/** A Redis that has lost the first of the two takes the rollout for a new one. */
+function contradicts({ redis }: World, first: Word, second: Word): boolean {
+  if (first.says === second.says) return false;
+  return !redis.replacedMs.some(
+    (atMs, index) => atMs < second.atMs && first.atMs > (redis.missedFromMs[index] ?? Infinity),
+  );
+}

@@ -1,0 +1,43 @@
+import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { FleetState, FleetStateOptions } from '#src/adapters/redis/fleet-state.ts';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '../..');
+
+/** The release that may serve a fleet next to this one while it is upgraded. */
+export const releaseBefore = '38092ed3';
+
+/** What the tests use of its fleet state. Its answers are its own. */
+export type FleetBefore = Pick<FleetState, 'close'> & {
+  readonly lifecycle: Pick<FleetState['lifecycle'], 'lose' | 'expireDue'>;
+  readonly grades: Pick<FleetState['grades'], 'begin' | 'score' | 'failed'>;
+};
+
+export type ReleaseBefore = {
+  readonly connect: (options: FleetStateOptions) => Promise<FleetBefore>;
+  readonly remove: () => Promise<void>;
+};
+
+/** Null: this checkout has no history, so that release is not there. */
+export async function unpackReleaseBefore(): Promise<ReleaseBefore | null> {
+  const folder = await mkdtemp(join(tmpdir(), 'corral-before-'));
+  const remove = () => rm(folder, { recursive: true, force: true });
+  const archive = join(folder, 'sources.tar');
+  try {
+    await run('git', ['archive', '--output', archive, releaseBefore, 'src'], { cwd: root });
+  } catch {
+    await remove();
+    return null;
+  }
+  await run('tar', ['-xf', archive, '-C', folder]);
+  await copyFile(join(root, 'package.json'), join(folder, 'package.json'));
+  await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
+  const { connectFleetState } = (await import(join(folder, 'src/adapters/redis/fleet-state.ts'))) as {
+    readonly connectFleetState: (options: FleetStateOptions) => Promise<FleetBefore>;
+  };
+  return { connect: connectFleetState, remove };
+}
