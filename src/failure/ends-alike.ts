@@ -4,8 +4,8 @@ const highestOwnExitCode = 128;
 /** What only a change of the image or of the command fixes. A lack of memory or processes is another errno. */
 const errnosOfCommand: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS']);
 
-/** Whether a command of the environment's author that exited so most likely does in every other sandbox, until a person fixes it. */
+/** Whether a command of the environment's author most likely exits with this code in every other sandbox, until a person fixes it. */
 export const exitsAlike = (exitCode: number): boolean => exitCode <= highestOwnExitCode;
 
-/** The same of a command that could not be started. */
+/** Whether a command that could not be started most likely cannot be started in any other sandbox. */
 export const failsToStartAlike = (errno: string): boolean => errnosOfCommand.has(errno);

@@ -43,7 +43,7 @@ export const noSandbox = {
     evidence:
       'The message says how. The controller’s log line `launch failed` has the `step` at which it stood and, of a sandbox that died, its `cause` and `lastWords`. `starts_failed`: so many in a row failed alike, see below.',
     operator:
-      'Of one template: show the environment’s author the message. Of all: look at the provider. `corral_launches_total` with `type="failed"` counts them; ten in a row open the breaker. If three in a row fail for one reason that every other sandbox has, too (a root or data folder that is missing or cannot be mounted, a memory limit above the machine’s memory), the breaker opens, and on the native and E2B faces whoever waits is answered at once, with `retryable: false`. Fix the folder: the next rollout is tried for at once.',
+      'Of one template: show the environment’s author the message. Of all: look at the provider. `corral_launches_total` with `type="failed"` counts them; ten in a row open the breaker. If three in a row fail for one reason that every other sandbox has, too (a root or data folder that is missing or cannot be mounted, a memory limit above the machine’s memory), the breaker opens, and every request that waits on the native and E2B faces gets its answer at once, with `retryable: false`. Fix the folder: the next rollout is tried for at once.',
   },
   start_timeout: {
     means: 'The sandbox was created and did not answer its no-op within the template’s start timeout.',
