@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { fakeCallSummary, fakeRollout } from '#test/fakes/rollout-record.ts';
 import { callId } from '../model/ids.ts';
 import type { RecordedCall } from '../ports/fleet/calls.ts';
 import { LinkError, type LinkTrouble } from '../ports/sandbox-link.ts';
@@ -26,20 +26,7 @@ const running: RecordedCall = {
   digest: 'digest',
   repeated: null,
   epoch: null,
-  summary: {
-    call: callId('c1'),
-    tool: 'shell',
-    state: 'dispatched',
-    outcome: null,
-    code: null,
-    admitted: 'yes',
-    exitCode: null,
-    startedAtMs: 1,
-    durationMs: null,
-    waitedMs: 0,
-    outputBytes: 0,
-    sandbox: null,
-  },
+  summary: fakeCallSummary({ state: 'dispatched', outcome: null, code: null, admitted: 'yes' }),
 };
 
 test('a running call whose sandbox does not answer is not stopped, which a repeat may do', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createFakeRandom } from '#test/fakes/random.ts';
 import { createFakeClock } from '#test/fakes/clock.ts';
 import { fakeEnvironment } from '#test/fakes/environment.ts';
-import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import { fakeCallSummary, fakeRollout } from '#test/fakes/rollout-record.ts';
 import { answering } from '#test/fakes/sandbox-link.ts';
 import { Failure } from '../failure/failure.ts';
 import { repeatedClaim } from '../claiming/claim-request.ts';
@@ -137,20 +137,7 @@ const lost: RecordedCall = {
   digest: 'digest',
   repeated: { kind: 'barred', code: 'sandbox_lost', admitted: 'unknown', rollout: fakeRollout() },
   epoch: null,
-  summary: {
-    call: callId('c1'),
-    tool: 'shell',
-    state: 'settled',
-    outcome: 'infrastructure_failure',
-    code: 'sandbox_lost',
-    admitted: 'unknown',
-    exitCode: null,
-    startedAtMs: 1,
-    durationMs: null,
-    waitedMs: 0,
-    outputBytes: 0,
-    sandbox: null,
-  },
+  summary: fakeCallSummary({ code: 'sandbox_lost' }),
 };
 
 test('a loss that fleet state hears of at the second try is told once, and the call ends as the loss says', async () => {

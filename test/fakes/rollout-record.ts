@@ -1,5 +1,6 @@
 import {
   bootId,
+  callId,
   environmentName,
   environmentVersion,
   itemKey,
@@ -10,7 +11,7 @@ import {
   tenantId,
 } from '#src/model/ids.ts';
 import { noTags, type Owner, rolloutKey, sandboxAddress } from '#src/model/rollout.ts';
-import type { RolloutRecord } from '#src/ports/fleet/records.ts';
+import type { CallSummary, RolloutRecord } from '#src/ports/fleet/records.ts';
 
 export function fakeOwner(rollout = 'rollout-1'): Owner {
   return {
@@ -78,3 +79,22 @@ const ended = (state: 'closed' | 'expired') => ({
   closedAtMs: 4_000,
   closedBy: state === 'closed' ? 'finished' : 'idle',
 });
+
+/** Of a call whose outcome nobody knows. */
+export function fakeCallSummary(given: Partial<CallSummary> = {}): CallSummary {
+  return {
+    call: callId('c1'),
+    tool: 'shell',
+    state: 'settled',
+    outcome: 'infrastructure_failure',
+    code: 'outcome_unknown',
+    admitted: 'unknown',
+    exitCode: null,
+    startedAtMs: 1,
+    durationMs: null,
+    waitedMs: 0,
+    outputBytes: 0,
+    sandbox: null,
+    ...given,
+  };
+}
