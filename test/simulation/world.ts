@@ -111,6 +111,7 @@ export class World {
       outages: [],
       run: 'redis-1',
       replacedMs: [],
+      adoptedMs: 0,
       missedFromMs: [],
       kept: null,
       unsure: new Set(),

@@ -23,6 +23,8 @@ export type RedisHost = {
   run: string;
   /** When it was replaced by an empty one, or by a replica that had missed the last writes. */
   readonly replacedMs: number[];
+  /** When a controller last made this Redis the fleet's: until then it begins no call. */
+  adoptedMs: number;
   /** What is older than this its successor has kept; one for each time it was replaced. */
   readonly missedFromMs: number[];
   /** What the last successor held when it took over; null: nothing, or there was none. */
@@ -57,6 +59,9 @@ export function redisLine(host: RedisHost, process: SimProcess): RunScript {
   return (name, ...args) => new Promise((resolve, reject) => send(line, name, args, { resolve, reject }));
 }
 
+/** The reply of the script `adopt`; no other script has this one. */
+const adopted = JSON.stringify('adopted');
+
 type Asker = { readonly resolve: (reply: Reply) => void; readonly reject: (thrown: unknown) => void };
 
 function send(line: Line, name: ScriptName, args: readonly string[], asker: Asker): void {
@@ -77,6 +82,7 @@ async function runScript(line: Line, name: ScriptName, args: readonly string[], 
   try {
     const ran = await host.scripts.run(host.run, name, args, worldBeganMs + host.scheduler.nowMs);
     host.mailbox.deliver(ran.published);
+    if (ran.reply === adopted) host.adoptedMs = host.scheduler.nowMs;
     answer(line, name, () => asker.resolve(ran.reply), asker);
   } catch (thrown) {
     answer(line, name, () => asker.reject(thrown), asker);

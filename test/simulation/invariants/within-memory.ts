@@ -2,11 +2,15 @@ import type { Execution, Truth } from '../sandbox/truth.ts';
 import type { RedisHost } from '../fleet/redis-line.ts';
 
 /**
- * What ran and can be known of: a Redis that forgets is told by the sandboxes, so that what ran in one that was gone by
- * then is known to nobody, and what ran in one that answers nobody is waited for only so long. Such a rollout may begin
- * anew; that it is not scored for what nobody knows is another invariant.
+ * The executions that fleet state can know of. After Redis lost its data, controllers ask the sandboxes. What ran in a
+ * sandbox that had ended by then is unknown, also a call that was on its way when Redis was replaced: only the new Redis'
+ * own calls are recorded there. A silent sandbox is waited for only so long. Such a rollout may begin again; another
+ * invariant says that it is not scored for what is unknown.
  */
-export function withinMemory(truth: Truth, { replacedMs, unsure }: RedisHost): readonly Execution[] {
+export function withinMemory(
+  truth: Truth,
+  { replacedMs, adoptedMs, unsure }: RedisHost,
+): readonly Execution[] {
   const forgottenMs = replacedMs.at(-1);
   if (forgottenMs === undefined) return truth.executions;
   const isWaitedFor = ({ owner, sandbox }: Execution) =>
@@ -15,7 +19,8 @@ export function withinMemory(truth: Truth, { replacedMs, unsure }: RedisHost): r
     const { sandbox, boot, startedMs } = execution;
     if (!isWaitedFor(execution)) return false;
     const endedMs = truth.lifeOf(sandbox, boot)?.endedMs ?? null;
-    return startedMs > forgottenMs || endedMs === null || endedMs > forgottenMs + writtenBackMs;
+    const isRecorded = adoptedMs > forgottenMs && startedMs > adoptedMs;
+    return isRecorded || endedMs === null || endedMs > forgottenMs + writtenBackMs;
   });
 }
 
