@@ -183,6 +183,19 @@ describe('a broken rollout whose lease is over', () => {
     expect(await begin()).toMatchObject({ kind: 'scored', score: 0.5 });
   });
 
+  test.each(['give up, suspected', 'give up, silent', 'unseen'] as const)(
+    'is discarded after: %s',
+    async (event) => {
+      await begins.broken();
+      await events.expire();
+      await events[event]();
+      expect(wordsOf(await now())).toBe(becomes.broken[event]);
+      await expectAgreement();
+      const discards = await world.fleet.reports.rollouts(tenant, runId('run-1'), { verdict: 'discard' });
+      expect(discards.rollouts.map((one) => one.key)).toEqual([key]);
+    },
+  );
+
   test('keeps its dataset row until that grade', async () => {
     await begins.broken();
     await events.expire();

@@ -103,9 +103,11 @@ end
 
 -- `counted`: a settled call carried the code already.
 local function countDiscard(id, code, counted)
-  local item, wave, ordinal = Rollout.read(id, 'itemKey', 'wave', 'ordinal')
+  local item, wave = Rollout.read(id, 'itemKey', 'wave')
   local run = Rollout.runOf(id)
-  redis.call('ZADD', key.discards .. run, ordinal, id)
+  -- The list knows the ordinal of a rollout that is over, too. One that it lists no longer is only counted.
+  local ordinal = redis.call('ZSCORE', key.rollouts .. run, id)
+  if ordinal then redis.call('ZADD', key.discards .. run, ordinal, id) end
   redis.call('HINCRBY', groupKey(id, item), wave .. ':discarded', 1)
   count(run, 'discarded')
   if not counted then count(run, 'code:' .. code) end
