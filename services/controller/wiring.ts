@@ -1,6 +1,6 @@
 import { createPrometheus, type Prometheus } from '#src/adapters/prometheus/prometheus.ts';
 import { agreeMs } from '#src/environments/agreed-environments.ts';
-import { recordEnds, recordTaints } from '#src/lifecycle/record-ends.ts';
+import { recordEnds, recordRecovery, recordTaints } from '#src/lifecycle/record-ends.ts';
 import { every, type Loop } from '#src/platform/every.ts';
 import { errorFields } from '#src/platform/logging.ts';
 import { lookAtState, soonOrNull } from '#src/platform/state-health.ts';
@@ -110,6 +110,7 @@ function portsOf(
     ...told,
     calls: recordTaints(state.calls, told),
     lifecycle: recordEnds(tracedLifecycle(state.lifecycle, tracer), told),
+    recovery: recordRecovery(state.recovery, told),
     queue,
     provider,
     link,

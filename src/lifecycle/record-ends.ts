@@ -9,6 +9,7 @@ import type { CallStore, Settlement } from '../ports/fleet/calls.ts';
 import type { ClaimStore } from '../ports/fleet/claims.ts';
 import type { LifecycleStore, LossEffect } from '../ports/fleet/lifecycle.ts';
 import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import type { RecoveryStore } from '../ports/fleet/recovery.ts';
 
 export type EndRecorder = {
   readonly calls: Pick<CallStore, 'list'>;
@@ -76,6 +77,18 @@ async function recordTaint(
   const { code, evidence } = rollout.discarded;
   await recordEndedWith(recorder, rollout, code, cause);
   recorder.record({ ...discardEvent(rollout, evidence, recorder.clock.nowMs()), keyId });
+}
+
+/** The same store, whose losses go to the event log: a rollout may be lost while its fleet state is written back. */
+export function recordRecovery(recovery: RecoveryStore, recorder: EndRecorder): RecoveryStore {
+  return {
+    ...recovery,
+    markGone: async (sandbox) => {
+      const rollout = await recovery.markGone(sandbox);
+      if (rollout !== null) await recordLoss(recorder, { kind: 'tainted', rollout });
+      return rollout;
+    },
+  };
 }
 
 async function recordLoss(recorder: EndRecorder, effect: LossEffect): Promise<void> {

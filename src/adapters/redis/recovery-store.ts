@@ -3,6 +3,7 @@ import { sandboxId } from '#src/model/ids.ts';
 import { rolloutKey, type RolloutKey } from '#src/model/rollout.ts';
 import type { FoundRollout, RecoveryStore } from '#src/ports/fleet/recovery.ts';
 import { keptOfLabel } from '#src/protocol/rollout/label.ts';
+import { recordOrNull } from './record.ts';
 import { type RunScript, scriptsOver, textOrNull } from './script-runner.ts';
 import { itemsOf } from './scripts/contract.ts';
 import { storedTool } from './call-store.ts';
@@ -28,9 +29,8 @@ export function recoveryStore(run: RunScript): RecoveryStore {
     markUnsure: async (sandbox, template, owner) => {
       await ask('restore-sandbox', { sandbox, template, verdict: 'unsure', rollout: owner ?? undefined });
     },
-    markGone: async (sandbox) => {
-      await ask('restore-sandbox', { sandbox, template: '', verdict: 'gone' });
-    },
+    markGone: async (sandbox) =>
+      recordOrNull(await ask('restore-sandbox', { sandbox, template: '', verdict: 'gone' })),
     markLost: async (rollouts) => {
       for (let start = 0; start < rollouts.length; start += markBatch)
         await ask('mark-lost', { rollouts: rollouts.slice(start, start + markBatch) });

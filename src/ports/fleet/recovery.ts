@@ -1,5 +1,6 @@
 import type { BootId, CallId, SandboxId, TemplateDigest } from '#src/model/ids.ts';
 import type { Owner, RolloutKey, SandboxAddress } from '#src/model/rollout.ts';
+import type { RolloutRecord } from './records.ts';
 import type { RolloutLabel } from '#src/protocol/rollout/label.ts';
 
 /** What a Redis that was restarted or promoted still holds of a sandbox. */
@@ -60,8 +61,8 @@ export interface RecoveryStore {
    * whose it is, so for 30 s the claims of every rollout without record do, and nobody in line is granted anything.
    */
   markUnsure(sandbox: SandboxId, template: TemplateDigest, owner: RolloutKey | null): Promise<void>;
-  /** The provider no longer has it: a ready one is forgotten; the rollout of an unsure one is lost. */
-  markGone(sandbox: SandboxId): Promise<void>;
+  /** The provider no longer has it: a ready one is forgotten; the rollout of an unsure one is lost. Returns one that this discarded. */
+  markGone(sandbox: SandboxId): Promise<RolloutRecord | null>;
   /** Their sandboxes are gone: those without record are never opened anew. */
   markLost(rollouts: readonly RolloutKey[]): Promise<void>;
   /** From now on that Redis holds the fleet. Throws `recovering` where another has come since: it lacks what was written back before. */

@@ -3,6 +3,7 @@ import { noTracer } from '#src/ports/tracer.ts';
 import { startController } from '#services/controller/controller.ts';
 import type { ControllerPorts } from '#services/controller/ports.ts';
 import { createSandboxTokens } from '#src/platform/tokens.ts';
+import { recordEnds, recordRecovery, recordTaints } from '#src/lifecycle/record-ends.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
 import type { FleetMemory } from '#src/ports/fleet/server.ts';
 import type { LaunchQueue } from '#src/ports/launch-queue.ts';
@@ -40,8 +41,12 @@ const boundless: FleetMemory = {
 /** The ports of one controller, which a test may change before it is started. */
 export function controllerPorts(parts: ControllerParts): ControllerPorts {
   const { process, fleet, link, provider, queue, chance, record } = parts;
+  const recorder = { ...fleet, clock: process.clock, record };
   return {
     ...fleet,
+    calls: recordTaints(fleet.calls, recorder),
+    lifecycle: recordEnds(fleet.lifecycle, recorder),
+    recovery: recordRecovery(fleet.recovery, recorder),
     memory: boundless,
     provider,
     link,

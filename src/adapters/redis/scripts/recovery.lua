@@ -1,4 +1,4 @@
--- requires: call, ending, grant, line, outage, rollout, run, sandbox, verdict
+-- requires: call, ending, grant, line, outage, record, rollout, run, sandbox, verdict
 -- A Redis that may have forgotten: what sandboxes tell is written back, then it is made the fleet's.
 
 -- Unguarded: it is what decides whether this Redis is the fleet's.
@@ -53,6 +53,7 @@ end)
 -- A sandbox of no known rollout: `ready` joins the warm pool, `unsure` is kept from everybody, `gone` is forgotten.
 -- `rollout`: whose an unsure one is, where somebody knows.
 -- Once the fleet is adopted only unsure ones are touched: a controller that is late decides nothing.
+-- Replies with the rollout that is lost with one that is gone.
 unguarded('restore-sandbox', function(ask, _, redisRun)
   local sandbox, template, verdict, rollout = ask.sandbox, ask.template, ask.verdict, ask.rollout
   local box = key.sandbox .. sandbox
@@ -112,13 +113,14 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
     redis.call('ZREM', key.nameless, sandbox)
     redis.call('DEL', box)
     Sandbox.moved(sandbox)
-    if not unsureOwner then return end
+    if not unsureOwner then return nil end
     redis.call('HSET', key.unsure, unsureOwner, 'gone')
     -- To the copy it stood in line: whatever it had run is gone with its sandbox.
-    if (Rollout.read(unsureOwner, 'state')) == 'waiting' then Ending.lose(unsureOwner, 'deleted', '{}', false) end
+    local isWaiting = (Rollout.read(unsureOwner, 'state')) == 'waiting'
+    return isWaiting and Ending.lose(unsureOwner, 'deleted', '{}', false) and Record.read(unsureOwner) or nil
   end
 
-  if adopted and phase ~= 'unsure' then return end
+  if adopted and phase ~= 'unsure' then return nil end
   if verdict == 'ready' and (not phase or phase == 'unsure') then
     joinPool()
   elseif verdict == 'unsure' and (not phase or phase == 'starting' or isSpare or (phase == 'unsure' and not adopted)) then
@@ -126,8 +128,9 @@ unguarded('restore-sandbox', function(ask, _, redisRun)
   elseif verdict == 'unsure' and phase == 'ready' and not adopted then
     assumeBegun()
   elseif verdict == 'gone' and (isSpare or phase == 'unsure') then
-    forget()
+    return forget()
   end
+  return nil
 end)
 
 -- Unguarded: it writes fleet state back before this Redis is the fleet's.

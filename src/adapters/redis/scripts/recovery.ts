@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { contract, list, Nothing, orNothing } from './contract.ts';
+import { Rollout } from './shapes.ts';
 
 const sandbox = Type.String();
 const optional = Type.Optional(Type.String());
@@ -38,7 +39,7 @@ export const recovery = {
       address: optional,
       rollout: optional,
     },
-    Nothing,
+    orNothing(Rollout),
   ),
   'restore-rollout': contract(
     {
