@@ -123,8 +123,7 @@ test('a request whose time is up leaves with still_running; the work goes on and
 test('a rollout without a free sandbox is held until one is ready', async () => {
   await using world = await CoreWorld.start();
   const held = world.sh('trace_1', 'call_1', 'echo held');
-  await sleep(50);
-  expect(world.wired.load().waiting).toBe(1);
+  await expect.poll(() => world.wired.load().waiting, { timeout: 10_000 }).toBe(1);
   await world.ready();
   expect(await held).toMatchObject({ output: 'echo held' });
 });
