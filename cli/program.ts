@@ -14,6 +14,7 @@ import { addRunCommand, addRunsCommand } from './commands/runs.ts';
 import { addStudyCommand } from './commands/study.ts';
 import { addTopCommand } from './commands/top.ts';
 import { addUpCommand } from './commands/up.ts';
+import { addVoidCommand } from './commands/void.ts';
 import { processTerminal, type Terminal, withoutOrders } from './print/terminal.ts';
 
 const exitCodeHelp = `
@@ -47,6 +48,7 @@ export function createProgram(terminal: Terminal): Command {
   addRegradeCommand(program, terminal);
   addRolloutsCommand(program, terminal);
   addRolloutCommand(program, terminal);
+  addVoidCommand(program, terminal);
   addImageCommand(program, terminal);
   addKeysCommand(program, terminal);
   addClusterCommand(program, terminal);

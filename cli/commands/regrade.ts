@@ -4,8 +4,10 @@ import { keptFolder, type KeptLine, readKept } from '#src/adapters/event-log/kep
 import { createHttpJudge } from '#src/adapters/judge-http/http-judge.ts';
 import type { Leaf } from '#src/grading/graders/evaluation.ts';
 import { freshLeaves, needsSandbox } from '#src/model/grader-leaves.ts';
-import { ownerOf } from '#src/model/rollout.ts';
+import { runId } from '#src/model/ids.ts';
+import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
+import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError, NotInOrder } from '../command-error.ts';
 import { stateFolderAt } from '../fleet/state-folder.ts';
@@ -18,6 +20,7 @@ import { gradeInSandbox } from '../regrade/in-sandbox.ts';
 import { type NewGrader, readNewGrader } from '../regrade/new-grader.ts';
 import { gradeOnFleet, offered } from '../regrade/on-fleet.ts';
 import { describeRegrade, gradeHere, regrade, type Regraded, summaryOf } from '../regrade/regrade.ts';
+import { anyTenant, readLog } from '../stories/read-log.ts';
 import { countOf, type ReadingOptions, withReadingOptions } from './options.ts';
 
 type RegradeOptions = ReadingOptions & {
@@ -48,14 +51,19 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     const newer = readNewGrader(options.grader);
     const folder = options.kept ?? keptFolder(stateFolderAt(options.state).events);
     await mustHave(run, folder);
-    const kept = keptOf(run, folder);
+    const voided = await voidedIn(run, options, terminal);
+    let leftOut = 0;
+    const kept = keptOf(run, folder, ({ key }) => {
+      if (voided.has(key)) leftOut += 1;
+      return !voided.has(key);
+    });
     const regraded = needsSandbox(newer.grader)
       ? await onSomeFleet(options, terminal, (connection) =>
           inOwnRun(connection, 'regrade', (client, own) => gradeAll(newer, kept, options, { client, own })),
         )
       : await gradeAll(newer, kept, options, null);
     const rollouts = regraded.toSorted((one, other) => one.graded_at_ms - other.graded_at_ms);
-    const summary = summaryOf(rollouts);
+    const summary = summaryOf(rollouts, leftOut);
     const ok = summary.regraded === summary.rollouts;
     const report = { run, grader: options.grader, ok, summary, rollouts };
     show(terminal, options.json, report, (data) => describeRegrade(data, terminal.width));
@@ -72,8 +80,30 @@ async function mustHave(run: string, folder: string): Promise<void> {
 }
 
 /** One at a time: with their artifacts all of a run may be more than memory holds. */
-async function* keptOf(run: string, folder: string): AsyncGenerator<KeptLine> {
-  for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run) yield kept;
+async function* keptOf(
+  run: string,
+  folder: string,
+  isWanted: (kept: KeptLine) => boolean = () => true,
+): AsyncGenerator<KeptLine> {
+  for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run && isWanted(kept)) yield kept;
+}
+
+/** Rollouts of the run that were voided, as the event log has them. */
+async function voidedIn(
+  run: string,
+  options: RegradeOptions,
+  terminal: Terminal,
+): Promise<ReadonlySet<RolloutKey>> {
+  const voided = new Set<RolloutKey>();
+  const add = ({ kind, key }: RolloutEvent) => {
+    if (kind === 'rollout_voided') voided.add(key);
+    return true;
+  };
+  const making = () => ({ add, made: () => voided, most: 'all of it' });
+  const { missing } = await readLog(options, anyTenant(runId(run), null), process.env, making);
+  for (const { keeper, why } of missing)
+    terminal.remark(`${keeper}: ${why}; rollouts that were voided there are graded again`);
+  return voided;
 }
 
 type Elsewhere = { readonly client: HttpClient; readonly own: string };

@@ -119,8 +119,8 @@ function describeRollouts(rollouts: readonly RolloutSummary[], width: number): s
   return table(rollouts, columns, width);
 }
 
-function describeVerdict({ verdict, code, cause }: RolloutSummary): string {
-  if (code === null) return verdict ?? '–';
+function describeVerdict({ verdict, code, cause, voided }: RolloutSummary): string {
+  if (code === null) return `${verdict ?? '–'}${voided ? ', voided' : ''}`;
   return `discard: ${code}${cause === null ? '' : ` (${cause})`}`;
 }
 

@@ -136,6 +136,8 @@ export type RegradeReport = {
 
 type RegradeSummary = {
   readonly rollouts: number;
+  /** Kept rollouts that were voided: they are not graded again, and count in nothing else here. */
+  readonly voided: number;
   readonly regraded: number;
   readonly higher: number;
   readonly lower: number;
@@ -147,12 +149,13 @@ type RegradeSummary = {
 
 const epsilon = 1e-9;
 
-export function summaryOf(rollouts: readonly Regraded[]): RegradeSummary {
+export function summaryOf(rollouts: readonly Regraded[], voided: number): RegradeSummary {
   const both = rollouts.flatMap((one) => (one.new === null ? [] : [{ old: one.old, now: one.new }]));
   const mean = (of: (one: { old: number; now: number }) => number) =>
     both.length === 0 ? null : both.reduce((total, one) => total + of(one), 0) / both.length;
   return {
     rollouts: rollouts.length,
+    voided,
     regraded: both.length,
     higher: both.filter(({ old, now }) => now > old + epsilon).length,
     lower: both.filter(({ old, now }) => now < old - epsilon).length,
@@ -175,7 +178,7 @@ export function describeRegrade({ run, grader, summary, rollouts }: RegradeRepor
     ],
     width,
   );
-  const { regraded, higher, lower, same, old_mean, new_mean } = summary;
+  const { voided, regraded, higher, lower, same, old_mean, new_mean } = summary;
   const without = summary.rollouts - regraded;
   const means = `${regraded} of ${summary.rollouts} rollouts: mean ${score(old_mean)} before, ${score(new_mean)} now; ${higher} higher, ${lower} lower, ${same} the same.`;
   return [
@@ -185,6 +188,9 @@ export function describeRegrade({ run, grader, summary, rollouts }: RegradeRepor
     '',
     means,
     ...(without === 0 ? [] : [`${without} have no new score, and count in neither mean: see why.`]),
+    ...(voided === 0
+      ? []
+      : [`${voided} ${voided === 1 ? 'was voided and is' : 'were voided and are'} left out.`]),
     'No stored score was changed.',
   ].join('\n');
 }

@@ -38,9 +38,10 @@ function describeState({ state, closedBy, closedByKey, source }: RolloutStory): 
   return end === null ? forgotten : `${forgotten}; ${end}`;
 }
 
-function describeVerdict({ verdict, suspected }: RolloutStory): string {
+function describeVerdict({ verdict, suspected, voidReason }: RolloutStory): string {
   if (verdict === null) return 'none yet';
-  if (verdict.kind === 'scorable') return 'scorable';
+  if (verdict.kind === 'scorable')
+    return voidReason === null ? 'scorable' : `scorable, voided: ${visibleLine(voidReason)}`;
   const mark = suspected === null ? '' : `, suspected: ${suspected}`;
   return `discard: ${verdict.code}${verdict.cause === undefined ? '' : ` (${verdict.cause})`}${mark}`;
 }

@@ -10,6 +10,8 @@ export type Outline = Pick<
   'rolloutId' | 'run' | 'attempt' | 'environment' | 'verdict' | 'score' | 'suspected'
 > & {
   readonly calls: number;
+  /** A caller took it out of its run: its score stands, and no figure counts it. */
+  readonly voided: boolean;
   /** Of the last call whose command is known. */
   readonly lastCommand: string | null;
 };
@@ -19,6 +21,7 @@ type Draft = {
   readonly key: RolloutKey;
   firstAtMs: number;
   calls: number;
+  voided: boolean;
   readonly environment: Latest<string>;
   readonly verdict: Latest<Extract<RolloutEvent, { kind: 'verdict' }> | null>;
   readonly command: Latest<string | null>;
@@ -72,6 +75,7 @@ const newDraft = ({ key, atMs }: RolloutEvent): Draft => ({
   key,
   firstAtMs: atMs,
   calls: 0,
+  voided: false,
   environment: new Latest(''),
   verdict: new Latest<Extract<RolloutEvent, { kind: 'verdict' }> | null>(null),
   command: new Latest<string | null>(null),
@@ -81,6 +85,7 @@ function note(draft: Draft, event: RolloutEvent): void {
   const { atMs } = event;
   draft.firstAtMs = Math.min(draft.firstAtMs, atMs);
   draft.environment.note(event.environment, atMs);
+  if (event.kind === 'rollout_voided') draft.voided = true;
   if (event.kind === 'verdict') draft.verdict.note(event, atMs);
   // Fleet state settled the call, and does not know the command; the gateway that had sent it does.
   if (event.kind === 'lost_command') draft.command.note(event.command, atMs);
@@ -89,7 +94,7 @@ function note(draft: Draft, event: RolloutEvent): void {
   if (event.lastCommand !== '') draft.command.note(event.lastCommand, event.summary.startedAtMs);
 }
 
-function outlineOf({ key, environment, verdict, command, calls }: Draft): Outline {
+function outlineOf({ key, environment, verdict, command, calls, voided }: Draft): Outline {
   const { rollout: rolloutId, run, attempt } = ownerOf(key);
   return {
     rolloutId,
@@ -100,6 +105,7 @@ function outlineOf({ key, environment, verdict, command, calls }: Draft): Outlin
     score: verdict.value?.score ?? null,
     suspected: verdict.value?.suspected ?? null,
     calls,
+    voided,
     lastCommand: command.value,
   };
 }
@@ -114,6 +120,8 @@ export type RunLine = {
   readonly open: number | null;
   readonly scored: number;
   readonly discarded: number;
+  /** Scores that are left out of `scored` and of every mean. */
+  readonly voided: number;
   /** Failure codes by how often. */
   readonly codes: Readonly<Record<string, number>>;
 };
@@ -130,12 +138,13 @@ export type RolloutSummary = {
   readonly code: string | null;
   readonly cause: string | null;
   readonly score: number | null;
+  readonly voided: boolean;
   readonly calls: number;
 };
 
 export function runLineOfAnswer(answer: RunAnswer): RunLine {
-  const { run, state, rollouts, open, scored, discarded, codes } = answer;
-  return { source: 'fleet', run, state, rollouts, open, scored, discarded, codes };
+  const { run, state, rollouts, open, scored, discarded, voided = 0, codes } = answer;
+  return { source: 'fleet', run, state, rollouts, open, scored, discarded, voided, codes };
 }
 
 export function runLinesOfOutlines(outlines: readonly Outline[]): readonly RunLine[] {
@@ -145,8 +154,9 @@ export function runLinesOfOutlines(outlines: readonly Outline[]): readonly RunLi
     state: null,
     rollouts: own.length,
     open: null,
-    scored: own.filter(({ score }) => score !== null).length,
+    scored: own.filter(({ score, voided }) => score !== null && !voided).length,
     discarded: own.filter(({ verdict }) => verdict?.kind === 'discard').length,
+    voided: own.filter(({ score, voided }) => score !== null && voided).length,
     codes: countCodes(own),
   }));
 }
@@ -169,12 +179,13 @@ export function summaryOfLine(line: RolloutLine): RolloutSummary {
     code: discard?.code ?? null,
     cause: discard?.cause ?? null,
     score: line.score,
+    voided: line.voided_at !== null,
     calls: line.call_count,
   };
 }
 
 export function summaryOfOutline(outline: Outline): RolloutSummary {
-  const { rolloutId, run, attempt, environment, verdict, score, calls } = outline;
+  const { rolloutId, run, attempt, environment, verdict, score, voided, calls } = outline;
   const discard = verdict?.kind === 'discard' ? verdict : null;
   return {
     source: 'event log',
@@ -187,6 +198,7 @@ export function summaryOfOutline(outline: Outline): RolloutSummary {
     code: discard?.code ?? null,
     cause: discard?.cause ?? null,
     score,
+    voided,
     calls,
   };
 }

@@ -34,6 +34,7 @@ export function storyOfAnswer(answer: RolloutAnswer): RolloutStory {
     discardedAtMs: atMsOf(answer.taint?.at ?? null),
     verdict,
     score: answer.score,
+    voidReason: answer.void_reason,
     suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
     broken: answer.broken,
     evidence: answer.taint?.evidence ?? {},
@@ -119,6 +120,7 @@ function storyOfEvents(key: RolloutKey, events: readonly RolloutEvent[]): Rollou
     discardedAtMs: verdict?.verdict.kind === 'discard' ? verdict.atMs : null,
     verdict: verdict?.verdict ?? null,
     score: verdict?.score ?? null,
+    voidReason: events.find((event) => event.kind === 'rollout_voided')?.reason ?? null,
     suspected: verdict?.suspected ?? null,
     broken: null,
     evidence: evidenceOf(settled, verdict),
@@ -176,6 +178,7 @@ export function withLog(
   return {
     ...story,
     suspected: story.suspected ?? own.suspected,
+    voidReason: story.voidReason ?? own.voidReason,
     discardedAtMs: story.discardedAtMs ?? own.discardedAtMs,
     evidence: isTold || story.verdict?.kind !== 'discard' ? story.evidence : own.evidence,
     why: own.why,

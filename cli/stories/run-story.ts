@@ -63,10 +63,13 @@ type Wave = NonNullable<RunStory['waves']>[number];
 
 /** One screen: what became of the run's rollouts, what its discards cost, and which commands are suspected. */
 export function describeRun(story: RunStory, width: number): string {
-  const { run, state, source, rollouts, scored, discarded, open, waves, suspects, cost } = story;
+  const { run, state, source, rollouts, scored, discarded, voided, open, waves, suspects, cost } = story;
   const heading = labelled([
     ['run', `${run}, ${state ?? `told from the ${source}`}`],
-    ['rollouts', `${rollouts}: ${scored} scored, ${discarded} discarded, ${open ?? 'unknown'} open`],
+    [
+      'rollouts',
+      `${rollouts}: ${scored} scored, ${discarded} discarded, ${open ?? 'unknown'} open${voided === 0 ? '' : `, ${voided} voided`}`,
+    ],
     ['failures', describeCodes(story.codes)],
     ...(cost === null ? [] : describeCost(cost)),
   ]);

@@ -17,6 +17,7 @@ type Draft = {
   readonly calls: Map<string, Settled>;
   readonly commands: Map<string, string>;
   verdict: Verdict | null;
+  voided: boolean;
 };
 
 /** A hundred steps of 512; a draft of a hundred calls is some 50 KB. */
@@ -34,6 +35,7 @@ export class RunDrafts {
     }
     if (event.kind === 'call_settled') draft.calls.set(event.summary.call, event);
     if (event.kind === 'lost_command') draft.commands.set(event.call, event.command);
+    if (event.kind === 'rollout_voided') draft.voided = true;
     if (event.kind === 'verdict') draft.verdict = laterOf(draft.verdict, event);
     return true;
   }
@@ -42,11 +44,17 @@ export class RunDrafts {
     return [...new Set([...this.#drafts.values()].map(({ environment }) => environment))].toSorted();
   }
 
+  /** Without those that were voided. */
   rolloutsOf(environment: string): readonly StudiedRollout[] {
     return [...this.#drafts.values()]
-      .filter((draft) => draft.environment === environment)
+      .filter((draft) => draft.environment === environment && !draft.voided)
       .map(rolloutOf)
       .toSorted((a, b) => (a.id < b.id ? -1 : 1));
+  }
+
+  voidedOf(environment: string): number {
+    return [...this.#drafts.values()].filter((draft) => draft.environment === environment && draft.voided)
+      .length;
   }
 
   /** Why each has its score, by rollout id. */
@@ -67,7 +75,7 @@ function laterOf(one: Verdict | null, other: Verdict): Verdict {
 function draftOf({ key, environment }: RolloutEvent): Draft {
   const { rollout, attempt } = ownerOf(key);
   const id = attempt === 1 ? rollout : `${rollout} (attempt ${attempt})`;
-  return { id, environment, calls: new Map(), commands: new Map(), verdict: null };
+  return { id, environment, calls: new Map(), commands: new Map(), verdict: null, voided: false };
 }
 
 function rolloutOf({ id, calls, commands, verdict }: Draft): StudiedRollout {
@@ -121,8 +129,11 @@ export async function readRun(options: LogOptions, run: RunId, environment: stri
   // What a gateway tells of all events is without why; of the verdicts alone it is with it. A file has it all.
   const more = options.events === undefined ? await readWhys(options, run, drafts) : [];
   const rollouts = drafts.rolloutsOf(environment);
-  if (rollouts.length === 0) throw notThere(run, environment, drafts.environments);
+  if (rollouts.length === 0) throw notThere(run, environment, drafts);
   const told = [...missing, ...more].map(({ keeper, why }) => `${keeper}: ${why}`);
+  const voided = drafts.voidedOf(environment);
+  if (voided > 0)
+    told.push(`the run: ${voided} voided ${voided === 1 ? 'rollout is' : 'rollouts are'} left out`);
   return { subject: { name: run, what: 'run', rollouts }, missing: [...new Set(told)] };
 }
 
@@ -137,11 +148,14 @@ async function readWhys(options: LogOptions, run: RunId, drafts: RunDrafts) {
   return (await readLog(options, wanted, process.env, () => making(drafts))).missing;
 }
 
-function notThere(run: string, environment: string, there: readonly string[]): CommandError {
+function notThere(run: string, environment: string, drafts: RunDrafts): CommandError {
+  const there = drafts.environments;
   const said =
-    there.length === 0
-      ? `nothing is logged of the run ${run}`
-      : `the run ${run} has no rollout of ${environment}: it is of ${there.join(', ')}`;
+    drafts.voidedOf(environment) > 0
+      ? `every rollout of ${environment} in the run ${run} is voided`
+      : there.length === 0
+        ? `nothing is logged of the run ${run}`
+        : `the run ${run} has no rollout of ${environment}: it is of ${there.join(', ')}`;
   return new CommandError(said, 'yours', 'check the name, or give the log with --events; see “corral runs”');
 }
 

@@ -107,6 +107,8 @@ export interface GatewayCore {
   finish(caller: Caller, rollout: RolloutRef, score: number, waitMs: number): Promise<RolloutView>;
   /** Ends a rollout whose task cannot run here: discarded as `requirements_unmet`, unless it has a score or a discard. */
   refuse(caller: Caller, rollout: RolloutRef, unmet: UnmetRequirement): Promise<RolloutView>;
+  /** Takes a rollout out of its run; see `src/lifecycle/voids.ts`. */
+  void(caller: Caller, rollout: RolloutRef, reason: string): Promise<RolloutView>;
   /** A task's standing, or the lease to find it. */
   askControl(
     caller: Caller,

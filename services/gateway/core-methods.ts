@@ -15,6 +15,7 @@ import {
 import { prewarm, type PrewarmDeps } from '#src/claiming/prewarm.ts';
 import { type GradeDeps, gradeRollout } from '#src/grading/grade-rollout.ts';
 import { planBrought, stopWhatRuns, storeBrought, planGrade } from '#src/grading/plan-grade.ts';
+import { voidRollout } from '#src/lifecycle/voids.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
 import type { Face } from '#src/model/face.ts';
 import type { EnvironmentCatalog } from '#src/model/environment.ts';
@@ -186,6 +187,12 @@ export function gatewayCore(deps: GatewayCoreDeps): GatewayCore {
       deps.resolve.rolloutCache.forget(record.key);
       const refused = await deps.lifecycle.refuse(record.key, unmet);
       return viewOf(refused ?? (await find(caller, ref)));
+    },
+    async void(caller, ref, reason) {
+      const { key } = await find(caller, ref);
+      deps.resolve.rolloutCache.forget(key);
+      await voidRollout({ ...deps, clock }, key, { reason, keyId: caller.keyId });
+      return viewOf(await find(caller, ref));
     },
     async askControl(caller, of, { leaseMs, again }) {
       return deps.controls.ask(await controlKeyOf(caller, of), of.holder, leaseMs, again);

@@ -39,6 +39,7 @@ const sentences: Partial<Record<FailureCode, string>> = {
     'nobody called the rollout within its idle time, or its hard life is over; it was released',
   run_closed:
     'the run was stopped, or nobody renewed its lease while this rollout was open; closed_by says which. After a stop, start a run under another name',
+  voided: 'a caller voided this rollout; discard it. evidence.reason says why',
   requirements_unmet:
     'the task of this rollout cannot run here as it is; correct the task or the environment',
   environment_mismatch: 'the rollout was opened with another environment than the one this request names',

@@ -142,6 +142,8 @@ export const failures = {
   item_missing: callers(400, 500),
   // `refused` in src/claiming/unmet-requirements.ts; later, `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
   requirements_unmet: callers(422, 500),
+  // `voidRollout` in src/lifecycle/voids.ts; later, `barredBy` in src/adapters/redis/scripts/lib/verdict.lua
+  voided: callers(409, 503, 502),
   // `notConfigured` in src/calls/plan-call.ts
   tool_not_configured: callers(404, 500),
   // `tooLarge` in services/gateway/http/read-body.ts

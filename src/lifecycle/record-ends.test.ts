@@ -6,10 +6,22 @@ import { Failure } from '../failure/failure.ts';
 import { callId, sandboxId } from '../model/ids.ts';
 import type { FleetEvent } from '../ports/event-log.ts';
 import type { CallStore, Settlement } from '../ports/fleet/calls.ts';
-import type { CallSummary } from '../ports/fleet/records.ts';
-import { recordEnds, recordTaints } from './record-ends.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
+import type { RecoveryStore } from '../ports/fleet/recovery.ts';
+import { recordEnds, recordRecovery, recordTaints } from './record-ends.ts';
 
 const sandbox = sandboxId('sandbox-1');
+const notAsked = () => Promise.reject(new Error('not asked for here'));
+const recoveryStore: RecoveryStore = {
+  kept: notAsked,
+  restoreRollout: notAsked,
+  restoreReady: notAsked,
+  markUnsure: notAsked,
+  markGone: notAsked,
+  markLost: notAsked,
+  adopt: notAsked,
+  adoptedAtMs: notAsked,
+};
 const taint = {
   code: 'sandbox_lost',
   cause: 'evicted',
@@ -103,6 +115,38 @@ test('the verdict is written also when the calls cannot be read', async () => {
   expect(events).toMatchObject([{ kind: 'verdict' }]);
 });
 
+test('a void is written as a verdict if it discards, and not if a score stays', async () => {
+  const { store, events, lifecycle } = world();
+  const discarded = { ...taint, code: 'voided', cause: null, evidence: { reason: 'a broken item' } } as const;
+  const voids = (rollout: RolloutRecord, changed = true) => {
+    store.void = async () => ({ changed, rollout });
+    return lifecycle.void(rollout.key, 'a broken item');
+  };
+  await voids(fakeRollout({ verdict: 'scored', score: 1 }));
+  await voids(fakeRollout({ discarded }), false);
+  expect(events).toEqual([]);
+  await voids(fakeRollout({ discarded }));
+  expect(events).toMatchObject([
+    { kind: 'verdict', verdict: { code: 'voided' }, evidence: { reason: 'a broken item' } },
+  ]);
+});
+
+test('a rollout that is lost while fleet state is written back is written as a verdict', async () => {
+  const lost = fakeRollout({ discarded: { ...taint, cause: 'deleted' } });
+  const events: FleetEvent[] = [];
+  const recorder = {
+    calls: { list: async () => [] },
+    clock: createFakeClock(),
+    record: (event: FleetEvent) => void events.push(event),
+  };
+  const gone = (rollout: RolloutRecord | null) =>
+    recordRecovery({ ...recoveryStore, markGone: async () => rollout }, recorder).markGone(sandbox);
+  expect(await gone(null)).toBeNull();
+  expect(events).toEqual([]);
+  expect(await gone(lost)).toBe(lost);
+  expect(events).toMatchObject([{ kind: 'verdict', verdict: { code: 'sandbox_lost', cause: 'deleted' } }]);
+});
+
 test('an expiry is written unless the rollout had its verdict before', async () => {
   const { store, events, lifecycle } = world();
   const expired = { state: 'expired', closedBy: 'idle' } as const;
@@ -134,7 +178,6 @@ const backendTaint = {
 } as const;
 
 const unanswered = { kind: 'answer_expired' } as const;
-const unused = () => Promise.reject(new Error('not asked for here'));
 
 /** A store whose settlements taint, or not, of a rollout whose calls are these. */
 function settling(tainted: boolean, summaries: readonly CallSummary[]) {
@@ -142,13 +185,13 @@ function settling(tainted: boolean, summaries: readonly CallSummary[]) {
   const own = settled('c1', failed);
   const rollout = fakeRollout({ discarded: backendTaint });
   const store: CallStore = {
-    admit: unused,
-    overdue: unused,
-    withdraw: unused,
-    unsent: unused,
-    lookup: unused,
+    admit: notAsked,
+    overdue: notAsked,
+    withdraw: notAsked,
+    unsent: notAsked,
+    lookup: notAsked,
     list: async () => [own, ...summaries],
-    transcript: unused,
+    transcript: notAsked,
     settle: async () => ({ first: true, repeated: unanswered, summary: own, digest: 'd', tainted }),
   };
   const record = (event: FleetEvent) => void events.push(event);

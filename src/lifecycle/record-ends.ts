@@ -35,6 +35,14 @@ export function recordEnds(lifecycle: LifecycleStore, recorder: EndRecorder): Li
       if (refused !== null) recorder.record(discardEvent(refused, unmet, recorder.clock.nowMs()));
       return refused;
     },
+    void: async (key, reason) => {
+      const voided = await lifecycle.void(key, reason);
+      if (voided?.changed === true && voided.rollout.discarded !== null) {
+        const { evidence } = voided.rollout.discarded;
+        recorder.record(discardEvent(voided.rollout, evidence, recorder.clock.nowMs()));
+      }
+      return voided;
+    },
     expireDue: async (limit) => {
       const expired = await lifecycle.expireDue(limit);
       // One that was scored or discarded before has its verdict already.

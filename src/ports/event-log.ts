@@ -42,6 +42,8 @@ export type RolloutEvent =
       /** Of one that a grader scored; older events do not say. */
       readonly why?: ToldWhy;
     })
+  /** A caller took it out of its run. Of one without a score, a discard is the event next to this. */
+  | (OfRollout & { readonly kind: 'rollout_voided'; readonly reason: string })
   /** Somebody ended it by a request, before it ended by itself. */
   | (OfRollout & { readonly kind: 'rollout_closed'; readonly by: 'finished' | 'deleted' });
 

@@ -38,6 +38,7 @@ function story(change: Partial<RolloutStory> = {}): RolloutStory {
     environment: 'shell',
     version: 'v1',
     state: 'expired',
+    voidReason: null,
     closedBy: 'idle',
     launchType: 'warm',
     sandbox: 's-1',

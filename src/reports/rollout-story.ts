@@ -59,6 +59,8 @@ export type RolloutStory = {
   /** Null while nobody has decided. */
   readonly verdict: Verdict | null;
   readonly score: number | null;
+  /** Why a caller took it out of its run; null: none did. */
+  readonly voidReason: string | null;
   /** A command may have broken the sandbox or the grader; also of a rollout that was scored all the same. */
   readonly suspected: Suspected | null;
   /** The policy broke its own sandbox, and how: its own failure, and no discard. */

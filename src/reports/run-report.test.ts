@@ -16,13 +16,14 @@ function reportsOf(items: number, waves: number) {
     open: 0,
     scored: 0,
     discarded: 0,
+    voided: 0,
     calls: {},
     blame: {},
     codes: {},
     items: Array.from({ length: items }, (_, index) => itemKey(`item-${index}`)),
     sandboxMs: { scored: 0, discarded: 0, ungraded: 0 },
   };
-  const group = { n: 2, scored: 1, discarded: 1, mean: 1, best: 1, spread: 0 };
+  const group = { n: 2, scored: 1, discarded: 1, voided: 0, mean: 1, best: 1, spread: 0 };
   const reports: Pick<ReportStore, 'run' | 'groups'> = {
     run: async () => report,
     groups: async (_tenant, _run, some) => {
@@ -60,7 +61,7 @@ test('a run that nobody knows is null', async () => {
   expect(await wholeRun({ run: async () => null, groups: async () => [] }, tenant, run)).toBeNull();
 });
 
-const group = (n: number, discarded: number, wave = 1) => ({ wave, n, discarded });
+const group = (n: number, discarded: number, wave = 1, voided = 0) => ({ wave, n, discarded, voided });
 
 function lostSignal(groups: readonly ReturnType<typeof group>[]) {
   const signal = new LostSignal();
@@ -71,6 +72,12 @@ function lostSignal(groups: readonly ReturnType<typeof group>[]) {
 test('a discard costs its own advantage, while two others of its group can be compared', () => {
   expect(lostSignal([group(4, 1), group(4, 0)])).toEqual([
     { wave: 1, groups: 2, groupsHurt: 1, rollouts: 8, rolloutsLost: 1, signalLost: 1 / 8 },
+  ]);
+});
+
+test('a voided rollout counts in no wave', () => {
+  expect(lostSignal([group(4, 1, 1, 2), group(4, 0)])).toEqual([
+    { wave: 1, groups: 2, groupsHurt: 1, rollouts: 6, rolloutsLost: 1, signalLost: 2 / 6 },
   ]);
 });
 

@@ -36,7 +36,7 @@ export async function wholeRun(
 }
 
 /** Of a group, what a wave's sum needs. */
-type GroupCounts = { readonly wave: number; readonly n: number; readonly discarded: number };
+type GroupCounts = Pick<GroupReport, 'wave' | 'n' | 'discarded' | 'voided'>;
 
 /** The groups of one wave, one of each item, and what discards have cost them. */
 export type WaveReport = {
@@ -67,7 +67,7 @@ export class LostSignal {
     const sums = this.#waves.get(group.wave) ?? none;
     sums.groups += 1;
     sums.groupsHurt += group.discarded > 0 ? 1 : 0;
-    sums.rollouts += group.n;
+    sums.rollouts += group.n - group.voided;
     sums.rolloutsLost += group.discarded;
     sums.without += withoutAdvantage(group);
     this.#waves.set(group.wave, sums);
@@ -84,8 +84,9 @@ function reportOf([wave, { without, ...sums }]: readonly [number, Sums]): WaveRe
 }
 
 /** A group that was one rollout from the start loses nothing but that one. */
-function withoutAdvantage({ n, discarded }: GroupCounts): number {
-  return discarded > 0 && n - discarded < fewestCompared ? n : discarded;
+function withoutAdvantage({ n, discarded, voided }: GroupCounts): number {
+  const counted = n - voided;
+  return discarded > 0 && counted - discarded < fewestCompared ? counted : discarded;
 }
 
 /**

@@ -51,6 +51,7 @@ export class FakeGatewayCore implements GatewayCore {
   heartbeat: GatewayCore['heartbeat'] = (...args) => this.#answer('heartbeat', args, aView());
   finish: GatewayCore['finish'] = (...args) => this.#answer('finish', args, aView());
   refuse: GatewayCore['refuse'] = (...args) => this.#answer('refuse', args, aView());
+  void: GatewayCore['void'] = (...args) => this.#answer('void', args, aView());
   askControl: GatewayCore['askControl'] = (...args) => this.#answer('askControl', args, { standing: 'play' });
   concludeControl: GatewayCore['concludeControl'] = (...args) =>
     this.#answer('concludeControl', args, args[2] ?? { standing: 'wait' });

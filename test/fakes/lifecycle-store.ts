@@ -49,6 +49,7 @@ export function createFakeLifecycleStore(): FakeLifecycleStore {
     },
     close: () => Promise.resolve(null),
     refuse: () => Promise.resolve(null),
+    void: () => Promise.resolve(null),
     showsAgain: () => Promise.resolve(false),
     heartbeat: () => Promise.resolve(null),
     expireDue: async (limit) => {

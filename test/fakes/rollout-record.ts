@@ -51,6 +51,8 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     placedAtMs: 1_000,
     leaseUntilMs: 900_000,
     score: null,
+    voidedAtMs: null,
+    voidReason: null,
     trainerActed: false,
     ...given,
     state,

@@ -1,3 +1,4 @@
+import { rolloutId, runId, tenantId } from '#src/model/ids.ts';
 import type { LossCause } from '#src/failure/codes.ts';
 import { Chance } from './engine/chance.ts';
 import { ownerKey } from './invariants/owner-key.ts';
@@ -6,6 +7,7 @@ import type { Box } from './sandbox/sandboxes.ts';
 import { protocolVersion } from '#src/protocol/sandboxd/wire.ts';
 import { goAway } from './fleet/redis-line.ts';
 import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
+import type { PlannedRollout } from './trainer/plan.ts';
 import type { World } from './world.ts';
 
 type Disaster = (world: World, chance: Chance) => void | Promise<void>;
@@ -130,6 +132,7 @@ export function planDisasters(world: World): void {
   cutOff(world, chance.fork('cut off'));
   forgetLeftovers(world, chance.fork('leftovers'));
   refuseStarts(world, chance.fork('no starts'));
+  voidRollouts(world, chance.fork('voids'));
   const kinds: readonly (keyof typeof disasters)[] = [
     ...(Object.keys(disasters) as (keyof typeof disasters)[]),
     ...likely,
@@ -233,6 +236,39 @@ function forgetLeftovers({ scheduler, redis, faults }: World, chance: Chance): v
       faults.note('leftovers forgotten', 'forgets all but the lines of what is over', 'anybody', 'redis');
     });
   }
+}
+
+const voidedShare = 0.2;
+const voidedScoreShare = 0.15;
+
+/** An operator takes rollouts out of their run: at any time, and after their score. */
+function voidRollouts(world: World, chance: Chance): void {
+  const voids = ({ run, name }: PlannedRollout): void => {
+    world.scheduler.after(chance.between(0, 5_000), 'operator', `voids ${name}`, () => {
+      const [gateway] = world.gateways;
+      if (world.faults.over || gateway === undefined) return;
+      world.faults.note('voided', 'is voided by an operator', { part: name });
+      const operator = {
+        face: 'native',
+        tenant: tenantId('lab'),
+        run: runId(run),
+        keyId: 'operator',
+      } as const;
+      const rollout = { rollout: rolloutId(name), attempt: null };
+      // An operator whose request fails sees that, and asks again another day.
+      void gateway.core.void(operator, rollout, 'its task is broken').catch(() => undefined);
+    });
+  };
+
+  const next = world.verdictWritten;
+  world.verdictWritten = (event) => {
+    next(event);
+    const scored = world.planned.find(({ run, name }) => ownerKey(run, name) === event.key);
+    if (event.score !== null && scored !== undefined && chance.happens(voidedScoreShare)) voids(scored);
+  };
+  if (!chance.happens(voidedShare)) return;
+  const some = chance.pick(world.planned);
+  world.scheduler.after(chance.between(4_100, 30_000), 'operator', 'finds a broken task', () => voids(some));
 }
 
 function toSomeBox(world: World, chance: Chance, strike: (box: Box) => void): void {

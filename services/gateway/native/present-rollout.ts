@@ -125,6 +125,7 @@ function storyOf({ record, verdict, calls }: RolloutView): RolloutStory {
     discardedAtMs: record.discarded?.atMs ?? null,
     verdict,
     score: record.score,
+    voidReason: record.voidReason,
     suspected: verdict.kind === 'discard' ? (verdict.suspected ?? null) : null,
     broken: record.broken,
     evidence: record.discarded?.evidence ?? {},

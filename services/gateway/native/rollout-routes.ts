@@ -2,7 +2,7 @@ import type { Prewarm } from '#src/claiming/prewarm.ts';
 import { itemKey } from '#src/model/ids.ts';
 import { FinishBody, GradeAnswer, GradeBody } from '#src/protocol/native/calls.ts';
 import { RunningAnswer, AttemptQuery, RolloutParams, WaitQuery } from '#src/protocol/native/parts.ts';
-import { OpenBody, RolloutAnswer, VerdictStoryAnswer } from '#src/protocol/native/rollouts.ts';
+import { OpenBody, RolloutAnswer, VerdictStoryAnswer, VoidBody } from '#src/protocol/native/rollouts.ts';
 import { RefuseBody } from '#src/protocol/native/requirements.ts';
 import { PrewarmAnswer, PrewarmBody } from '#src/protocol/native/runs.ts';
 import type { GatewayCore } from '../core-interface.ts';
@@ -119,6 +119,21 @@ export function rolloutRoutes(app: App, core: GatewayCore): void {
       return presentRollout(
         await core.refuse(callerOf(request, 'native'), rollout, { requirement: named, ...unmet }),
       );
+    },
+  );
+
+  app.post(
+    '/rollouts/:id/void',
+    {
+      schema: {
+        ...one,
+        summary: 'Void a rollout: discarded if it has no score; a score stays, and reports leave it out',
+        body: VoidBody,
+      },
+    },
+    async (request) => {
+      const rollout = takeRolloutRef(request, request.params.id, request.query);
+      return presentRollout(await core.void(callerOf(request, 'native'), rollout, request.body.reason));
     },
   );
 

@@ -1,9 +1,10 @@
 import { failureCodes } from '#src/failure/codes.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { verdictOf } from '#src/failure/verdict.ts';
-import { runId, type RunId } from '#src/model/ids.ts';
+import { itemKey, runId, type RunId } from '#src/model/ids.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { FleetEvent } from '#src/ports/event-log.ts';
+import { voidItem } from '#src/lifecycle/voids.ts';
 import type { LifecycleStore } from '#src/ports/fleet/lifecycle.ts';
 import type { ReportStore, RolloutFilter, SandboxCost } from '#src/ports/fleet/reports.ts';
 import { RunParams } from '#src/protocol/native/parts.ts';
@@ -14,6 +15,8 @@ import {
   RunCloseAnswer,
   RunHeartbeatAnswer,
   RunsAnswer,
+  VoidItemAnswer,
+  VoidItemBody,
 } from '#src/protocol/native/runs.ts';
 import { idleShare, type WaveReport, wholeRun, type WholeRun } from '#src/reports/run-report.ts';
 import { invalid } from '../http/answer-failure.ts';
@@ -25,7 +28,7 @@ import { presentLine } from './present-rollout.ts';
 /** Runs as a whole: read from reports, ended through the lifecycle, which is told; no call of a rollout passes here. */
 export type RunRoutesDeps = {
   readonly reports: ReportStore;
-  readonly lifecycle: Pick<LifecycleStore, 'heartbeatRun' | 'closeRun'>;
+  readonly lifecycle: Pick<LifecycleStore, 'heartbeatRun' | 'closeRun' | 'void'>;
   readonly record: (event: FleetEvent) => void;
   readonly clock: Pick<Clock, 'nowMs'>;
 };
@@ -98,6 +101,25 @@ export function runRoutes(app: App, deps: RunRoutesDeps): void {
     },
   );
 
+  app.post(
+    '/runs/:run/void',
+    {
+      schema: {
+        summary: 'Void the rollouts of an item, a page at a time',
+        params: RunParams,
+        body: VoidItemBody,
+        response: { 200: VoidItemAnswer },
+      },
+    },
+    async (request) => {
+      const run = runOf(request.params.run);
+      const { tenant, keyId } = grantOf(request);
+      const { item, reason, cursor } = request.body;
+      const of = { tenant, run, item: itemKey(item), ...(cursor !== undefined && { cursor }) };
+      return { run, item, ...(await voidItem(deps, of, { reason, keyId })) };
+    },
+  );
+
   app.delete(
     '/runs/:run',
     {
@@ -126,6 +148,7 @@ function unknownRun(run: RunId): Failure {
 function filterOf(query: {
   readonly verdict?: 'scorable' | 'discard';
   readonly code?: string;
+  readonly item?: string;
   readonly cursor?: string;
 }): RolloutFilter {
   const code = failureCodes.find((known) => known === query.code);
@@ -133,6 +156,7 @@ function filterOf(query: {
   return {
     ...(query.verdict === undefined ? {} : { verdict: query.verdict }),
     ...(code === undefined ? {} : { code }),
+    ...(query.item === undefined ? {} : { item: itemKey(query.item) }),
     ...(query.cursor === undefined ? {} : { cursor: query.cursor }),
   };
 }

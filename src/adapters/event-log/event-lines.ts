@@ -78,6 +78,7 @@ const eventCheck = Compile(
       evidence: Scalars,
       why: Type.Optional(Why),
     }),
+    Type.Object({ ...ofRollout, kind: Type.Literal('rollout_voided'), reason: Type.String() }),
     Type.Object({
       ...ofRollout,
       kind: Type.Literal('rollout_closed'),

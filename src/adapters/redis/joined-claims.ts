@@ -93,6 +93,8 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     closedAtMs: null,
     leaseUntilMs: atMs + Math.round(idleMs),
     score: null,
+    voidedAtMs: null,
+    voidReason: null,
     trainerActed: false,
     closedBy: null,
   };

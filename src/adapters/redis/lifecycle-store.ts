@@ -25,6 +25,10 @@ export function lifecycleStore(run: RunScript): LifecycleStore {
     },
     close: async (key, by) => recordOrNull(await ask('close', { key, by })),
     refuse: async (key, unmet) => recordOrNull(await ask('refuse', { key, unmet: evidenceText(unmet) })),
+    void: async (key, reason) => {
+      const reply = await ask('void', { key, reason });
+      return reply === null ? null : { changed: reply.changed, rollout: recordOf(reply.rollout) };
+    },
     showsAgain: (template, what, sandbox) => {
       const digest = createHash('sha256').update(what).digest('hex').slice(0, 32);
       return ask('shows-again', { template, what: digest, sandbox });

@@ -22,8 +22,8 @@ export function reportStore(run: RunScript): ReportStore {
     },
     groups: async (tenant, ofRun, items) =>
       itemsOf(await ask('report-groups', { run: runName(tenant, ofRun), items: [...items] })).map(groupOf),
-    rollouts: async (tenant, ofRun, { verdict, code, cursor = '0' }) => {
-      const page = await ask('list-rollouts', { run: runName(tenant, ofRun), verdict, code, cursor });
+    rollouts: async (tenant, ofRun, { verdict, code, item, cursor = '0' }) => {
+      const page = await ask('list-rollouts', { run: runName(tenant, ofRun), verdict, code, item, cursor });
       return { rollouts: itemsOf(page.rollouts).map(recordOf), cursor: page.cursor ?? null };
     },
   };
@@ -38,6 +38,7 @@ function reportOf(reply: NonNullable<ReplyOf<'report-run'>>): Omit<RunReport, 't
     open: reply.open,
     scored: total('scored'),
     discarded: total('discarded'),
+    voided: total('voided'),
     ...sumsOf(fields),
     items: itemsOf(reply.items).map(itemKey),
     sandboxMs: {
@@ -63,7 +64,7 @@ function pairsOf(flat: readonly string[]): ReadonlyMap<string, string> {
 
 /** `spread` is the standard deviation of the scores, which is what an advantage is divided by. */
 function groupOf(row: Listed<'report-groups'>): GroupReport {
-  const { item, wave, n = 0, scored = 0, discarded = 0, mean, best, m2 = 0 } = row;
+  const { item, wave, n = 0, scored = 0, discarded = 0, voided = 0, mean, best, m2 = 0 } = row;
   const scores = Number(scored);
   return {
     item: itemKey(item),
@@ -71,6 +72,7 @@ function groupOf(row: Listed<'report-groups'>): GroupReport {
     n: Number(n),
     scored: scores,
     discarded: Number(discarded),
+    voided: Number(voided),
     mean: mean === undefined ? null : Number(mean),
     best: best === undefined ? null : Number(best),
     spread: scores === 0 ? null : Math.sqrt(Number(m2) / scores),

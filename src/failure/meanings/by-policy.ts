@@ -80,6 +80,9 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   requirements_unmet: no(
     'The task and the environment decide it before anything of the policy has run; a verifier that leaves no reward is judged by runs in which no policy took part.',
   ),
+  voided: no(
+    'Only a key of the tenant voids a rollout. A score that a policy got is never taken back by it.',
+  ),
   tool_not_configured: setting(
     'The address names the tool. Only where a job gives several tools the one address `/rft/ENVIRONMENT/tools` does the call’s own name decide: use an address for each, as `corral preflight` prints them.',
   ),

@@ -23,6 +23,12 @@ export const over = {
     operator:
       'Nothing here. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name after a stop.',
   },
+  voided: {
+    means:
+      'A caller took the rollout out of its run before it had a score, because its task or its run was wrong. It was closed and is never scored.',
+    evidence: '`reason`: what the caller gave. The event log has the key.',
+    operator: 'Nothing here. `corral void` does it, for one rollout or for all rollouts of an item.',
+  },
   answer_expired: {
     means:
       'A repeat of a call whose answer is no longer kept: the last 16 calls of a rollout are, until 40 minutes after its end. It did run.',

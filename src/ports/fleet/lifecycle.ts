@@ -29,6 +29,15 @@ export interface LifecycleStore {
    */
   refuse(key: RolloutKey, unmet: Evidence): Promise<RolloutRecord | null>;
   /**
+   * A caller takes it out of its run. Without a score it is discarded as `voided`, and closed; its score, if it has one, stays as it
+   * was reported, and leaves the sums of the run. `changed` false: it was voided or discarded before, or ended without a score.
+   * `reason`: at most 200 characters. Null: unknown rollout.
+   */
+  void(
+    key: RolloutKey,
+    reason: string,
+  ): Promise<{ readonly changed: boolean; readonly rollout: RolloutRecord } | null>;
+  /**
    * Whether another sandbox of the template has shown the same within ten minutes; `what` is any text. A sandbox that shows it
    * twice counts once.
    */

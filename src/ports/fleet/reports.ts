@@ -9,6 +9,8 @@ export type GroupReport = {
   readonly n: number;
   readonly scored: number;
   readonly discarded: number;
+  /** Scores that were left out: neither in `scored` nor in what follows. */
+  readonly voided: number;
   readonly mean: number | null;
   readonly best: number | null;
   readonly spread: number | null;
@@ -23,6 +25,8 @@ export type RunReport = {
   readonly open: number;
   readonly scored: number;
   readonly discarded: number;
+  /** Scores that were left out. */
+  readonly voided: number;
   readonly calls: Readonly<Partial<Record<Outcome, number>>>;
   readonly blame: Readonly<Partial<Record<Blame, number>>>;
   readonly codes: Readonly<Partial<Record<FailureCode, number>>>;
@@ -45,6 +49,7 @@ export type SandboxCost = {
 export type RolloutFilter = {
   readonly verdict?: 'scorable' | 'discard';
   readonly code?: FailureCode;
+  readonly item?: ItemKey;
   readonly cursor?: string;
 };
 

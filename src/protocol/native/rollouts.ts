@@ -34,6 +34,12 @@ export const OpenBody = Type.Object(
 );
 export type OpenBody = Static<typeof OpenBody>;
 
+/** Why rollouts are voided: kept with each of them. */
+export const VoidText = Type.String({ minLength: 1, maxLength: 200 });
+
+/** Voids a rollout: its task or its run was wrong. */
+export const VoidBody = Type.Object({ reason: VoidText }, { additionalProperties: false });
+
 /** One call as a rollout's own record tells it. */
 const CallLine = Type.Object({
   call_id: Type.String(),

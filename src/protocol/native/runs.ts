@@ -1,14 +1,17 @@
 import { type Static, Type } from 'typebox';
 import { nullable } from './parts.ts';
-import { RolloutLine } from './rollouts.ts';
+import { RolloutLine, VoidText } from './rollouts.ts';
 
 const Counts = Type.Record(Type.String(), Type.Number());
+
+const Cursor = Type.Optional(Type.String({ pattern: '^\\d{1,16}$' }));
 
 export const RolloutsQuery = Type.Object(
   {
     verdict: Type.Optional(Type.Union([Type.Literal('scorable'), Type.Literal('discard')])),
     code: Type.Optional(Type.String()),
-    cursor: Type.Optional(Type.String({ pattern: '^\\d{1,16}$' })),
+    item: Type.Optional(Type.String({ description: 'only of this item, as `groups` of the run name it' })),
+    cursor: Cursor,
   },
   { additionalProperties: false },
 );
@@ -25,6 +28,8 @@ const GroupLine = Type.Object({
   n: Type.Number(),
   scored: Type.Number(),
   discarded: Type.Number(),
+  /** Scores that were left out of the figures. A gateway of the version before does not say. */
+  voided: Type.Optional(Type.Number()),
   mean: nullable(Type.Number()),
   best: nullable(Type.Number()),
   spread: nullable(Type.Number()),
@@ -50,6 +55,7 @@ export const RunAnswer = Type.Object({
   open: Type.Number(),
   scored: Type.Number(),
   discarded: Type.Number(),
+  voided: Type.Optional(Type.Number()),
   calls: Counts,
   blame: Counts,
   codes: Counts,
@@ -69,6 +75,22 @@ export const RunHeartbeatAnswer = Type.Object({ run: Type.String(), state: Type.
 
 /** `left`: rollouts still to be released; ask again until it is 0. */
 export const RunCloseAnswer = Type.Object({ run: Type.String(), left: Type.Number() });
+
+/** Voids the rollouts that a run has of an item; `item` as `groups` of the run name it. */
+export const VoidItemBody = Type.Object(
+  { item: Type.String({ minLength: 1, maxLength: 200 }), reason: VoidText, cursor: Cursor },
+  { additionalProperties: false },
+);
+
+/** Of one page: rollouts that were discarded, scores that were left out, and what was not changed. Ask again with `cursor` until it is null. */
+export const VoidItemAnswer = Type.Object({
+  run: Type.String(),
+  item: Type.String(),
+  discarded: Type.Number(),
+  scored: Type.Number(),
+  unchanged: Type.Number(),
+  cursor: nullable(Type.String()),
+});
 
 /** As many rollouts as the whole fleet's waiting line may hold. */
 const mostRollouts = 10_000;

@@ -191,6 +191,9 @@ export const rolloutFields = {
   /** The policy broke its own sandbox; later calls answer 200 with this reason. */
   broken: { ...wordOrNull(String), over: 'always', view: 'broken' },
   score: { ...numberOrNull, over: 'always', view: 'score' },
+  /** Its score stays as it was reported, and reports, means and regrades leave it out. A discard has its reason in its evidence. */
+  voidedAtMs: { ...timeOrNull, over: 'if_short', view: 'voided_at' },
+  voidReason: { ...wordOrNull(String), over: 'if_short', view: 'void_reason' },
   /** Why it can never be scored, as JSON. */
   discarded: { ...wordOrNull(String), apart: 'in_verdict' },
   /** The mark of that, which outlives the rest of it. */

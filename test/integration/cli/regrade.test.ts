@@ -110,6 +110,7 @@ test('a comparison that is kinder gives new scores beside the old ones, and roll
   expect(scores(report())).toEqual({ right: [1, 1], loud: [0, 1], wrong: [0, 0] });
   expect(report().summary).toEqual({
     rollouts: 3,
+    voided: 0,
     regraded: 3,
     higher: 1,
     lower: 0,
@@ -295,4 +296,16 @@ test('no address of the fleet tells what was kept', async () => {
     expect(told).toContain('"kind":"verdict"');
     expect(told).not.toContain('toolCalls');
   }
+});
+
+test('a voided rollout is left out, and the report says how many', async () => {
+  const { stateDir } = corral.fleet;
+  const reason = ['--reason', 'its row was wrong'];
+  const done = await runCorral(['void', 'loud', '--run', 'development', '--state', stateDir, ...reason]);
+  expect(done).toMatchObject({ exitCode: exitCodes.done, printed: 'loud: scorable, voided, score 0.000' });
+  const grader = '{ kind: text, match: normalised, reference: item.answer }';
+  const { report } = await corralRegrade(grader, '--json');
+  expect(scores(report())).toEqual({ right: [1, 1], wrong: [0, 0] });
+  expect(report().summary).toMatchObject({ rollouts: 2, voided: 1, old_mean: 0.5, new_mean: 0.5 });
+  expect((await corralRegrade(grader)).printed).toContain('1 was voided and is left out.');
 });

@@ -113,5 +113,9 @@ const emptyRuns: Omit<RunRoutesDeps, 'record' | 'clock'> = {
     groups: () => Promise.resolve([]),
     rollouts: () => Promise.resolve({ rollouts: [], cursor: null }),
   },
-  lifecycle: { heartbeatRun: () => Promise.resolve(false), closeRun: () => Promise.resolve(0) },
+  lifecycle: {
+    heartbeatRun: () => Promise.resolve(false),
+    closeRun: () => Promise.resolve(0),
+    void: () => Promise.resolve(null),
+  },
 };

@@ -96,6 +96,28 @@ describe.skipIf(release === null)('with a gateway and a controller of the releas
   });
 });
 
+describe.skipIf(release === null)('the release before cannot void, and', () => {
+  test('what was voided stays a discard through every event of it', async () => {
+    await world.active('a', { face: 'native' });
+    await world.fleet.lifecycle.void(key, 'a broken item');
+    for (const event of names) await events[event](before);
+    const { record, old } = await verdicts();
+    expect(record.discarded?.code).toBe('voided');
+    expectOneVerdict(record, old);
+  });
+
+  test('a score that was left out stays what it was, and left out', async () => {
+    await world.active('a', { face: 'native' });
+    await events.grade(before);
+    await world.fleet.lifecycle.void(key, 'a broken item');
+    for (const event of names) await events[event](before);
+    const { record, old } = await verdicts();
+    expect(record).toMatchObject({ verdict: 'scored', score: 0.5, voidReason: 'a broken item' });
+    expectOneVerdict(record, old);
+    expect(await world.fleet.reports.run(tenant, runId('run-1'))).toMatchObject({ scored: 0, voided: 1 });
+  });
+});
+
 type Verdicts = Awaited<ReturnType<typeof verdicts>>;
 
 /** Never a score next to a discard, and the same in both forms. */

@@ -57,6 +57,7 @@ const events = {
     await world.step(16 * minute);
     await world.fleet.lifecycle.expireDue(10);
   },
+  void: () => world.fleet.lifecycle.void(key, 'a broken item'),
   finish: () => world.fleet.lifecycle.close(key, 'finished'),
 } satisfies Record<string, () => Promise<unknown>>;
 type Event = keyof typeof events;
@@ -89,6 +90,7 @@ const discards: Readonly<Partial<Record<Event, string>>> = {
   unseen: 'discarded: rollout_unknown',
   refuse: 'discarded: requirements_unmet',
   expire: 'discarded: rollout_expired',
+  void: 'discarded: voided',
 };
 
 /** What an event makes of a verdict; of those that are missing, nothing. */
@@ -100,6 +102,7 @@ const becomes: Readonly<Record<From, Readonly<Partial<Record<Event, string>>>>> 
     // Only a judge is left that can have failed.
     'give up, silent': 'discarded: grader_failed, suspected answer',
     unseen: 'discarded: rollout_unknown',
+    void: 'discarded: voided',
   },
   scored: {},
   discarded: {},
@@ -142,7 +145,7 @@ async function expectAgreement(): Promise<void> {
   const code = record.discarded?.code;
   const report = await world.fleet.reports.run(tenant, runId('run-1'));
   expect(report).toMatchObject({
-    scored: record.verdict === 'scored' ? 1 : 0,
+    scored: record.verdict === 'scored' && record.voidedAtMs === null ? 1 : 0,
     discarded: record.verdict === 'discarded' ? 1 : 0,
   });
   const call = await world.fleet.calls.admit(admitOf(record, 'next'));
@@ -183,7 +186,7 @@ describe('a broken rollout whose lease is over', () => {
     expect(await begin()).toMatchObject({ kind: 'scored', score: 0.5 });
   });
 
-  test.each(['give up, suspected', 'give up, silent', 'unseen'] as const)(
+  test.each(['give up, suspected', 'give up, silent', 'unseen', 'void'] as const)(
     'is discarded after: %s',
     async (event) => {
       await begins.broken();

@@ -133,6 +133,14 @@ const plantedBugsByName = {
     'local to = becomes.open[event]',
   ),
   'a loss changes a discard': replacing('  discarded = {},\n}', "  discarded = { lose = 'discarded' },\n}"),
+  'a void takes a score back': replacing(
+    'scored = {},',
+    "scored = { void = 'discarded' },",
+    "if read(id) ~= 'scored' then return change(id, 'void',",
+    "if true then return change(id, 'void',",
+    'return Rollout.isOpen(state) or isGradedLate(word, state)',
+    'return true',
+  ),
   'a broken rollout is discarded for its artifacts': {
     ...replacing("if word == 'broken' and event == 'give_up' and not what.suspected then", 'if false then'),
     gateway: missesArtifacts,

@@ -38,6 +38,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "rollout_expired": "lost",
     "rollout_closed": "lost",
     "run_closed": "lost",
+    "voided": "lost",
     "answer_expired": "lost",
     "unclassified": "lost",
     # The next rollout would fail of the same.

@@ -21,7 +21,7 @@ reading('report-groups', function(ask)
     for field = 1, #group, 2 do values[group[field]] = group[field + 1] end
     for wave = math.max(1, (values.wave or 0) - Run.wavesKept + 1), tonumber(values.wave or 0) do
       local row = { item = item, wave = wave }
-      for _, name in ipairs({ 'n', 'scored', 'discarded', 'mean', 'best', 'm2' }) do row[name] = values[wave .. ':' .. name] end
+      for _, name in ipairs({ 'n', 'scored', 'discarded', 'voided', 'mean', 'best', 'm2' }) do row[name] = values[wave .. ':' .. name] end
       rows[#rows + 1] = row
     end
   end
@@ -31,12 +31,13 @@ end)
 -- A page of a run's rollouts in the order they came, after ordinal `cursor`. A script looks at a bounded number of
 -- them, so a page may be short; the cursor says where to go on, and is absent at the end.
 script('list-rollouts', function(ask)
-  local run, verdict, code = ask.run, ask.verdict, ask.code
+  local run, verdict, code, item = ask.run, ask.verdict, ask.code, ask.item
   local lookedAt, pageMax = 500, 100
   local wantsDiscarded = verdict == 'discard' or code
   local list = (wantsDiscarded and key.discards or key.rollouts) .. run
 
   local function matches(id)
+    if item and Rollout.read(id, 'itemKey') ~= item then return false end
     local _, discarded = Verdict.read(id)
     if verdict == 'scorable' and discarded then return false end
     if verdict == 'discard' and not discarded then return false end

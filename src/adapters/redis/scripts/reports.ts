@@ -26,6 +26,7 @@ export const reports = {
         n: number,
         scored: number,
         discarded: number,
+        voided: number,
         mean: number,
         best: number,
         m2: number,
@@ -33,7 +34,13 @@ export const reports = {
     ),
   ),
   'list-rollouts': contract(
-    { run, verdict: Type.Optional(Type.String()), code: Type.Optional(Type.String()), cursor: Type.String() },
+    {
+      run,
+      verdict: Type.Optional(Type.String()),
+      code: Type.Optional(Type.String()),
+      item: Type.Optional(Type.String()),
+      cursor: Type.String(),
+    },
     Type.Object({ rollouts: list(Rollout), cursor: Type.Optional(Type.String()) }),
   ),
   'list-runs': contract({ tenant: Type.String() }, list(Type.String())),

@@ -39,6 +39,19 @@ script('refuse', function(ask)
   return Record.read(id)
 end)
 
+-- Takes a rollout out of its run: one without a score is discarded, and closed if it is open; a score is left out of the run's sums.
+-- One that is discarded, or that its trainer has ended without a score, stays as it is.
+script('void', function(ask)
+  local id = ask.key
+  local state = Rollout.read(id, 'state')
+  if not state then return nil end
+  local changed = Verdict.void(id, ask.reason)
+  if changed and Verdict.read(id) == 'discarded' then
+    if Rollout.isOpen(state) then Ending.close(id, 'closed', 'voided') else Row.giveBack(id) end
+  end
+  return { changed = changed, rollout = Record.read(id) }
+end)
+
 -- A sandbox that no policy has touched shows that a task cannot run in it. True if another sandbox of its template has shown the
 -- same within ten minutes, so that it is not the machine of one of them.
 script('shows-again', function(ask)

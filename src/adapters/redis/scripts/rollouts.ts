@@ -16,6 +16,10 @@ export const rollouts = {
   heartbeat: contract({ key }, orNothing(Rollout)),
   close: contract({ key, by: Type.String() }, orNothing(Rollout)),
   refuse: contract({ key, unmet: Type.String() }, orNothing(Rollout)),
+  void: contract(
+    { key, reason: Type.String() },
+    orNothing(Type.Object({ changed: Type.Boolean(), rollout: Rollout })),
+  ),
   /** True: another sandbox of the template has shown the same of late. */
   'shows-again': contract(
     { template: Type.String(), what: Type.String(), sandbox: Type.String() },

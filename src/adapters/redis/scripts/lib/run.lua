@@ -38,8 +38,12 @@ local function trim(run)
   end
 end
 
+local function groupOf(run, item)
+  return key.group .. run .. '/' .. item
+end
+
 local function groupKey(id, item)
-  return key.group .. Rollout.runOf(id) .. '/' .. item
+  return groupOf(Rollout.runOf(id), item)
 end
 
 -- A wave takes rollouts while one of them is open and the last start is less than ten minutes ago.
@@ -56,7 +60,7 @@ end
 
 local function openWave(id, name, item)
   local wave = redis.call('HINCRBY', name, 'wave', 1)
-  for _, field in ipairs({ 'n', 'scored', 'discarded', 'mean', 'm2', 'best' }) do
+  for _, field in ipairs({ 'n', 'scored', 'discarded', 'voided', 'mean', 'm2', 'best' }) do
     redis.call('HDEL', name, (wave - wavesKept) .. ':' .. field)
   end
   redis.call('PEXPIRE', name, Rollout.keptForReportsMs)
@@ -82,23 +86,76 @@ local function leaveGroup(id, item, wave)
   redis.call('PEXPIRE', group, Rollout.keptForReportsMs)
 end
 
--- Mean and squared distance by Welford: equal scores have a spread of exactly 0.
+-- Scores in sum: their mean, their squared distance from it, and the best. By Welford, so that equal scores have a spread of
+-- exactly 0.
+local function readScores(group, wave)
+  local mean, m2, best = unpack(redis.call('HMGET', group, wave .. ':mean', wave .. ':m2', wave .. ':best'))
+  return { mean = tonumber(mean or 0), m2 = tonumber(m2 or 0), best = best and tonumber(best) }
+end
+
+local function addScore(sum, score, count)
+  local mean = sum.mean + (score - sum.mean) / count
+  sum.m2 = sum.m2 + (score - sum.mean) * (score - mean)
+  sum.mean, sum.best = mean, math.max(sum.best or score, score)
+end
+
+local function writeScores(group, wave, sum)
+  for _, name in ipairs({ 'mean', 'm2', 'best' }) do
+    if sum[name] then redis.call('HSET', group, wave .. ':' .. name, string.format('%.17g', sum[name])) end
+  end
+end
+
 local function scoreGroup(id, score)
   local item, wave = Rollout.read(id, 'itemKey', 'wave')
   local group = groupKey(id, item)
-  local mean, m2, best = unpack(redis.call('HMGET', group, wave .. ':mean', wave .. ':m2', wave .. ':best'))
-  local scored = redis.call('HINCRBY', group, wave .. ':scored', 1)
-  mean, m2 = tonumber(mean or 0), tonumber(m2 or 0)
-  local nextMean = mean + (score - mean) / scored
-  local nextM2 = m2 + (score - mean) * (score - nextMean)
-  if not best or score > tonumber(best) then best = score end
-  local function exact(number) return string.format('%.17g', number) end
-  redis.call('HSET', group, wave .. ':mean', exact(nextMean), wave .. ':m2', exact(nextM2), wave .. ':best', exact(best))
+  local sum = readScores(group, wave)
+  addScore(sum, score, redis.call('HINCRBY', group, wave .. ':scored', 1))
+  writeScores(group, wave, sum)
 end
 
 local function countScore(id, score)
   scoreGroup(id, score)
   count(Rollout.runOf(id), 'scored')
+end
+
+-- The scores of a wave that are not voided, as far as its rollouts are still listed in the run; `most` at most.
+local function listedScores(run, item, wave, most)
+  local scores = {}
+  for _, id in ipairs(redis.call('ZRANGE', key.rollouts .. run, 0, -1)) do
+    if #scores == most then break end
+    local ofItem, ofWave, score, voidedAtMs = Rollout.read(id, 'itemKey', 'wave', 'score', 'voidedAtMs')
+    if ofItem == item and ofWave == wave and score and not voidedAtMs then scores[#scores + 1] = tonumber(score) end
+  end
+  return scores
+end
+
+-- Without this score: summed again, because to subtract leaves an error. Of a wave that is not listed in full it is subtracted, and
+-- the best is unknown.
+local function sumWithout(run, item, wave, score, left)
+  local sum, scores = { mean = 0, m2 = 0 }, listedScores(run, item, wave, left)
+  if #scores == left then
+    for count, each in ipairs(scores) do addScore(sum, each, count) end
+    return sum
+  end
+  local whole = readScores(groupOf(run, item), wave)
+  sum.mean = whole.mean + (whole.mean - score) / left
+  sum.m2 = math.max(0, whole.m2 - (score - whole.mean) * (score - sum.mean))
+  return sum
+end
+
+-- Takes a voided score out of the sums of its run.
+local function leaveOutScore(id)
+  local item, wave, score = Rollout.read(id, 'itemKey', 'wave', 'score')
+  local run = Rollout.runOf(id)
+  local group = groupOf(run, item)
+  count(run, 'voided')
+  redis.call('HINCRBY', key.run .. run, 'scored', -1)
+  if redis.call('HEXISTS', group, wave .. ':mean') == 0 then return end -- an older wave, which has left the report
+  local left = redis.call('HINCRBY', group, wave .. ':scored', -1)
+  redis.call('HINCRBY', group, wave .. ':voided', 1)
+  local sum = left > 0 and sumWithout(run, item, wave, tonumber(score), left) or {}
+  redis.call('HDEL', group, wave .. ':mean', wave .. ':m2', wave .. ':best')
+  writeScores(group, wave, sum)
 end
 
 -- `counted`: a settled call carried the code already.
@@ -125,5 +182,6 @@ return {
   inheritWave = inheritWave,
   leaveGroup = leaveGroup,
   countScore = countScore,
+  leaveOutScore = leaveOutScore,
   countDiscard = countDiscard,
 }

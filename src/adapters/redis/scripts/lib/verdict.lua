@@ -12,13 +12,14 @@
 --   unseen   calls that the platform names never arrived
 --   refuse   the task cannot run here
 --   expire   its lease or its life is over. A broken rollout is still scored by a late grade.
+--   void     a caller takes it out of its run. A score stays as it was reported: `void` marks it, and the run's sums leave it out.
 -- An end by the trainer (finish, delete, run closed, superseded) is no event: the verdict stays, and nothing changes it later.
 local becomes = {
   open = {
     score = 'scored', breaks = 'broken', lose = 'discarded', taint = 'discarded', give_up = 'discarded', unseen = 'discarded',
-    refuse = 'discarded', expire = 'discarded',
+    refuse = 'discarded', expire = 'discarded', void = 'discarded',
   },
-  broken = { score = 'scored', give_up = 'discarded', unseen = 'discarded' },
+  broken = { score = 'scored', give_up = 'discarded', unseen = 'discarded', void = 'discarded' },
   scored = {},
   discarded = {},
 }
@@ -86,7 +87,7 @@ function write.scored(id, what)
 end
 
 -- A discard that closes its rollout needs no taint to bar it in the release before.
-local closesItself = { expire = true, refuse = true }
+local closesItself = { expire = true, refuse = true, void = true }
 
 function write.discarded(id, what, event)
   local discarded = {
@@ -107,6 +108,15 @@ local function change(id, event, what)
   local to = becomes[word][event]
   if not to or not mayChange(word, event, what, (Rollout.read(id, 'state'))) then return false end
   write[to](id, what, event)
+  return true
+end
+
+-- True if it changed the verdict or the run's sums.
+local function void(id, reason)
+  if read(id) ~= 'scored' then return change(id, 'void', { code = 'voided', evidence = cjson.encode({ reason = reason }) }) end
+  if Rollout.read(id, 'voidedAtMs') then return false end
+  Rollout.write(id, 'voidedAtMs', nowMs, 'voidReason', reason)
+  Run.leaveOutScore(id)
   return true
 end
 
@@ -147,6 +157,7 @@ return {
   of = of,
   read = read,
   change = change,
+  void = void,
   barredBy = barredBy,
   barred = barred,
   barsCall = barsCall,
