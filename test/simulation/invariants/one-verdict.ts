@@ -61,12 +61,14 @@ const scored = (score: number) => `scored ${score}`;
 function saidBy({ told }: Request): string | null {
   if (told?.kind === 'score') return scored(told.score);
   if (told?.kind === 'view' && told.code !== null) return discardedBy(told.code);
-  return told?.kind === 'failure' && failureRow(told.code).taints ? discardedBy(told.code) : null;
+  const isFinal = told?.kind === 'failure' && (failureRow(told.code).taints || told.code === 'voided');
+  return isFinal ? discardedBy(told.code) : null;
 }
 
-/** A Redis that has lost the first of the two takes the rollout for a new one. */
+/** Of a Redis that has lost the first of the two, the second may be a refusal, and no other score. */
 function contradicts({ redis }: World, first: Word, second: Word): boolean {
   if (first.says === second.says) return false;
+  if (second.says.startsWith('scored')) return true;
   return !redis.replacedMs.some(
     (atMs, index) => atMs < second.atMs && first.atMs > (redis.missedFromMs[index] ?? Infinity),
   );
