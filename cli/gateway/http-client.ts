@@ -3,6 +3,7 @@ import { Value } from 'typebox/value';
 import { Agent, request } from 'undici';
 import { splitLines } from '#src/adapters/event-log/event-lines.ts';
 import { ErrorAnswer } from '#src/protocol/native/parts.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import { CommandError } from '../command-error.ts';
 import { visibleLine } from '../print/visible.ts';
 import type { Connection } from './connection.ts';
@@ -26,6 +27,9 @@ export type HttpClient = {
   lines(request: Pick<HttpRequest, 'path' | 'run' | 'deadlineMs'>): Promise<AsyncGenerator<string> | null>;
   close(): Promise<void>;
 };
+
+/** A gateway holds a request for so long at most, and says then that the work goes on: `wait_s`. */
+export const heldS = productionTimings.requestHoldMs / 1000;
 
 /** Reading commands wait for a person; preflight gives longer ones. */
 const defaultDeadlineMs = 30_000;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
 import type { Item } from '#src/model/grader.ts';
-import type { HttpAnswer, HttpClient } from '../gateway/http-client.ts';
+import { heldS, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
 import { type Check, tryOut } from './report.ts';
 
 /** Just under the platforms' limit of 1 MB with everything around it. */
@@ -32,7 +32,7 @@ export async function checkWay(way: WayUnderTest): Promise<readonly Check[]> {
   const exec = (callId: string, body: object, timeoutS: number) =>
     client.send({
       method: 'POST',
-      path: `${path}/exec?wait_s=540`,
+      path: `${path}/exec?wait_s=${heldS}`,
       run,
       body: { call_id: callId, timeout_s: timeoutS, ...body },
       deadlineMs: (timeoutS + 30) * 1000,

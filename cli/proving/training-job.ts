@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { Item, Json } from '#src/model/grader.ts';
 import { GradeAnswer } from '#src/protocol/native/calls.ts';
 import type { Connection } from '../gateway/connection.ts';
-import { askNative, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
+import { askNative, heldS, type HttpAnswer, type HttpClient } from '../gateway/http-client.ts';
 
 const Headers = Type.Record(Type.String(), Type.String());
 
@@ -133,7 +133,7 @@ export async function gradeUntouched(
   await askNative(client, { ...send, path: '/v1/rollouts', body: opening }, Type.Object({}));
   const path = `/v1/rollouts/${encodeURIComponent(rolloutId)}`;
   const body = { sample: sampleOf(answer, []) };
-  const graded = { ...send, path: `${path}/grade?wait_s=540`, body };
+  const graded = { ...send, path: `${path}/grade?wait_s=${heldS}`, body };
   const { score, detail } = await askNative(client, graded, GradeAnswer);
   await client.send({ method: 'POST', path: `${path}/finish` });
   const broken = detail['suspected'] === undefined ? null : JSON.stringify(detail).slice(0, 400);

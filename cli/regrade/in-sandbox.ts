@@ -5,7 +5,7 @@ import { scoreIn } from '#src/grading/run-command-grader.ts';
 import type { Item } from '#src/model/grader.ts';
 import { CallAnswer } from '#src/protocol/native/calls.ts';
 import { CommandError } from '../command-error.ts';
-import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { askNative, heldS, type HttpClient } from '../gateway/http-client.ts';
 
 /** What a program that grades is given, and where: a sandbox of the fleet that no policy was in. */
 export type GradedElsewhere = {
@@ -19,8 +19,6 @@ export type GradedElsewhere = {
 
 /** In a sandbox that is nobody else's; a name below which nothing else lies. */
 const folder = '/tmp/corral-regrade';
-/** A gateway holds a request for 540 s at most. */
-const heldS = 500;
 
 /**
  * Runs a command grader over `$CORRAL_ROLLOUT` alone. Nobody is in that sandbox to keep it from, so it runs as the one user

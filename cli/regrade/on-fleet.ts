@@ -9,7 +9,7 @@ import { freshLeaves } from '#src/model/grader-leaves.ts';
 import type { Json } from '#src/model/grader.ts';
 import type { KeptArtifacts } from '#src/ports/kept-rollouts.ts';
 import { CommandError } from '../command-error.ts';
-import { askNative, type HttpClient } from '../gateway/http-client.ts';
+import { askNative, heldS, type HttpClient } from '../gateway/http-client.ts';
 import { patiently } from '../proving/play.ts';
 import { readLoss } from '../proving/read-answers.ts';
 import { environmentsOf } from '../proving/stage.ts';
@@ -140,9 +140,6 @@ async function bytesOf(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   for await (const chunk of chunks) all.push(chunk);
   return Buffer.concat(all);
 }
-
-/** A gateway holds a request for 540 s at most, and says then that it goes on. */
-const heldS = 500;
 
 /** Without the calls that it names: they are none of this rollout's, and no part that is graded so looks at them. */
 async function grade(

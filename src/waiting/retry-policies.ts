@@ -1,5 +1,6 @@
 import { asFailure, Failure } from '../failure/failure.ts';
 import type { FailureCode } from '../failure/codes.ts';
+import { productionTimings } from '../model/timings.ts';
 import { LinkError } from '../ports/sandbox-link.ts';
 
 /**
@@ -102,7 +103,7 @@ export const retryPolicies: Readonly<Record<Retried, RetryPolicy>> = {
   request: {
     what: 'a tool call, a grade: from the top',
     on: 'every failure that may pass, but none that was given up below',
-    until: 'until the request’s time is up: 540 s on the RFT face, `wait_s` on the native one',
+    until: `until the request’s time is up: ${productionTimings.requestHoldMs / 1000} s on the RFT face, \`wait_s\` on the native one`,
     again: mayPass,
     mostTries: always,
     pauses: usual,

@@ -1,9 +1,12 @@
 import { failureCodes, failureRow } from '#src/failure/codes.ts';
 import type { Face } from '#src/model/face.ts';
+import { productionTimings } from '#src/model/timings.ts';
 import { ofEnvironment, oneOf, seen, type Specs } from './spec.ts';
 import { judgesFromStart, ofFailure, ofJudge, allFailures } from './tables.ts';
 
 const gateway = { by: ['gateway'], of: 'process' } as const;
+
+const heldS = productionTimings.requestHoldMs / 1000;
 
 const faces = ['rft', 'native', 'e2b'] as const satisfies readonly Face[];
 const ofFace = oneOf('face', faces);
@@ -51,9 +54,8 @@ export const toldByGateways = {
       ),
     ],
     buckets: {
-      seconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 100, 300, 540],
-      because:
-        'what needs no sandbox takes milliseconds, a warm tool call some more than its command, and nobody is held longer than 540 s',
+      seconds: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 100, 300, heldS],
+      because: `what needs no sandbox takes milliseconds, a warm tool call some more than its command, and no request is held longer than ${heldS} s`,
     },
   },
   corral_gateway_held_requests: {
