@@ -65,10 +65,13 @@ function saidBy({ told }: Request): string | null {
   return isFinal ? discardedBy(told.code) : null;
 }
 
-/** Of a Redis that has lost the first of the two, the second may be a refusal, and no other score. */
+/**
+ * Of a Redis that has lost the first of the two, the second may be a refusal, and no other score. Only an operator's void goes with
+ * the Redis that has it: no sandbox knows of it.
+ */
 function contradicts({ redis }: World, first: Word, second: Word): boolean {
   if (first.says === second.says) return false;
-  if (second.says.startsWith('scored')) return true;
+  if (second.says.startsWith('scored') && first.says !== discardedBy('voided')) return true;
   return !redis.replacedMs.some(
     (atMs, index) => atMs < second.atMs && first.atMs > (redis.missedFromMs[index] ?? Infinity),
   );
