@@ -27,7 +27,7 @@ export type PreviousImages = Readonly<Record<keyof typeof previousNames, BuiltIm
 /** A commit never changes, so once both archives are there, neither git nor npm is asked again. */
 export async function buildPreviousImages(cacheDir: string = defaultCacheDir()): Promise<PreviousImages> {
   await mkdir(cacheDir, { recursive: true });
-  const commit = await namedCommit();
+  const commit = await previousCommit();
   // In the cache and not in /tmp, which may be memory: a tree of sources, and packages where they differ from ours.
   const folder = await mkdtemp(join(cacheDir, '.previous-'));
   let found: Promise<Catalogue> | null = null;
@@ -46,7 +46,8 @@ export async function buildPreviousImages(cacheDir: string = defaultCacheDir()):
   }
 }
 
-const namedCommit = async (): Promise<string> =>
+/** The commit that the file `previous` names: the release that may serve a fleet next to this one while it is upgraded. */
+export const previousCommit = async (): Promise<string> =>
   (await readFile(join(import.meta.dirname, 'previous'), 'utf8')).trim();
 
 async function catalogueOf(commit: string, folder: string): Promise<Catalogue> {

@@ -3,13 +3,11 @@ import { copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { previousCommit } from '#infra/images/previous.ts';
 import type { FleetState, FleetStateOptions } from '#src/adapters/redis/fleet-state.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
-
-/** The release that may serve a fleet next to this one while it is upgraded. */
-export const releaseBefore = '38092ed3';
 
 /** What the tests use of its fleet state. Its answers are its own. */
 export type FleetBefore = Pick<FleetState, 'close'> & {
@@ -28,7 +26,7 @@ export async function unpackReleaseBefore(): Promise<ReleaseBefore | null> {
   const remove = () => rm(folder, { recursive: true, force: true });
   const archive = join(folder, 'sources.tar');
   try {
-    await run('git', ['archive', '--output', archive, releaseBefore, 'src'], { cwd: root });
+    await run('git', ['archive', '--output', archive, await previousCommit(), 'src'], { cwd: root });
   } catch {
     await remove();
     return null;
