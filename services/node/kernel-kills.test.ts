@@ -21,13 +21,23 @@ describe('killedForMachine', () => {
     ['a group above had none left', group('/corral', '/corral/x/s-1'), 2109932520],
     ['its own group had none left', group('/corral/x/s-1', '/corral/x/s-1'), null],
     ['some group had none left, and the line before says which', killed('Memory cgroup out of memory'), null],
-    [
-      'a kill for another reason',
-      'corral: Killed process 1 (x) total-vm:1kB, UID:7 pgtables:1kB oom_score_adj:0',
-      null,
-    ],
+    ['a kill for another reason', killed('corral'), null],
   ])('%s', (_, line, id) => {
     expect(killedForMachine(line)).toBe(id);
+  });
+
+  it.each([
+    [
+      'a crash in a mapped file',
+      'Out of memory[4242]: segfault at 0 ip 00007f sp 00007f error 6 in : Killed process 1 (x) total-vm:1kB, anon-rss:1kB, file-rss:1kB, shmem-rss:1kB, UID:2109932520 pgtables:1kB oom_score_adj:0[7f,1000]',
+    ],
+    ['a trap', `traps: ${killed('Out of memory')}[77] general protection fault ip:0 sp:0 error:0`],
+    ['text behind the format', `${killed('Out of memory')} x`],
+    ['text before it', `x${killed('Out of memory')}`],
+    ['another group’s fields in a name', group('/a/s-1', '/a/s-1', 'x,task_memcg=/b')],
+    ['a context line in a crash', `${group('/a', '/a/s-1')}[7f,1000]`],
+  ])('text that the policy chose is no kill: %s', (_, line) => {
+    expect(killedForMachine(line)).toBeNull();
   });
 
   it('a name that the policy chose for its process cannot name somebody else', () => {

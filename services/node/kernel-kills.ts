@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
 
 /**
  * Whom the kernel killed because the machine had no memory left, by the kernel's own log. A group's counters cannot always
- * tell that from the group's own want, and they are read only when a call ends; here it stands at once, and whose process
+ * tell that from the group's own want, and they are read only when a call ends; the log has it at once, and whose process
  * it was. Two lines speak of one kill:
  *
  *   oom-kill:constraint=…,global_oom,task_memcg=/…,task=NAME,pid=N,uid=N           the machine
@@ -10,8 +10,12 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
  *   Out of memory: Killed process N (NAME) total-vm:…, UID:N pgtables:…            the machine
  *   Memory cgroup out of memory: Killed process …                                  some group; the line before says which
  *
- * The first is left out when many come at once. NAME is the policy's to choose, 15 bytes; what is read stands before or
- * behind it. Source: `mm/oom_kill.c`, `mm/memcontrol.c` (mem_cgroup_print_oom_context) of Linux 4.19 to 6.18.
+ * The first is left out when many come at once. Source: `mm/oom_kill.c`, `mm/memcontrol.c` (mem_cgroup_print_oom_context) of
+ * Linux 4.19 to 6.18.
+ *
+ * The policy writes into this log: the kernel prints the names of its processes (15 bytes) and of its mapped files (any text)
+ * when they crash. So a line counts only if all of it has the killer's format, from its first byte to its last; and the log is
+ * never the only witness: the counter of the group that lost a process must have moved, too (sandboxes.ts).
  */
 export type KernelKills = {
   /** Users, as ids of this host, of the processes killed since the last question. */
@@ -21,29 +25,22 @@ export type KernelKills = {
 
 /** The id in a line that tells of a kill for the machine, or for a group above the process's own; null in any other. */
 export function killedForMachine(line: string): number | null {
-  if (line.startsWith('Out of memory')) {
-    const isKill = line.includes(': Killed process ') && line.includes(userBefore);
-    return isKill ? numberAt(line, line.lastIndexOf(userBefore) + userBefore.length) : null;
-  }
-  if (!line.startsWith('oom-kill:constraint=')) return null;
-  const [who = '', of = ''] = splitAt(line, ',task_memcg=');
-  const [own = '', victim = ''] = splitAt(of, ',task=');
-  if (who.slice(who.lastIndexOf(',')) === `,oom_memcg=${own}`) return null;
-  return numberAt(victim, victim.lastIndexOf(',uid=') + ',uid='.length);
+  const { uid, lacking, own } = (killed.exec(line) ?? context.exec(line))?.groups ?? {};
+  if (uid === undefined || (lacking !== undefined && lacking === own)) return null;
+  return Number(uid);
 }
 
-const userBefore = ', UID:';
-
-/** Before and behind the first `mark`; empty where it is missing. */
-function splitAt(text: string, mark: string): readonly string[] {
-  const at = text.indexOf(mark);
-  return at < 0 ? [] : [text.slice(0, at), text.slice(at + mark.length)];
-}
-
-function numberAt(text: string, at: number): number | null {
-  const value = Number.parseInt(text.slice(at), 10);
-  return Number.isNaN(value) ? null : value;
-}
+/** A process' name: 15 bytes, of which the log escapes some as `\x0a`. */
+const name = String.raw`.{0,60}`;
+const sizes = String.raw`total-vm:\d+kB, anon-rss:\d+kB, file-rss:\d+kB, shmem-rss:\d+kB`;
+const killed = new RegExp(
+  String.raw`^Out of memory(?: \(oom_kill_allocating_task\))?: Killed process \d+ \(${name}\) ${sizes}, UID:(?<uid>\d+) pgtables:\d+kB oom_score_adj:-?\d+$`,
+);
+const nodes = String.raw`(?:\(null\)|[\d,-]+)`;
+/** Groups are named by the fleet: no sandbox can make one. */
+const context = new RegExp(
+  String.raw`^oom-kill:constraint=CONSTRAINT_[A-Z_]+,nodemask=${nodes},cpuset=[^,]+,mems_allowed=[\d,-]*,(?:global_oom|oom_memcg=(?<lacking>[^,]+)),task_memcg=(?<own>[^,]+),task=${name},pid=\d+,uid=(?<uid>\d+)$`,
+);
 
 /** Longer than any record: the kernel cuts its own at 1 KiB, and escapes at most fourfold. */
 const recordBytes = 8192;
@@ -76,7 +73,10 @@ function openLog(): number | null {
   }
 }
 
-/** One read gives one record, `LEVEL,NUMBER,TIME,FLAGS;TEXT`, and perhaps lines of more about it. */
+/**
+ * One read gives one record, `PREFIX,NUMBER,TIME,FLAGS;TEXT`, and perhaps lines of more about it. The prefix is a level below 8
+ * for what the kernel says itself; any program that writes into the log gets a larger one (Documentation/ABI/testing/dev-kmsg).
+ */
 function records(log: number, buffer: Buffer): string[] {
   const lines: string[] = [];
   for (;;) {
@@ -84,7 +84,7 @@ function records(log: number, buffer: Buffer): string[] {
       const length = readSync(log, buffer);
       if (length === 0) return lines;
       const [first = ''] = buffer.toString('latin1', 0, length).split('\n');
-      lines.push(first.slice(first.indexOf(';') + 1));
+      if (Number.parseInt(first, 10) < 8) lines.push(first.slice(first.indexOf(';') + 1));
     } catch (thrown) {
       // Overwritten before it was read: the next is there. Anything else, EAGAIN first of all: there is none.
       if (!(thrown instanceof Error && 'code' in thrown && thrown.code === 'EPIPE')) return lines;

@@ -60,11 +60,11 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const onRunning = ({ request: { sandbox } }: Life) =>
     feed.tell({ kind: 'running', sandbox, address: addressOf(sandbox) });
 
-  /** What the machine's want of memory struck goes as a whole: nobody knows what its commands would have done. */
+  /** What the machine's want of memory struck ends as a whole: what its commands would have done is unknown. */
   const endStruck = () => {
     for (const uid of options.kernelKills?.next() ?? []) {
       const struck = [...lives.values()].find(({ idBase }) => idBase !== null && isIn(idBase, uid));
-      if (struck !== undefined) end(struck, 'machine_out_of_memory');
+      if (struck !== undefined && hasLostProcess(struck)) end(struck, 'machine_out_of_memory');
     }
   };
   const forget = (life: Life, death: Death) => {
@@ -142,6 +142,12 @@ async function lookAt(life: Life, nowMs: number): Promise<void> {
   if (life.expiresAtMs !== null && nowMs > life.expiresAtMs + expiryGraceMs) return end(life, 'expired');
   if (life.socket !== null && !(await isStillThere(life.socket))) return end(life, 'socket_lost');
   lookAtMemory(life);
+}
+
+/** The second witness of a kill that the kernel's log names: the kernel counts it in the group before it logs it. */
+function hasLostProcess({ group, memory }: Life): boolean {
+  const account = group?.memory ? readMemoryAccount(group.memory) : null;
+  return account !== null && account.kills > memory.before.kills;
 }
 
 /** Only while sandboxd is seen alive: what was counted up to then did not end it. Whose count has rested for two looks is left alone. */

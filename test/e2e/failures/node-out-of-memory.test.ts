@@ -1,5 +1,7 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FleetOfTest, startFleetOfTest } from '#test/support/fleet.ts';
 
@@ -114,4 +116,38 @@ test('a grader that the machine’s want of memory killed: 503, and no on_exit a
   );
   expect(grade).toMatchObject({ status: 503 });
   await expectTheMachines('trace_graded');
+});
+
+/** A process named as the kernel's message begins crashes in a mapped file that is named as the message goes on. */
+const forge = `
+import ctypes, os
+base = open('/proc/self/uid_map').read().split()[1]
+name = f': Killed process 1 (x) total-vm:1kB, anon-rss:1kB, file-rss:1kB, shmem-rss:0kB, UID:{base} pgtables:1kB oom_score_adj:0'
+os.chdir('/tmp')
+open(name, 'wb').write(bytes.fromhex('${process.arch === 'x64' ? 'c70425000000000000000000' : '1f0000f91f0000f9'}').ljust(4096))
+if os.fork() == 0:
+    libc = ctypes.CDLL(None)
+    libc.prctl(15, b'Out of memory', 0, 0, 0)
+    libc.mmap.restype = ctypes.c_void_p
+    ctypes.CFUNCTYPE(None)(libc.mmap(None, 4096, 5, 2, os.open(name, os.O_RDONLY), 0))()
+print(base, os.wait()[1])
+`;
+
+test('a kill that the policy writes into the kernel log discards nothing', async () => {
+  const answer = await call('trace_forged', 'c1', `cat > forge.py <<'END'\n${forge}\nEND\npython3 forge.py`);
+  const [base, signal] = ((answer.body as { output: string }).output ?? '').trim().split(' ');
+  expect({ answer, signal }).toMatchObject({
+    answer: { status: 200 },
+    signal: expect.stringMatching(/11|139/u),
+  });
+  const log = execFileSync('dmesg', { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  expect(log).toMatch(
+    new RegExp(`^.*Out of memory\\[\\d+\\]: .*: Killed process 1 \\(x\\).*UID:${base} `, 'mu'),
+  );
+  // The node looks into the log each second, and before it judges how a sandbox ended.
+  await sleep(2_500);
+  expect(await call('trace_forged', 'c2', 'echo goes on')).toMatchObject({ body: { output: 'goes on\n' } });
+  expect(await world.rft.grade({ trace: 'trace_forged', environment: 'roomy' })).toMatchObject({
+    status: 200,
+  });
 });
