@@ -64,6 +64,22 @@ describe('arguments against the schema of their tool', () => {
   });
 });
 
+test('a long list of allowed values is cut in the reason', () => {
+  const values = Array.from({ length: 5_000 }, (_, index) => `value-${index}`);
+  const parameters = { type: 'object', properties: { mode: { enum: values } } };
+  const checked = checkArguments({ ...tool, parameters }, { mode: 'none' });
+  expect(checked).toMatchObject({ ok: false, reason: expect.stringMatching(/"value-19", and 4980 more]$/) });
+});
+
+test('arguments that would take too many steps to check are the failure of the model', () => {
+  const branches = Array.from({ length: 200 }, (_, index) => ({ const: index }));
+  const parameters = { type: 'object', properties: { all: { type: 'array', items: { anyOf: branches } } } };
+  const reason = 'there is too much in them to check against the parameters';
+  const all = (length: number) => checkArguments({ ...tool, parameters }, { all: Array(length).fill(199) });
+  expect(all(10)).toMatchObject({ ok: true });
+  expect(all(9_000)).toEqual({ ok: false, reason });
+});
+
 test('key order and the text or object form make no difference', () => {
   const digest = callDigest('shell', { command: 'ls', depth: 2 });
   expect(callDigest('shell', { depth: 2, command: 'ls' })).toBe(digest);

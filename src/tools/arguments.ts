@@ -53,6 +53,11 @@ function isObject(value: Json): value is ToolArguments {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** As many as `troubleIn` has let pass. */
+function countValues(value: Json): number {
+  return valuesIn(value).reduce((count: number, below) => count + countValues(below), 1);
+}
+
 /** Walks level by level rather than by recursion: the depth is what is in doubt. Stops at the first value too many. */
 function troubleIn(object: ToolArguments): string | null {
   let level: readonly Json[] = [object];
@@ -105,11 +110,16 @@ export function checkArguments(tool: Tool, args: ToolArguments): Arguments {
 }
 
 function mistakesIn(tool: Tool, args: ToolArguments): string | null {
-  const mistakes = checkOf(tool)(args);
+  const mistakes = checkOf(tool)(args, countValues(args));
   if (mistakes === null) return null;
   if (mistakes === 'patterns on too much text') return 'a text in them that must match a pattern is too long';
-  const reasons = new Set(mistakes.map(reasonOf));
-  return [...reasons].slice(0, maxReasons).join('; ');
+  if (mistakes === 'too many steps') return 'there is too much in them to check against the parameters';
+  const reasons = new Set<string>();
+  for (const mistake of mistakes) {
+    reasons.add(reasonOf(mistake));
+    if (reasons.size === maxReasons) break;
+  }
+  return [...reasons].join('; ');
 }
 
 /** No program can be given a NUL among its arguments; the built-in tools take text in a body and can. */
@@ -136,10 +146,19 @@ function reasonOf(error: ErrorObject): string {
     case 'additionalProperties':
       return `${dotted(where, params['additionalProperty'])} is not a parameter of this tool`;
     case 'enum':
-      return `${where} must be one of ${JSON.stringify(params['allowedValues'])}`;
+      return `${where} must be one of ${listed(params['allowedValues'] as readonly Json[])}`;
     default:
       return `${where === '' ? 'the arguments' : where} ${error.message ?? 'do not fit'}`;
   }
+}
+
+const mostListed = 20;
+
+/** As many as a model needs to see what is meant. */
+function listed(values: readonly Json[]): string {
+  const more = values.length - mostListed;
+  const shown = JSON.stringify(values.slice(0, mostListed));
+  return more > 0 ? `${shown.slice(0, -1)}, and ${more} more]` : shown;
 }
 
 function dotted(where: string, name: unknown): string {
