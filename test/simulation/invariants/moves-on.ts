@@ -41,11 +41,12 @@ function takenBack(before: FleetSnapshot, now: FleetSnapshot): string | null {
   return null;
 }
 
-/** A broken rollout is scored, or discarded for what its platform or its judge did. */
+/** A broken rollout is scored, or discarded: by an operator, or for what its platform or its judge did. */
 function mayBecome(was: RolloutRow, is: RolloutRow): boolean {
   if (was.verdict !== 'broken') return wordsOf(was) === wordsOf(is);
   if (is.verdict !== 'discarded') return is.broken;
-  return is.discard === 'rollout_unknown' || (is.discard === 'grader_failed' && is.suspected !== '');
+  if (is.discard === 'rollout_unknown' || is.discard === 'voided') return true;
+  return is.discard === 'grader_failed' && is.suspected !== '';
 }
 
 const wordsOf = ({ verdict, discard, score }: RolloutRow): string => `${verdict} ${discard}${score}`;

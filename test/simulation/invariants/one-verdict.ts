@@ -66,12 +66,12 @@ function saidBy({ told }: Request): string | null {
 }
 
 /**
- * Of a Redis that has lost the first of the two, the second may be a refusal, and no other score. Only an operator's void goes with
- * the Redis that has it: no sandbox knows of it.
+ * If Redis has lost the first of the two, the second may be a refusal, and no other score. A discard that was lost may be followed
+ * by a score of a rollout that began again in a fresh sandbox; that no answer of the lost one counts is another invariant.
  */
 function contradicts({ redis }: World, first: Word, second: Word): boolean {
   if (first.says === second.says) return false;
-  if (second.says.startsWith('scored') && first.says !== discardedBy('voided')) return true;
+  if (first.says.startsWith('scored') && second.says.startsWith('scored')) return true;
   return !redis.replacedMs.some(
     (atMs, index) => atMs < second.atMs && first.atMs > (redis.missedFromMs[index] ?? Infinity),
   );
