@@ -3,8 +3,9 @@ import { sharingOneFleet, suites } from './test/suites.ts';
 
 export default defineConfig({
   test: {
+    // `isolate: false`: a worker plays file after file and imports each module once. The modules keep nothing that another file
+    // could meet. `deep` measures memory.
     projects: [
-      // A worker plays file after file: their modules keep nothing that another file could meet.
       { extends: true, test: { name: 'unit', include: [...suites.unit.files], isolate: false } },
       {
         extends: true,
@@ -12,6 +13,7 @@ export default defineConfig({
           name: 'whole',
           include: [...suites.whole.files],
           exclude: [...suites.whole.without, ...sharingOneFleet],
+          isolate: false,
         },
       },
       {
@@ -19,6 +21,7 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: sharingOneFleet,
+          isolate: false,
           globalSetup: ['test/support/start-shared-fleet.ts'],
         },
       },

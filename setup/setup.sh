@@ -27,6 +27,11 @@ install_npm_packages() {
   npm_wanted >"$stamp"
 }
 
+# Every process reads it, and reads it ten times as fast as a few files. An update of the package brings its modules back.
+bundle_typebox() {
+  [ -d node_modules/typebox/build/bundled ] || node_modules/.bin/node infra/bundle-typebox.ts
+}
+
 redis_is_new_enough() {
   version=$(redis-server --version 2>/dev/null | sed -n 's/.* v=\([0-9]*\)\..*/\1/p')
   [ "${version:-0}" -ge 7 ]
@@ -112,6 +117,7 @@ fetch_monitoring_programs() {
 }
 
 install_npm_packages
+bundle_typebox
 [ "${1:-}" != unit ] || exit 0
 install_debian_packages "${1:-}"
 fetch_monitoring_programs "${1:-}"

@@ -25,7 +25,8 @@ export const sharingOneFleet = [
   'test/e2e/failures/{answer-expired,call-conflict,environment-mismatch,grader-failed,invalid-request}.test.ts',
   'test/e2e/failures/{item-missing,models-own,payload-too-large,rollout-closed,rollout-unknown}.test.ts',
   'test/e2e/failures/{run-closed,score-conflict,setup-failed,still-running,tool-not-configured}.test.ts',
-  'test/e2e/failures/{unknown-call,unknown-environment,voided}.test.ts',
+  'test/e2e/failures/{unauthorized,unknown-call,unknown-environment,voided}.test.ts',
+  'test/e2e/{attacks/hurt-a-neighbour,walking-skeleton}.test.ts',
 ];
 
 const onClusters = ['test/cluster/**/*.test.ts', 'test/chart/**/*.test.ts', 'test/alerts/**/*.test.ts'];

@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { once } from 'node:events';
+import { createServer } from '#src/platform/node-http.ts';
 import { describeHealth } from '#src/platform/state-health.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { EnvironmentsInForce } from '#src/ports/fleet/registry.ts';

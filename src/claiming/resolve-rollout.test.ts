@@ -15,9 +15,11 @@ const { owner } = fakeRollout();
 const environment = fakeEnvironment();
 const keyOf = (index: number) => rolloutKey({ ...owner, rollout: rolloutId(`r${index}`) });
 
-function remember(rolloutCache: RolloutCache, index: number, rowCharacters: number): void {
-  const row = { text: 'x'.repeat(rowCharacters) };
-  const claim = openingClaim(owner, 'rft', environment, row, JSON.stringify);
+const claimWithRow = (rowCharacters: number) =>
+  openingClaim(owner, 'rft', environment, { text: 'x'.repeat(rowCharacters) }, JSON.stringify);
+const [largeClaim, smallClaim] = [claimWithRow(1_000_000), claimWithRow(10)];
+
+function remember(rolloutCache: RolloutCache, index: number, claim = largeClaim): void {
   rolloutCache.remember(keyOf(index), { claim, environment, exposed: {} });
 }
 
@@ -27,7 +29,7 @@ function remembered(rolloutCache: RolloutCache, count: number): readonly number[
 
 test('of rollouts with rows of 1 MB as many are remembered as 64 MiB hold, the newest', () => {
   const rolloutCache = new RolloutCache();
-  for (let index = 0; index < 100; index += 1) remember(rolloutCache, index, 1_000_000);
+  for (let index = 0; index < 100; index += 1) remember(rolloutCache, index);
   const kept = remembered(rolloutCache, 100);
   expect(kept).toHaveLength(67);
   expect(kept.at(-1)).toBe(99);
@@ -35,17 +37,17 @@ test('of rollouts with rows of 1 MB as many are remembered as 64 MiB hold, the n
 
 test('one that is remembered again counts once, and is the newest then', () => {
   const rolloutCache = new RolloutCache();
-  for (let turn = 0; turn < 200; turn += 1) remember(rolloutCache, 0, 1_000_000);
-  for (let index = 1; index < 67; index += 1) remember(rolloutCache, index, 1_000_000);
-  remember(rolloutCache, 0, 1_000_000);
-  remember(rolloutCache, 67, 1_000_000);
+  for (let turn = 0; turn < 200; turn += 1) remember(rolloutCache, 0);
+  for (let index = 1; index < 67; index += 1) remember(rolloutCache, index);
+  remember(rolloutCache, 0);
+  remember(rolloutCache, 67);
   expect(remembered(rolloutCache, 68)).not.toContain(1);
   expect(remembered(rolloutCache, 68)).toContain(0);
 });
 
 test('of small ones 4,096 are remembered', () => {
   const rolloutCache = new RolloutCache();
-  for (let index = 0; index < 5_000; index += 1) remember(rolloutCache, index, 10);
+  for (let index = 0; index < 5_000; index += 1) remember(rolloutCache, index, smallClaim);
   expect(remembered(rolloutCache, 5_000)).toHaveLength(4_096);
 });
 

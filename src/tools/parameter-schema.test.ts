@@ -102,19 +102,19 @@ const costly: readonly (readonly [string, object, unknown])[] = [
   [
     'additionalProperties',
     { additionalProperties: { anyOf: many(100, (index) => ({ const: index })) } },
-    fields(9_990, () => 'x'),
+    fields(1_990, () => 'x'),
   ],
   [
     'no additionalProperties',
     { properties: fields(7, () => true), additionalProperties: false },
-    fields(9_990, () => 1),
+    fields(1_990, () => 1),
   ],
   [
     'patternProperties',
     { patternProperties: fields(50, () => ({ type: 'string' })) },
-    fields(9_990, () => 1),
+    fields(1_990, () => 1),
   ],
-  ['propertyNames', { propertyNames: { enum: many(5_000, (index) => `n${index}`) } }, fields(9_990, () => 1)],
+  ['propertyNames', { propertyNames: { enum: many(5_000, (index) => `n${index}`) } }, fields(1_990, () => 1)],
   ['dependentRequired', list({ dependentRequired: fields(200, () => ['g']) }), objects],
   ['dependentSchemas', list({ dependentSchemas: fields(200, () => ({ required: ['g'] })) }), objects],
   [
@@ -136,7 +136,7 @@ const costly: readonly (readonly [string, object, unknown])[] = [
 const fewStepsMs = 5;
 /** The shortest of several: what else the machine did meanwhile is not in it. */
 function leastMs(work: () => unknown): number {
-  const tookMs = many(12, () => {
+  const tookMs = many(6, () => {
     const startedMs = performance.now();
     work();
     return performance.now() - startedMs;

@@ -1,11 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { fleetFolders, sharedPayload, shellEnvironment } from '../support/fleet.ts';
 import { startFleet } from '#cli/fleet/start-fleet.ts';
 import { facesOf } from '../support/faces.ts';
 import { partsOfFleet } from '../support/parts-of-fleet.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
+
+afterEach(() => void vi.unstubAllEnvs());
 
 // What becomes of the spans is nobody's trouble but that of who wants to read them.
 
@@ -22,8 +24,8 @@ test.each([
   ['refuses connections', refusing],
 ])('a collector that %s harms no call, and the log says what was dropped', async (_what, collector) => {
   await using receiver = await collector();
-  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = receiver.endpoint;
-  process.env['OTEL_TRACES_SAMPLER_ARG'] = '1';
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', receiver.endpoint);
+  vi.stubEnv('OTEL_TRACES_SAMPLER_ARG', '1');
   const { root, environmentsDir, stateDir } = await fleetFolders({ shell: shellEnvironment });
   const parts = partsOfFleet(stateDir);
   const fleet = await startFleet({ environmentsDir, stateDir, payloadDir: sharedPayload });

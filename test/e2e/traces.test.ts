@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { spanAttributes, spanKinds, type SpanName } from '#src/ports/tracer.ts';
 import { type FleetOfTest, startFleetOfTest } from '../support/fleet.ts';
 import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
@@ -34,12 +34,13 @@ let corral: FleetOfTest;
 
 beforeAll(async () => {
   receiver = await startOtlpReceiver();
-  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = receiver.endpoint;
-  process.env['OTEL_EXPORTER_OTLP_HEADERS'] = 'x-tenant=rl%20lab';
-  process.env['OTEL_TRACES_SAMPLER_ARG'] = '1';
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', receiver.endpoint);
+  vi.stubEnv('OTEL_EXPORTER_OTLP_HEADERS', 'x-tenant=rl%20lab');
+  vi.stubEnv('OTEL_TRACES_SAMPLER_ARG', '1');
   corral = await startFleetOfTest({ environments: { shell: coldEnvironment } });
 });
 afterAll(async () => {
+  vi.unstubAllEnvs();
   await corral.stop();
   await receiver[Symbol.asyncDispose]();
 });

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '../support/fleet.ts';
+import { expect, test } from 'vitest';
+import { sharedFleet } from '../support/shared-fleet.ts';
 
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet();
 
 test('a tool call is answered in the RFT shape, and nothing else is in the answer', async () => {
   const answer = await corral.rft.call({

@@ -3,7 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { buildPayload } from '#infra/payload/payload.ts';
@@ -20,6 +20,7 @@ import {
   type GradeAction,
   protocolVersion,
 } from '#src/protocol/sandboxd/wire.ts';
+import { sharedPayload } from './fleet-folders.ts';
 
 /** A real sandboxd process for tests, and a line to it. */
 export type TestSandboxd = {
@@ -45,27 +46,23 @@ export type TestSandboxdOptions = {
 export const policyUid = 1_000_000 + 2 * process.pid;
 export const graderUid = policyUid + 1;
 
-const repository = join(import.meta.dirname, '../..');
-
 /**
- * sandboxd straight from its sources on this machine: no namespaces but one for mounts, everything else as in a
- * sandbox. The checkout is mounted where the policy's user may read it, because a folder like /root is closed to it.
- * Needs root.
+ * sandboxd from the payload on this machine: no namespaces but one for mounts, everything else as in a sandbox. The payload is
+ * mounted where the policy's user may read it, because a folder like /root is closed to it. Needs root.
  */
-export function startSandboxd(options: TestSandboxdOptions = {}): Promise<TestSandboxd> {
+export async function startSandboxd(options: TestSandboxdOptions = {}): Promise<TestSandboxd> {
   const folder = temporaryFolder();
-  const checkout = join(folder, 'checkout');
-  mkdirSync(checkout);
-  const inCheckout = (path: string) =>
-    path.startsWith(`${repository}/`) ? join(checkout, relative(repository, path)) : path;
-  const argv = [inCheckout(process.execPath), inCheckout(join(repository, 'services/sandboxd/main.ts'))];
+  const payload = join(folder, 'payload');
+  mkdirSync(payload);
+  const { dir } = await buildPayload(sharedPayload);
   const settings = {
     CORRAL_LISTEN: `unix:${folder}/d.sock`,
     CORRAL_WORKSPACE: join(folder, 'workspace'),
     CORRAL_GRADER_FOLDER: join(folder, 'grader'),
+    CORRAL_PAYLOAD: payload,
   };
-  const mounting = ['unshare', '--mount', '--', 'sh', '-c', mountAndBecome, repository, checkout];
-  return start(folder, join(folder, 'workspace'), [...mounting, ...argv], settings, options);
+  const mounting = ['unshare', '--mount', '--', 'sh', '-c', mountAndBecome, dir, payload];
+  return start(folder, join(folder, 'workspace'), [...mounting, ...sandboxdArgv(payload)], settings, options);
 }
 
 const mountAndBecome = 'mount --bind "$0" "$1" && shift && exec "$@"';

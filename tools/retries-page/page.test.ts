@@ -1,4 +1,5 @@
-import { glob, readFile } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Retried, retryPolicies } from '#src/waiting/retry-policies.ts';
@@ -14,10 +15,15 @@ test('docs/retries.md says what the table of retries says', async () => {
   expect((await read('docs/retries.md')) === retriesPage(), stale).toBe(true);
 });
 
-test.each(names)('the row %s is tried by the files that it names, and by no others', async (name) => {
-  const using: string[] = [];
-  for await (const file of glob('{src,services}/**/*.ts', { cwd: repository }))
-    if (!file.endsWith('.test.ts') && (await read(file)).includes(`retryPolicies.${name}`)) using.push(file);
+const sources = await Promise.all(
+  globSync('{src,services}/**/*.ts', { cwd: repository, exclude: ['**/*.test.ts'] }).map(async (file) => ({
+    file,
+    text: await read(file),
+  })),
+);
+
+test.each(names)('the row %s is tried by the files that it names, and by no others', (name) => {
+  const using = sources.filter(({ text }) => text.includes(`retryPolicies.${name}`)).map(({ file }) => file);
   expect(using.toSorted()).toEqual(retryPolicies[name].by.toSorted());
 });
 

@@ -1,4 +1,4 @@
-import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import {
@@ -17,6 +17,7 @@ import type { CallId, RolloutId } from '#src/model/ids.ts';
 import type { Written } from '#src/model/written.ts';
 import { Failure } from '#src/failure/failure.ts';
 import { failureToHttp } from '#src/failure/http.ts';
+import { STATUS_CODES } from '#src/platform/node-http.ts';
 import type { Answered } from '#src/ports/gateway-metrics.ts';
 import type { Pass } from '../e2b/pass.ts';
 import type { Hold, HoldGate } from './hold-gate.ts';
@@ -55,8 +56,18 @@ const serverOptions = {
   http: { requireHostHeader: false },
   /** Three characters of escape for each of an id's 256, and room for a file's path. */
   routerOptions: { maxParamLength: 4096 },
-  /** What came is checked, never bent into shape. */
-  ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
+  /**
+   * What came is checked, never bent into shape. The code of the checks is not optimized: optimizing it at each start takes longer
+   * than a process ever saves by it.
+   */
+  ajv: {
+    customOptions: {
+      coerceTypes: false,
+      removeAdditional: false,
+      useDefaults: false,
+      code: { optimize: false },
+    },
+  },
   clientErrorHandler: (error: Error & { readonly code?: string }, socket: Duplex): void => {
     answerRaw(rawFailure(error), socket);
   },

@@ -1,6 +1,7 @@
 import { chmod, rm } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Failure } from '#src/failure/failure.ts';
+import { createServer } from '#src/platform/node-http.ts';
 import type { Log } from '#src/ports/log.ts';
 import type { NodeErrorBody } from '#src/protocol/node/wire.ts';
 import { accepts } from '../sandbox/listening.ts';

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { systemCalls } from '#services/node/seccomp/system-calls.ts';
-import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
 /**
  * Goal: to reach another rollout on the same machine, to talk to it, to take something from it, or to leave the sandbox
@@ -12,15 +12,7 @@ import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/supp
  * `/proc` counts for the whole machine (load, memory, pseudo terminals) speak too. Where
  * that is too much, give each sandbox its own files and kernel: a cluster with gVisor or Kata.
  */
-const rooted = shellEnvironment
-  .replace('name: shell', 'name: rooted')
-  .replace('host,', 'host, run_as: root,');
-
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment, rooted } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet();
 
 let calls = 0;
 /** What a command of a rollout says; it must be answered, whatever it does. */

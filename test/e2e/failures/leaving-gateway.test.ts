@@ -82,7 +82,7 @@ test('SIGTERM under a hundred held calls and new ones: nobody sees a reset, and 
   const lanes = await Promise.all([lane(kept, 'f', 'kept'), lane(false, 'f', 'new')]);
   for (const told of lanes) {
     expect(told.slice(0, -1).every(({ status }) => status === 200)).toBe(true);
-    expect(told.length).toBeGreaterThan(2);
+    expect(told.length).toBeGreaterThan(1);
     expect(told.at(-1)).toMatchObject({
       connection: 'close',
       text: expect.stringContaining('shutting_down'),

@@ -6,7 +6,7 @@ const environment = `
 name: shell
 sandbox: { image: host, disk: 64Mi }
 tools: { shell: { builtin: shell } }
-limits: { idle: 1s }
+limits: { idle: 5s }
 grader: { kind: text, reference: item.answer }
 pool: { min_ready: 2, max: 4 }
 `;

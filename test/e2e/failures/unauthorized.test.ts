@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { expectFailure } from '#test/support/faces.ts';
-import { type FleetOfTest, shellEnvironment, startFleetOfTest } from '#test/support/fleet.ts';
+import { sharedFleet } from '#test/support/shared-fleet.ts';
 
-let corral: FleetOfTest;
-beforeAll(async () => {
-  corral = await startFleetOfTest({ environments: { shell: shellEnvironment } });
-});
-afterAll(() => corral.stop());
+const corral = sharedFleet();
 
 const unauthorized = {
   code: 'unauthorized',
@@ -29,6 +25,7 @@ test.each([
   expectFailure(await opening, { ...unauthorized, status: 401 });
 });
 
-test('what was refused opened nothing', async () => {
-  expect(await corral.native.get('/v1/runs')).toMatchObject({ status: 200, body: { runs: [] } });
+test.each(['trace_1', 'r'])('the refused requests opened no rollout %s', async (rollout) => {
+  const answer = await corral.native.get(`/v1/rollouts/${rollout}`);
+  expect(answer).toMatchObject({ body: { error: { code: 'rollout_unknown' } } });
 });
