@@ -89,7 +89,7 @@ const costly: readonly (readonly [string, object, unknown])[] = [
     { type: 'array', contains: { anyOf: many(100, (index) => ({ const: `${index}` })) } },
     numbers,
   ],
-  ['prefixItems', { type: 'array', prefixItems: many(9_000, () => ({ type: 'string' })) }, numbers],
+  ['prefixItems', { type: 'array', prefixItems: many(500, () => ({ type: 'string' })) }, numbers],
   ['uniqueItems', { type: 'array', uniqueItems: true }, many(4_990, (index) => [index])],
   [
     'uniqueItems again and again',
