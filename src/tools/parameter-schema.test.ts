@@ -102,19 +102,19 @@ const costly: readonly (readonly [string, object, unknown])[] = [
   [
     'additionalProperties',
     { additionalProperties: { anyOf: many(100, (index) => ({ const: index })) } },
-    fields(1_990, () => 'x'),
+    fields(9_990, () => 'x'),
   ],
   [
     'no additionalProperties',
     { properties: fields(7, () => true), additionalProperties: false },
-    fields(1_990, () => 1),
+    fields(9_990, () => 1),
   ],
   [
     'patternProperties',
     { patternProperties: fields(50, () => ({ type: 'string' })) },
-    fields(1_990, () => 1),
+    fields(9_990, () => 1),
   ],
-  ['propertyNames', { propertyNames: { enum: many(5_000, (index) => `n${index}`) } }, fields(1_990, () => 1)],
+  ['propertyNames', { propertyNames: { enum: many(5_000, (index) => `n${index}`) } }, fields(9_990, () => 1)],
   ['dependentRequired', list({ dependentRequired: fields(200, () => ['g']) }), objects],
   ['dependentSchemas', list({ dependentSchemas: fields(200, () => ({ required: ['g'] })) }), objects],
   [
@@ -132,23 +132,12 @@ const costly: readonly (readonly [string, object, unknown])[] = [
   ],
 ];
 
-/** What the first steps take, which every check has. */
-const fewStepsMs = 5;
-/** The shortest of several: what else the machine did meanwhile is not in it. */
-function leastMs(work: () => unknown): number {
-  const tookMs = many(6, () => {
-    const startedMs = performance.now();
-    work();
-    return performance.now() - startedMs;
-  });
-  return Math.min(...tookMs.map(Number));
-}
+/** A check that is not bounded takes 1 to 20 s; compiled code takes 2 ms, and what V8 has not compiled yet ten times as long. */
+const momentMs = 400;
 
-test.each(costly)('a check of %s takes at most 50 times its JSON.parse', (_kind, schema, value) => {
-  const text = JSON.stringify(value);
+test.each(costly)('a check of %s takes a moment', (_kind, schema, value) => {
   const check = compileSchema(schema as Parameters<typeof compileSchema>[0]);
+  const startedMs = cpuMs();
   check(value, 10_000);
-  const checkMs = leastMs(() => check(value, 10_000));
-  const parseMs = leastMs(() => JSON.parse(text));
-  expect({ checkMs, parseMs, fits: checkMs <= 50 * parseMs + fewStepsMs }).toMatchObject({ fits: true });
+  expect(cpuMs() - startedMs).toBeLessThan(momentMs);
 });
