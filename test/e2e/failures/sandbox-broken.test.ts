@@ -82,9 +82,11 @@ test('the same where the end of the sandbox is heard of seconds later, on a busy
   const { pid } = await world.sandboxOf('trace_late');
   const outer = Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ')[1]);
   process.kill(outer, 'SIGSTOP');
-  // Of what is left beside this file, the daemon has most. It ends soon after, so that nothing more is killed.
-  const fill = 'head -c 50M /dev/zero > /dev/shm/full; while :; do head -c 200M /dev/zero | tail; done';
-  const hog = `echo 0 > /proc/self/oom_score_adj; timeout 1 sh -c '${fill}'`;
+  // Of what is left beside this file, the daemon has most. It ends with the daemon, so that nothing more is killed.
+  const daemon = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  const [, inside] = /^NSpid:.*\t(\d+)$/mu.exec(readFileSync(`/proc/${daemon}/status`, 'utf8')) ?? [];
+  const fill = `head -c 50M /dev/zero > /dev/shm/full; while [ -d /proc/${inside} ]; do head -c 200M /dev/zero | tail; done`;
+  const hog = `echo 0 > /proc/self/oom_score_adj; timeout 20 sh -c '${fill}'`;
   await call('trace_late', 'call_2', `(${hog}) > /dev/null 2>&1 & echo left`);
   await new Promise((resolve) => setTimeout(resolve, 5_000));
   process.kill(outer, 'SIGCONT');
