@@ -28,6 +28,8 @@ local becomes = {
 -- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
 local fields = {
   'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
+  -- Its place, read with them in one command.
+  'state', 'closedBy', 'hardEndMs',
 }
 
 local function wordOf(has)
@@ -58,10 +60,12 @@ local function of(has)
   return word, has.discarded and cjson.decode(has.discarded) or discardOfBefore(has)
 end
 
+-- The verdict, what is known of its discard, and the fields of its place.
 local function read(id)
   local has = {}
   for place, value in ipairs(redis.call('HMGET', key.rollout .. id, unpack(fields))) do has[fields[place]] = value or nil end
-  return of(has)
+  local word, discarded = of(has)
+  return word, discarded, has
 end
 
 -- A broken rollout whose lease is over is still graded: its sandbox is gone in any case.
@@ -104,9 +108,9 @@ end
 -- The one place that changes a verdict; true if it did. `what` of a discard: `code`, `cause`, `suspected`, `evidence`, and
 -- `counted`, if a call that settled with the code was counted already.
 local function change(id, event, what)
-  local word = read(id)
+  local word, _, at = read(id)
   local to = becomes[word][event]
-  if not to or not mayChange(word, event, what, (Rollout.read(id, 'state'))) then return false end
+  if not to or not mayChange(word, event, what, at.state) then return false end
   write[to](id, what, event)
   return true
 end
@@ -131,26 +135,24 @@ local function barredBy(discarded, state, closedBy)
 end
 
 local function barred(id)
-  local _, discarded = read(id)
-  return barredBy(discarded, Rollout.read(id, 'state', 'closedBy'))
+  local _, discarded, at = read(id)
+  return barredBy(discarded, at.state, at.closedBy)
 end
 
 -- Why a new call may not go out, or nil; and the verdict. From the begin of its grading on, a rollout takes no new call.
 local function barsCall(id)
-  local word, discarded = read(id)
-  local state, closedBy, hardEndMs = Rollout.read(id, 'state', 'closedBy', 'hardEndMs')
-  local code = barredBy(discarded, state, closedBy)
-  if not code and state == 'grading' then code = 'rollout_closed' end
-  if not code and nowMs >= tonumber(hardEndMs) then code = 'rollout_expired' end
+  local word, discarded, at = read(id)
+  local code = barredBy(discarded, at.state, at.closedBy)
+  if not code and at.state == 'grading' then code = 'rollout_closed' end
+  if not code and nowMs >= tonumber(at.hardEndMs) then code = 'rollout_expired' end
   return code, word
 end
 
 -- Why a rollout may not be graded, or a score not be stored.
 local function barsGrade(id)
-  local word, discarded = read(id)
-  local state, closedBy = Rollout.read(id, 'state', 'closedBy')
-  if isGradedLate(word, state) then return nil end
-  return barredBy(discarded, state, closedBy)
+  local word, discarded, at = read(id)
+  if isGradedLate(word, at.state) then return nil end
+  return barredBy(discarded, at.state, at.closedBy)
 end
 
 return {
