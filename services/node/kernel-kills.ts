@@ -30,17 +30,12 @@ export function killedForMachine(line: string): number | null {
   return Number(uid);
 }
 
-/** A process' name: 15 bytes, of which the log escapes some as `\x0a`. */
-const name = String.raw`.{0,60}`;
-const sizes = String.raw`total-vm:\d+kB, anon-rss:\d+kB, file-rss:\d+kB, shmem-rss:\d+kB`;
-const killed = new RegExp(
-  String.raw`^Out of memory(?: \(oom_kill_allocating_task\))?: Killed process \d+ \(${name}\) ${sizes}, UID:(?<uid>\d+) pgtables:\d+kB oom_score_adj:-?\d+$`,
-);
-const nodes = String.raw`(?:\(null\)|[\d,-]+)`;
+/** The name of a process, 15 bytes, of which the log escapes some as `\x0a`, may be anything; the numbers around it may not. */
+const killed =
+  /^Out of memory(?: \(oom_kill_allocating_task\))?: Killed process \d{1,10} \(.{0,60}\) total-vm:\d{1,20}kB, anon-rss:\d{1,20}kB, file-rss:\d{1,20}kB, shmem-rss:\d{1,20}kB, UID:(?<uid>\d{1,10}) pgtables:\d{1,20}kB oom_score_adj:-?\d{1,4}$/u;
 /** Groups are named by the fleet: no sandbox can make one. */
-const context = new RegExp(
-  String.raw`^oom-kill:constraint=CONSTRAINT_[A-Z_]+,nodemask=${nodes},cpuset=[^,]+,mems_allowed=[\d,-]*,(?:global_oom|oom_memcg=(?<lacking>[^,]+)),task_memcg=(?<own>[^,]+),task=${name},pid=\d+,uid=(?<uid>\d+)$`,
-);
+const context =
+  /^oom-kill:constraint=CONSTRAINT_[A-Z_]{1,32},nodemask=(?:\(null\)|[\d,-]{0,256}),cpuset=[^,]{1,256},mems_allowed=[\d,-]{0,256},(?:global_oom|oom_memcg=(?<lacking>[^,]{1,256})),task_memcg=(?<own>[^,]{1,256}),task=.{0,60},pid=\d{1,10},uid=(?<uid>\d{1,10})$/u;
 
 /** Longer than any record: the kernel cuts its own at 1 KiB, and escapes at most fourfold. */
 const recordBytes = 8192;

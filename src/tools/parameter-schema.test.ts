@@ -83,7 +83,11 @@ const costly: readonly (readonly [string, object, unknown])[] = [
   ['oneOf', list({ oneOf: many(100, (index) => ({ type: 'integer', minimum: index })) }), numbers],
   ['allOf', list({ allOf: many(100, (index) => ({ maximum: 100 + index })) }), numbers],
   ['not', list({ not: { anyOf: many(100, (index) => ({ const: `${index}` })) } }), numbers],
-  ['if', list({ if: { minimum: 1 }, then: { maximum: 1 }, else: { type: 'string' } }), numbers],
+  [
+    'if',
+    list(JSON.parse('{"if":{"minimum":1},"then":{"maximum":1},"else":{"type":"string"}}') as object),
+    numbers,
+  ],
   [
     'contains',
     { type: 'array', contains: { anyOf: many(100, (index) => ({ const: `${index}` })) } },

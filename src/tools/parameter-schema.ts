@@ -69,28 +69,26 @@ const stepsKeyword = 'corral:steps';
 /** Keywords whose value is a map of schemas, a list of them, or one. */
 const maps = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas']);
 const lists = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
-const single = [
-  ...[
-    'items',
-    'additionalItems',
-    'unevaluatedItems',
-    'contains',
-    'propertyNames',
-    'not',
-    'if',
-    'then',
-    'else',
-  ],
-  ...['additionalProperties', 'unevaluatedProperties'],
-];
+const single = new Set([
+  'items',
+  'additionalItems',
+  'unevaluatedItems',
+  'contains',
+  'propertyNames',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'not',
+  'if',
+  'then',
+  'else',
+]);
 
 /** The schema, and all schemas in it, with what each application of it costs. What is no schema ajv complains of. */
 function withSteps(schema: unknown, itself = 1): unknown {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) return schema;
   const counted = Object.entries(schema).map(([keyword, value]: [string, unknown]) => {
-    if (single.includes(keyword)) return [keyword, withSteps(value)];
-    if (lists.has(keyword) && Array.isArray(value))
-      return [keyword, value.map((one) => withSteps(one, 0))];
+    if (single.has(keyword)) return [keyword, withSteps(value)];
+    if (lists.has(keyword) && Array.isArray(value)) return [keyword, value.map((one) => withSteps(one, 0))];
     if (maps.has(keyword) && typeof value === 'object' && value !== null)
       return [
         keyword,
