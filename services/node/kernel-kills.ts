@@ -15,7 +15,7 @@ import { closeSync, constants, openSync, readFileSync, readSync } from 'node:fs'
  *
  * The policy writes into this log: the kernel prints the names of its processes (15 bytes) and of its mapped files (any text)
  * when they crash. So a line counts only if all of it has the killer's format, from its first byte to its last; and the log is
- * never the only witness: the counter of the group that lost a process must have moved, too (sandboxes.ts).
+ * not the only witness: the counter of the group that lost a process must have moved, too, if it has one (sandboxes.ts).
  */
 export type KernelKills = {
   /** Users, as ids of this host, of the processes killed since the last question. */

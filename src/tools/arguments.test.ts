@@ -80,6 +80,12 @@ test('arguments that would take too many steps to check are the failure of the m
   expect(all(9_000)).toEqual({ ok: false, reason });
 });
 
+test('long texts that must differ are taken, as they always were', () => {
+  const parameters = { type: 'object', properties: { files: { type: 'array', uniqueItems: true } } };
+  const value = { files: ['a', 'b'].map((text) => ({ text: text.repeat(500_000) })) };
+  expect(checkArguments({ ...tool, parameters }, value)).toEqual({ ok: true, value });
+});
+
 test('key order and the text or object form make no difference', () => {
   const digest = callDigest('shell', { command: 'ls', depth: 2 });
   expect(callDigest('shell', { depth: 2, command: 'ls' })).toBe(digest);

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
@@ -96,6 +96,31 @@ test('a label that comes while its sandbox is removed writes nothing into the fo
   await sandboxes.stop();
   expect(written).not.toContainEqual(owner);
   expect(sandboxes.list()).toEqual([]);
+});
+
+test.each([
+  ['its group counts no kill: it goes on', 'oom_kill 0', undefined],
+  ['its group counts one, too', 'oom_kill 1', 'node_out_of_memory'],
+  ['no group counts here: the log is believed', null, 'node_out_of_memory'],
+])('the kernel’s log names a kill in a sandbox, and %s', async (_what, counted, cause) => {
+  const kills = join(stateFolder, 'memory.oom_control');
+  if (counted !== null) await writeFile(kills, `${counted}\n`);
+  const memory = counted === null ? null : { kills, limitAlsoAbove: false };
+  const groups = createGroups(noGroups, 'f', createFakeClock());
+  const id = process.getuid?.() ?? 0;
+  const feed = createFeed();
+  const { sandboxes, launched, endIt } = setUp(() => ({}), {
+    feed,
+    groups: { ...groups, create: async (name) => ({ ...groups.open(name), memory }) },
+    idRanges: { take: async () => id, free: () => undefined, close: () => undefined },
+    kernelKills: { next: () => [id], close: () => undefined },
+  });
+  sandboxes.create(request);
+  await launched;
+  await sandboxes.look();
+  endIt();
+  await expect.poll(() => feed.recentlyGone()).toHaveLength(1);
+  expect(feed.recentlyGone()[0]?.cause).toBe(cause ?? 'sandbox_exited');
 });
 
 test('a sandbox whose removal failed is removed when the node stops', async () => {

@@ -144,10 +144,13 @@ async function lookAt(life: Life, nowMs: number): Promise<void> {
   lookAtMemory(life);
 }
 
-/** The second witness of a kill that the kernel's log names: the kernel counts it in the group before it logs it. */
+/**
+ * The second witness of a kill that the kernel's log names: the kernel counts it in the group before it logs it. Where no group
+ * counts, the format of the line decides alone: a command that the machine killed must not count as the model's.
+ */
 function hasLostProcess({ group, memory }: Life): boolean {
   const account = group?.memory ? readMemoryAccount(group.memory) : null;
-  return account !== null && account.kills > memory.before.kills;
+  return account === null || account.kills > memory.before.kills;
 }
 
 /** Only while sandboxd is seen alive: what was counted up to then did not end it. Whose count has rested for two looks is left alone. */

@@ -38,12 +38,8 @@ local function trim(run)
   end
 end
 
-local function groupOf(run, item)
-  return key.group .. run .. '/' .. item
-end
-
 local function groupKey(id, item)
-  return groupOf(Rollout.runOf(id), item)
+  return key.group .. Rollout.runOf(id) .. '/' .. item
 end
 
 -- A wave takes rollouts while one of them is open and the last start is less than ten minutes ago.
@@ -118,12 +114,17 @@ local function countScore(id, score)
   count(Rollout.runOf(id), 'scored')
 end
 
--- The scores of a wave that are not voided, as far as its rollouts are still listed in the run; `most` at most.
-local function listedScores(run, item, wave, most)
-  local scores = {}
-  for _, id in ipairs(redis.call('ZRANGE', key.rollouts .. run, 0, -1)) do
-    if #scores == most then break end
-    local ofItem, ofWave, score, voidedAtMs = Rollout.read(id, 'itemKey', 'wave', 'score', 'voidedAtMs')
+-- Rollouts of a wave open close to each other. To look through more of the run would hold up every other script.
+local lookedAtEachSide = 1000
+
+-- The scores of a rollout's wave that are not voided, as far as its rollouts are listed close to it.
+local function listedScores(id, item, wave)
+  local list, scores = key.rollouts .. Rollout.runOf(id), {}
+  local rank = redis.call('ZRANK', list, id)
+  if not rank then return scores end
+  local first, last = math.max(0, rank - lookedAtEachSide), rank + lookedAtEachSide
+  for _, other in ipairs(redis.call('ZRANGE', list, first, last)) do
+    local ofItem, ofWave, score, voidedAtMs = Rollout.read(other, 'itemKey', 'wave', 'score', 'voidedAtMs')
     if ofItem == item and ofWave == wave and score and not voidedAtMs then scores[#scores + 1] = tonumber(score) end
   end
   return scores
@@ -131,13 +132,13 @@ end
 
 -- Without this score: summed again, because to subtract leaves an error. Of a wave that is not listed in full it is subtracted, and
 -- the best is unknown.
-local function sumWithout(run, item, wave, score, left)
-  local sum, scores = { mean = 0, m2 = 0 }, listedScores(run, item, wave, left)
+local function sumWithout(id, item, wave, score, left)
+  local sum, scores = { mean = 0, m2 = 0 }, listedScores(id, item, wave)
   if #scores == left then
     for count, each in ipairs(scores) do addScore(sum, each, count) end
     return sum
   end
-  local whole = readScores(groupOf(run, item), wave)
+  local whole = readScores(groupKey(id, item), wave)
   sum.mean = whole.mean + (whole.mean - score) / left
   sum.m2 = math.max(0, whole.m2 - (score - whole.mean) * (score - sum.mean))
   return sum
@@ -146,14 +147,13 @@ end
 -- Takes a voided score out of the sums of its run.
 local function leaveOutScore(id)
   local item, wave, score = Rollout.read(id, 'itemKey', 'wave', 'score')
-  local run = Rollout.runOf(id)
-  local group = groupOf(run, item)
+  local run, group = Rollout.runOf(id), groupKey(id, item)
   count(run, 'voided')
   redis.call('HINCRBY', key.run .. run, 'scored', -1)
   if redis.call('HEXISTS', group, wave .. ':mean') == 0 then return end -- an older wave, which has left the report
   local left = redis.call('HINCRBY', group, wave .. ':scored', -1)
   redis.call('HINCRBY', group, wave .. ':voided', 1)
-  local sum = left > 0 and sumWithout(run, item, wave, tonumber(score), left) or {}
+  local sum = left > 0 and sumWithout(id, item, wave, tonumber(score), left) or {}
   redis.call('HDEL', group, wave .. ':mean', wave .. ':m2', wave .. ':best')
   writeScores(group, wave, sum)
 end
