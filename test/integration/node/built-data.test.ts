@@ -151,7 +151,7 @@ describe('data that a program makes', () => {
     ['is not there', ['no-such-program'], 'no-such-program'],
     ['takes too long', ['sleep', '60'], 'was not done within 0.3 s'],
     ['is killed', ['sh', '-c', 'kill -9 $$'], 'exit code 137'],
-  ] as const)('of a program that %s is none', async (what, argv, said) => {
+  ] as const)('a program that %s makes no data', async (what, argv, said) => {
     // Only a program that never ends is cut short: on a busy machine others take longer, too.
     const data = await built(argv, {}, what === 'takes too long' ? 300 : undefined);
     const before = await made();

@@ -101,7 +101,7 @@ export const toldByControllers = {
   corral_controller_failures_total: {
     ...controller,
     kind: 'counter',
-    help: 'Launches and steps of the controller that failed, by blame and code; each unclassified one is a bug of ours',
+    help: 'Launches and steps of the controller that failed, by blame and code; an unclassified one is a bug in Corral',
     labels: [ofFailure],
     fromStart: ourFailures,
   },

@@ -37,7 +37,7 @@ export const toldByGateways = {
   corral_gateway_failures_total: {
     ...gateway,
     kind: 'counter',
-    help: 'Requests that failed, by face, blame and code; each unclassified one is a bug of ours',
+    help: 'Requests that failed, by face, blame and code; an unclassified one is a bug in Corral',
     labels: [ofFace, ofFailure],
     fromStart: faces.flatMap((face) => allFailures.map(({ blame, code }) => ({ face, blame, code }))),
   },
