@@ -5,7 +5,7 @@ import { ownerKey } from './invariants/owner-key.ts';
 import { ownerText } from './sandbox/daemon.ts';
 import type { Box } from './sandbox/sandboxes.ts';
 import { protocolVersion } from '#src/protocol/sandboxd/wire.ts';
-import { goAway } from './fleet/redis-line.ts';
+import { goAway, replicaCame } from './fleet/redis-line.ts';
 import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
 import type { PlannedRollout } from './trainer/plan.ts';
 import type { World } from './world.ts';
@@ -95,9 +95,14 @@ const disasters = {
     const oldMs = chance.between(1, 1_500);
     await redis.scripts.copy();
     const missedFromMs = scheduler.nowMs;
+    redis.lagging += 1;
     scheduler.after(oldMs, 'fate', 'promotes a replica', () => {
+      redis.lagging -= 1;
       // Of a Redis that has been replaced meanwhile it is no replica.
-      if (faults.over || redis.replacedMs.some((atMs) => atMs > missedFromMs)) return undefined;
+      if (faults.over || redis.replacedMs.some((atMs) => atMs > missedFromMs)) {
+        if (redis.lagging === 0) replicaCame(redis, true);
+        return undefined;
+      }
       faults.note('replica promoted', `fails over to a copy that is ${oldMs} ms old`, 'anybody', 'redis');
       return promoteReplica(redis, chance.between(100, 3_000), missedFromMs);
     });

@@ -113,6 +113,8 @@ export class World {
       replacedMs: [],
       adoptedMs: 0,
       missedFromMs: [],
+      lagging: 0,
+      waiting: [],
       kept: null,
       unsure: new Set(),
     };

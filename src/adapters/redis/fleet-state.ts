@@ -29,6 +29,7 @@ import { memoryStore } from './memory-store.ts';
 import { poolStore } from './pool-store.ts';
 import { classifyTrouble } from './redis-trouble.ts';
 import { recoveryStore } from './recovery-store.ts';
+import { Replicas } from './replicas.ts';
 import { reportStore } from './report-store.ts';
 import { prepareScripts, type RunScript, scriptsOver } from './script-runner.ts';
 import type { Timings } from '#src/model/timings.ts';
@@ -81,7 +82,7 @@ export type FleetState = {
   close(): Promise<void>;
 };
 
-/** Fleet state in Redis, over one connection for scripts and one for messages. */
+/** Fleet state in Redis, over one connection for scripts, one for messages, and one that waits for replicas. */
 export async function connectFleetState(options: FleetStateOptions): Promise<FleetState> {
   const keys = keysOf(options.fleet);
   const connection = await Connection.open(options);
@@ -92,7 +93,10 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
   try {
     const { timings, timeLua } = options;
     const library = { keys, ...(timings && { timings }), ...(timeLua === undefined ? {} : { timeLua }) };
-    const run = await prepareScripts(connection, library, options.onScript);
+    const waiting = await Connection.open(options);
+    disconnects.push(() => waiting.close());
+    const replicas = new Replicas(waiting, { ...options, channel: keys('told') });
+    const run = await prepareScripts(connection, replicas, library, options.onScript);
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());
     const messages = await subscribe(subscriber, [keys('wake'), keys('work')]);

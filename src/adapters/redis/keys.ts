@@ -13,6 +13,7 @@ export const keyNames = {
   full: 'full',
   wake: 'wake',
   work: 'work',
+  told: 'told',
 
   rollout: 'rollout:',
   details: 'details:',

@@ -1,5 +1,6 @@
 import type { Connection } from './connection.ts';
 import { classifyTrouble, isMissingFunction } from './redis-trouble.ts';
+import type { Replicas } from './replicas.ts';
 import { contracts, loadLibrary, type LibraryOptions, type ScriptName } from './script-library.ts';
 import { checkedReply } from './scripts/contract.ts';
 import type { Static } from 'typebox';
@@ -7,9 +8,13 @@ import type { Static } from 'typebox';
 /** Runs a script of fleet state in one round trip. Throws `Failure` with `state_unavailable` or `recovering`. */
 export type RunScript = (name: ScriptName, ...args: readonly string[]) => Promise<Reply>;
 
-/** Hands the library of scripts to Redis, and again to every later Redis that does not have it. */
+/**
+ * Hands the library of scripts to Redis, and again to every later Redis that does not have it. A reply that tells a fresh
+ * verdict is held until a replica has it.
+ */
 export async function prepareScripts(
   connection: Connection,
+  replicas: Replicas,
   options: LibraryOptions,
   onScript: (tookMs: number) => void = () => undefined,
 ): Promise<RunScript> {
@@ -18,25 +23,36 @@ export async function prepareScripts(
   const { client } = connection;
   const load = () => client.function('LOAD', 'REPLACE', library.text);
   await load();
-  return async (name, ...args) => {
+  const timed = async (redisRun: string, name: ScriptName, args: readonly string[]) => {
     const beganMs = performance.now();
-    const call = () => client.fcall(library.functionOf(name), 1, guardKey, connection.redisRun, ...args);
+    const call = () => client.fcall(library.functionOf(name), 1, guardKey, redisRun, ...args);
     try {
       return (await call().catch(async (thrown: unknown) => {
         if (!isMissingFunction(thrown)) throw thrown;
         await load();
         return call();
       })) as Reply;
-    } catch (thrown) {
-      throw classifyTrouble(thrown);
     } finally {
       onScript(performance.now() - beganMs);
+    }
+  };
+  return async (name, ...args) => {
+    try {
+      const { redisRun } = connection;
+      const reply = await timed(redisRun, name, args);
+      if (tellsFreshVerdict(reply)) await replicas.haveAllOf(redisRun);
+      return reply;
+    } catch (thrown) {
+      throw classifyTrouble(thrown);
     }
   };
 }
 
 /** What a script answers, as ioredis hands it over: its reply as JSON, alone or with raw texts. */
-export type Reply = string | readonly [json: string, texts: readonly string[]];
+export type Reply = string | readonly [json: string, texts: readonly string[], isFresh?: 'fresh'];
+
+/** Whether it tells a verdict that no replica may have yet. */
+export const tellsFreshVerdict = (reply: Reply) => typeof reply !== 'string' && reply[2] === 'fresh';
 
 /** An optional field may be given as undefined, which JSON leaves out. */
 type Given<Ask> = {

@@ -188,6 +188,8 @@ export const rolloutFields = {
   closedBy: { ...wordOrNull(String), over: 'always', view: 'closed_by' },
   /** Decided by lib/verdict.lua alone, which also reads what the release before has written. */
   verdict: { ...word((text) => text as RolloutVerdict), over: 'always' },
+  /** When that was decided: until a replica of Redis has heard of it, it is told to nobody. */
+  decidedAtMs: { ...timeOrNull, apart: 'in_verdict' },
   /** The policy broke its own sandbox; later calls answer 200 with this reason. */
   broken: { ...wordOrNull(String), over: 'always', view: 'broken' },
   score: { ...numberOrNull, over: 'always', view: 'score' },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bootId, callId, environmentName, itemKey, runId } from '#src/model/ids.ts';
 import { sandboxAddress } from '#src/model/rollout.ts';
-import type { FoundRollout } from '#src/ports/fleet/recovery.ts';
+import type { FoundCall, FoundRollout } from '#src/ports/fleet/recovery.ts';
 import type { AdmitReply } from '#src/ports/fleet/calls.ts';
 import type { ClaimReply } from '#src/ports/fleet/claims.ts';
 import type { GradeBegin } from '#src/ports/fleet/grades.ts';
@@ -285,27 +285,43 @@ describe('beside the line', () => {
   });
 });
 
+/** What its sandbox tells of a rollout. */
+const foundOf = (rollout: RolloutRecord, state: FoundCall['state']): FoundRollout => ({
+  owner: rollout.owner,
+  sandbox: sandboxOf(rollout),
+  template,
+  boot: bootId('boot'),
+  address: sandboxAddress('unix:/run/a'),
+  label: { ...labelOf(rollout), idleMs: 15 * minute, hardLifeMs: 120 * minute },
+  expiresInMs: 100 * minute,
+  dispatched: true,
+  trainerActed: false,
+  calls: [{ call: callId('call-1'), tool: 'shell', digest: 'd', counted: true, state }],
+});
+
 test('a sandbox that tells a Redis of its rollout, of which that has the line, is given up and changes nothing', async () => {
   const rollout = await world.active('a');
   await finish();
   await repeatsAreOver(world.redis);
   const before = await world.redis.hgetall(hashOf());
   await world.redis.set('corral:{test}:redis', 'another');
-  const found: FoundRollout = {
-    owner: rollout.owner,
-    sandbox: sandboxOf(rollout),
-    template,
-    boot: bootId('boot'),
-    address: sandboxAddress('unix:/run/a'),
-    label: { ...labelOf(rollout), idleMs: 15 * minute, hardLifeMs: 120 * minute },
-    expiresInMs: 100 * minute,
-    dispatched: true,
-    trainerActed: false,
-    calls: [{ call: callId('call-1'), tool: 'shell', digest: 'd', counted: true, state: 'confirmed' }],
-  };
-  expect(await world.fleet.recovery.restoreRollout(found)).toBe('given_up');
+  expect(await world.fleet.recovery.restoreRollout(foundOf(rollout, 'confirmed'))).toBe('given_up');
   expect(await world.redis.hgetall(hashOf())).toEqual(before);
   expect(await lifeOf()).toBeGreaterThan(159 * minute);
+});
+
+test('a call whose answer was found after Redis forgot it, and that nobody fetched by the end, was cancelled with its rollout', async () => {
+  const rollout = await world.active('a');
+  await world.redis.flushdb();
+  await world.step(0);
+  expect(await world.fleet.recovery.restoreRollout(foundOf(rollout, 'done'))).toBe('live');
+  await world.fleet.adoptRedis('persisted');
+  await finish();
+  const repeated = () => world.fleet.calls.admit({ ...admitOf(rollout, 'call-1'), digest: 'd' });
+  expect(told(await repeated())).toMatchObject({ code: 'rollout_closed' });
+  expect((await lookup('call-1'))?.repeated).toMatchObject({ code: 'rollout_closed' });
+  await repeatsAreOver(world.redis);
+  expect(told(await repeated())).toMatchObject({ code: 'rollout_closed' });
 });
 
 test('what a rollout costs Redis when it is over is a fiftieth of what it was', async () => {

@@ -1,5 +1,5 @@
 import { unavailable } from '#src/adapters/redis/redis-trouble.ts';
-import type { Reply, RunScript } from '#src/adapters/redis/script-runner.ts';
+import { type Reply, type RunScript, tellsFreshVerdict } from '#src/adapters/redis/script-runner.ts';
 import type { ScriptName } from '#src/adapters/redis/script-library.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
@@ -25,6 +25,10 @@ export type RedisHost = {
   readonly replacedMs: number[];
   /** When a controller last made this Redis the fleet's: until then it begins no call. */
   adoptedMs: number;
+  /** Copies that hear of nothing more, and will take its place. */
+  lagging: number;
+  /** Whose verdict no replica has yet: told whether one has caught up, or has taken over without. */
+  readonly waiting: ((caughtUp: boolean) => void)[];
   /** What is older than this its successor has kept; one for each time it was replaced. */
   readonly missedFromMs: number[];
   /** What the last successor held when it took over; null: nothing, or there was none. */
@@ -40,6 +44,11 @@ export function goAway(host: RedisHost, awayMs: number): void {
   const fromMs = host.scheduler.nowMs;
   host.downUntilMs = Math.max(host.downUntilMs, fromMs + awayMs);
   host.outages.push({ fromMs, untilMs: host.downUntilMs });
+}
+
+/** Whoever waits for a replica is told, in the order in which they came. */
+export function replicaCame(host: RedisHost, caughtUp: boolean): void {
+  for (const wakes of host.waiting.splice(0)) wakes(caughtUp);
 }
 
 /** Scripts keep their order on the way there, answers theirs on the way back. */
@@ -83,7 +92,9 @@ async function runScript(line: Line, name: ScriptName, args: readonly string[], 
     const ran = await host.scripts.run(host.run, name, args, worldBeganMs + host.scheduler.nowMs);
     host.mailbox.deliver(ran.published);
     if (ran.reply === adopted) host.adoptedMs = host.scheduler.nowMs;
-    answer(line, name, () => asker.resolve(ran.reply), asker);
+    const tell = () => answer(line, name, () => asker.resolve(ran.reply), asker);
+    if (host.lagging === 0 || !tellsFreshVerdict(ran.reply)) return tell();
+    host.waiting.push((caughtUp) => (caughtUp ? tell() : fail(line, asker, 'another Redis has taken its place')));
   } catch (thrown) {
     answer(line, name, () => asker.reject(thrown), asker);
   }

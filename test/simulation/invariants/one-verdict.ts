@@ -71,7 +71,7 @@ function saidBy({ told }: Request): string | null {
  */
 function contradicts({ redis }: World, first: Word, second: Word): boolean {
   if (first.says === second.says) return false;
-  if (first.says.startsWith('scored') && second.says.startsWith('scored')) return true;
+  if (second.says.startsWith('scored')) return true;
   return !redis.replacedMs.some(
     (atMs, index) => atMs < second.atMs && first.atMs > (redis.missedFromMs[index] ?? Infinity),
   );

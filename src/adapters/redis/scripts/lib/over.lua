@@ -28,7 +28,7 @@ end
 local function endingOf(summary)
   if summary[12] ~= 0 then return 'answered' end
   if summary[7] == 'sandbox_broken' then return 'broken' end
-  if summary[6] == 'cancelled' then return 'cancelled' end
+  if summary[6] == 'cancelled' or not Call.isSettled(summary) then return 'cancelled' end
   return summary[6] == 'infrastructure_failure' and 'failed' or 'answered'
 end
 
@@ -87,10 +87,11 @@ local function addDigest(id, call, summary)
 end
 
 -- A call as anybody knows of it: of one in a rollout that is over, its digest outlives the rest. An empty digest of its
--- arguments says that nobody knows them any more.
+-- arguments says that nobody knows them any more. One that recovery found in its sandbox, and whose answer nobody had asked for by
+-- the rollout's end, was cancelled with it; its digest says so.
 local function recall(id, call, state)
   local summary = Call.read(id, call)
-  if summary or Rollout.isOpen(state) then return summary end
+  if Rollout.isOpen(state) or (summary and Call.isSettled(summary)) then return summary end
   return readDigest(id, call)
 end
 

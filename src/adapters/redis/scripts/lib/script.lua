@@ -7,6 +7,9 @@
 -- One transition is one moment: the clock is read once when it begins, and everything in it happens at this millisecond.
 local nowMs = 0
 
+-- Whether this script tells a verdict that a replica may not have yet (lib/verdict.lua). Its reply says so, and is told once one has it.
+local tellsFresh = false
+
 local function rawTexts(ARGV)
   local texts = {}
   for index = 3, #ARGV do texts[index - 2] = ARGV[index] end
@@ -16,12 +19,13 @@ end
 local function replyOf(reply, texts)
   if type(reply) == 'table' and reply.err then return reply end
   local json = cjson.encode(reply)
+  if tellsFresh then return { json, texts or {}, 'fresh' } end
   return texts and { json, texts } or json
 end
 
 local function asked(run)
   return function(_, ARGV)
-    nowMs = clock()
+    nowMs, tellsFresh = clock(), false
     return replyOf(run(cjson.decode(ARGV[2]), rawTexts(ARGV), ARGV[1]))
   end
 end

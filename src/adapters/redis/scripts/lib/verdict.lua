@@ -28,9 +28,14 @@ local becomes = {
 -- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
 local fields = {
   'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
+  'decidedAtMs', 'closedAtMs',
   -- Its place, read with them in one command.
   'state', 'closedBy', 'hardEndMs',
 }
+
+-- For so long a verdict is told only once a replica has it. One that has heard of nothing for longer does not count
+-- (adapters/redis/replicas.ts), so what is older is there or can be waited for by nobody.
+local freshMs = 10 * 1000
 
 local function wordOf(has)
   if has.verdict == 'scored' or has.verdict == 'discarded' then return has.verdict end
@@ -56,6 +61,8 @@ end
 -- The verdict in these fields, and what is known of its discard: `Discarded` of scripts/shapes.ts.
 local function of(has)
   local word = wordOf(has)
+  -- Of one that is over, its line knows when it closed and not when it was decided.
+  if word ~= 'open' and nowMs - (has.closedAtMs or has.decidedAtMs or 0) < freshMs then tellsFresh = true end
   if word ~= 'discarded' then return word end
   return word, has.discarded and cjson.decode(has.discarded) or discardOfBefore(has)
 end
@@ -112,6 +119,8 @@ local function change(id, event, what)
   local to = becomes[word][event]
   if not to or not mayChange(word, event, what, at.state) then return false end
   write[to](id, what, event)
+  Rollout.write(id, 'decidedAtMs', nowMs)
+  tellsFresh = true
   return true
 end
 
@@ -120,6 +129,7 @@ local function void(id, reason)
   if read(id) ~= 'scored' then return change(id, 'void', { code = 'voided', evidence = cjson.encode({ reason = reason }) }) end
   if Rollout.read(id, 'voidedAtMs') then return false end
   Rollout.write(id, 'voidedAtMs', nowMs, 'voidReason', reason)
+  tellsFresh = true
   Run.leaveOutScore(id)
   return true
 end
