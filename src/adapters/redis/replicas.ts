@@ -45,7 +45,10 @@ export class Replicas {
     if (this.#connection.redisRun !== redisRun) throw unavailable('the connection was lost');
     // In one go: WAIT speaks of what its own connection has written last.
     const { channel, commandTimeoutMs } = this.#options;
-    const waited = client.pipeline().publish(channel, '').wait(1, Math.floor(commandTimeoutMs / 2));
+    const waited = client
+      .pipeline()
+      .publish(channel, '')
+      .wait(1, Math.floor(commandTimeoutMs / 2));
     const [error, confirmedBy] = (await waited.exec())?.[1] ?? [null, 0];
     if (error === null && confirmedBy === 0) throw unavailable('no replica has a verdict yet');
     if (error !== null && !(error instanceof ReplyError)) throw error;

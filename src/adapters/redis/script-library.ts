@@ -17,7 +17,7 @@ import { templates } from './scripts/templates.ts';
 import { waiting } from './scripts/waiting.ts';
 import { watch } from './scripts/watch.ts';
 import { productionTimings, type Timings } from '#src/model/timings.ts';
-import { claimedFields, decidingFields, fieldsOver, recordFields } from '#src/protocol/rollout/fields.ts';
+import { claimedFields, fieldsOver, replyFields } from '#src/protocol/rollout/fields.ts';
 
 export type ScriptLibrary = {
   /** What Redis is given once: a library of functions. */
@@ -68,12 +68,10 @@ export function givenLua(keys: Keys, hash: string, timings: Timings = production
   const names = Object.keys(keyNames).map((name) => `${name} = '${keys(name as KeyName)}'`);
   const functions = scriptNames.map((name) => `['${name}'] = '${functionName(name, hash)}'`);
   const durations = Object.entries(timings).map(([name, ms]) => `${name} = ${ms}`);
-  const places = recordFields.map((field, index) => `${field} = ${index + 1}`);
   return `local functionNames = { ${functions.join(', ')} }
 local key = { ${names.join(', ')} }
 local timing = { ${durations.join(', ')} }
-local recordFields, placeInRecord = ${list(recordFields)}, { ${places.join(', ')} }
-local claimedFields, decidingFields = ${list(claimedFields)}, ${list(decidingFields)}
+local replyFields, claimedFields = ${list(replyFields)}, ${list(claimedFields)}
 local fieldsOver, shortFieldsOver = ${list(fieldsOver.always)}, ${list(fieldsOver.ifShort)}`;
 }
 

@@ -233,10 +233,8 @@ const rows = Object.entries(rolloutFields) as readonly (readonly [FieldName, Kin
 const namesOf = (is: (row: Goes) => boolean): readonly FieldName[] =>
   rows.filter(([, row]) => is(row)).map(([name]) => name);
 
-/** Of which a record is made, in the order in which scripts answer them. */
-export const recordFields = namesOf(({ apart }) => apart !== 'for_scripts');
-/** Of these, those that only say what its verdict is. */
-export const decidingFields = namesOf(({ apart }) => apart === 'in_verdict');
+/** Which scripts reply as they are; lib/verdict.lua makes the verdict of those that decide it. */
+export const replyFields = namesOf(({ apart }) => apart !== 'for_scripts' && apart !== 'in_verdict');
 /** What a claim brings, in the order in which the script is given them. */
 export const claimedFields = namesOf(({ claimed }) => claimed !== undefined);
 export const toldFields = namesOf(({ told }) => told !== undefined) as readonly (keyof Told)[];

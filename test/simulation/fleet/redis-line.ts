@@ -94,7 +94,9 @@ async function runScript(line: Line, name: ScriptName, args: readonly string[], 
     if (ran.reply === adopted) host.adoptedMs = host.scheduler.nowMs;
     const tell = () => answer(line, name, () => asker.resolve(ran.reply), asker);
     if (host.lagging === 0 || !tellsFreshVerdict(ran.reply)) return tell();
-    host.waiting.push((caughtUp) => (caughtUp ? tell() : fail(line, asker, 'another Redis has taken its place')));
+    host.waiting.push((caughtUp) =>
+      caughtUp ? tell() : fail(line, asker, 'another Redis has taken its place'),
+    );
   } catch (thrown) {
     answer(line, name, () => asker.reject(thrown), asker);
   }

@@ -66,8 +66,8 @@ function saidBy({ told }: Request): string | null {
 }
 
 /**
- * If Redis has lost the first of the two, the second may be a refusal, and no other score. A discard that was lost may be followed
- * by a score of a rollout that began again in a fresh sandbox; that no answer of the lost one counts is another invariant.
+ * If Redis has lost the first of the two, the second may be a refusal, and never a score: a score that was told stays, and a rollout
+ * whose discard was told is not scored.
  */
 function contradicts({ redis }: World, first: Word, second: Word): boolean {
   if (first.says === second.says) return false;

@@ -6,14 +6,22 @@
 script('admit', function(ask, texts)
   local id, call, tool, digest, timeoutMs, idleMs = ask.key, ask.call, ask.tool, ask.digest, ask.timeoutMs, ask.idleMs
   local budget, activation, arguments = ask.budget, ask.activation, texts[1]
-  local state, face = Rollout.read(id, 'state', 'face')
+  -- The most frequent script: it reads the whole rollout once.
+  local has = Rollout.fieldsOf(key.rollout .. id)
+  local state = has.state
   if not state then return { kind = 'not_active' } end
 
   -- A running command cannot idle its rollout out.
   local function extendLease()
-    local leaseMs, hardEndMs = Rollout.read(id, 'leaseUntilMs', 'hardEndMs')
-    Rollout.leaseUntil(id, math.max(tonumber(leaseMs), nowMs + timeoutMs + idleMs), hardEndMs)
-    Run.renew(Rollout.runOf(id), face)
+    Rollout.leaseUntil(id, math.max(tonumber(has.leaseUntilMs), nowMs + timeoutMs + idleMs), has.hardEndMs)
+    Run.renew(Rollout.runOf(id), has.face)
+  end
+
+  -- The record after what this script has written.
+  local function recordNow()
+    has.state, has.activeAtMs, has.calls, has.leaseUntilMs, has.trainerActed =
+      Rollout.read(id, 'state', 'activeAtMs', 'calls', 'leaseUntilMs', 'trainerActed')
+    return Record.of(id, has)
   end
 
   local function admitAgain(summary)
@@ -29,17 +37,16 @@ script('admit', function(ask, texts)
     -- A repeat may be sent with a shorter time than the call that it attaches to has.
     redis.call('ZADD', key.callDeadlines, 'GT', nowMs + timeoutMs, Call.overdueName(id, call))
     extendLease()
-    return { kind = 'dispatch', rollout = Record.read(id), again = true, activated = false }
+    return { kind = 'dispatch', rollout = recordNow(), again = true, activated = false }
   end
 
   -- Bind and setup are done: claimed → active, if the sandbox is still the one that was bound.
   local activated = false
   local function activate()
-    local generation, boot = Rollout.read(id, 'generation', 'boot')
-    if not activation or activation.generation ~= tonumber(generation) or activation.boot ~= boot then return false end
+    if not activation or activation.generation ~= tonumber(has.generation) or activation.boot ~= has.boot then return false end
     Rollout.write(id, 'state', 'active', 'activeAtMs', nowMs)
     redis.call('ZREM', key.grants, id)
-    activated = true
+    has.activeAtMs, activated = nowMs, true
     return true
   end
 
@@ -48,15 +55,14 @@ script('admit', function(ask, texts)
   local mostAtOnce = 48
 
   -- Time in which nobody could reach us is not the policy's; an outage of which no gateway has spoken yet is not, either.
-  local function timeSpentMs(activeAtMs, awayMs)
-    local spentMs = nowMs - activeAtMs - (awayMs or 0)
+  local function timeSpentMs()
+    local spentMs = nowMs - has.activeAtMs - (has.awayMs or 0)
     return spentMs > budget.rolloutMs and spentMs - Outage.outageMs() or spentMs
   end
 
   local function spent()
-    local activeAtMs, calls, awayMs = Rollout.read(id, 'activeAtMs', 'calls', 'awayMs')
-    if budget and timeSpentMs(activeAtMs, awayMs) > budget.rolloutMs then return 'time_spent' end
-    if budget and tonumber(calls) >= budget.toolCalls then return 'budget_spent' end
+    if budget and timeSpentMs() > budget.rolloutMs then return 'time_spent' end
+    if budget and tonumber(has.calls) >= budget.toolCalls then return 'budget_spent' end
     if redis.call('HLEN', key.calls .. id) >= Call.callsMax then return 'budget_spent' end
     if budget and redis.call('SCARD', key.inFlight .. id) >= mostAtOnce then return 'too_many_at_once' end
   end
@@ -73,13 +79,13 @@ script('admit', function(ask, texts)
       Rollout.write(id, 'dispatched', 1, 'trainerActed', 1)
     end
     extendLease()
-    return { kind = 'dispatch', rollout = Record.read(id), again = false, activated = activated }
+    return { kind = 'dispatch', rollout = recordNow(), again = false, activated = activated }
   end
 
   local known = Over.recall(id, call, state)
   if known then return admitAgain(known) end
 
-  local barred, verdict = Verdict.barsCall(id)
+  local barred, verdict = Verdict.barsCall(has)
   if barred then return { kind = 'barred', rollout = Record.read(id), code = barred, admitted = 'no' } end
   if verdict == 'broken' then return { kind = 'broken', rollout = Record.read(id) } end
   if state == 'waiting' or (state == 'claimed' and not activate()) then

@@ -1,5 +1,5 @@
 import { type Static, type TOptional, type TString, Type } from 'typebox';
-import { decidingFields, type FieldName, recordFields } from '#src/protocol/rollout/fields.ts';
+import { type FieldName, replyFields } from '#src/protocol/rollout/fields.ts';
 import { orNothing } from './contract.ts';
 
 type Texts = { [Name in Exclude<FieldName, 'discarded'>]: TOptional<TString> };
@@ -15,11 +15,9 @@ const Discarded = Type.Object({
   atMs: Type.Optional(Type.Number()),
 });
 
-const plainNames = recordFields.filter((name) => !decidingFields.includes(name));
-
 /** `Record.read` of lib/record.lua: each field as the hash keeps it, and what lib/verdict.lua makes of those that decide. */
 export const Rollout = Type.Object({
-  ...(Object.fromEntries(plainNames.map((name) => [name, text])) as Texts),
+  ...(Object.fromEntries(replyFields.map((name) => [name, text])) as Texts),
   discarded: Type.Optional(Discarded),
   /** Why it may not go on. */
   barred: text,

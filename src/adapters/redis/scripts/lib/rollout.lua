@@ -40,6 +40,13 @@ local function read(id, ...)
   return unpack(redis.call('HMGET', key.rollout .. id, ...))
 end
 
+-- All fields of a hash, by their names.
+local function fieldsOf(name)
+  local flat, has = redis.call('HGETALL', name), {}
+  for index = 1, #flat, 2 do has[flat[index]] = flat[index + 1] end
+  return has
+end
+
 local function write(id, ...)
   redis.call('HSET', key.rollout .. id, ...)
 end
@@ -64,6 +71,7 @@ return {
   lineageOf = lineageOf,
   newestOf = newestOf,
   read = read,
+  fieldsOf = fieldsOf,
   write = write,
   isOpen = isOpen,
   leaseUntil = leaseUntil,

@@ -149,12 +149,13 @@ local function barred(id)
   return barredBy(discarded, at.state, at.closedBy)
 end
 
--- Why a new call may not go out, or nil; and the verdict. From the begin of its grading on, a rollout takes no new call.
-local function barsCall(id)
-  local word, discarded, at = read(id)
-  local code = barredBy(discarded, at.state, at.closedBy)
-  if not code and at.state == 'grading' then code = 'rollout_closed' end
-  if not code and nowMs >= tonumber(at.hardEndMs) then code = 'rollout_expired' end
+-- Why a new call may not go out, or nil; and the verdict. `has`: the rollout's fields. From the begin of its grading on, it takes no
+-- new call.
+local function barsCall(has)
+  local word, discarded = of(has)
+  local code = barredBy(discarded, has.state, has.closedBy)
+  if not code and has.state == 'grading' then code = 'rollout_closed' end
+  if not code and nowMs >= tonumber(has.hardEndMs) then code = 'rollout_expired' end
   return code, word
 end
 
