@@ -87,6 +87,7 @@ export function playedClaim(
     version: environmentVersion('bench'),
     template: playedTemplate,
     itemKey: itemKey('item'),
+    itemDigest: null,
     tags: noTags,
     needs: null,
     item: null,

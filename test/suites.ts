@@ -22,7 +22,7 @@ const deep = [
 
 /** Of `whole`: files that share one fleet, see `test/support/shared-fleet.ts`. */
 export const sharingOneFleet = [
-  'test/e2e/failures/{answer-expired,call-conflict,environment-mismatch,grader-failed,invalid-request}.test.ts',
+  'test/e2e/failures/{answer-expired,call-conflict,environment-mismatch,grader-failed,invalid-request,item-mismatch}.test.ts',
   'test/e2e/failures/{item-missing,models-own,payload-too-large,rollout-closed,rollout-unknown}.test.ts',
   'test/e2e/failures/{run-closed,score-conflict,setup-failed,still-running,tool-not-configured}.test.ts',
   'test/e2e/failures/{unauthorized,unknown-call,unknown-environment,voided}.test.ts',

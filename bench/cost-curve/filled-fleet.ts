@@ -226,6 +226,7 @@ function claimOf(rollout: string, { name, version }: Environment, template: Temp
     version,
     template: template.digest,
     itemKey: itemKey('task'),
+    itemDigest: null,
     tags: noTags,
     needs: null,
     item: row,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
 import { templateDigest } from '../model/ids.ts';
-import { openingClaim, repeatedClaim } from './claim-request.ts';
+import { itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
 
 const { owner } = fakeRollout();
 const canonical = (value: unknown) => JSON.stringify(value);
@@ -43,4 +43,37 @@ test('the claim of any other rollout tells nothing that its environment does not
   expect(openingClaim(owner, 'rft', environment, row, canonical)).not.toHaveProperty('chosen');
   const record = fakeRollout({ template: templateDigest('as-it-was-opened') });
   expect(repeatedClaim(record, environment, null)).toMatchObject({ template: 'as-it-was-opened' });
+});
+
+describe('two rows are the same', () => {
+  const { grader: _grader, ...rest } = fakeEnvironment({ expose: ['repo'] });
+  const compares = fakeEnvironment({ expose: ['repo'] });
+  const asked = {
+    kind: 'command',
+    argv: ['check'],
+    files: {},
+    timeoutMs: 1,
+    onExit: 0,
+    onTimeout: 0,
+  } as const;
+  const commanded = { ...rest, grader: { ...asked, onOutOfMemory: 0, onBroken: 0 } };
+  const first = { id: 'task-1', repo: 'a', answer: '42', sampled: 1 };
+  const isSame = (environment: Parameters<typeof itemDigestOf>[0], other: typeof first) =>
+    itemDigestOf(environment, first, canonical) === itemDigestOf(environment, other, canonical);
+
+  test.each([
+    ['with the same values', {}, true, true],
+    ['whatever stands where nobody reads', { sampled: 2 }, true, false],
+    ['whatever a ladder tries on them', { corral: 'yes' }, true, true],
+    ['not with another answer', { answer: '43' }, false, false],
+    ['not with another field that enters the sandbox', { repo: 'b' }, false, false],
+    ['not with another id', { id: 'task-2' }, false, false],
+  ])('%s', (_, given, ifCompared, ifCommanded) => {
+    expect(isSame(compares, { ...first, ...given })).toBe(ifCompared);
+    expect(isSame(commanded, { ...first, ...given })).toBe(ifCommanded);
+  });
+
+  test('and no row is compared with any', () => {
+    expect(itemDigestOf(compares, null, canonical)).toBeNull();
+  });
 });

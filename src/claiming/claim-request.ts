@@ -3,7 +3,8 @@ import { chooseTemplate } from '../environments/choose-template.ts';
 import { Failure } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate, type Template } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
-import type { Item } from '../model/grader.ts';
+import type { Item, Json } from '../model/grader.ts';
+import { fieldsRead, reservedField } from '../model/grader-leaves.ts';
 import { itemKey, type ItemKey } from '../model/ids.ts';
 import { noTags, type Owner } from '../model/rollout.ts';
 import type { ClaimRequest } from '../ports/fleet/claims.ts';
@@ -29,6 +30,7 @@ export function openingClaim(
     template: template.digest,
     ...choiceOf(environment, template),
     itemKey: itemKeyOf(item, canonical),
+    itemDigest: itemDigestOf(environment, item, canonical),
     tags: noTags,
     needs: null,
     item: item === null ? null : canonical(item),
@@ -51,6 +53,7 @@ export function repeatedClaim(
     template: rollout.template,
     ...choiceAgain(rollout, environment, row),
     itemKey: rollout.itemKey,
+    itemDigest: rollout.itemDigest,
     tags: rollout.tags,
     needs: rollout.needs,
     item: null,
@@ -95,4 +98,18 @@ export function itemKeyOf(item: Item | null, canonical: Canonical): ItemKey {
   const id = item['id'];
   if (typeof id === 'string' || typeof id === 'number') return itemKey(String(id).slice(0, 200));
   return itemKey(createHash('sha256').update(canonical(item)).digest('hex').slice(0, 32));
+}
+
+/** Which row, as far as the environment reads it, with the `id` that names its group; null without a row. */
+export function itemDigestOf(
+  environment: Parameters<typeof fieldsRead>[0],
+  item: Item | null,
+  canonical: Canonical,
+): string | null {
+  if (item === null) return null;
+  const fields = fieldsRead(environment);
+  const isRead = ([name]: readonly [string, Json]) =>
+    name !== reservedField && (fields === 'all' || name === 'id' || fields.includes(name));
+  const read = Object.fromEntries(Object.entries(item).filter(isRead));
+  return createHash('sha256').update(canonical(read)).digest('hex').slice(0, 16);
 }

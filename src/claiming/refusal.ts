@@ -43,5 +43,7 @@ const sentences: Partial<Record<FailureCode, string>> = {
   requirements_unmet:
     'the task of this rollout cannot run here as it is; correct the task or the environment',
   environment_mismatch: 'the rollout was opened with another environment than the one this request names',
+  item_mismatch:
+    'the rollout was opened with another dataset row than the one this request brings; give each rollout its own id',
   grader_failed: 'the grader failed three times in this rollout; discard the rollout and look at the grader',
 };

@@ -13,7 +13,7 @@ import type { Requirements } from '../model/requirements.ts';
 import { checkRequirements, refused, verifierFails } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
-import { type Canonical, openingClaim, repeatedClaim } from './claim-request.ts';
+import { type Canonical, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
@@ -53,7 +53,7 @@ export type ResolvedRollout = CachedRollout & {
 
 /**
  * From what a request says to what can be claimed. Where a first call opens the rollout, from the request; else from
- * the record. Throws `unknown_environment`, `environment_mismatch`, `rollout_unknown`.
+ * the record. Throws `unknown_environment`, `environment_mismatch`, `item_mismatch`, `rollout_unknown`.
  */
 export async function resolveRollout(
   deps: ResolveDeps,
@@ -74,7 +74,7 @@ async function fromRequest(
   const key = rolloutKey(owner);
   const remembered = deps.rolloutCache.get(key);
   if (remembered !== undefined) {
-    checkSameEnvironment(remembered.environment, opening.environment);
+    checkSameTask(deps, remembered.environment, remembered.claim, opening);
     return { ...remembered, key, known: true, keyId: caller.keyId };
   }
   try {
@@ -99,7 +99,7 @@ async function withdrawn(
   const record = await deps.claims.find(ownerOf(caller, ref.rollout, 1), ref.attempt);
   if (record === null) throw unknown;
   const rollout = await resolveRecord(deps, caller, record);
-  checkSameEnvironment(rollout.environment, opening.environment);
+  checkSameTask(deps, rollout.environment, record, opening);
   return { ...rollout, exposed: await exposedOf(deps, record, rollout.environment) };
 }
 
@@ -145,10 +145,20 @@ export function ownerOf(caller: Caller, rollout: RolloutId, attempt: number): Ow
   return { tenant: caller.tenant, run: caller.run, rollout, attempt, role: 'policy' };
 }
 
-/** A rollout stays in the environment that it was opened with. Throws `environment_mismatch`. */
-export function checkSameEnvironment(opened: Environment, { name, version }: EnvironmentReference): void {
-  if (opened.name === name && (version === null || opened.version.startsWith(version))) return;
-  throw new Failure('environment_mismatch', `the rollout was opened with ${opened.name}, not with ${name}`);
+/**
+ * A rollout stays in the environment that it was opened with, and with its dataset row: a request that brings another row means
+ * another rollout. Throws `environment_mismatch` and `item_mismatch`.
+ */
+export function checkSameTask(
+  { canonical }: Pick<ResolveDeps, 'canonical'>,
+  opened: Environment,
+  { itemDigest }: Pick<RolloutRecord, 'itemDigest'>,
+  { environment: { name, version }, item }: Opening,
+): void {
+  if (opened.name !== name || (version !== null && !opened.version.startsWith(version)))
+    throw new Failure('environment_mismatch', `the rollout was opened with ${opened.name}, not with ${name}`);
+  const brought = itemDigestOf(opened, item, canonical);
+  if (itemDigest !== null && brought !== null && brought !== itemDigest) throw refusal('item_mismatch', null);
 }
 
 /** What is needed to claim for a rollout again, and to run calls in it. */

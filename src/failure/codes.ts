@@ -133,8 +133,10 @@ export const failures = {
   invalid_request: callers(400, 500),
   // `unknownEnvironment` in src/claiming/pinned-environments.ts
   unknown_environment: callers(404, 500),
-  // `checkSameEnvironment` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
+  // `checkSameTask` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
   environment_mismatch: callers(409, 500),
+  // `checkSameTask` in src/claiming/resolve-rollout.ts, `answer` in src/adapters/redis/scripts/claim.lua
+  item_mismatch: callers(409, 500),
   // `takeNextStep` in src/calls/exchange.ts, `cancelCall` in src/calls/attach.ts
   unknown_call: callers(404, 500),
   // `missing` in src/environments/choose-template.ts, `textOf` in src/tools/exposed-item.ts, `missing` in

@@ -121,6 +121,7 @@ function graderSide({ environment, claim, rollout, turn }: GradeJob): {
     environment: environment.name,
     version,
     itemKey: rollout.itemKey,
+    itemDigest: null,
     tags: noTags,
     needs: null,
   };

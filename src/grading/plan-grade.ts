@@ -4,7 +4,7 @@ import {
   type ResolvedRollout,
   resolveRecord,
   type Caller,
-  checkSameEnvironment,
+  checkSameTask,
   type Opening,
   ownerOf,
   type RolloutRef,
@@ -69,7 +69,7 @@ type Graded = Omit<ResolvedRollout, 'exposed'> & { readonly record: RolloutRecor
 async function known(deps: ResolveDeps, caller: Caller, asked: GradeAsked): Promise<Graded> {
   const { rollout, attempt } = asked.rollout;
   const record = await deps.claims.find(ownerOf(caller, rollout, 1), attempt);
-  if (record !== null) return opened(await resolveRecord(deps, caller, record), record, asked.open);
+  if (record !== null) return opened(deps, await resolveRecord(deps, caller, record), record, asked.open);
   if (asked.open === null) throw unknown(caller, asked, 0);
   const fresh = await resolveRollout(deps, caller, asked.rollout, asked.open);
   const calls = unseenCalls(readSample(asked.sample), fresh.environment.tools, []).length;
@@ -78,11 +78,12 @@ async function known(deps: ResolveDeps, caller: Caller, asked: GradeAsked): Prom
 }
 
 function opened(
+  deps: ResolveDeps,
   rollout: Omit<ResolvedRollout, 'exposed'>,
   record: RolloutRecord,
   open: Opening | null,
 ): Graded {
-  if (open !== null) checkSameEnvironment(rollout.environment, open.environment);
+  if (open !== null) checkSameTask(deps, rollout.environment, record, open);
   return { ...rollout, record };
 }
 

@@ -1,4 +1,5 @@
-import type { Environment } from './environment.ts';
+import { promptFields } from './dataset.ts';
+import { type Environment, isOpenTemplate } from './environment.ts';
 import type { FreshGrading, Grader } from './grader.ts';
 
 /** A grader that gives a score by itself, and is no composition of others. */
@@ -90,6 +91,21 @@ export const reservedField = 'corral';
 export function graderFields(grader: Grader): readonly string[] {
   const references = graderLeaves(grader).flatMap((leaf) => referenceOf(leaf) ?? []);
   return [...new Set(references.map(topLevelField))];
+}
+
+/**
+ * The fields of a dataset row that an environment reads, or `all` where a grader gets the whole row: two rows with the same values there
+ * are the same row to it.
+ */
+export function fieldsRead(
+  environment: Pick<Environment, 'grader' | 'expose' | 'dataset' | 'template'>,
+): readonly string[] | 'all' {
+  const { grader, expose, dataset, template } = environment;
+  const getsAll = graderLeaves(grader).some(({ kind }) => kind === 'command' || kind === 'http');
+  if (getsAll) return 'all';
+  const told = dataset?.prompt === undefined ? [] : promptFields(dataset.prompt);
+  const image = isOpenTemplate(template) ? [template.image.field] : [];
+  return [...expose, ...graderFields(grader), ...told.map((path) => path.split('.')[0] ?? ''), ...image];
 }
 
 /** The field of `item.files` or `item.answer.files`: what holds the reference in the row. */

@@ -35,6 +35,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     version: environmentVersion('version-1'),
     template: templateDigest('template-a'),
     itemKey: itemKey('item-1'),
+    itemDigest: null,
     wave: 1,
     tags: noTags,
     needs: null,

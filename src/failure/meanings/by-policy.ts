@@ -75,6 +75,7 @@ export const byPolicy: Readonly<Record<FailureCode, ByPolicy>> = {
   ),
   unknown_environment: no('The job’s addresses name it.'),
   environment_mismatch: no('The job’s addresses name it.'),
+  item_mismatch: no('The trainer names rollouts and their rows.'),
   unknown_call: no('The policy does not choose call ids.'),
   item_missing: no('The dataset’s row is not in its hands.'),
   requirements_unmet: no(

@@ -18,7 +18,7 @@ export const over = {
   },
   run_closed: {
     means:
-      'The run was stopped; or this rollout is one of the native face, and nobody renewed the lease of its run for five minutes in which a gateway could be reached. Such a lapse ends nothing of the RFT face, and new rollouts may begin.',
+      'The run was stopped; or this rollout is one of the native face, and for five minutes in which a gateway could be reached nobody renewed the lease of its run and nothing ran in it: no call before its deadline, no grading. What a command left running does not count. Such a lapse ends nothing of the RFT face, and new rollouts may begin.',
     evidence: '`closed_by`: `run_closed` or `run_lapsed`. `corral runs` shows the run’s state.',
     operator:
       'Nothing here. A trainer that pauses for longer sends `POST /v1/runs/{run}/heartbeat`; a new job takes a new name after a stop.',
@@ -69,6 +69,14 @@ export const wrongRequest = {
       'The rollout was opened with one environment and called with another; a rollout stays where it is.',
     evidence: 'The message names both.',
     operator: 'Nothing here: all addresses of a job must name one environment.',
+  },
+  item_mismatch: {
+    means:
+      'The rollout was opened with one dataset row, and this request brings another under the same rollout id. It is refused because the other row would share the first one’s sandbox and be graded by the first one’s answer.',
+    evidence:
+      'Rows are compared by the fields that the environment reads and by `id`; where a command or a judge grades, by all fields. A request without a row is not compared.',
+    operator:
+      'Nothing here: the trainer gives each rollout an id of its own, also in the next epoch. A loop that counts from 0 in each process is a common cause.',
   },
   unknown_call: {
     means: 'The rollout has no call with this id: it never arrived, or not in this rollout.',

@@ -154,6 +154,13 @@ export const rolloutFields = {
     over: 'always',
     view: 'item_key',
   },
+  /** Of what its environment reads of its dataset row, so that another row is told from the same; none: no call brought one. */
+  itemDigest: {
+    ...wordOrNull(String),
+    claimed: 'of_request',
+    told: Type.Optional(Type.String()),
+    over: 'always',
+  },
   /** On the native face `step` and `labels`. */
   tags: { ...tags, claimed: 'of_request', told: Type.Optional(Tags), over: 'if_short' },
   idleMs: { ...durationMs, claimed: 'of_request', told: Type.Integer({ minimum: 0 }), apart: 'for_scripts' },

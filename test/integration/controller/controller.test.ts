@@ -53,6 +53,7 @@ const claimOf = (rollout: string): ClaimRequest => ({
   version: environment.version,
   template: digest,
   itemKey: itemKey('item-1'),
+  itemDigest: null,
   tags: noTags,
   needs: null,
   item: null,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { bootId, environmentName, environmentVersion, runId } from '#src/model/ids.ts';
+import { repeatsAreOver } from '#test/support/repeats-are-over.ts';
 import {
   admitOf,
   claimOf,
@@ -118,6 +119,26 @@ describe('a claim is refused', () => {
   test('with environment_mismatch when the rollout was opened with another environment', async () => {
     await world.fleet.claims.claim(claimOf('a'));
     expect(await refused('a', { environment: environmentName('other') })).toBe('environment_mismatch');
+  });
+
+  test('with item_mismatch when the rollout was opened with another row, also when it is over', async () => {
+    await world.supply(1);
+    await world.active('a', { itemDigest: 'one' });
+    expect(await refused('a', { itemDigest: 'other' })).toBe('item_mismatch');
+    expect(await world.fleet.claims.claim(claimOf('a', { itemDigest: 'one' }))).toMatchObject({
+      kind: 'held',
+    });
+    expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ kind: 'held' });
+    await world.fleet.lifecycle.close(keyOf('a'), 'finished');
+    await repeatsAreOver(world.redis);
+    expect(await refused('a', { itemDigest: 'other' })).toBe('item_mismatch');
+    expect(await refused('a', { itemDigest: 'one' })).toBe('rollout_closed');
+  });
+
+  test('with item_mismatch when a later call brought its row, and another one comes', async () => {
+    await world.fleet.claims.claim(claimOf('a', { item: null }));
+    await world.fleet.claims.claim(claimOf('a', { item: '{"n":1}', itemDigest: 'one' }));
+    expect(await refused('a', { item: '{"n":2}', itemDigest: 'other' })).toBe('item_mismatch');
   });
 
   test('with rollout_closed after it was finished', async () => {

@@ -209,6 +209,45 @@ describe('a run', () => {
     expect(await lapsed()).toEqual([]);
   });
 
+  test('does not lapse under a call, until that has been over for five minutes', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a', { face: 'native' });
+    await world.fleet.calls.admit(admitOf(rollout, 'long', { timeoutMs: 7 * minute }));
+    await world.step(6 * minute);
+    expect(await lapsed()).toEqual([]);
+    await world.step(minute - 1);
+    await world.fleet.calls.settle(settlementOf(rollout.key, 'long'));
+    await world.step(5 * minute - 1);
+    expect(await lapsed()).toEqual([]);
+    await world.step(1);
+    expect(await lapsed()).toHaveLength(1);
+  });
+
+  test('lapses five minutes after it was looked at, where a call was to be over by then and nobody has settled it', async () => {
+    await world.supply(1);
+    const rollout = await world.active('a', { face: 'native' });
+    await world.fleet.calls.admit(admitOf(rollout, 'long', { timeoutMs: 7 * minute }));
+    await world.step(6 * minute);
+    expect(await lapsed()).toEqual([]);
+    await world.step(5 * minute);
+    expect(await lapsed()).toHaveLength(1);
+  });
+
+  test('does not lapse under a turn of grading, until that has been over for five minutes', async () => {
+    await world.supply(1);
+    const { key } = await world.active('a', { face: 'native' });
+    const begun = await world.fleet.grades.begin(key, gradeAsk({ gradeMs: 30 * minute }));
+    for (let waited = 0; waited < 24; waited += 6) {
+      await world.step(6 * minute);
+      expect(await lapsed()).toEqual([]);
+    }
+    await world.fleet.grades.score(key, begun.kind === 'run' ? begun.turn : 0, 1, {});
+    await world.step(5 * minute - 1);
+    expect(await lapsed()).toEqual([]);
+    await world.step(1);
+    expect(await lapsed()).toHaveLength(1);
+  });
+
   test('of the RFT face never lapses: silent minutes between steps are normal', async () => {
     await world.fleet.claims.claim(claimOf('a'));
     await world.step(14 * minute);

@@ -157,6 +157,7 @@ export function claimOf(name: string, overrides: Partial<ClaimRequest> = {}): Cl
     version: environmentVersion('v1'),
     template,
     itemKey: itemKey('task-1'),
+    itemDigest: null,
     tags: noTags,
     needs: null,
     item: '{"id":"task-1"}',

@@ -45,6 +45,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
     "invalid_request": "misuse",
     "unknown_environment": "misuse",
     "environment_mismatch": "misuse",
+    "item_mismatch": "misuse",
     "item_missing": "misuse",
     "tool_not_configured": "misuse",
     "payload_too_large": "misuse",

@@ -124,12 +124,13 @@ script('settle', function(ask, texts)
     return summary
   end
 
-  -- The idle time begins with the last call's end.
+  -- The idle time begins with the last call's end, of the rollout and of its run.
   local function renewLease()
-    local leaseMs, hardEndMs = Rollout.read(id, 'leaseUntilMs', 'hardEndMs')
+    local leaseMs, hardEndMs, face = Rollout.read(id, 'leaseUntilMs', 'hardEndMs', 'face')
     local untilMs = nowMs + ask.idleMs
     if redis.call('SCARD', key.inFlight .. id) > 0 then untilMs = math.max(untilMs, tonumber(leaseMs)) end
     Rollout.leaseUntil(id, untilMs, hardEndMs)
+    Run.renew(Rollout.runOf(id), face)
   end
 
   local taintedNow = false

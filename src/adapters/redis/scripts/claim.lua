@@ -142,7 +142,7 @@ script('claim', function(ask, rowTexts)
     local before = Rollout.read(claim.id, 'row')
     if before and redis.call('EXISTS', key.row .. Row.rowName(claim.id, before)) == 1 then return true end
     if not rowFits(claim) then return false end
-    Rollout.write(claim.id, 'hadRow', '1', 'row', claim.row)
+    Rollout.write(claim.id, 'hadRow', '1', 'row', claim.row, 'itemDigest', claim.itemDigest or '')
     keepItsRow(claim)
     return true
   end
@@ -275,8 +275,8 @@ script('claim', function(ask, rowTexts)
 
   local function answer(claim)
     if Rollout.isGrader(claim.id) then return claimGrader(claim) end
-    local environment, state
-    if anyKnown then environment, state = Rollout.read(claim.id, 'environment', 'state') end
+    local environment, state, itemDigest
+    if anyKnown then environment, state, itemDigest = Rollout.read(claim.id, 'environment', 'state', 'itemDigest') end
     local hasEnded = state and not Rollout.isOpen(state)
     if theRun(claim.run).closed and not hasEnded then return refused(claim, 'run_closed') end
     if not environment then
@@ -284,6 +284,8 @@ script('claim', function(ask, rowTexts)
       return code and refused(claim, code) or open(claim)
     end
     if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
+    local isOther = (itemDigest or '') ~= '' and claim.itemDigest and itemDigest ~= claim.itemDigest
+    if isOther then return refused(claim, 'item_mismatch') end
     return claimAgain(claim, state)
   end
 

@@ -1,4 +1,4 @@
--- requires: ending, line, record, rollout, row, verdict
+-- requires: ending, line, record, rollout, row, run, verdict
 -- Gradings: one turn at a time, a score is stored once, and what can never be scored says why.
 
 -- Turns of a rollout. A platform asks for a grade three times before it drops the rollout: a grader that failed for a moment has
@@ -11,10 +11,18 @@ local function turnsUsed(id)
   return tonumber(turn or 0) - tonumber(before or 0)
 end
 
--- A lease ends the place of a rollout; a late grade does not bring it back.
+-- Who asks for a grade is there. A lease ends the place of a rollout; a late grade does not bring it back.
 local function extendLease(id, untilMs)
-  local state, hardEndMs, leaseMs = Rollout.read(id, 'state', 'hardEndMs', 'leaseUntilMs')
-  if Rollout.isOpen(state) then Rollout.leaseUntil(id, math.max(tonumber(leaseMs), untilMs), hardEndMs) end
+  local state, hardEndMs, leaseMs, face = Rollout.read(id, 'state', 'hardEndMs', 'leaseUntilMs', 'face')
+  if not Rollout.isOpen(state) then return end
+  Rollout.leaseUntil(id, math.max(tonumber(leaseMs), untilMs), hardEndMs)
+  Run.renew(Rollout.runOf(id), face)
+end
+
+-- A turn has ended: idle time begins, of the rollout and of its run.
+local function idleFromNow(id, idleMs, hardEndMs, face)
+  Rollout.leaseUntil(id, nowMs + idleMs, hardEndMs)
+  Run.renew(Rollout.runOf(id), face)
 end
 
 -- Begins a turn of grading. From here on new call ids are refused; one turn at a time, three at most, never after a discard.
@@ -84,7 +92,7 @@ script('store-score', function(ask)
   Verdict.change(id, 'score', { score = score, detail = ask.detail })
   Rollout.write(id, 'gradeUntilMs', 0)
   if Rollout.isOpen(state) then
-    Rollout.leaseUntil(id, nowMs + idleMs, hardEndMs)
+    idleFromNow(id, idleMs, hardEndMs, face)
     if face == 'rft' then Ending.close(id, 'closed', 'scored') end
   else
     Row.giveBack(id)
@@ -106,11 +114,11 @@ end)
 -- A turn of grading failed; says how many turns are left, and the record. The last one decides: the rollout is discarded.
 script('fail-grade', function(ask)
   local id = ask.key
-  local state, current, idleMs, hardEndMs = Rollout.read(id, 'state', 'gradeTurn', 'idleMs', 'hardEndMs')
+  local state, current, idleMs, hardEndMs, face = Rollout.read(id, 'state', 'gradeTurn', 'idleMs', 'hardEndMs', 'face')
   if not state or not current then return { turnsLeft = turnsMax } end -- begun before Redis forgot it
   if ask.turn == tonumber(current) and Verdict.read(id) ~= 'scored' and not Verdict.barsGrade(id) then
     Rollout.write(id, 'gradeUntilMs', 0, 'gradeEvidence', ask.evidence)
-    if Rollout.isOpen(state) then Rollout.leaseUntil(id, nowMs + idleMs, hardEndMs) end
+    if Rollout.isOpen(state) then idleFromNow(id, idleMs, hardEndMs, face) end
     if turnsUsed(id) >= turnsMax then
       Ending.discard(id, 'give_up', { code = 'grader_failed', suspected = ask.suspected, evidence = ask.evidence })
     end
