@@ -100,7 +100,7 @@ export function itemKeyOf(item: Item | null, canonical: Canonical): ItemKey {
   return itemKey(createHash('sha256').update(canonical(item)).digest('hex').slice(0, 32));
 }
 
-/** Which row, as far as the environment reads it, with the `id` that names its group; null without a row. */
+/** Which row, as far as the environment reads it; null without a row. */
 export function itemDigestOf(
   environment: Parameters<typeof fieldsRead>[0],
   item: Item | null,
@@ -109,7 +109,7 @@ export function itemDigestOf(
   if (item === null) return null;
   const fields = fieldsRead(environment);
   const isRead = ([name]: readonly [string, Json]) =>
-    name !== reservedField && (fields === 'all' || name === 'id' || fields.includes(name));
+    name !== reservedField && (fields === 'all' || fields.includes(name));
   const read = Object.fromEntries(Object.entries(item).filter(isRead));
   return createHash('sha256').update(canonical(read)).digest('hex').slice(0, 16);
 }

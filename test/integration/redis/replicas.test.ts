@@ -20,6 +20,9 @@ beforeEach(async () => {
   inPrimary = new Redis(primary.socket);
   const keepsUp = async () => replicaKeepsUp(await inPrimary.info('replication'));
   await expect.poll(keepsUp, { timeout: 25_000 }).toBe(true);
+  // It is called online while it still reads what it was filled with.
+  await inPrimary.set('filled', 'yes');
+  expect(await inPrimary.wait(1, 25_000)).toBe(1);
   troubles = [];
   fleet = await connect(primary.socket);
   await fleet.adoptRedis('empty');

@@ -66,13 +66,15 @@ function saidBy({ told }: Request): string | null {
 }
 
 /**
- * If Redis has lost the first of the two, the second may be a refusal, and never a score: a score that was told stays, and a rollout
- * whose discard was told is not scored.
+ * If Redis has lost the first of the two, the second may be a refusal. A score that was told is never followed by another one. A
+ * discard is not followed by a score, except where Redis lost all that it held: of a rollout that had no sandbox yet nobody else knows.
  */
 function contradicts({ redis }: World, first: Word, second: Word): boolean {
   if (first.says === second.says) return false;
-  if (second.says.startsWith('scored')) return true;
-  return !redis.replacedMs.some(
-    (atMs, index) => atMs < second.atMs && first.atMs > (redis.missedFromMs[index] ?? Infinity),
-  );
+  const lostBetween = redis.replacedMs.flatMap((atMs, index) => {
+    const missedFromMs = redis.missedFromMs[index] ?? Infinity;
+    return atMs < second.atMs && first.atMs > missedFromMs ? [missedFromMs] : [];
+  });
+  if (!second.says.startsWith('scored')) return lostBetween.length === 0;
+  return first.says.startsWith('scored') || !lostBetween.includes(Number.NEGATIVE_INFINITY);
 }
