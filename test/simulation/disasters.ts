@@ -91,21 +91,10 @@ const disasters = {
     return forgetEverything(world.redis, chance.between(100, 3_000));
   },
   redis_promoted: async (world, chance) => {
-    const { redis, scheduler, faults } = world;
-    const oldMs = chance.between(1, 1_500);
-    await redis.scripts.copy();
-    const missedFromMs = scheduler.nowMs;
-    redis.lagging += 1;
-    scheduler.after(oldMs, 'fate', 'promotes a replica', () => {
-      redis.lagging -= 1;
-      // Of a Redis that has been replaced meanwhile it is no replica.
-      if (faults.over || redis.replacedMs.some((atMs) => atMs > missedFromMs)) {
-        if (redis.lagging === 0) replicaCame(redis, true);
-        return undefined;
-      }
-      faults.note('replica promoted', `fails over to a copy that is ${oldMs} ms old`, 'anybody', 'redis');
-      return promoteReplica(redis, chance.between(100, 3_000), missedFromMs);
-    });
+    const oldMs = chance.between(1, oldestCopyMs);
+    const ends = await lagBehind(world);
+    const awayMs = chance.between(100, 3_000);
+    world.scheduler.after(oldMs, 'fate', 'promotes a replica', () => ends({ oldMs, awayMs }));
   },
   /** Somebody acts on a lie, as after a failover: another rollout asks for a sandbox that is not its own. */
   stray_bind: (world, chance) =>
@@ -114,6 +103,30 @@ const disasters = {
       if (world.scheduler.nowMs >= box.stalledUntilMs) strayBind(world, box, other.run, other.name);
     }),
 } as const satisfies Record<string, Disaster>;
+
+/** What asynchronous replication may lack. */
+const oldestCopyMs = 1_500;
+
+/**
+ * A replica hears of nothing more from now on. Returns how that ends: it takes the place of the Redis that it copied,
+ * or, with null, has caught up.
+ */
+async function lagBehind({ redis, scheduler, faults }: World) {
+  await redis.scripts.copy();
+  const missedFromMs = scheduler.nowMs;
+  redis.lagging += 1;
+  return (takesOver: { readonly oldMs: number; readonly awayMs: number } | null): void | Promise<void> => {
+    redis.lagging -= 1;
+    // Of a Redis that has been replaced meanwhile it is no replica.
+    if (takesOver === null || faults.over || redis.replacedMs.some((atMs) => atMs > missedFromMs)) {
+      if (redis.lagging === 0) replicaCame(redis, true);
+      return undefined;
+    }
+    const says = `fails over to a copy that is ${takesOver.oldMs} ms old`;
+    faults.note('replica promoted', says, 'anybody', 'redis');
+    return promoteReplica(redis, takesOver.awayMs, missedFromMs);
+  };
+}
 
 const seconds = (durationMs: number) => `${(durationMs / 1000).toFixed(1)} s`;
 
@@ -138,6 +151,7 @@ export function planDisasters(world: World): void {
   forgetLeftovers(world, chance.fork('leftovers'));
   refuseStarts(world, chance.fork('no starts'));
   voidRollouts(world, chance.fork('voids'));
+  promoteAfterDiscards(world, chance.fork('promotes'));
   const kinds: readonly (keyof typeof disasters)[] = [
     ...(Object.keys(disasters) as (keyof typeof disasters)[]),
     ...likely,
@@ -241,6 +255,36 @@ function forgetLeftovers({ scheduler, redis, faults }: World, chance: Chance): v
       faults.note('leftovers forgotten', 'forgets all but the lines of what is over', 'anybody', 'redis');
     });
   }
+}
+
+const promotedShare = 0.25;
+
+/** The replica lacks a discard, and takes over just when that was told. Where none comes in time, it catches up and lags again. */
+function promoteAfterDiscards(world: World, chance: Chance): void {
+  if (!chance.happens(promotedShare)) return;
+  const { redis, scheduler, faults } = world;
+  const discards = () =>
+    [...redis.scripts.state.rollouts.values()].filter(({ verdict }) => verdict === 'discarded').length;
+  const lag = async (): Promise<void> => {
+    if (faults.over) return;
+    const [before, fromMs, ends] = [discards(), scheduler.nowMs, await lagBehind(world)];
+    let isOver = false;
+    const end = (isDiscarded: boolean) => {
+      if (isOver) return undefined;
+      isOver = true;
+      redis.afterScript = () => undefined;
+      if (isDiscarded) return ends({ oldMs: scheduler.nowMs - fromMs, awayMs: chance.between(100, 3_000) });
+      scheduler.after(0, 'fate', 'lags again', lag);
+      return ends(null);
+    };
+    redis.afterScript = () => {
+      if (discards() <= before) return;
+      redis.afterScript = () => undefined;
+      scheduler.after(chance.between(20, 200), 'fate', 'promotes a replica', () => end(true));
+    };
+    scheduler.after(oldestCopyMs, 'fate', 'catches up', () => end(false));
+  };
+  scheduler.after(chance.between(3_900, 6_000), 'fate', 'lags', lag);
 }
 
 const voidedShare = 0.2;

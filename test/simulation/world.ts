@@ -114,6 +114,7 @@ export class World {
       adoptedMs: 0,
       missedFromMs: [],
       lagging: 0,
+      afterScript: () => undefined,
       waiting: [],
       kept: null,
       unsure: new Set(),

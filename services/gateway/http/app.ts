@@ -22,6 +22,7 @@ import type { Answered } from '#src/ports/gateway-metrics.ts';
 import type { Pass } from '../e2b/pass.ts';
 import type { Hold, HoldGate } from './hold-gate.ts';
 import { createFailureAnswer, faceOf, type FailureListener } from './answer-failure.ts';
+import { boundPipelining } from './pipelining.ts';
 import { onceWhole } from './read-body.ts';
 
 /** A Fastify instance whose handlers have the types of their schemas. */
@@ -52,8 +53,12 @@ const serverOptions = {
   requestTimeout: 300_000,
   /** Stopping is answered in our own shape by the hold gate. */
   return503OnClosing: false,
-  /** Node answers 400 by itself to a request without Host; we do not need it. */
-  http: { requireHostHeader: false },
+  http: {
+    /** Node answers 400 by itself to a request without Host; we do not need it. */
+    requireHostHeader: false,
+    /** Of a body in pieces of a byte each, so many are taken in before others have a turn. */
+    highWaterMark: 16 * 1024,
+  },
   /** Three characters of escape for each of an id's 256, and room for a file's path. */
   routerOptions: { maxParamLength: 4096 },
   /**
@@ -85,6 +90,7 @@ export function createApp(gate: HoldGate, { requestHoldMs }: Timings, listeners:
   app.setSerializerCompiler(() => (data) => JSON.stringify(data));
   app.setErrorHandler(answer);
   app.setNotFoundHandler(notFound);
+  boundPipelining(app);
   ignoreBodies(app);
   app.decorateRequest('state', null);
   app.addHook('onSend', (request, reply, payload, done) => {

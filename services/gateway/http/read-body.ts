@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { finished, type Readable } from 'node:stream';
+import { setImmediate as othersTurn } from 'node:timers/promises';
 import { Failure } from '#src/failure/failure.ts';
 
 /**
@@ -54,12 +55,15 @@ export function tooLarge(maxBytes: number): Failure {
 }
 
 /**
- * A request's body, chunk by chunk. Leaving the loop early must not destroy the stream: the answer still has to go out on
+ * A request's body, chunk by chunk. Between two of them others have a turn: a sender on the same machine is never waited for. Leaving the loop early must not destroy the stream: the answer still has to go out on
  * the same connection.
  */
 export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
+  let isFirst = true;
   try {
     for await (const chunk of stream.iterator({ destroyOnReturn: false })) {
+      if (!isFirst) await othersTurn();
+      isFirst = false;
       yield Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
     }
   } catch (error) {

@@ -29,6 +29,8 @@ export type RedisHost = {
   lagging: number;
   /** Whose verdict no replica has yet: told whether one has caught up, or has taken over without. */
   readonly waiting: ((caughtUp: boolean) => void)[];
+  /** Told after each script. */
+  afterScript: () => void;
   /** What is older than this its successor has kept; one for each time it was replaced. */
   readonly missedFromMs: number[];
   /** What the last successor held when it took over; null: nothing, or there was none. */
@@ -91,6 +93,7 @@ async function runScript(line: Line, name: ScriptName, args: readonly string[], 
   try {
     const ran = await host.scripts.run(host.run, name, args, worldBeganMs + host.scheduler.nowMs);
     host.mailbox.deliver(ran.published);
+    host.afterScript();
     if (ran.reply === adopted) host.adoptedMs = host.scheduler.nowMs;
     const tell = () => answer(line, name, () => asker.resolve(ran.reply), asker);
     if (host.lagging === 0 || !tellsFreshVerdict(ran.reply)) return tell();
