@@ -15,8 +15,9 @@ export const heardOut: Readonly<Record<string, Invariant>> = {
   'nobody is ended for a silence in which he could not be heard': (world) => {
     for (const { run, name } of world.planned) {
       const found = world.redis.scripts.state.rollouts.get(ownerKey(run, name));
+      if (found?.closedBy !== 'idle') continue;
       // One that was discarded before loses nothing by its end.
-      if (found?.closedBy !== 'idle' || found.discard !== 'rollout_expired') continue;
+      if (!['', 'rollout_expired'].includes(found.discard)) continue;
       const endedMs = found.closedAtMs - worldBeganMs;
       const heardMs = Math.max(
         0,
