@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { fakeEnvironment, fakeOpenTemplate } from '#test/fakes/environment.ts';
 import { fakeRollout } from '#test/fakes/rollout-record.ts';
+import type { Item } from '../model/grader.ts';
 import { templateDigest } from '../model/ids.ts';
-import { itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
+import { isOtherItem, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
 
 const { owner } = fakeRollout();
 const canonical = (value: unknown) => JSON.stringify(value);
@@ -58,21 +59,30 @@ describe('two rows are the same', () => {
   } as const;
   const commanded = { ...rest, grader: { ...asked, onOutOfMemory: 0, onBroken: 0 } };
   const first = { id: 'task-1', repo: 'a', answer: '42', sampled: 1 };
-  const isSame = (environment: Parameters<typeof itemDigestOf>[0], other: typeof first) =>
-    itemDigestOf(environment, first, canonical) === itemDigestOf(environment, other, canonical);
+  const isSame = (environment: Parameters<typeof itemDigestOf>[0], other: Item) =>
+    !isOtherItem(itemDigestOf(environment, first, canonical), itemDigestOf(environment, other, canonical));
 
   test.each([
     ['with the same values', {}, true, true],
-    ['whatever stands where nobody reads', { id: 'task-2', sampled: 2 }, true, false],
+    ['whatever stands where nobody reads', { sampled: 2 }, true, false],
     ['whatever a ladder tries on them', { corral: 'yes' }, true, true],
     ['not with another answer', { answer: '43' }, false, false],
+    ['not with another id', { id: 'task-2' }, false, false],
     ['not with another field that enters the sandbox', { repo: 'b' }, false, false],
   ])('%s', (_, given, ifCompared, ifCommanded) => {
     expect(isSame(compares, { ...first, ...given })).toBe(ifCompared);
     expect(isSame(commanded, { ...first, ...given })).toBe(ifCommanded);
   });
 
-  test('and no row is compared with any', () => {
-    expect(itemDigestOf(compares, null, canonical)).toBeNull();
+  test('where one of them has no id, by the rest', () => {
+    const { id: _id, ...unnamed } = first;
+    expect([isSame(compares, unnamed), isSame(commanded, unnamed)]).toEqual([true, true]);
+    expect(isSame(compares, { ...unnamed, answer: '43' })).toBe(false);
+  });
+
+  test('as far as anybody knows, where one is missing or of another format', () => {
+    const digest = itemDigestOf(compares, first, canonical);
+    expect(isOtherItem(digest, itemDigestOf(compares, null, canonical))).toBe(false);
+    expect(isOtherItem(digest, '2:0:')).toBe(false);
   });
 });

@@ -100,16 +100,32 @@ export function itemKeyOf(item: Item | null, canonical: Canonical): ItemKey {
   return itemKey(createHash('sha256').update(canonical(item)).digest('hex').slice(0, 32));
 }
 
-/** Which row, as far as the environment reads it; null without a row. */
+/** Raised when {@link fieldsRead} or the text below changes: digests of different formats are not compared. */
+const digestFormat = 1;
+
+/**
+ * Which row, for {@link isOtherItem}: `format:fields:id`, a digest of the fields that the environment reads, and one of the row's `id` or
+ * nothing. Null without a row.
+ */
 export function itemDigestOf(
   environment: Parameters<typeof fieldsRead>[0],
   item: Item | null,
   canonical: Canonical,
 ): string | null {
   if (item === null) return null;
+  const { id, ...rest } = item;
   const fields = fieldsRead(environment);
   const isRead = ([name]: readonly [string, Json]) =>
     name !== reservedField && (fields === 'all' || fields.includes(name));
-  const read = Object.fromEntries(Object.entries(item).filter(isRead));
-  return createHash('sha256').update(canonical(read)).digest('hex').slice(0, 16);
+  const read = Object.fromEntries(Object.entries(rest).filter(isRead));
+  const digest = (value: Json) => createHash('sha256').update(canonical(value)).digest('hex').slice(0, 16);
+  return [digestFormat, digest(read), id === undefined ? '' : digest(id)].join(':');
+}
+
+/** Whether two digests are of different rows. A row without an `id` may be any with the same fields; `answer` of claim.lua says the same. */
+export function isOtherItem(one: string | null, other: string | null): boolean {
+  const [format, fields, id] = one?.split(':') ?? [];
+  const [otherFormat, otherFields, otherId] = other?.split(':') ?? [];
+  if (one === null || other === null || format !== otherFormat) return false;
+  return fields !== otherFields || (id !== '' && otherId !== '' && id !== otherId);
 }

@@ -20,7 +20,7 @@ const claimWithRow = (rowCharacters: number) =>
 const [largeClaim, smallClaim] = [claimWithRow(1_000_000), claimWithRow(10)];
 
 function remember(rolloutCache: RolloutCache, index: number, claim = largeClaim): void {
-  rolloutCache.remember(keyOf(index), { claim, environment, exposed: {} });
+  rolloutCache.remember(keyOf(index), { claim, environment, exposed: {}, rowHash: null });
 }
 
 function remembered(rolloutCache: RolloutCache, count: number): readonly number[] {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { Failure } from '../failure/failure.ts';
 import { type Environment, isOpenTemplate } from '../model/environment.ts';
 import type { Face } from '../model/face.ts';
@@ -13,7 +14,7 @@ import type { Requirements } from '../model/requirements.ts';
 import { checkRequirements, refused, verifierFails } from './unmet-requirements.ts';
 import { rowIfKept, rowOf } from './dataset-row.ts';
 import { exposedItem, type ExposedItem } from '../tools/exposed-item.ts';
-import { type Canonical, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
+import { type Canonical, isOtherItem, itemDigestOf, openingClaim, repeatedClaim } from './claim-request.ts';
 import type { EnvironmentReference, PinnedEnvironments } from './pinned-environments.ts';
 import { type RetryDeps, retrying } from '../waiting/retries.ts';
 import { retryPolicies } from '../waiting/retry-policies.ts';
@@ -73,15 +74,24 @@ async function fromRequest(
   const owner = ownerOf(caller, ref.rollout, ref.attempt ?? 1);
   const key = rolloutKey(owner);
   const remembered = deps.rolloutCache.get(key);
-  if (remembered !== undefined) {
-    checkSameTask(deps, remembered.environment, remembered.claim, opening);
+  const rowHash = rowHashOf(opening.item);
+  // A row that comes later than the first call is kept by another claim.
+  const isFirstRow = rowHash !== null && remembered?.claim.itemDigest === null;
+  if (remembered !== undefined && !isFirstRow) {
+    const isSameRow = rowHash !== null && rowHash === remembered.rowHash;
+    checkSameTask(
+      deps,
+      remembered.environment,
+      remembered.claim,
+      isSameRow ? { ...opening, item: null } : opening,
+    );
     return { ...remembered, key, known: true, keyId: caller.keyId };
   }
   try {
     const environment = await deps.environments.forRun(caller.tenant, caller.run, opening.environment);
     const claim = openingClaim(owner, caller.face, environment, opening.item, deps.canonical);
     const exposed = exposedItem(environment, opening.item);
-    return { claim, environment, exposed, key, known: false, keyId: caller.keyId };
+    return { claim, environment, exposed, rowHash, key, known: false, keyId: caller.keyId };
   } catch (thrown) {
     if (!(thrown instanceof Failure) || thrown.code !== 'unknown_environment') throw thrown;
     return withdrawn(deps, caller, ref, opening, thrown);
@@ -117,7 +127,14 @@ export async function resolveRecord(
 ): Promise<Omit<ResolvedRollout, 'exposed'>> {
   const environment = await deps.environments.byVersion(record.version);
   const row = isOpenTemplate(environment.template) ? await rowIfKept(deps.claims, record) : null;
-  return { claim: repeatedClaim(record, environment, row), environment, key: record.key, known: true, keyId };
+  return {
+    claim: repeatedClaim(record, environment, row),
+    environment,
+    rowHash: null,
+    key: record.key,
+    known: true,
+    keyId,
+  };
 }
 
 /** For a rollout that is over nothing runs any more, so nothing of its row is needed: a repeat gets what is recorded. */
@@ -157,8 +174,7 @@ export function checkSameTask(
 ): void {
   if (opened.name !== name || (version !== null && !opened.version.startsWith(version)))
     throw new Failure('environment_mismatch', `the rollout was opened with ${opened.name}, not with ${name}`);
-  const brought = itemDigestOf(opened, item, canonical);
-  if (itemDigest !== null && brought !== null && brought !== itemDigest) throw refusal('item_mismatch', null);
+  if (isOtherItem(itemDigest, itemDigestOf(opened, item, canonical))) throw refusal('item_mismatch', null);
 }
 
 /** What is needed to claim for a rollout again, and to run calls in it. */
@@ -167,7 +183,13 @@ type CachedRollout = {
   readonly environment: Environment;
   /** The fields of its dataset row that may enter the sandbox. */
   readonly exposed: ExposedItem;
+  /** Of the row as the first request brought it; null: none did. */
+  readonly rowHash: string | null;
 };
+
+/** Each call of a rollout brings its row again, mostly to the letter: to compare this is a tenth of comparing what is read of it. */
+const rowHashOf = (item: Item | null): string | null =>
+  item === null ? null : createHash('sha1').update(JSON.stringify(item)).digest('base64');
 
 /** Two bursts of the largest size; the oldest goes first, and costs its rollout one extra round trip. */
 const mostRemembered = 4_096;

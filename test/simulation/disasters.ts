@@ -5,7 +5,7 @@ import { ownerKey } from './invariants/owner-key.ts';
 import { ownerText } from './sandbox/daemon.ts';
 import type { Box } from './sandbox/sandboxes.ts';
 import { protocolVersion } from '#src/protocol/sandboxd/wire.ts';
-import { goAway, replicaCame } from './fleet/redis-line.ts';
+import { goAway, resolveReplicaWaits } from './fleet/redis-line.ts';
 import { forgetEverything, promoteReplica } from './fleet/replaced-redis.ts';
 import type { PlannedRollout } from './trainer/plan.ts';
 import type { World } from './world.ts';
@@ -114,12 +114,12 @@ const oldestCopyMs = 1_500;
 async function lagBehind({ redis, scheduler, faults }: World) {
   await redis.scripts.copy();
   const missedFromMs = scheduler.nowMs;
-  redis.lagging += 1;
+  redis.staleReplicas += 1;
   return (takesOver: { readonly oldMs: number; readonly awayMs: number } | null): void | Promise<void> => {
-    redis.lagging -= 1;
+    redis.staleReplicas -= 1;
     // Of a Redis that has been replaced meanwhile it is no replica.
     if (takesOver === null || faults.over || redis.replacedMs.some((atMs) => atMs > missedFromMs)) {
-      if (redis.lagging === 0) replicaCame(redis, true);
+      if (redis.staleReplicas === 0) resolveReplicaWaits(redis, true);
       return undefined;
     }
     const says = `fails over to a copy that is ${takesOver.oldMs} ms old`;

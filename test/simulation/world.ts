@@ -113,9 +113,9 @@ export class World {
       replacedMs: [],
       adoptedMs: 0,
       missedFromMs: [],
-      lagging: 0,
+      staleReplicas: 0,
       afterScript: () => undefined,
-      waiting: [],
+      replicaWaits: [],
       kept: null,
       unsure: new Set(),
     };

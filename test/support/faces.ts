@@ -16,7 +16,8 @@ export type RftCall = {
   readonly arguments?: unknown;
   readonly tool?: string;
   readonly environment?: string;
-  readonly item?: Readonly<Record<string, unknown>>;
+  /** Null: without one. */
+  readonly item?: Readonly<Record<string, unknown>> | null;
 };
 
 export type RftGrade = {
@@ -99,7 +100,7 @@ const toolCall = ({ trace, call, tool = 'shell', item = defaultItem, ...rest }: 
   call_id: call,
   name: tool,
   arguments: rest.arguments ?? JSON.stringify({ command: rest.command }),
-  item,
+  ...(item === null ? {} : { item }),
   trace_id: trace,
 });
 

@@ -95,7 +95,7 @@ export async function connectFleetState(options: FleetStateOptions): Promise<Fle
     const library = { keys, ...(timings && { timings }), ...(timeLua === undefined ? {} : { timeLua }) };
     const waiting = await Connection.open(options);
     disconnects.push(() => waiting.close());
-    const replicas = new Replicas(waiting, { ...options, channel: keys('told') });
+    const replicas = new Replicas(waiting, { ...options, channel: keys('replicated') });
     const run = await prepareScripts(connection, replicas, library, options.onScript);
     const subscriber = await openSubscriber(options);
     disconnects.push(() => subscriber.disconnect());

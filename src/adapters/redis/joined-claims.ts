@@ -13,7 +13,7 @@ const mostTogether = 32;
 
 type Portion = {
   readonly requests: ClaimRequest[];
-  readonly replies: Promise<readonly ClaimReply[]>;
+  readonly replies: Promise<readonly (ClaimReply | null)[]>;
   readonly send: () => void;
 };
 
@@ -26,7 +26,7 @@ export function joinClaims(run: RunScript, rowBytesOfTenant: number): ClaimStore
   let gathering: Portion | null = null;
   const gather = (): Portion => {
     const requests: ClaimRequest[] = [];
-    const { promise: replies, resolve } = Promise.withResolvers<readonly ClaimReply[]>();
+    const { promise: replies, resolve } = Promise.withResolvers<readonly (ClaimReply | null)[]>();
     const send = () => {
       // Full before the end of its turn: it is on its way.
       if (gathering?.requests !== requests) return;
@@ -41,17 +41,18 @@ export function joinClaims(run: RunScript, rowBytesOfTenant: number): ClaimStore
     const { requests, replies, send } = gathering;
     const position = requests.push(request) - 1;
     if (requests.length === mostTogether) send();
-    const reply = (await replies)[position];
-    if (reply === undefined) throw new TypeError('a claim was not answered');
+    const reply = (await replies)[position] ?? (await ask(run, rowBytesOfTenant, [request]))[0];
+    if (reply === undefined || reply === null) throw new TypeError('a claim was not answered');
     return reply;
   };
 }
 
+/** Null: to be asked for again by itself. */
 async function ask(
   run: RunScript,
   rowBytesOfTenant: number,
   requests: readonly ClaimRequest[],
-): Promise<readonly ClaimReply[]> {
+): Promise<readonly (ClaimReply | null)[]> {
   const { kinds, rows, claims } = byKind(requests);
   const asked = { rowBytesMax: rowBytesOfTenant, kinds, claims };
   const { reply } = await scriptsOver(run).exchange('claim', asked, ...rows);
@@ -61,8 +62,9 @@ async function ask(
 type Replied = Static<typeof claim.claim.reply>[number];
 type Created = Extract<Replied, { readonly kind: 'created' }>;
 
-function replyTo(request: ClaimRequest, reply: Replied | undefined): ClaimReply {
+function replyTo(request: ClaimRequest, reply: Replied | undefined): ClaimReply | null {
   if (reply === undefined) throw new TypeError('a claim was not answered');
+  if (reply.kind === 'apart') return null;
   if (reply.kind !== 'created') return claimReplyOf(reply);
   return { kind: 'held', rollout: createdRecord(request, reply) };
 }

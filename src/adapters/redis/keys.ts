@@ -13,7 +13,7 @@ export const keyNames = {
   full: 'full',
   wake: 'wake',
   work: 'work',
-  told: 'told',
+  replicated: 'replicated',
 
   rollout: 'rollout:',
   details: 'details:',

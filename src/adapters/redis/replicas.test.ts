@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { replicaKeepsUp } from './replicas.ts';
+import { hasLiveReplica } from './replicas.ts';
 
 const online = 'state=online,offset=1288,lag=';
 
@@ -9,6 +9,6 @@ test.each([
   ['one that is being filled', 'slave0:ip=10.0.0.7,port=6379,state=wait_bgsave,offset=0,lag=0\r\n', false],
   ['one that stands still', `slave0:ip=10.0.0.7,port=6379,${online}11\r\n`, false],
   ['one of two', `slave0:ip=::1,port=1,${online}45\r\nslave1:ip=::1,port=2,${online}0\r\n`, true],
-])('replicas that keep up: %s', (_, replication, keepsUp) => {
-  expect(replicaKeepsUp(replication)).toBe(keepsUp);
+])('live replicas: %s', (_, replication, isLive) => {
+  expect(hasLiveReplica(replication)).toBe(isLive);
 });

@@ -9,8 +9,8 @@ import type { Static } from 'typebox';
 export type RunScript = (name: ScriptName, ...args: readonly string[]) => Promise<Reply>;
 
 /**
- * Hands the library of scripts to Redis, and again to every later Redis that does not have it. A reply that tells a fresh
- * verdict is held until a replica has it.
+ * Hands the library of scripts to Redis, and again to every later Redis that does not have it. A reply with a fresh
+ * verdict is returned when a replica has confirmed it.
  */
 export async function prepareScripts(
   connection: Connection,
@@ -40,7 +40,7 @@ export async function prepareScripts(
     try {
       const { redisRun } = connection;
       const reply = await timed(redisRun, name, args);
-      if (tellsFreshVerdict(reply)) await replicas.haveAllOf(redisRun);
+      if (hasFreshVerdict(reply)) await replicas.waitForReplica(redisRun);
       return reply;
     } catch (thrown) {
       throw classifyTrouble(thrown);
@@ -51,8 +51,8 @@ export async function prepareScripts(
 /** What a script answers, as ioredis hands it over: its reply as JSON, alone or with raw texts. */
 export type Reply = string | readonly [json: string, texts: readonly string[], isFresh?: 'fresh'];
 
-/** Whether it tells a verdict that no replica may have yet. */
-export const tellsFreshVerdict = (reply: Reply) => typeof reply !== 'string' && reply[2] === 'fresh';
+/** Whether it has a verdict that may be on no replica yet. */
+export const hasFreshVerdict = (reply: Reply) => typeof reply !== 'string' && reply[2] === 'fresh';
 
 /** An optional field may be given as undefined, which JSON leaves out. */
 type Given<Ask> = {

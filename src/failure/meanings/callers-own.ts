@@ -74,7 +74,7 @@ export const wrongRequest = {
     means:
       'The rollout was opened with one dataset row, and this request brings another under the same rollout id. It is refused because the other row would share the first one’s sandbox and be graded by the first one’s answer.',
     evidence:
-      'Rows are compared by the fields that the environment reads; where a command or a judge grades, by all fields. A request without a row is not compared.',
+      'Rows are compared by the fields that the environment reads; where a command or a judge grades, by all fields; and by `id` if both have one. A request without a row is not compared.',
     operator:
       'Nothing here: the trainer gives each rollout an id of its own, also in the next epoch. A loop that counts from 0 in each process is a common cause.',
   },

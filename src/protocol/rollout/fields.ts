@@ -195,7 +195,7 @@ export const rolloutFields = {
   closedBy: { ...wordOrNull(String), over: 'always', view: 'closed_by' },
   /** Decided by lib/verdict.lua alone, which also reads what the release before has written. */
   verdict: { ...word((text) => text as RolloutVerdict), over: 'always' },
-  /** When that was decided: until a replica of Redis has heard of it, it is told to nobody. */
+  /** When that was decided. Scripts' callers receive it when a replica of Redis has it. */
   decidedAtMs: { ...timeOrNull, apart: 'in_verdict' },
   /** The policy broke its own sandbox; later calls answer 200 with this reason. */
   broken: { ...wordOrNull(String), over: 'always', view: 'broken' },

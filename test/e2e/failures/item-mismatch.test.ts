@@ -26,3 +26,12 @@ test('a rollout id that comes again with another row: 409, on the RFT face 500, 
   expectFailure(await corral.rft.grade(grade), { ...mismatch, status: 500 });
   expectFailure(await corral.rft.call({ ...call, call: 'c3', item: other }), { ...mismatch, status: 500 });
 });
+
+test('a row with the same answer is another row if its id is another, and so is one after a row that came late', async () => {
+  const twin = { id: 'task-3', answer: '42' };
+  const call = { trace: 'trace_late', command: 'echo hi' };
+  expect((await corral.rft.call({ ...call, call: 'c1', item: null })).status).toBe(200);
+  expect((await corral.rft.call({ ...call, call: 'c2' })).status).toBe(200);
+  expectFailure(await corral.rft.call({ ...call, call: 'c3', item: twin }), { ...mismatch, status: 500 });
+  expectFailure(await corral.rft.grade({ trace: 'trace_late', item: twin }), { ...mismatch, status: 500 });
+});

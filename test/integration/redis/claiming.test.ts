@@ -104,6 +104,15 @@ test('claims of one moment may say different things, or come twice; each gets wh
   ]);
 });
 
+test('one of a discarded rollout is answered like the others of its moment', async () => {
+  await world.supply(1);
+  await world.active('a');
+  await world.fleet.lifecycle.void(keyOf('a'), 'its task is broken');
+  const [a, b] = await Promise.all(['a', 'b'].map((name) => world.fleet.claims.claim(claimOf(name))));
+  expect(a).toMatchObject({ kind: 'refused', code: 'voided' });
+  expect(b).toMatchObject({ kind: 'waiting' });
+});
+
 test('two attempts in one moment end with the lower one closed and one wave', async () => {
   await world.supply(2);
   const claims = [1, 2].map((attempt) => claimOf('a', { owner: ownerOf('a', 'run-1', attempt) }));
@@ -123,22 +132,24 @@ describe('a claim is refused', () => {
 
   test('with item_mismatch when the rollout was opened with another row, also when it is over', async () => {
     await world.supply(1);
-    await world.active('a', { itemDigest: 'one' });
-    expect(await refused('a', { itemDigest: 'other' })).toBe('item_mismatch');
-    expect(await world.fleet.claims.claim(claimOf('a', { itemDigest: 'one' }))).toMatchObject({
+    await world.active('a', { itemDigest: '1:aa:1' });
+    expect(await refused('a', { itemDigest: '1:bb:1' })).toBe('item_mismatch');
+    expect(await world.fleet.claims.claim(claimOf('a', { itemDigest: '1:aa:1' }))).toMatchObject({
       kind: 'held',
     });
-    expect(await world.fleet.claims.claim(claimOf('a'))).toMatchObject({ kind: 'held' });
+    expect(await refused('a', { itemDigest: '1:aa:2' })).toBe('item_mismatch');
+    for (const itemDigest of ['1:aa:', '2:bb:1', null])
+      expect(await world.fleet.claims.claim(claimOf('a', { itemDigest }))).toMatchObject({ kind: 'held' });
     await world.fleet.lifecycle.close(keyOf('a'), 'finished');
     await repeatsAreOver(world.redis);
-    expect(await refused('a', { itemDigest: 'other' })).toBe('item_mismatch');
-    expect(await refused('a', { itemDigest: 'one' })).toBe('rollout_closed');
+    expect(await refused('a', { itemDigest: '1:bb:1' })).toBe('item_mismatch');
+    expect(await refused('a', { itemDigest: '1:aa:1' })).toBe('rollout_closed');
   });
 
   test('with item_mismatch when a later call brought its row, and another one comes', async () => {
     await world.fleet.claims.claim(claimOf('a', { item: null }));
-    await world.fleet.claims.claim(claimOf('a', { item: '{"n":1}', itemDigest: 'one' }));
-    expect(await refused('a', { item: '{"n":2}', itemDigest: 'other' })).toBe('item_mismatch');
+    await world.fleet.claims.claim(claimOf('a', { item: '{"n":1}', itemDigest: '1:aa:1' }));
+    expect(await refused('a', { item: '{"n":2}', itemDigest: '1:bb:1' })).toBe('item_mismatch');
   });
 
   test('with rollout_closed after it was finished', async () => {

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { freePort } from '#cli/fleet/free-port.ts';
 import { connectFleetState, type FleetState } from '#src/adapters/redis/fleet-state.ts';
-import { replicaKeepsUp } from '#src/adapters/redis/replicas.ts';
+import { hasLiveReplica } from '#src/adapters/redis/replicas.ts';
+import { runId } from '#src/model/ids.ts';
 import { type PrivateRedis, startRedis } from '#test/support/redis.ts';
-import { claimOf, keyOf } from './world.ts';
+import { claimOf, keyOf, tenant } from './world.ts';
 
 let primary: PrivateRedis;
 let replica: PrivateRedis;
@@ -18,7 +20,7 @@ beforeEach(async () => {
   replica = await startRedis({ flags: ['--replicaof', `127.0.0.1 ${port}`] });
   inReplica = new Redis(replica.socket);
   inPrimary = new Redis(primary.socket);
-  const keepsUp = async () => replicaKeepsUp(await inPrimary.info('replication'));
+  const keepsUp = async () => hasLiveReplica(await inPrimary.info('replication'));
   await expect.poll(keepsUp, { timeout: 25_000 }).toBe(true);
   // It is called online while it still reads what it was filled with.
   await inPrimary.set('filled', 'yes');
@@ -44,22 +46,48 @@ const connect = (url: string) =>
   });
 const discard = () => fleet.lifecycle.void(keyOf('a'), 'its task is broken');
 
-test('a verdict is told when a replica has it', async () => {
+test('a verdict is returned when a replica has it', async () => {
   expect(await discard()).toMatchObject({ changed: true });
   expect(await inReplica.hget(`corral:{test}:rollout:${keyOf('a')}`, 'verdict')).toBe('discarded');
 });
 
-test('while the replica has not heard of it nobody is told, and calls that decide nothing go on', async () => {
+test('while the replica stands still nobody is told of a verdict, other claims go on, and the verdict is news when it is told', async () => {
   replica.freeze();
-  await expect(discard()).rejects.toMatchObject({ code: 'state_unavailable' });
-  const repeat = fleet.claims.claim(claimOf('a'));
-  await expect(repeat).rejects.toMatchObject({ code: 'state_unavailable' });
-  expect(await fleet.claims.claim(claimOf('b'))).toMatchObject({ kind: 'waiting' });
+  const told: string[] = [];
+  const note = (what: string) => () => void told.push(what);
+  const discarded = discard();
+  void discarded.then(note('the discard'));
+  await expect.poll(() => inPrimary.hget(`corral:{test}:rollout:${keyOf('a')}`, 'verdict')).toBe('discarded');
+  const [again, other] = [fleet.claims.claim(claimOf('a')), fleet.claims.claim(claimOf('b'))];
+  void again.then(note('a claim of it'));
+  expect(await other).toMatchObject({ kind: 'waiting' });
+  const report = fleet.reports.run(tenant, runId('run-1'));
+  void report.then(note('the sums of its run'));
+  // As long as three times WAIT waits.
+  await sleep(1_500);
+  expect(told).toEqual([]);
   replica.thaw();
-  await expect.poll(() => fleet.claims.claim(claimOf('a')).catch(String)).toMatchObject({ code: 'voided' });
+  expect(await discarded).toMatchObject({ changed: true });
+  expect(await again).toMatchObject({ code: 'voided' });
+  await report;
 });
 
-test('a user who may not WAIT is told once what that may cost, and goes on', async () => {
+test('a replica that stands still is ignored after ten seconds', { timeout: 30_000 }, async () => {
+  replica.freeze();
+  expect(await discard()).toMatchObject({ changed: true });
+  expect(troubles).toEqual([]);
+});
+
+test('a Redis that was demoted tells nobody, and the next one is waited for', async () => {
+  replica.freeze();
+  const discarded = discard().catch(({ code }: { code: unknown }) => code);
+  await expect.poll(() => inPrimary.hget(`corral:{test}:rollout:${keyOf('a')}`, 'verdict')).toBe('discarded');
+  await inPrimary.replicaof('127.0.0.1', 1);
+  expect(await discarded).toBe('state_unavailable');
+  expect(troubles.filter((text) => text.includes('WAIT'))).toEqual([]);
+});
+
+test('where Redis refuses WAIT there is one warning, and verdicts are returned at once', async () => {
   await inPrimary.call('ACL', 'SETUSER', 'default', '-wait');
   expect(await discard()).toMatchObject({ changed: true });
   await fleet.lifecycle.void(keyOf('a'), 'again');

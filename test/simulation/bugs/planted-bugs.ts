@@ -141,7 +141,7 @@ const plantedBugsByName = {
     'return Rollout.isOpen(state) or isGradedLate(word, state)',
     'return true',
   ),
-  'a verdict is told before a replica has it': replacing('if tellsFresh then', 'if false then'),
+  'a verdict is returned before a replica has it': replacing('if hasFreshVerdict then', 'if false then'),
   'a broken rollout is discarded for its artifacts': {
     ...replacing("if word == 'broken' and event == 'give_up' and not what.suspected then", 'if false then'),
     gateway: missesArtifacts,

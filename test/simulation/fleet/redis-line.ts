@@ -1,5 +1,5 @@
 import { unavailable } from '#src/adapters/redis/redis-trouble.ts';
-import { type Reply, type RunScript, tellsFreshVerdict } from '#src/adapters/redis/script-runner.ts';
+import { type Reply, type RunScript, hasFreshVerdict } from '#src/adapters/redis/script-runner.ts';
 import type { ScriptName } from '#src/adapters/redis/script-library.ts';
 import type { Chance } from '../engine/chance.ts';
 import type { Faults } from '../engine/faults.ts';
@@ -25,10 +25,10 @@ export type RedisHost = {
   readonly replacedMs: number[];
   /** When a controller last made this Redis the fleet's: until then it begins no call. */
   adoptedMs: number;
-  /** Copies that hear of nothing more, and will take its place. */
-  lagging: number;
-  /** Whose verdict no replica has yet: told whether one has caught up, or has taken over without. */
-  readonly waiting: ((caughtUp: boolean) => void)[];
+  /** Replicas that receive nothing more, and may take its place. */
+  staleReplicas: number;
+  /** Replies with a verdict that no replica has yet: told whether one has caught up, or was promoted without it. */
+  readonly replicaWaits: ((caughtUp: boolean) => void)[];
   /** Told after each script. */
   afterScript: () => void;
   /** What is older than this its successor has kept; one for each time it was replaced. */
@@ -48,9 +48,9 @@ export function goAway(host: RedisHost, awayMs: number): void {
   host.outages.push({ fromMs, untilMs: host.downUntilMs });
 }
 
-/** Whoever waits for a replica is told, in the order in which they came. */
-export function replicaCame(host: RedisHost, caughtUp: boolean): void {
-  for (const wakes of host.waiting.splice(0)) wakes(caughtUp);
+/** Ends all waits for a replica, in the order in which they began. */
+export function resolveReplicaWaits(host: RedisHost, caughtUp: boolean): void {
+  for (const wakes of host.replicaWaits.splice(0)) wakes(caughtUp);
 }
 
 /** Scripts keep their order on the way there, answers theirs on the way back. */
@@ -96,8 +96,8 @@ async function runScript(line: Line, name: ScriptName, args: readonly string[], 
     host.afterScript();
     if (ran.reply === adopted) host.adoptedMs = host.scheduler.nowMs;
     const tell = () => answer(line, name, () => asker.resolve(ran.reply), asker);
-    if (host.lagging === 0 || !tellsFreshVerdict(ran.reply)) return tell();
-    host.waiting.push((caughtUp) =>
+    if (host.staleReplicas === 0 || !hasFreshVerdict(ran.reply)) return tell();
+    host.replicaWaits.push((caughtUp) =>
       caughtUp ? tell() : fail(line, asker, 'another Redis has taken its place'),
     );
   } catch (thrown) {

@@ -1,4 +1,4 @@
-import { goAway, replicaCame, type RedisHost } from './redis-line.ts';
+import { goAway, resolveReplicaWaits, type RedisHost } from './redis-line.ts';
 
 /** Another Redis that holds nothing takes the place of the fleet's, and answers after `awayMs`. */
 export async function forgetEverything(redis: RedisHost, awayMs: number): Promise<void> {
@@ -17,7 +17,7 @@ export async function promoteReplica(redis: RedisHost, awayMs: number, missedFro
 function replaced(redis: RedisHost, awayMs: number, missedFromMs: number): void {
   const { nowMs } = redis.scheduler;
   goAway(redis, awayMs);
-  replicaCame(redis, false);
+  resolveReplicaWaits(redis, false);
   redis.replacedMs.push(nowMs);
   redis.missedFromMs.push(missedFromMs);
   redis.run = `redis-${1 + redis.replacedMs.length}`;

@@ -243,6 +243,7 @@ end)
 script('list-calls', function(ask)
   local id = ask.key
   local replies = {}
+  noteVerdictOf((Rollout.read(id, 'decidedAtMs')))
   local flat = redis.call('HGETALL', key.calls .. id)
   for index = 1, #flat, 2 do
     replies[#replies + 1] = Call.reply(id, flat[index], cjson.decode(flat[index + 1]))

@@ -248,6 +248,15 @@ script('claim', function(ask, rowTexts)
     return state and claimAgain(claim, state) or openGrader(claim)
   end
 
+  -- As in claiming/claim-request.ts, where the digest is made.
+  local function isOtherItem(one, other)
+    local pattern = '^(%d+):(%x+):(%x*)$'
+    local format, fields, itemId = string.match(one or '', pattern)
+    local otherFormat, otherFields, otherId = string.match(other or '', pattern)
+    if not format or format ~= otherFormat then return false end
+    return fields ~= otherFields or (itemId ~= '' and otherId ~= '' and itemId ~= otherId)
+  end
+
   local isFull = redis.call('EXISTS', key.full) == 1
 
   local function open(claim)
@@ -284,8 +293,7 @@ script('claim', function(ask, rowTexts)
       return code and refused(claim, code) or open(claim)
     end
     if environment ~= claim.environment then return refused(claim, 'environment_mismatch') end
-    local isOther = (itemDigest or '') ~= '' and claim.itemDigest and itemDigest ~= claim.itemDigest
-    if isOther then return refused(claim, 'item_mismatch') end
+    if isOtherItem(itemDigest, claim.itemDigest) then return refused(claim, 'item_mismatch') end
     return claimAgain(claim, state)
   end
 
@@ -296,7 +304,10 @@ script('claim', function(ask, rowTexts)
     local claim = kinds[asked.kind]
     claim.id, claim.run = asked.key, Rollout.runOf(asked.key)
     claim.lineage, claim.attempt = lineages[position], attempts[position]
+    -- One whose reply has a fresh verdict is asked for again by itself, or the others would wait for a replica with it.
+    hasFreshVerdict = false
     replies[position] = answer(claim)
+    if hasFreshVerdict and #ask.claims > 1 then replies[position], hasFreshVerdict = { kind = 'apart' }, false end
   end
   writeJoined()
   return replies

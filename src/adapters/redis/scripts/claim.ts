@@ -12,6 +12,9 @@ const Created = Type.Object({
   address: Type.String(),
 });
 
+/** To be asked for again by itself. */
+const Apart = Type.Object({ kind: Type.Literal('apart') });
+
 export const claim = {
   /** Raw: the dataset row of each kind. Replies in the order of the claims. */
   claim: contract(
@@ -26,6 +29,6 @@ export const claim = {
       ),
       claims: Type.Array(Type.Object({ key: Type.String(), kind: Type.Integer() })),
     },
-    Type.Array(Type.Union([Created, ...Claimed.anyOf])),
+    Type.Array(Type.Union([Created, Apart, ...Claimed.anyOf])),
   ),
 };

@@ -7,6 +7,7 @@ script('report-run', function(ask)
   local run = ask.run
   local counters = redis.call('HGETALL', key.run .. run)
   if #counters == 0 then return nil end
+  noteVerdictOf(redis.call('HGET', key.run .. run, 'decidedAtMs'))
   -- One that can never be scored keeps its lease, so that its calls are answered; for the trainer it is over.
   local undecided = redis.call('SCARD', key.open .. run)
     - redis.call('ZINTERCARD', 2, key.open .. run, key.discards .. run)
@@ -16,6 +17,7 @@ end)
 -- One row for each wave of each of these items of a run.
 reading('report-groups', function(ask)
   local rows = {}
+  noteVerdictOf(redis.call('HGET', key.run .. ask.run, 'decidedAtMs'))
   for _, item in ipairs(ask.items) do
     local group, values = redis.call('HGETALL', key.group .. ask.run .. '/' .. item), {}
     for field = 1, #group, 2 do values[group[field]] = group[field + 1] end

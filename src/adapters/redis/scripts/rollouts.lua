@@ -144,32 +144,34 @@ script('close-run', function(ask)
   return redis.call('SCARD', key.open .. run)
 end)
 
--- Whether a rollout still works by order of its trainer, who has no reason to ask meanwhile: a call that was sent, until its deadline, or
--- a turn of its grading, until that is over. What a command has left behind is no work.
-local function works(id)
-  if tonumber(Rollout.read(id, 'gradeUntilMs') or 0) > nowMs then return true end
+-- Whether a rollout of the native face still runs a call, before its deadline, or a turn of its grading: its trainer has no reason to ask
+-- meanwhile. What a command has left behind does not count.
+local function hasActiveWork(id)
+  local face, gradeUntilMs = Rollout.read(id, 'face', 'gradeUntilMs')
+  if face ~= 'native' then return false end
+  if tonumber(gradeUntilMs or 0) > nowMs then return true end
   for _, call in ipairs(redis.call('SMEMBERS', key.inFlight .. id)) do
     if tonumber(redis.call('ZSCORE', key.callDeadlines, Call.overdueName(id, call)) or 0) > nowMs then return true end
   end
   return false
 end
 
-local function anyWorks(run)
+local function runHasActiveWork(run)
   for _, id in ipairs(redis.call('SMEMBERS', key.open .. run)) do
-    if works(id) then return true end
+    if hasActiveWork(id) then return true end
   end
   return false
 end
 
 -- Native runs whose lease is over while rollouts are open. A run without open rollouts holds nothing, so its lease is
--- dropped: a trainer that pauses between steps does not lose its run. One that still works is given another lease.
+-- dropped: a trainer that pauses between steps does not lose its run. One with active work is given another lease.
 script('lapsed-runs', function(ask)
   if not Outage.isInTouch() then return {} end
   local lapsed = {}
   for _, run in ipairs(redis.call('ZRANGEBYSCORE', key.runLeases, '-inf', nowMs, 'LIMIT', 0, ask.limit)) do
     if redis.call('SCARD', key.open .. run) == 0 then
       redis.call('ZREM', key.runLeases, run)
-    elseif anyWorks(run) then
+    elseif runHasActiveWork(run) then
       Run.renew(run, 'native')
     else
       lapsed[#lapsed + 1] = run

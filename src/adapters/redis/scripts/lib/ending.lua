@@ -34,7 +34,7 @@ local function close(id, state, closedBy)
   Run.leaveGroup(id, item, wave)
   Sandbox.closeCost(id)
   -- A late grade needs the row of a broken rollout, and what its calls said.
-  local isGradedLate = state == 'expired' and Verdict.read(id) == 'broken'
+  local isGradedLate = state == 'expired' and Verdict.wordAt(id) == 'broken'
   if not isGradedLate then Row.giveBack(id) end
   Run.trim(Rollout.runOf(id))
   Over.shrink(id, isGradedLate)

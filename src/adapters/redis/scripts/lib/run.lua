@@ -10,6 +10,11 @@ local function count(run, field)
   redis.call('HINCRBY', key.run .. run, field, 1)
 end
 
+-- When a verdict in it was last decided: its sums tell of that.
+local function decided(run)
+  redis.call('HSET', key.run .. run, 'decidedAtMs', nowMs)
+end
+
 -- Only the native face has a run lease: on the RFT face silent minutes between steps are normal.
 local function renew(run, face)
   if face == 'native' then redis.call('ZADD', key.runLeases, nowMs + timing.runLeaseMs, run) end
@@ -173,6 +178,7 @@ end
 return {
   wavesKept = wavesKept,
   count = count,
+  decided = decided,
   renew = renew,
   trim = trim,
   groupKey = groupKey,

@@ -63,7 +63,7 @@ end
 local function closeCost(id)
   local ms, environment = Rollout.read(id, 'sandboxMs', 'environment')
   if not ms then return end
-  local verdict = Verdict.read(id)
+  local verdict = Verdict.wordAt(id)
   local state = (verdict == 'scored' or verdict == 'discarded') and verdict or 'ungraded'
   redis.call('HDEL', key.rollout .. id, 'sandboxMs')
   tellCost(environment, state, ms)

@@ -7,8 +7,16 @@
 -- One transition is one moment: the clock is read once when it begins, and everything in it happens at this millisecond.
 local nowMs = 0
 
--- Whether this script tells a verdict that a replica may not have yet (lib/verdict.lua). Its reply says so, and is told once one has it.
-local tellsFresh = false
+-- A verdict that is younger may be on no replica yet. A replica that was silent for longer is ignored (adapters/redis/replicas.ts), so
+-- an older verdict is replicated, or no live replica exists.
+local freshMs = 10 * 1000
+
+-- Whether the reply of this script has such a verdict. It says so, and is returned when a replica has it.
+local hasFreshVerdict = false
+
+local function noteVerdictOf(decidedAtMs)
+  if nowMs - (tonumber(decidedAtMs) or 0) < freshMs then hasFreshVerdict = true end
+end
 
 local function rawTexts(ARGV)
   local texts = {}
@@ -19,13 +27,13 @@ end
 local function replyOf(reply, texts)
   if type(reply) == 'table' and reply.err then return reply end
   local json = cjson.encode(reply)
-  if tellsFresh then return { json, texts or {}, 'fresh' } end
+  if hasFreshVerdict then return { json, texts or {}, 'fresh' } end
   return texts and { json, texts } or json
 end
 
 local function asked(run)
   return function(_, ARGV)
-    nowMs, tellsFresh = clock(), false
+    nowMs, hasFreshVerdict = clock(), false
     return replyOf(run(cjson.decode(ARGV[2]), rawTexts(ARGV), ARGV[1]))
   end
 end

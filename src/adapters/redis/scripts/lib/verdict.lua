@@ -28,14 +28,11 @@ local becomes = {
 -- until it is gone, and a verdict that either has decided is read. `broken`, `score` and `scoreDetail` belong to both.
 local fields = {
   'verdict', 'discarded', 'suspected', 'discard', 'taintCode', 'taintCause', 'taintEvidence', 'taintAtMs', 'score', 'broken',
-  'decidedAtMs', 'closedAtMs',
+  'decidedAtMs', 'closedAtMs', 'voidedAtMs',
   -- Its place, read with them in one command.
   'state', 'closedBy', 'hardEndMs',
 }
 
--- For so long a verdict is told only once a replica has it. One that has heard of nothing for longer does not count
--- (adapters/redis/replicas.ts), so what is older is there or can be waited for by nobody.
-local freshMs = 10 * 1000
 
 local function wordOf(has)
   if has.verdict == 'scored' or has.verdict == 'discarded' then return has.verdict end
@@ -58,11 +55,13 @@ local function discardOfBefore(has)
   }
 end
 
--- The verdict in these fields, and what is known of its discard: `Discarded` of scripts/shapes.ts.
+-- The verdict in these fields, and what is known of its discard: `Discarded` of scripts/shapes.ts. Of a rollout that is over, its line
+-- may know only when it closed.
 local function of(has)
   local word = wordOf(has)
-  -- Of one that is over, its line knows when it closed and not when it was decided.
-  if word ~= 'open' and nowMs - (has.closedAtMs or has.decidedAtMs or 0) < freshMs then tellsFresh = true end
+  if word ~= 'open' then
+    for _, field in ipairs({ 'decidedAtMs', 'closedAtMs', 'voidedAtMs' }) do noteVerdictOf(has[field]) end
+  end
   if word ~= 'discarded' then return word end
   return word, has.discarded and cjson.decode(has.discarded) or discardOfBefore(has)
 end
@@ -112,6 +111,14 @@ function write.discarded(id, what, event)
   Run.countDiscard(id, what.code, what.counted)
 end
 
+-- The verdict alone, for a script that acts on it and does not reply it.
+local function wordAt(id)
+  local has = {}
+  has.verdict, has.discard, has.taintCode, has.score, has.broken =
+    Rollout.read(id, 'verdict', 'discard', 'taintCode', 'score', 'broken')
+  return wordOf(has)
+end
+
 -- The one place that changes a verdict; true if it did. `what` of a discard: `code`, `cause`, `suspected`, `evidence`, and
 -- `counted`, if a call that settled with the code was counted already.
 local function change(id, event, what)
@@ -120,7 +127,8 @@ local function change(id, event, what)
   if not to or not mayChange(word, event, what, at.state) then return false end
   write[to](id, what, event)
   Rollout.write(id, 'decidedAtMs', nowMs)
-  tellsFresh = true
+  Run.decided(Rollout.runOf(id))
+  hasFreshVerdict = true
   return true
 end
 
@@ -129,7 +137,8 @@ local function void(id, reason)
   if read(id) ~= 'scored' then return change(id, 'void', { code = 'voided', evidence = cjson.encode({ reason = reason }) }) end
   if Rollout.read(id, 'voidedAtMs') then return false end
   Rollout.write(id, 'voidedAtMs', nowMs, 'voidReason', reason)
-  tellsFresh = true
+  Run.decided(Rollout.runOf(id))
+  hasFreshVerdict = true
   Run.leaveOutScore(id)
   return true
 end
@@ -169,6 +178,7 @@ end
 return {
   of = of,
   read = read,
+  wordAt = wordAt,
   change = change,
   void = void,
   barredBy = barredBy,
