@@ -119,10 +119,11 @@ function storyCall(call: KeptCall): StoryCall {
 }
 
 /** Of the model's calls, as its grader was told them. */
-function costsOf({ rollout: { calls } }: KeptLine): Costs {
+function costsOf({ rollout: { calls }, backgroundMs = 0 }: KeptLine): Costs {
   const own = calls.filter(({ tool }) => tool !== 'exec');
   return {
-    timeMs: own.reduce((total, { duration_ms }) => total + (duration_ms ?? 0), 0),
+    backgroundMs,
+    timeMs: backgroundMs + own.reduce((total, { duration_ms }) => total + (duration_ms ?? 0), 0),
     bytes: own.reduce((total, { output_bytes }) => total + output_bytes, 0),
   };
 }

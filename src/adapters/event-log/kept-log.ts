@@ -105,6 +105,8 @@ const KeptLine = Type.Object({
   item: Type.Union([Type.Record(Type.String(), Type.Unsafe<Json>({})), Type.Null()]),
   score: Type.Number(),
   toolCalls: Type.Number(),
+  /** Lines of older versions do not have it. */
+  backgroundMs: Type.Optional(Type.Number()),
   artifacts: Type.Optional(Artifacts),
   rollout: Type.Object({
     rollout: Type.String(),
