@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { BackgroundTime } from './background-time.ts';
+import { BackgroundTime, momentNow } from './background-time.ts';
 
 function measured() {
   const now = { usedMs: 0, atMs: 0 };
@@ -81,4 +84,19 @@ test('nothing is charged if the kernel counts nothing', () => {
   time.leave();
   time.enter();
   expect(time.take()).toBe(0);
+});
+
+test.each([
+  ['version 2', 'usage_usec 2500000\nuser_usec 2000000\n', 2_500],
+  ['version 1', '2500000000\n', 2_500],
+])('the kernel’s count of control groups %s is read, without sandboxd’s own', (_version, text, groupMs) => {
+  const folder = mkdtempSync(join(tmpdir(), 'corral-cpu-'));
+  const file = join(folder, 'count');
+  writeFileSync(file, text);
+  const { user, system } = process.cpuUsage();
+  const used = momentNow(file)?.usedMs ?? Number.NaN;
+  expect(used).toBeLessThanOrEqual(groupMs - (user + system) / 1_000);
+  expect(used).toBeGreaterThan(groupMs - (user + system) / 1_000 - 1_000);
+  expect(momentNow(join(folder, 'missing'))).toBeNull();
+  rmSync(folder, { recursive: true });
 });

@@ -58,13 +58,18 @@ export function momentNow(told: string | null): Moment | null {
   return null;
 }
 
-/** `usage_usec` of version 2, nanoseconds of version 1. */
+const usageField = 'usage_usec ';
+
+/** A field of version 2, in microseconds; the whole text of version 1, in nanoseconds. */
 function groupTimeMs(file: string): number | null {
   try {
-    const text = readFileSync(file, 'latin1');
-    const usec = /^usage_usec (\d+)$/m.exec(text)?.[1];
-    if (usec !== undefined) return Number(usec) / 1_000;
-    return /^\d+\s*$/.test(text) ? Number(text) / 1_000_000 : null;
+    const lines = readFileSync(file, 'latin1').trim().split('\n');
+    const usage = lines.find((line) => line.startsWith(usageField));
+    const usedMs =
+      usage === undefined
+        ? Number(lines.join('')) / 1_000_000
+        : Number(usage.slice(usageField.length)) / 1_000;
+    return Number.isFinite(usedMs) ? usedMs : null;
   } catch {
     return null;
   }
