@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CommandError } from '#cli/command-error.ts';
-import { visibleLine } from '#cli/print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import { say } from '#demo/command/until-end.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { systemRandom } from '#src/platform/random.ts';

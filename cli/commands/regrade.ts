@@ -7,7 +7,6 @@ import { freshLeaves, needsSandbox } from '#src/model/grader-leaves.ts';
 import { runId } from '#src/model/ids.ts';
 import { ownerOf, type RolloutKey } from '#src/model/rollout.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import type { RolloutEvent } from '#src/ports/event-log.ts';
 import { systemRandom } from '#src/platform/random.ts';
 import { CommandError, NotInOrder } from '../command-error.ts';
 import { stateFolderAt } from '../fleet/state-folder.ts';
@@ -17,10 +16,12 @@ import { eachOf } from '../proving/play.ts';
 import { onSomeFleet } from '../proving/some-fleet.ts';
 import { inOwnRun } from '../proving/stage.ts';
 import { gradeInSandbox } from '../regrade/in-sandbox.ts';
+import { listLeftOut } from '../regrade/left-out.ts';
 import { type NewGrader, readNewGrader } from '../regrade/new-grader.ts';
 import { gradeOnFleet, offered } from '../regrade/on-fleet.ts';
 import { describeRegrade, gradeHere, regrade, type Regraded, summaryOf } from '../regrade/regrade.ts';
-import { anyTenant, readLog } from '../stories/read-log.ts';
+import type { Outline } from '../stories/outlines.ts';
+import { anyTenant, outlining, readLog } from '../stories/read-log.ts';
 import { countOf, type ReadingOptions, withReadingOptions } from './options.ts';
 
 type RegradeOptions = ReadingOptions & {
@@ -51,10 +52,13 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
     const newer = readNewGrader(options.grader);
     const folder = options.kept ?? keptFolder(stateFolderAt(options.state).events);
     await mustHave(run, folder);
-    const voided = await voidedIn(run, options, terminal);
-    let leftOut = 0;
+    const logged = await readOutlines(run, options, terminal);
+    const voided = new Set(logged.filter(({ voidReason }) => voidReason !== null).map(({ key }) => key));
+    const graded = new Set<RolloutKey>();
+    let keptButVoided = 0;
     const kept = keptOf(run, folder, ({ key }) => {
-      if (voided.has(key)) leftOut += 1;
+      if (voided.has(key)) keptButVoided += 1;
+      else graded.add(key);
       return !voided.has(key);
     });
     const regraded = needsSandbox(newer.grader)
@@ -63,9 +67,10 @@ export function addRegradeCommand(program: Command, terminal: Terminal): void {
         )
       : await gradeAll(newer, kept, options, null);
     const rollouts = regraded.toSorted((one, other) => one.graded_at_ms - other.graded_at_ms);
-    const summary = summaryOf(rollouts, leftOut);
+    const summary = summaryOf(rollouts, keptButVoided);
     const ok = summary.regraded === summary.rollouts;
-    const report = { run, grader: options.grader, ok, summary, rollouts };
+    const left_out = listLeftOut(logged, graded, rollouts);
+    const report = { run, grader: options.grader, ok, summary, rollouts, left_out };
     show(terminal, options.json, report, (data) => describeRegrade(data, terminal.width));
     if (!ok) throw new NotInOrder();
   });
@@ -88,22 +93,16 @@ async function* keptOf(
   for await (const kept of readKept(folder)) if (ownerOf(kept.key).run === run && isWanted(kept)) yield kept;
 }
 
-/** Rollouts of the run that were voided, as the event log has them. */
-async function voidedIn(
+/** The run as the event log has it. */
+async function readOutlines(
   run: string,
   options: RegradeOptions,
   terminal: Terminal,
-): Promise<ReadonlySet<RolloutKey>> {
-  const voided = new Set<RolloutKey>();
-  const add = ({ kind, key }: RolloutEvent) => {
-    if (kind === 'rollout_voided') voided.add(key);
-    return true;
-  };
-  const making = () => ({ add, made: () => voided, most: 'all of it' });
-  const { missing } = await readLog(options, anyTenant(runId(run), null), process.env, making);
-  for (const { keeper, why } of missing)
-    terminal.remark(`${keeper}: ${why}; rollouts that were voided there are graded again`);
-  return voided;
+): Promise<readonly Outline[]> {
+  const { told, missing } = await readLog(options, anyTenant(runId(run), null), process.env, outlining);
+  const lost = 'rollouts that were voided there are graded again, and not all that are left out are listed';
+  for (const { keeper, why } of missing) terminal.remark(`${keeper}: ${why}; ${lost}`);
+  return told.filter(({ key }) => ownerOf(key).role === 'policy');
 }
 
 type Elsewhere = { readonly client: HttpClient; readonly own: string };

@@ -1,6 +1,11 @@
-/** A whole page that needs nothing else: no script, no font, no network. */
+import { visibleLines } from '#src/model/visible-text.ts';
+
+/**
+ * A whole page that needs nothing else: no script, no font, no network. A browser obeys some characters as a terminal does,
+ * so they are shown everywhere, also in drawings.
+ */
 export function pageOf(title: string, body: readonly string[]): string {
-  return `<!doctype html>
+  return visibleLines(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -12,7 +17,7 @@ export function pageOf(title: string, body: readonly string[]): string {
 ${body.join('\n')}
 </main></body>
 </html>
-`;
+`);
 }
 
 export function figure(title: string, note: string, svg: string): string {

@@ -5,7 +5,7 @@ import { splitLines } from '#src/adapters/event-log/event-lines.ts';
 import { ErrorAnswer } from '#src/protocol/native/parts.ts';
 import { productionTimings } from '#src/model/timings.ts';
 import { CommandError } from '../command-error.ts';
-import { visibleLine } from '../print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import type { Connection } from './connection.ts';
 
 export type HttpAnswer = { readonly status: number; readonly body: string; readonly tookMs: number };

@@ -40,3 +40,13 @@ test.each([
 test('what was not scored is a dash and never a zero', () => {
   expect([score(null), score(0)]).toEqual(['–', '0.000']);
 });
+
+test('a cell of a table is one line, and as wide as it is shown', () => {
+  const columns = [
+    { title: 'one', of: ([one]: readonly string[]) => one ?? '' },
+    { title: 'two', of: ([, two]: readonly string[]) => two ?? '' },
+  ];
+  expect(table([['a\nverdict scorable', 'b']], columns)).toBe(
+    ['one                      two', String.raw`a\u000averdict scorable  b`].join('\n'),
+  );
+});

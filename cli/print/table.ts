@@ -1,4 +1,4 @@
-import { visibleLine } from './visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 
 export type Column<Row> = {
   readonly title: string;

@@ -1,4 +1,4 @@
-import { visibleLines } from './visible.ts';
+import { visibleLines } from '#src/model/visible-text.ts';
 
 /** Where a command speaks. Results go to standard output, remarks and progress to standard error. */
 export type Terminal = {

@@ -12,6 +12,7 @@ import type { Judge } from '#src/ports/judge.ts';
 import { CommandError } from '../command-error.ts';
 import { score } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
+import { describeLeftOut, type LeftOut } from './left-out.ts';
 
 /** What the newer grader gives. */
 export type NewScore = {
@@ -118,10 +119,11 @@ function storyCall(call: KeptCall): StoryCall {
 }
 
 /** Of the model's calls, as its grader was told them. */
-function costsOf({ rollout: { calls } }: KeptLine): Costs {
+function costsOf({ rollout: { calls }, backgroundMs = 0 }: KeptLine): Costs {
   const own = calls.filter(({ tool }) => tool !== 'exec');
   return {
-    timeMs: own.reduce((total, { duration_ms }) => total + (duration_ms ?? 0), 0),
+    backgroundMs,
+    timeMs: backgroundMs + own.reduce((total, { duration_ms }) => total + (duration_ms ?? 0), 0),
     bytes: own.reduce((total, { output_bytes }) => total + output_bytes, 0),
   };
 }
@@ -132,6 +134,8 @@ export type RegradeReport = {
   readonly ok: boolean;
   readonly summary: RegradeSummary;
   readonly rollouts: readonly Regraded[];
+  /** Rollouts of the run that neither mean counts, those without a new score included. */
+  readonly left_out: readonly LeftOut[];
 };
 
 type RegradeSummary = {
@@ -165,7 +169,8 @@ export function summaryOf(rollouts: readonly Regraded[], voided: number): Regrad
   };
 }
 
-export function describeRegrade({ run, grader, summary, rollouts }: RegradeReport, width: number): string {
+export function describeRegrade(report: RegradeReport, width: number): string {
+  const { run, grader, summary, rollouts, left_out } = report;
   const lines = table(
     rollouts,
     [
@@ -178,8 +183,7 @@ export function describeRegrade({ run, grader, summary, rollouts }: RegradeRepor
     ],
     width,
   );
-  const { voided, regraded, higher, lower, same, old_mean, new_mean } = summary;
-  const without = summary.rollouts - regraded;
+  const { regraded, higher, lower, same, old_mean, new_mean } = summary;
   const means = `${regraded} of ${summary.rollouts} rollouts: mean ${score(old_mean)} before, ${score(new_mean)} now; ${higher} higher, ${lower} lower, ${same} the same.`;
   return [
     `${run} by ${grader}`,
@@ -187,12 +191,18 @@ export function describeRegrade({ run, grader, summary, rollouts }: RegradeRepor
     lines,
     '',
     means,
-    ...(without === 0 ? [] : [`${without} have no new score, and count in neither mean: see why.`]),
-    ...(voided === 0
-      ? []
-      : [`${voided} ${voided === 1 ? 'was voided and is' : 'were voided and are'} left out.`]),
+    ...leftOutLines(left_out, width),
     'No stored score was changed.',
   ].join('\n');
+}
+
+function leftOutLines(leftOut: readonly LeftOut[], width: number): readonly string[] {
+  if (leftOut.length === 0) return [];
+  const columns = [
+    { title: 'rollout', of: ({ rollout }: LeftOut) => rollout },
+    { title: 'reason', of: describeLeftOut },
+  ];
+  return ['', `Left out of both means: ${leftOut.length}`, '', table(leftOut, columns, width), ''];
 }
 
 function changeOf({ old, new: now }: Regraded): string {

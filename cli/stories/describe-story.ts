@@ -5,7 +5,7 @@ import { explain, type Explanation, type Told } from '#src/reports/explanation.t
 import { type CallStory, endOf, type RolloutStory } from '#src/reports/rollout-story.ts';
 import { bytes, duration, score, timeOfDay } from '../print/amounts.ts';
 import { table } from '../print/table.ts';
-import { visibleLine } from '../print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import { describeMissing, indented, labelled, textWidth, wrap } from './screen.ts';
 
 /** One screen: what became of the rollout, and why; of one that can be scored, call by call with blame. */

@@ -7,11 +7,10 @@ import type { RolloutStory, Source } from '#src/reports/rollout-story.ts';
 /** Of a rollout's story, what lists and sums need: they are of tens of thousands, whose events are hundreds of megabytes. */
 export type Outline = Pick<
   RolloutStory,
-  'rolloutId' | 'run' | 'attempt' | 'environment' | 'verdict' | 'score' | 'suspected'
+  'rolloutId' | 'run' | 'attempt' | 'environment' | 'verdict' | 'score' | 'suspected' | 'voidReason'
 > & {
+  readonly key: RolloutKey;
   readonly calls: number;
-  /** A caller took it out of its run: its score stands, and no figure counts it. */
-  readonly voided: boolean;
   /** Of the last call whose command is known. */
   readonly lastCommand: string | null;
 };
@@ -21,7 +20,8 @@ type Draft = {
   readonly key: RolloutKey;
   firstAtMs: number;
   calls: number;
-  voided: boolean;
+  /** Why a caller took it out of its run: its score stands, and no figure counts it. */
+  voidReason: string | null;
   readonly environment: Latest<string>;
   readonly verdict: Latest<Extract<RolloutEvent, { kind: 'verdict' }> | null>;
   readonly command: Latest<string | null>;
@@ -75,7 +75,7 @@ const newDraft = ({ key, atMs }: RolloutEvent): Draft => ({
   key,
   firstAtMs: atMs,
   calls: 0,
-  voided: false,
+  voidReason: null,
   environment: new Latest(''),
   verdict: new Latest<Extract<RolloutEvent, { kind: 'verdict' }> | null>(null),
   command: new Latest<string | null>(null),
@@ -85,7 +85,7 @@ function note(draft: Draft, event: RolloutEvent): void {
   const { atMs } = event;
   draft.firstAtMs = Math.min(draft.firstAtMs, atMs);
   draft.environment.note(event.environment, atMs);
-  if (event.kind === 'rollout_voided') draft.voided = true;
+  if (event.kind === 'rollout_voided') draft.voidReason = event.reason;
   if (event.kind === 'verdict') draft.verdict.note(event, atMs);
   // Fleet state settled the call, and does not know the command; the gateway that had sent it does.
   if (event.kind === 'lost_command') draft.command.note(event.command, atMs);
@@ -94,9 +94,10 @@ function note(draft: Draft, event: RolloutEvent): void {
   if (event.lastCommand !== '') draft.command.note(event.lastCommand, event.summary.startedAtMs);
 }
 
-function outlineOf({ key, environment, verdict, command, calls, voided }: Draft): Outline {
+function outlineOf({ key, environment, verdict, command, calls, voidReason }: Draft): Outline {
   const { rollout: rolloutId, run, attempt } = ownerOf(key);
   return {
+    key,
     rolloutId,
     run,
     attempt,
@@ -105,7 +106,7 @@ function outlineOf({ key, environment, verdict, command, calls, voided }: Draft)
     score: verdict.value?.score ?? null,
     suspected: verdict.value?.suspected ?? null,
     calls,
-    voided,
+    voidReason,
     lastCommand: command.value,
   };
 }
@@ -154,9 +155,9 @@ export function runLinesOfOutlines(outlines: readonly Outline[]): readonly RunLi
     state: null,
     rollouts: own.length,
     open: null,
-    scored: own.filter(({ score, voided }) => score !== null && !voided).length,
+    scored: own.filter(({ score, voidReason }) => score !== null && voidReason === null).length,
     discarded: own.filter(({ verdict }) => verdict?.kind === 'discard').length,
-    voided: own.filter(({ score, voided }) => score !== null && voided).length,
+    voided: own.filter(({ score, voidReason }) => score !== null && voidReason !== null).length,
     codes: countCodes(own),
   }));
 }
@@ -185,7 +186,7 @@ export function summaryOfLine(line: RolloutLine): RolloutSummary {
 }
 
 export function summaryOfOutline(outline: Outline): RolloutSummary {
-  const { rolloutId, run, attempt, environment, verdict, score, voided, calls } = outline;
+  const { rolloutId, run, attempt, environment, verdict, score, voidReason, calls } = outline;
   const discard = verdict?.kind === 'discard' ? verdict : null;
   return {
     source: 'event log',
@@ -198,7 +199,7 @@ export function summaryOfOutline(outline: Outline): RolloutSummary {
     code: discard?.code ?? null,
     cause: discard?.cause ?? null,
     score,
-    voided,
+    voided: voidReason !== null,
     calls,
   };
 }

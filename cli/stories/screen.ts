@@ -1,5 +1,5 @@
 import type { Missing } from '#src/reports/rollout-story.ts';
-import { visibleLine } from '../print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 
 /*
  * What the screens of a rollout and of a run have in common: values behind their names, text below a heading, and what is

@@ -1,6 +1,5 @@
 import { escaped, pageOf } from '../drawing/page.ts';
 import { bytes, duration } from '../print/amounts.ts';
-import { visibleLines } from '../print/visible.ts';
 import type { Advice, Topic } from './advice.ts';
 import { drawBigrams, drawHistogram, drawSizes, drawToolCalls } from './charts/calls.ts';
 import { drawItems, drawParts, mostBars } from './charts/items.ts';
@@ -24,12 +23,10 @@ export function studyPage(study: Study): string {
     discardsSection(study),
     `<footer>${escaped(footerOf(study))}</footer>`,
   ];
-  const page = pageOf(
+  return pageOf(
     `Study of ${study.environment}`,
     body.filter((part) => part !== ''),
   );
-  // Also what drawings say: a page obeys some characters as a terminal does.
-  return visibleLines(page);
 }
 
 const adviceOf = ({ advice }: Study, topic: Topic): Advice | undefined =>

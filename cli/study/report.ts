@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { table } from '../print/table.ts';
-import { visibleLine } from '../print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import type { Advice } from './advice.ts';
 import type { Study, SubjectStudy } from './study.ts';
 import { onlyInCheckout } from './tokens.ts';

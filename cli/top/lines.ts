@@ -1,5 +1,5 @@
 import type { Blame } from '#src/failure/codes.ts';
-import { visibleLine } from '../print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 
 /** Words in one tone: whose failure they tell of, or a title; without one they are plain. */
 export type Span = { readonly text: string; readonly tone?: Tone };

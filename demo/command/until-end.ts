@@ -1,6 +1,8 @@
-/** Writes a line for the person at the terminal. */
-export function say(line: string): void {
-  process.stdout.write(`${line}\n`);
+import { visibleLines } from '#src/model/visible-text.ts';
+
+/** Writes lines for the person at the terminal; no character in them is an order to it. */
+export function say(lines: string): void {
+  process.stdout.write(`${visibleLines(lines)}\n`);
 }
 
 /** Whatever happens in `work`, Ctrl-C included, the fleet is stopped before this process ends. */

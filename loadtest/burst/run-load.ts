@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { CommandError } from '#cli/command-error.ts';
-import { visibleLine } from '#cli/print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import { openFleetView } from '#demo/fleet/fleet-view.ts';
 import { openHttp } from '#demo/trainer/http.ts';
 import type { Clock } from '#src/ports/clock.ts';

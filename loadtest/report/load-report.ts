@@ -1,4 +1,4 @@
-import { visibleLine } from '#cli/print/visible.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import { allScored, latencyOf, type LoadFindings, showsZeros } from '../burst/load-findings.ts';
 import type { LoadOptions } from '../burst/options.ts';
 import type { LoadRun } from '../burst/run-load.ts';

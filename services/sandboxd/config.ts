@@ -39,6 +39,8 @@ export type Config = {
   readonly payload: string | null;
   /** The cgroup file that counts kills for memory; null = look where containers have it. */
   readonly cgroupEvents: string | null;
+  /** Where the kernel counts the sandbox's processor time, if the node says so. */
+  readonly cgroupCpu: string | null;
   /** How long it stands idle before it rehearses. Whoever waits for a sandbox has bound it long before the usual ten seconds. */
   readonly rehearseAfterMs: number;
 };
@@ -77,6 +79,7 @@ function parse(env: NodeJS.ProcessEnv, ownFolder: string, complain: Complain): C
     ownNamespace: env['CORRAL_PID_NAMESPACE'] === 'own',
     payload: env['CORRAL_PAYLOAD'] ?? null,
     cgroupEvents: env['CORRAL_CGROUP_EVENTS'] ?? null,
+    cgroupCpu: env['CORRAL_CGROUP_CPU'] ?? null,
     rehearseAfterMs: parsePositive(env, 'CORRAL_REHEARSE_AFTER_MS', 10_000, complain),
   };
 }

@@ -7,6 +7,7 @@ import {
 import { Binding } from './binding.ts';
 import { Journal } from './calls/journal.ts';
 import { Outputs } from './calls/answer.ts';
+import { BackgroundTime, momentNow } from './calls/background-time.ts';
 import { callStarter } from './calls/start-call.ts';
 import { monotonicMs } from './clock.ts';
 import type { Config } from './config.ts';
@@ -42,6 +43,7 @@ export type Daemon = {
   readonly done: Done;
   readonly leaders: Leaders;
   readonly turns: Turns;
+  readonly background: BackgroundTime;
   /** Ends this process; called when the binding's time has passed. */
   readonly end: (exitCode: number) => void;
 };
@@ -58,10 +60,13 @@ export function createDaemon(
   const leaders = new Leaders();
   const turns = new Turns();
   const outputs = new Outputs(outputRoomBytes);
-  const journal = new Journal(journalLimits, callStarter(config, env, leaders, turns, outputs));
+  const background = new BackgroundTime(() => momentNow(config.cgroupCpu));
+  const starter = callStarter(config, env, leaders, turns, outputs, background);
+  const journal = new Journal(journalLimits, starter);
   const done = { probed: false, filesPut: 0 };
   const uploads = new Uploads(maxCallsOfLife);
-  return { config, env, boot, binding: new Binding(), journal, outputs, uploads, done, leaders, turns, end };
+  const binding = new Binding();
+  return { config, env, boot, binding, journal, outputs, uploads, done, leaders, turns, background, end };
 }
 
 export function identityOf({ config, boot, binding, journal, done }: Daemon): Identity {

@@ -91,6 +91,7 @@ function ranAs(answer: CallAnswer) {
     admitted: 'yes' as const,
     exitCode: answer.ending.kind === 'exited' ? answer.ending.exitCode : null,
     durationMs: Math.round(answer.evidence.durationMs),
+    ...(answer.evidence.backgroundMs && { backgroundMs: answer.evidence.backgroundMs }),
     outputBytes: answer.stdout.totalBytes + answer.stderr.totalBytes,
   };
 }
@@ -129,7 +130,7 @@ type Settling = Pick<Tracked, 'key' | 'call' | 'digest' | 'tool'> & {
 
 /** How a call ended; what is not said is as where nothing is known of a run. */
 type End = Pick<Settlement, 'outcome' | 'code' | 'admitted'> &
-  Partial<Pick<Settlement, 'exitCode' | 'durationMs' | 'outputBytes' | 'taint'>>;
+  Partial<Pick<Settlement, 'exitCode' | 'durationMs' | 'backgroundMs' | 'outputBytes' | 'taint'>>;
 
 /** The one builder of settlements. What it cost to wait, and what is kept of its texts, adds whoever settles. */
 export function settlementOf({ key, call, digest, tool, environment }: Settling, end: End): Settlement {

@@ -59,12 +59,17 @@ describe('a grader that works in a sandbox of its own', () => {
     [
       `${fresh}, artifact_bytes: 16Mi`,
       'grader_sandbox: { image: host, disk: 63Mi }',
-      'must be 64Mi at least',
+      'its disk is 63Mi and must be 64Mi at least',
     ],
     [
       `${fresh}, artifact_bytes: 16Mi`,
-      'grader_sandbox: { image: host, memory: 63Mi }',
-      'must be 64Mi at least',
+      'grader_sandbox: { image: host, memory: 127Mi }',
+      'its memory limit is 127Mi and must be 128Mi at least',
+    ],
+    [
+      `${fresh}, artifact_bytes: 64Ki`,
+      'grader_sandbox: { image: host, disk: 33Mi, memory: 33Mi }',
+      'its memory limit is 33Mi and must be 97Mi at least',
     ],
     [fresh, 'pool: { max: 1 }', 'must be at most half'],
     [fresh, 'pool: { max: 8, grader: { max: 5 } }', 'must be at most half'],
@@ -74,6 +79,12 @@ describe('a grader that works in a sandbox of its own', () => {
     ['', 'grader_sandbox: { image: host }', 'there is none'],
   ])('with %s and %j is told: %s', async (grader, rest, told) => {
     expect(await mistakes(graded(grader, rest))).toContain(told);
+  });
+
+  test('loads with the smallest sandbox that has room for its artifacts', async () => {
+    const smallest = 'grader_sandbox: { image: host, disk: 64Mi, memory: 128Mi }';
+    const { grader } = await loaded(graded(`${fresh}, artifact_bytes: 16Mi`, smallest));
+    expect(grader).toMatchObject({ fresh: { mostBytes: 16 * 2 ** 20 } });
   });
 
   test('may name a folder that both sandboxes have', async () => {

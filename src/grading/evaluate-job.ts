@@ -90,7 +90,7 @@ async function evaluateWith(
     item: job.item,
     toolCalls: job.rollout.calls,
     story,
-    costs: () => inTime(deps, job, () => readCosts(deps.calls, job.rollout.key)),
+    costs: () => inTime(deps, job, () => readCosts(deps.calls, job.rollout)),
     runCommand: async (leaf) => {
       // `on_broken` scores a broken rollout, whatever its calls said.
       const isRead = leaf.readsRollout && job.rollout.broken === null;

@@ -36,7 +36,7 @@ export async function toKeep(
     if (document.length > mostDocumentCharacters)
       throw new RangeError(`${job.rollout.key} is not kept: it has ${document.length} characters`);
     const { name: environment, version } = job.environment;
-    const { key, calls: toolCalls } = job.rollout;
+    const { key, calls: toolCalls, backgroundMs } = job.rollout;
     const atMs = deps.clock.nowMs();
     const told = {
       atMs,
@@ -46,7 +46,7 @@ export async function toKeep(
       item: job.item,
       ...(artifacts !== undefined && { artifacts }),
     };
-    return (score) => deps.keep({ ...told, score, toolCalls, document });
+    return (score) => deps.keep({ ...told, score, toolCalls, backgroundMs, document });
   } catch (error) {
     deps.onTrouble(error);
     return nothing;

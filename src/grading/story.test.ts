@@ -8,6 +8,8 @@ import { readCosts, readStory, writtenStory } from './story.ts';
 
 const key = rolloutKey(fakeOwner());
 
+const asked = { key, backgroundMs: 0 };
+
 const summary = (over: Partial<CallSummary> = {}): CallSummary => ({
   call: callId('call_1'),
   tool: 'shell',
@@ -122,7 +124,7 @@ describe('a story of which fleet state has forgotten a part', () => {
   });
 
   test('the time of a call: there are no costs', async () => {
-    await expect(readCosts(listing(summary(), summary({ durationMs: null })), key)).rejects.toMatchObject({
+    await expect(readCosts(listing(summary(), summary({ durationMs: null })), asked)).rejects.toMatchObject({
       code: 'grader_failed',
     });
   });
@@ -132,5 +134,14 @@ test('costs are those of the model’s own calls', async () => {
   const own = [summary(), summary({ durationMs: 7, outputBytes: 9 })];
   const command = summary({ tool: 'exec', durationMs: 1_000 });
   const transfer = summary({ call: callId('corral get 1'), durationMs: 1_000 });
-  expect(await readCosts(listing(...own, command, transfer), key)).toEqual({ timeMs: 27, bytes: 14 });
+  expect(await readCosts(listing(...own, command, transfer), asked)).toEqual({
+    timeMs: 27,
+    backgroundMs: 0,
+    bytes: 14,
+  });
+});
+
+test('time includes what worked in the background between calls', async () => {
+  const costs = await readCosts(listing(summary({ durationMs: 20 })), { key, backgroundMs: 5_000 });
+  expect(costs).toMatchObject({ timeMs: 5_020, backgroundMs: 5_000 });
 });

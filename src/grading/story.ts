@@ -2,7 +2,7 @@ import { Failure } from '../failure/failure.ts';
 import type { Json } from '../model/grader.ts';
 import { isIdText } from '../model/ids.ts';
 import type { CallStore, KeptText, ToldCall } from '../ports/fleet/calls.ts';
-import type { CallSummary } from '../ports/fleet/records.ts';
+import type { CallSummary, RolloutRecord } from '../ports/fleet/records.ts';
 import type { Costs } from './graders/evaluation.ts';
 
 /**
@@ -56,10 +56,14 @@ export async function readStory(calls: Pick<CallStore, 'transcript'>, key: ToldK
 export const noStory: Story = { calls: [], missing: { arguments: 0, outputs: 0 } };
 
 /**
- * What the calls of the model took together; the trainer's own commands are as free here as in its budget. Throws
+ * What the calls of the model took together, and what worked between them: a command that goes on in the background is no
+ * cheaper than one that the model waits for. The trainer's own commands are as free here as in its budget. Throws
  * `grader_failed` where fleet state has forgotten what one took.
  */
-export async function readCosts(calls: Pick<CallStore, 'list'>, key: ToldKey): Promise<Costs> {
+export async function readCosts(
+  calls: Pick<CallStore, 'list'>,
+  { key, backgroundMs }: Pick<RolloutRecord, 'key' | 'backgroundMs'>,
+): Promise<Costs> {
   const listed = await calls.list(key);
   const own = listed.filter(({ call, tool }) => isIdText(call) && tool !== 'exec');
   const forgotten = own.filter(({ durationMs }) => durationMs === null).length;
@@ -69,7 +73,8 @@ export async function readCosts(calls: Pick<CallStore, 'list'>, key: ToldKey): P
     });
   }
   return {
-    timeMs: sum(own.map(({ durationMs }) => durationMs ?? 0)),
+    timeMs: backgroundMs + sum(own.map(({ durationMs }) => durationMs ?? 0)),
+    backgroundMs,
     bytes: sum(own.map(({ outputBytes }) => outputBytes)),
   };
 }

@@ -56,7 +56,7 @@ async function why(
     item,
     toolCalls: 3,
     story: async () => noStory,
-    costs: async () => ({ timeMs: 0, bytes: 0 }),
+    costs: async () => ({ timeMs: 0, backgroundMs: 0, bytes: 0 }),
     runCommand: async () => ({ kind: 'bad', how: 'exit', reason: `exit code 1: ${stderr}` }),
     askJudge: async () => ({ kind: 'scored', score: 0.5 }),
   });

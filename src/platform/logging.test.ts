@@ -17,6 +17,15 @@ test('a line is one JSON object with time, level, service, message and fields; l
   ]);
 });
 
+test('text of a policy in a line is no order to a terminal, and stays the same data', () => {
+  const lines: string[] = [];
+  const write = (line: string) => lines.push(line);
+  const log = createLogger({ service: 'gateway', level: 'info', clock: createFakeClock(0), write });
+  log.warn('grader failed', { said: '\u009B2J\u202Etxt' });
+  expect(lines[0]).toContain(String.raw`"said":"\u009b2J\u202etxt"`);
+  expect(JSON.parse(lines[0] ?? '')).toMatchObject({ said: '\u009B2J\u202Etxt' });
+});
+
 test('an error is logged by its message and code, anything else by its text', () => {
   expect(errorFields(Object.assign(new Error('gone'), { code: 'ENOENT' }))).toEqual({
     error: 'gone',

@@ -1,3 +1,4 @@
+import { visibleLine } from '../model/visible-text.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Log, LogFields, LogLevel } from '../ports/log.ts';
 
@@ -21,7 +22,8 @@ export function createLogger(options: LoggerOptions): Log {
     (message: string, fields: LogFields = {}) => {
       if (logLevels.indexOf(level) < lowest) return;
       const time = new Date(options.clock.nowMs()).toISOString();
-      write(`${JSON.stringify({ time, level, service: options.service, message, ...fields })}\n`);
+      const line = JSON.stringify({ time, level, service: options.service, message, ...fields });
+      write(`${visibleLine(line)}\n`);
     };
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }

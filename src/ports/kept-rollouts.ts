@@ -14,6 +14,8 @@ export type KeptRollout = {
   readonly score: number;
   /** Counted against the policy's budget. */
   readonly toolCalls: number;
+  /** How long its processes worked between calls. */
+  readonly backgroundMs: number;
   /** What a grader finds in `$CORRAL_ROLLOUT`, as JSON text. */
   readonly document: string;
   /** JSON text: what its graders elsewhere were given of the policy's; left out where it has no such graders. */

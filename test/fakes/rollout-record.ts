@@ -54,6 +54,7 @@ export function fakeRollout(given: Partial<RolloutRecord> = {}): RolloutRecord {
     score: null,
     voidedAtMs: null,
     voidReason: null,
+    backgroundMs: 0,
     trainerActed: false,
     ...given,
     state,

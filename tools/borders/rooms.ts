@@ -165,7 +165,7 @@ export const rooms: readonly Room[] = [
   {
     name: 'sandboxd',
     files: /^services\/sandboxd\//,
-    may: ['src/protocol/sandboxd/', 'src/platform/memory-account.ts'],
+    may: ['src/protocol/sandboxd/', 'src/platform/memory-account.ts', 'src/model/visible-text.ts'],
     own: /^services\/sandboxd\//,
     packages: [],
     builtins: true,
@@ -222,7 +222,7 @@ export const rooms: readonly Room[] = [
   {
     name: 'drawing',
     files: /^cli\/drawing\//,
-    may: [],
+    may: ['src/model/visible-text.ts'],
     own: /^cli\/drawing\//,
     packages: ['echarts'],
     builtins: false,
@@ -319,7 +319,6 @@ export const rooms: readonly Room[] = [
       'cli/drawing/',
       'cli/fleet/',
       'cli/command-error.ts',
-      'cli/print/visible.ts',
       'demo/trainer/',
       'demo/command/',
       // What a fleet tells of its own starts.

@@ -41,3 +41,16 @@ describe('why a rollout has its score', () => {
     expect(event).toEqual({ kind: 'verdict', score: 0 });
   });
 });
+
+test.each(['rollout', 'run'] as const)(
+  'text of a policy in the events of a %s is no order to a terminal, and stays the same data',
+  async (of) => {
+    const event = { kind: 'verdict', evidence: { said: '\u009B2J\u202Etxt\u2066\u061C' }, why: {} };
+    async function* older() {
+      yield `${JSON.stringify(event)}\n`;
+    }
+    const text = (await Array.fromAsync(toldLines(older(), of, ['admin']))).join('');
+    expect(text).toMatch(/^[ -~]*\n$/);
+    expect(JSON.parse(text)).toMatchObject({ evidence: event.evidence });
+  },
+);

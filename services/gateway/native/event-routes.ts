@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { Type } from 'typebox';
 import { Failure } from '#src/failure/failure.ts';
 import { isIdText, runId, type RunId } from '#src/model/ids.ts';
+import { visibleLines } from '#src/model/visible-text.ts';
 import type { Scope } from '#src/access/keys.ts';
 import { withoutWhy } from '#src/reports/own-events.ts';
 import { fleetEventsPath, type Wanted } from '#src/protocol/fleet/events.ts';
@@ -103,6 +104,8 @@ function namedRun(header: string | readonly string[] | undefined): RunId | null 
  * Event lines as the bearer of a key may read them. Why a rollout has its score holds the truth of its dataset row, and a
  * grader's own words about it: that is for whoever looks after the tenant (`admin`), and not for the key that plays rollouts,
  * which may lie where a policy finds it. Of a run it is told with its verdicts alone.
+ *
+ * An operator reads them with curl, so no character of a policy's is an order to a terminal, also in lines of an older process.
  */
 export async function* toldLines(
   lines: AsyncIterable<string>,
@@ -110,5 +113,5 @@ export async function* toldLines(
   scopes: readonly Scope[],
 ): AsyncGenerator<string> {
   const whole = of !== 'run' && scopes.includes('admin');
-  for await (const line of lines) yield whole ? line : withoutWhy(line);
+  for await (const line of lines) yield visibleLines(whole ? line : withoutWhy(line));
 }

@@ -22,6 +22,7 @@ const plan: Plan = {
   diskFolder: '/state/disk',
   terminalsFolder: '/stage/pts',
   memoryKillsFile: '/sys/fs/cgroup/memory/x/memory.oom_control',
+  cpuTimeFile: '/sys/fs/cgroup/cpuacct/x/cpuacct.usage',
   hiddenFiles: ['/proc/keys'],
 };
 
@@ -107,6 +108,8 @@ describe('bwrapArguments', () => {
 
   it('tells sandboxd where kills for memory are counted', () => {
     expect(text()).toContain('--setenv CORRAL_CGROUP_EVENTS /run/corral-cgroup/memory.oom_control');
+    expect(text()).toContain('--setenv CORRAL_CGROUP_CPU /run/corral-cgroup-cpu/cpuacct.usage');
+    expect(text({ cpuTimeFile: null })).not.toContain('CORRAL_CGROUP_CPU');
     expect(text({ memoryKillsFile: null })).not.toContain('CORRAL_CGROUP_EVENTS');
   });
 

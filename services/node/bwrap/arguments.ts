@@ -35,6 +35,8 @@ export type Plan = {
   readonly terminalsFolder: string | null;
   /** The file of the sandbox's group that counts kills for memory; null where nobody does. */
   readonly memoryKillsFile: string | null;
+  /** The kernel's count of the sandbox's processor time; null: it keeps none. */
+  readonly cpuTimeFile: string | null;
   /** Those of {@link machineFiles} that this kernel has. */
   readonly hiddenFiles: readonly string[];
 };
@@ -154,11 +156,12 @@ function writableFolders({ diskFolder, template }: Plan): readonly Option[] {
 /** Where a template's folder is on the disk of its sandbox. */
 export const diskFolderName = (index: number): string => `folder-${index}`;
 
-function ownFolders({ payloadFolder, runFolder, memoryKillsFile }: Plan): readonly Option[] {
+function ownFolders({ payloadFolder, runFolder, memoryKillsFile, cpuTimeFile }: Plan): readonly Option[] {
   return [
     ...mount('--ro-bind', payloadFolder, places.payload),
     ...mount('--bind', runFolder, places.daemon),
     ...(memoryKillsFile === null ? [] : mount('--ro-bind', dirname(memoryKillsFile), places.groupEvents)),
+    ...(cpuTimeFile === null ? [] : mount('--ro-bind', dirname(cpuTimeFile), places.groupCpu)),
   ];
 }
 
@@ -194,6 +197,9 @@ function environment(plan: Plan): Readonly<Record<string, string>> {
     ...(plan.memoryKillsFile === null
       ? {}
       : { CORRAL_CGROUP_EVENTS: join(places.groupEvents, basename(plan.memoryKillsFile)) }),
+    ...(plan.cpuTimeFile === null
+      ? {}
+      : { CORRAL_CGROUP_CPU: join(places.groupCpu, basename(plan.cpuTimeFile)) }),
   };
 }
 

@@ -11,6 +11,8 @@ export const places = {
   daemon: '/run/corral',
   /** The kernel's account of this sandbox's memory, its group's folder, read-only; absent where memory is not controlled. */
   groupEvents: '/run/corral-cgroup',
+  /** The same of its processor time. */
+  groupCpu: '/run/corral-cgroup-cpu',
 } as const;
 
 export const sandboxSocketName = 'd.sock';

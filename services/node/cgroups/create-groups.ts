@@ -19,6 +19,7 @@ export function createGroups(layout: GroupLayout, fleet: string, clock: Clock): 
     return {
       joinFiles: folders.map((folder) => join(folder, 'cgroup.procs')),
       memory: memoryOf(layout, fleet, sandbox),
+      cpuTimeFile: fileIn(layout.cpuTime, fleet, sandbox),
       members: () => [...new Set(folders.flatMap(membersOf))],
       remove: async () => void (await Promise.all(folders.map((folder) => removeFolder(folder, clock)))),
     };
@@ -57,10 +58,12 @@ async function handOnTo(parent: string): Promise<void> {
 
 /** No limit of ours stands above a sandbox's group: what is refused to it is counted there. */
 function memoryOf({ memoryKills }: GroupLayout, fleet: string, sandbox: string): MemoryFiles | null {
-  if (memoryKills === null) return null;
-  const kills = join(memoryKills.base, 'corral', fleet, sandbox, memoryKills.file);
-  return { kills, limitAlsoAbove: false };
+  const kills = fileIn(memoryKills, fleet, sandbox);
+  return kills === null ? null : { kills, limitAlsoAbove: false };
 }
+
+const fileIn = (where: GroupLayout['memoryKills'], fleet: string, sandbox: string): string | null =>
+  where === null ? null : join(where.base, 'corral', fleet, sandbox, where.file);
 
 function membersOf(folder: string): readonly number[] {
   try {

@@ -17,6 +17,8 @@ export type Group = {
   readonly joinFiles: readonly string[];
   /** The kernel's own account of its memory; null where memory is not controlled. */
   readonly memory: MemoryFiles | null;
+  /** The kernel's account of its processor time; null where the kernel keeps none. */
+  readonly cpuTimeFile: string | null;
   /** Processes in the group, as pids of this node. */
   members(): readonly number[];
   /** Waits a moment for dying members, then removes it. Idempotent. Throws what the kernel says if members stay. */
@@ -55,6 +57,8 @@ export type GroupLayout = {
   readonly hierarchies: readonly Hierarchy[];
   /** Where kills for memory are counted, in a line `oom_kill N` of a file in a group below `base`. */
   readonly memoryKills: { readonly base: string; readonly file: string } | null;
+  /** Where processor time is counted, in a file of a group below `base`. */
+  readonly cpuTime: { readonly base: string; readonly file: string } | null;
   readonly limitations: readonly string[];
 };
 
@@ -62,6 +66,7 @@ export const noGroups: GroupLayout = {
   version: 'none',
   hierarchies: [],
   memoryKills: null,
+  cpuTime: null,
   limitations: [
     'No control group can be written on this host: memory, process and CPU limits are not enforced, and kills for memory cannot be told from other kills.',
   ],

@@ -18,10 +18,16 @@ export async function v1Layout(root: string): Promise<GroupLayout> {
   const countsSwap = await exists(join(root, 'memory', 'memory.memsw.limit_in_bytes'));
   const countsSockets = await exists(join(root, 'memory', socketsFile));
   const memory = present.includes('memory');
+  const accounts = join(root, 'cpuacct');
+  const countsTime = await isWritable(accounts);
   return {
     version: 'v1',
-    hierarchies: present.map((name) => hierarchy(root, name, { countsSwap, countsSockets })),
+    hierarchies: [
+      ...present.map((name) => hierarchy(root, name, { countsSwap, countsSockets })),
+      ...(countsTime ? [{ base: accounts, settings: () => [] }] : []),
+    ],
     memoryKills: memory ? { base: join(root, 'memory'), file: 'memory.oom_control' } : null,
+    cpuTime: countsTime ? { base: accounts, file: 'cpuacct.usage' } : null,
     limitations: [
       ...names.filter((name) => !present.includes(name)).map(unenforced),
       ...(memory && !countsSwap ? ['Swap is not counted into the memory limit on this host.'] : []),

@@ -32,6 +32,8 @@ export async function v2Layout(base: string): Promise<GroupLayout> {
     version: 'v2',
     hierarchies: [{ base, settings: (limits) => settingsOf(limits, enabled) }],
     memoryKills: memory ? { base, file: 'memory.events' } : null,
+    // Counted for every group, also without the controller.
+    cpuTime: { base, file: 'cpu.stat' },
     limitations: (Object.keys(controllers) as Controller[])
       .filter((name) => !enabled.includes(name))
       .map(

@@ -80,6 +80,7 @@ export async function buildLaunch(
     runFolder: sources.run,
     diskFolder: mounts?.disk.folder ?? null,
     memoryKillsFile: group.memory?.kills ?? null,
+    cpuTimeFile: group.cpuTimeFile,
     terminalsFolder: sources.terminals,
     hiddenFiles: machineFiles.filter((file) => existsSync(file)),
   });

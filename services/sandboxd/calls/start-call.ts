@@ -14,6 +14,7 @@ import type { Leaders } from '../processes/leaders.ts';
 import { processUser } from '../users.ts';
 import type { Queries } from '../queries/queries.ts';
 import { keptBytes, type Outputs, type RawAnswer } from './answer.ts';
+import type { BackgroundTime } from './background-time.ts';
 import type { StartCall } from './journal.ts';
 
 /**
@@ -26,15 +27,19 @@ export function callStarter(
   leaders: Leaders,
   turns: Turns,
   outputs: Outputs,
+  background: BackgroundTime,
 ): StartCall {
   const deps = { config, env, leaders };
   const queries = queriesOf(deps);
   const memory = memoryFiles(config.cgroupEvents);
   return async (callId, request, cancel) => {
+    background.enter();
+    const backgroundMs = isFleetsOwn(callId) ? 0 : background.take();
     const before = memory && readMemoryAccount(memory);
     const beside = roomBeside(outputs, request);
     const whole = { ...request, keepBytes: Math.max(request.keepBytes, beside) };
-    const { result, grade } = await carryOut(deps, whole, { turns, queries }, cancel);
+    const carriedOut = carryOut(deps, whole, { turns, queries }, cancel);
+    const { result, grade } = await carriedOut.finally(() => background.leave());
     const kills = memory && memoryKillsSince(before, memory);
     const { ending, durationMs, escapedProcesses, backgroundProcesses } = result;
     const streams = kept(outputs, callId, request, beside, result);
@@ -44,11 +49,15 @@ export function callStarter(
       ...(kills?.lackedBy == null ? {} : { memoryLackedBy: kills.lackedBy }),
       escapedProcesses,
       backgroundProcesses,
+      backgroundMs,
     };
     const graded = grade === undefined ? {} : { grade };
     return { callId, ending, ...streams, evidence, ...graded } satisfies RawAnswer;
   };
 }
+
+/** Setups and graders: ids of a rollout's calls have no space. */
+const isFleetsOwn = (callId: string): boolean => callId.includes(' ');
 
 /** Bytes of each stream that may be kept beside the answer; 0 where nobody asks for more, or there is no room. */
 function roomBeside(outputs: Outputs, { keepBytes, outputBytes = 0 }: CallRequest): number {

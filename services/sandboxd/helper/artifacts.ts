@@ -8,7 +8,7 @@ import {
   opendirSync,
   type Stats,
 } from 'node:fs';
-import { isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { matches } from '#src/protocol/sandboxd/path-pattern.ts';
 import { endOfTar, tarHeader, tarPadding } from '#src/protocol/sandboxd/tar.ts';
 import { reportErrno, writeOut } from './print.ts';
@@ -61,7 +61,7 @@ class Artifacts {
   readonly files = new Map<string, Found>();
   readonly #wanted: Wanted;
   #bytes = 0;
-  #folders = 0;
+  readonly #folders = new Set<string>();
   #seen = 0;
 
   constructor(wanted: Wanted) {
@@ -109,17 +109,27 @@ class Artifacts {
       );
   }
 
-  /** Each is made again where the grader works, and takes room there although it has no bytes. */
   #takeFolder(folder: Place): void {
-    this.#folders += 1;
-    if (this.#folders > this.#wanted.mostFiles)
-      throw fault('EFBIG', `they lie in more than ${this.#wanted.mostFiles} folders`);
+    this.#countFolder(folder.told);
     for (const name of this.#namesIn(folder.source)) {
       const at = below(folder, name);
       const stats = lstatSync(at.source);
       if (stats.isDirectory()) this.#takeFolder(at);
       else if (stats.isFile()) this.#takeFile(at);
     }
+  }
+
+  /** Each is created again where the grader works, and takes room there although it has no bytes. */
+  #countFolder(told: string): void {
+    this.#folders.add(told);
+    if (this.#folders.size > this.#wanted.mostFiles)
+      throw fault('EFBIG', `they lie in more than ${this.#wanted.mostFiles} folders`);
+  }
+
+  /** A pattern reaches a file through folders of which nothing else is taken. */
+  #countFoldersAbove(told: string): void {
+    for (let at = dirname(told); at !== '.' && at !== '/' && !this.#folders.has(at); at = dirname(at))
+      this.#countFolder(at);
   }
 
   /**
@@ -136,6 +146,7 @@ class Artifacts {
     if (this.#bytes > mostBytes)
       throw fault('EFBIG', `they have more than ${mostBytes} bytes, their names included`);
     if (this.files.size >= mostFiles) throw fault('EFBIG', `they are more than ${mostFiles} files`);
+    this.#countFoldersAbove(told);
     this.files.set(told, { path: told, source, stats });
   }
 

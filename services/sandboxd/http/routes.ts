@@ -66,8 +66,8 @@ export const routes: readonly Route[] = [
   { method: 'GET', path: /^\/calls\/([^/]+)\/output$/, needed: 'epoch', handle: outputOf },
   { method: 'POST', path: /^\/calls\/confirm$/, needed: 'epoch', handle: confirmCalls },
   { method: 'POST', path: /^\/calls\/([^/]+)\/cancel$/, needed: 'epoch', handle: cancelCall },
-  { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: bytesIn },
-  { method: 'GET', path: /^\/(files|archive)$/, needed: 'epoch', handle: bytesOut },
+  { method: 'PUT', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesIn) },
+  { method: 'GET', path: /^\/(files|archive)$/, needed: 'epoch', handle: besideCalls(bytesOut) },
   { method: 'POST', path: /^\/artifacts$/, needed: 'epoch', handle: artifactsOut },
 ];
 
@@ -166,6 +166,19 @@ function cancelCall({ daemon, request, caught }: Exchange): Reply {
   requireBound(daemon, request);
   daemon.journal.cancel(parseCallId(caught));
   return { status: 202 };
+}
+
+/** What a transfer takes is the trainer's, and no background of the policy's. */
+function besideCalls(handle: (exchange: Exchange) => Promise<Reply>): (exchange: Exchange) => Promise<Reply> {
+  return async (exchange) => {
+    const { background } = exchange.daemon;
+    background.enter();
+    try {
+      return await handle(exchange);
+    } finally {
+      background.leave();
+    }
+  };
 }
 
 async function bytesIn({ daemon, request, query, caught }: Exchange): Promise<Reply> {

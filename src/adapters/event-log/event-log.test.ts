@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -104,6 +104,17 @@ describe('the event log', () => {
     for (const event of events) log.append(event);
     await log.flush();
     expect(await readAll()).toEqual(events);
+  });
+
+  it('writes no character of a policy that is an order to a terminal', async () => {
+    const log = newLog();
+    const event = lostCommand('trace', 'echo \u009B2J\u202Etxt');
+    log.append(event);
+    await log.flush();
+    const names = await readdir(folder);
+    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+    expect(texts.join('')).toMatch(/^[ -~\n]+$/);
+    expect(await readAll()).toEqual([event]);
   });
 
   it('finds one rollout of one tenant and run, the newest files first, and nobody else’s of the same name', async () => {

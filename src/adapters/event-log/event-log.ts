@@ -1,6 +1,7 @@
 import { write } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { visibleLine } from '#src/model/visible-text.ts';
 import type { Clock } from '#src/ports/clock.ts';
 import type { EventLog } from '#src/ports/event-log.ts';
 import type { Log } from '#src/ports/log.ts';
@@ -45,7 +46,7 @@ export function createEventLog(given: EventLogOptions): EventLog {
   const places = writers.map((writer) => gather(writer, { clock, log, maxBufferedBytes, onDropped }));
   return {
     append: (event) => {
-      const line = `${JSON.stringify(event)}\n`;
+      const line = `${visibleLine(JSON.stringify(event))}\n`;
       const what = 'key' in event ? event.key : event.kind;
       for (const place of places) place.add(line, what);
     },

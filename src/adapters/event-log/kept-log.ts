@@ -6,6 +6,7 @@ import { Compile } from 'typebox/compile';
 import type { Json } from '#src/model/grader.ts';
 import type { Outcome } from '#src/model/outcome.ts';
 import type { RolloutKey } from '#src/model/rollout.ts';
+import { visibleLine } from '#src/model/visible-text.ts';
 import { type KeepRollout, type KeptArtifacts, mostKeptCharacters } from '#src/ports/kept-rollouts.ts';
 import { parseJson, splitLines } from './event-lines.ts';
 import type { EventLogOptions } from './event-log.ts';
@@ -40,7 +41,8 @@ export function createKeptLog(given: KeptLogOptions): {
   return {
     keep: ({ document, artifacts, ...told }) => {
       const taken = artifacts === undefined ? '' : `,"artifacts":${artifacts}`;
-      lines.add(`${JSON.stringify(told).slice(0, -1)}${taken},"rollout":${document}}\n`, told.key);
+      const line = `${JSON.stringify(told).slice(0, -1)}${taken},"rollout":${document}}`;
+      lines.add(`${visibleLine(line)}\n`, told.key);
     },
     flush: () => lines.flush(),
   };
@@ -103,6 +105,8 @@ const KeptLine = Type.Object({
   item: Type.Union([Type.Record(Type.String(), Type.Unsafe<Json>({})), Type.Null()]),
   score: Type.Number(),
   toolCalls: Type.Number(),
+  /** Lines of older versions do not have it. */
+  backgroundMs: Type.Optional(Type.Number()),
   artifacts: Type.Optional(Artifacts),
   rollout: Type.Object({
     rollout: Type.String(),

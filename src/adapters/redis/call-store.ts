@@ -142,7 +142,7 @@ function dispatchOf(
 
 function settleAsk(settlement: Settlement) {
   const { key, call, digest, tool, outcome, code, admitted, exitCode, durationMs, waitedMs } = settlement;
-  const { outputBytes, taint, idleMs, ranIn } = settlement;
+  const { outputBytes, taint, idleMs, ranIn, backgroundMs } = settlement;
   return {
     key,
     call,
@@ -153,6 +153,7 @@ function settleAsk(settlement: Settlement) {
     admitted,
     exitCode: exitCode ?? undefined,
     durationMs: durationMs === null ? undefined : Math.round(durationMs),
+    backgroundMs,
     waitedMs: Math.round(waitedMs),
     outputBytes,
     taint: taint === null ? undefined : { code: taint.code, evidence: evidenceText(taint.evidence) },

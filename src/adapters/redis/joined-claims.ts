@@ -97,6 +97,7 @@ function createdRecord(request: ClaimRequest, created: Created): RolloutRecord {
     score: null,
     voidedAtMs: null,
     voidReason: null,
+    backgroundMs: 0,
     trainerActed: false,
     closedBy: null,
   };

@@ -59,22 +59,35 @@ export function checkArtifacts(
   }
 }
 
-/** 4,096 files and as many folders, a block of 4 KiB each, beside their bytes. */
-const aroundBytes = 32 * 1024 * 1024;
+const mebibyte = 1024 * 1024;
+
+/** 4,096 files and as many folders: each may end in a block of 4 KiB that is not full. */
+const blocksBytes = 32 * mebibyte;
+
+/** sandboxd (up to 20 MiB) and the helper that unpacks (28 MiB). The kernel's 8 MiB for so many files are in the blocks. */
+const processesBytes = 64 * mebibyte;
 
 /**
- * A sandbox that cannot take what a policy may leave is given up for the next, which cannot either, until nobody is left to
- * grade: whoever leaves as much as it may would have a discard where it should have a score. As much again is the grader's.
+ * A sandbox that is too small for what a policy may leave is replaced by one of the same size, until the turn ends. A
+ * policy that leaves as much as it may would then get a discard instead of its score. The grader needs as much again.
  */
 function checkRoom({ diskBytes, memory }: Template, grader: Grader, report: Report): void {
   const most = Math.max(...freshLeaves(grader).map(({ fresh }) => fresh.mostBytes));
-  const needed = 2 * most + aroundBytes;
-  if (Math.min(diskBytes, memory.limitBytes) >= needed) return;
-  report(
-    ['grader', 'artifact_bytes'],
-    `may fill the sandbox in which they are graded: its disk and its memory must be ${Math.ceil(needed / 1024 / 1024)}Mi at least, which is twice artifact_bytes and 32Mi; give grader_sandbox more, or allow fewer bytes`,
-  );
+  const disk = 2 * most + blocksBytes;
+  const check = (what: string, has: number, needs: number, why: string) => {
+    if (has >= needs) return;
+    report(
+      ['grader', 'artifact_bytes'],
+      `may fill the sandbox in which they are graded: its ${what} is ${inMebibytes(has)} and must be ${inMebibytes(needs)} at least, which is twice artifact_bytes and ${why}; give grader_sandbox more, or allow fewer bytes`,
+    );
+  };
+  check('disk', diskBytes, disk, `${inMebibytes(blocksBytes)} for blocks that are not full`);
+  // On one machine the disk is memory.
+  const around = `${inMebibytes(blocksBytes + processesBytes)} for such blocks and the processes that place them`;
+  check('memory limit', memory.limitBytes, disk + processesBytes, around);
 }
+
+const inMebibytes = (bytes: number): string => `${Math.ceil(bytes / mebibyte)}Mi`;
 
 /** Gateways hold them in memory until a grade is over, hundreds at a time. */
 const defaultBytes = '8Mi';

@@ -9,7 +9,7 @@ const context = (over: Partial<GradingContext> = {}): GradingContext => ({
   item: { files: ['a', 'b'] },
   toolCalls: 0,
   story: () => Promise.resolve(noStory),
-  costs: () => Promise.resolve({ timeMs: 0, bytes: 0 }),
+  costs: () => Promise.resolve({ timeMs: 0, backgroundMs: 0, bytes: 0 }),
   runCommand: () => Promise.resolve({ kind: 'scored', score: 1 }),
   askJudge: () => Promise.resolve({ kind: 'scored', score: 1 }),
   ...over,
@@ -151,7 +151,7 @@ describe('a penalty', () => {
     ['bytes too, and both together', { timeMs: 20_000, bytes: 2_048 }, 0.7],
     ['the floor holds', { timeMs: 3_600_000, bytes: 0 }, 0.1],
   ])('%s', async (_what, costs, score) => {
-    const spent = { ...answering(1), costs: () => Promise.resolve(costs) };
+    const spent = { ...answering(1), costs: () => Promise.resolve({ ...costs, backgroundMs: 0 }) };
     const evaluation = await evaluate(costly, spent);
     expect(evaluation).toMatchObject({ detail: { time_ms: costs.timeMs, bytes: costs.bytes } });
     expect(evaluation.kind === 'scored' && evaluation.score).toBeCloseTo(score, 9);

@@ -116,7 +116,7 @@ async function gradeByPenalty(
   const surcharge = spent ? chargeOf(spent.timeMs, grader.time) + chargeOf(spent.bytes, grader.bytes) : 0;
   const floor = Math.min(grader.floor, before.score);
   const score = Math.max(floor, before.score - beyond * grader.each - surcharge);
-  const seen = spent ? { time_ms: spent.timeMs, bytes: spent.bytes } : {};
+  const seen = spent ? { time_ms: spent.timeMs, background_ms: spent.backgroundMs, bytes: spent.bytes } : {};
   const reason = reasonOfPenalty(before.score, score, beyond, surcharge);
   const told = { tool_calls: toolCalls, beyond, ...seen, before: before.detail, reason };
   const detail = { kind: 'penalty', score, ...told };

@@ -45,8 +45,8 @@ export type GradingContext = {
   readonly askJudge: (leaf: Leaf<'http'>) => Promise<Judged | Unattached>;
 };
 
-/** What all of its commands took together. */
-export type Costs = { readonly timeMs: number; readonly bytes: number };
+/** What all of its commands took together; `timeMs` includes `backgroundMs`, which they worked between calls. */
+export type Costs = { readonly timeMs: number; readonly backgroundMs: number; readonly bytes: number };
 
 export type Scored = {
   readonly kind: 'scored';

@@ -89,6 +89,8 @@ export type Settlement = {
   readonly admitted: Admitted;
   readonly exitCode: number | null;
   readonly durationMs: number | null;
+  /** Of the background before it, which is added to the rollout's. */
+  readonly backgroundMs?: number;
   readonly waitedMs: number;
   readonly outputBytes: number;
   /** What a repeat gets, face-independent JSON; null for infrastructure failures. */

@@ -95,6 +95,9 @@ const numberOrNull = {
   write: (value: number | null) => (value === null ? '' : String(value)),
 };
 
+/** A sum that begins with its first part. */
+const sum = { ...number, read: (text: string | null) => unlessNone(text, numeric) ?? 0 };
+
 const durationMs = { ...number, write: (value: number) => String(Math.round(value)) };
 /** ISO 8601 on the native face. */
 const time = { ...number, schema: Type.String(), show: instant };
@@ -215,6 +218,8 @@ export const rolloutFields = {
   taintAtMs: { ...timeOrNull, apart: 'in_verdict', over: 'always' },
   /** Distinct tool calls counted against the budget. */
   calls: { ...number, over: 'always', view: 'call_count' },
+  /** How long processes worked between its calls, in milliseconds, for graders that charge time. */
+  backgroundMs: sum,
   /** The trainer ran a command or wrote a file here itself, so what runs may be anybody's, the policy's too. */
   trainerActed: flag,
   placedAtMs: { ...time, over: 'always', view: 'placed_at' },

@@ -298,7 +298,7 @@ test('no address of the fleet tells what was kept', async () => {
   }
 });
 
-test('a voided rollout is left out, and the report says how many', async () => {
+test('a rollout that was voided or not kept is left out, and the report lists it with the reason', async () => {
   const { stateDir } = corral.fleet;
   const reason = ['--reason', 'its row was wrong'];
   const done = await runCorral(['void', 'loud', '--run', 'development', '--state', stateDir, ...reason]);
@@ -307,5 +307,13 @@ test('a voided rollout is left out, and the report says how many', async () => {
   const { report } = await corralRegrade(grader, '--json');
   expect(scores(report())).toEqual({ right: [1, 1], wrong: [0, 0] });
   expect(report().summary).toMatchObject({ rollouts: 2, voided: 1, old_mean: 0.5, new_mean: 0.5 });
-  expect((await corralRegrade(grader)).printed).toContain('1 was voided and is left out.');
+  expect(report().left_out).toEqual(
+    expect.arrayContaining([
+      { rollout: 'loud', reason: 'voided', why: 'its row was wrong' },
+      { rollout: 'elsewhere', reason: 'not_kept', why: null },
+    ]),
+  );
+  const { printed } = await corralRegrade(grader);
+  expect(printed).toContain(`Left out of both means: ${report().left_out.length}`);
+  expect(printed).toMatch(/^loud +voided: its row was wrong$/m);
 });

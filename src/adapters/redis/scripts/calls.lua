@@ -177,6 +177,7 @@ script('settle', function(ask, texts)
   if Rollout.isOpen(state) then
     Call.keepArguments(id, call, arguments)
     Call.keepOutput(id, call, output)
+    if ask.backgroundMs then redis.call('HINCRBY', key.rollout .. id, 'backgroundMs', ask.backgroundMs) end
     if not known then rememberDispatch() end
     renewLease()
     applyConsequence()

@@ -62,6 +62,7 @@ export const calls = {
       admitted: Type.String(),
       exitCode: Type.Optional(Type.Integer()),
       durationMs: Type.Optional(Type.Integer()),
+      backgroundMs: Type.Optional(Type.Integer()),
       waitedMs: Type.Integer(),
       outputBytes: Type.Integer(),
       taint: Type.Optional(Type.Object({ code: Type.String(), evidence: Type.String() })),

@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest';
-import { table } from './table.ts';
-import { visibleLine, visibleLines } from './visible.ts';
+import { visibleLine, visibleLines } from './visible-text.ts';
 
 it.each([
   ['an escape sequence', '\u001B[2J', String.raw`\u001b[2J`],
@@ -27,14 +26,4 @@ it('JSON stays the same data', () => {
   const shown = visibleLines(JSON.stringify(data, null, 2));
   expect(shown).toMatch(/^[ -~\n]*$/);
   expect(JSON.parse(shown)).toEqual(data);
-});
-
-it('a cell of a table is one line, and as wide as it is shown', () => {
-  const columns = [
-    { title: 'one', of: ([one]: readonly string[]) => one ?? '' },
-    { title: 'two', of: ([, two]: readonly string[]) => two ?? '' },
-  ];
-  expect(table([['a\nverdict scorable', 'b']], columns)).toBe(
-    ['one                      two', String.raw`a\u000averdict scorable  b`].join('\n'),
-  );
 });

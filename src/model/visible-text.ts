@@ -1,8 +1,8 @@
 /**
- * What commands print is made of words of the policy and of trainers: arguments, names, errors. A terminal takes some
- * characters as orders (move up, rewrite a line, set the clipboard), and others turn text around or hide in it. All of
- * them, whoever wrote them, are shown as JSON writes them: control characters, formats (bidirectional text, zero width),
- * separators of lines and of paragraphs, halves of pairs. In JSON they stand in strings only, so that data stays what it is.
+ * Operators read text of the policy and of trainers (arguments, names, errors) in a terminal or a browser. Some characters are
+ * orders there (move up, rewrite a line, set the clipboard), and others turn text around or hide in it. All of them are
+ * shown as JSON writes them: control characters of C0 and C1, formats (bidirectional text, zero width), separators of lines
+ * and of paragraphs, halves of pairs. In JSON they occur in strings only, so the data stays the same.
  */
 const orders = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
