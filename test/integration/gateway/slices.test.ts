@@ -39,10 +39,10 @@ function cpuMs(before: NodeJS.CpuUsage): number {
 async function longestTurnMs(bytes: Buffer): Promise<number> {
   const port = Number(new URL(gateway.url).port);
   const worker = new Worker(sender, { eval: true, workerData: { port, bytes } });
-  let isOver = false;
-  worker.once('message', () => (isOver = true));
+  const over = new AbortController();
+  worker.once('message', () => over.abort());
   let longestMs = 0;
-  while (!isOver) {
+  while (!over.signal.aborted) {
     const before = process.threadCpuUsage();
     await nextTurn();
     longestMs = Math.max(longestMs, cpuMs(before));

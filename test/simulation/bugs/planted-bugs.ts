@@ -60,7 +60,7 @@ const plantedBugsByName = {
   'a rollout expires while its command runs': replacing(
     "return not inTouch or redis.call('SCARD', key.inFlight .. id) > 0 or",
     'return not inTouch or',
-    'math.max(tonumber(leaseMs), nowMs + timeoutMs + idleMs)',
+    'math.max(tonumber(has.leaseUntilMs), nowMs + timeoutMs + idleMs)',
     'nowMs + 500',
   ),
   'a sandbox is swapped after a dispatch': replacing(
