@@ -27,6 +27,7 @@ describe('readConfig', () => {
       ownNamespace: false,
       payload: null,
       cgroupEvents: null,
+      cgroupCpu: null,
       rehearseAfterMs: 10_000,
     });
   });
