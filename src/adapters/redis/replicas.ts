@@ -112,6 +112,8 @@ const lacksWait = /^(NOPERM|ERR unknown command)/i;
  * By what INFO says: `slave0:ip=10.0.0.7,port=6379,state=online,offset=42,lag=0`. One that is still being filled is not online.
  */
 export function hasLiveReplica(replication: string): boolean {
-  const lags = [...replication.matchAll(/^slave\d+:.*state=online.*lag=(\d+)/gm)];
-  return lags.some(([, lagS]) => Number(lagS) <= maxReplicaLagS);
+  const online = replication
+    .split('\n')
+    .filter((line) => line.startsWith('slave') && line.includes('state=online'));
+  return online.some((line) => Number(/lag=(\d+)/.exec(line)?.[1] ?? Infinity) <= maxReplicaLagS);
 }

@@ -2,6 +2,7 @@ import { idleMs } from '../environment.ts';
 import { worldBeganMs } from '../engine/process.ts';
 import type { Outage } from '../fleet/redis-line.ts';
 import type { Request } from '../trainer/ledger.ts';
+import type { World } from '../world.ts';
 import type { Invariant } from './inspector.ts';
 import { ownerKey } from './owner-key.ts';
 
@@ -16,14 +17,12 @@ export const heardOut: Readonly<Record<string, Invariant>> = {
     for (const { run, name } of world.planned) {
       const found = world.redis.scripts.state.rollouts.get(ownerKey(run, name));
       if (found?.closedBy !== 'idle') continue;
-      // One that was discarded before loses nothing by its end.
-      if (!['', 'rollout_expired'].includes(found.discard)) continue;
       const endedMs = found.closedAtMs - worldBeganMs;
       const heardMs = Math.max(
         0,
         ...world.ledger
           .of(name)
-          .filter(renews)
+          .filter((request) => renews(request) && !isForgotten(world, request))
           .map(({ sentMs }) => sentMs),
       );
       const silentMs = endedMs - heardMs - deafMs(world.redis.outages, heardMs, endedMs);
@@ -37,6 +36,10 @@ export const heardOut: Readonly<Record<string, Invariant>> = {
 function renews({ asking, told }: Request): boolean {
   return (asking === 'call' && told?.kind === 'answer' && !told.replayed) || isView(asking, told);
 }
+
+/** A replica that was promoted since may lack it, and has an older lease. */
+const isForgotten = ({ redis }: World, { sentMs, toldMs }: Request): boolean =>
+  redis.replacedMs.some((atMs, index) => sentMs < atMs && toldMs > (redis.missedFromMs[index] ?? Infinity));
 
 const isView = (asking: Request['asking'], told: Request['told']) =>
   (asking === 'open' || asking === 'heartbeat') && told?.kind === 'view';
