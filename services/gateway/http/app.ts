@@ -56,7 +56,7 @@ const serverOptions = {
   http: {
     /** Node answers 400 by itself to a request without Host; we do not need it. */
     requireHostHeader: false,
-    /** Of a body in pieces of a byte each, so many are taken in before others have a turn. */
+    /** As many bytes of a body are read before other connections have a turn. */
     highWaterMark: 16 * 1024,
   },
   /** Three characters of escape for each of an id's 256, and room for a file's path. */

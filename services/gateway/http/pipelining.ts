@@ -1,15 +1,12 @@
 import type { Socket } from 'node:net';
 import type { App } from './app.ts';
 
-/**
- * Of one connection. Browsers and HTTP libraries send the next request when they have the answer to the last; proxies that do not
- * are content with a few.
- */
+/** Of one connection. HTTP libraries and most proxies send the next request when they have the answer to the last one. */
 const mostAtOnce = 32;
 
 /**
- * Ends a connection on which more requests wait for their answers: what came in one piece is taken apart in one go, while everybody
- * else waits.
+ * Ends a connection on which more requests wait for their answers. Requests that arrive in one piece are parsed in one go, and all
+ * other connections wait meanwhile.
  */
 export function boundPipelining(app: App): void {
   const waiting = new WeakMap<Socket, number>();

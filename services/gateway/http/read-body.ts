@@ -55,8 +55,8 @@ export function tooLarge(maxBytes: number): Failure {
 }
 
 /**
- * A request's body, chunk by chunk. Between two of them others have a turn: a sender on the same machine is never waited for. Leaving the loop early must not destroy the stream: the answer still has to go out on
- * the same connection.
+ * A request's body, chunk by chunk. Other connections have a turn between two chunks, also if the sender is fast. Leaving the loop
+ * early must not destroy the stream: the answer still has to go out on the same connection.
  */
 export async function* chunksOf(stream: Readable): AsyncGenerator<Buffer> {
   let isFirst = true;

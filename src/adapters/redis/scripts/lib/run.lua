@@ -10,7 +10,7 @@ local function count(run, field)
   redis.call('HINCRBY', key.run .. run, field, 1)
 end
 
--- When a verdict in it was last decided: its sums tell of that.
+-- When a verdict in it was last decided, which its sums include.
 local function decided(run)
   redis.call('HSET', key.run .. run, 'decidedAtMs', nowMs)
 end
